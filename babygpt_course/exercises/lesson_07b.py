@@ -55,9 +55,7 @@ def find_controls(attempt: Any, draw: Generator, *numbers: int) -> None:
             require(name in want, f"for {what} {wrong}; should be one setting, to the value in {other!r}")
 
 
-CONTROLS = Exercise(
-    TASKS["Which arms are controls?"], each(find_controls, 1, 2, (0, 3, 4, 5)), controls_answer
-)
+CONTROLS = Exercise(TASKS["Find the control arms"], each(find_controls, 1, 2, (0, 3, 4, 5)), controls_answer)
 
 
 def fixed_phase_answer(

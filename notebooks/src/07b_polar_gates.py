@@ -11,14 +11,14 @@
 #
 # **Can a gate stand in for a rotation?**
 #
-# The model of [07a](07a_diffusion.ipynb) fills holes and knows positions by RoPE, which *rotates* queries and keys. Source note 000 puts [**gates**](../docs/glossary.md#gate) in its place: each channel is multiplied by a cosine of the position. A product is simpler than a rotation. Does it do the same? You will
+# The model of [07a](07a_diffusion.ipynb) knows positions by RoPE, which *rotates* queries and keys. Source note 000 puts [**gates**](../docs/glossary.md#gate) in its place: it multiplies each channel by a cosine of the position. A product is simpler than a rotation. Does it do the same? You will
 #
-# 1. train the gate as it is written, and find out what its three factors do,
-# 2. repair one fault after another, which ends at **v7**,
-# 3. move a factor by hand while a model trains,
-# 4. find out which repair lowers the loss, with a control.
+# 1. train the note's gate, and find out what its factors do,
+# 2. repair one fault after another, up to **v7**,
+# 3. move a factor while a model trains,
+# 4. find out which repair lowers the loss.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about 85 seconds to run on two cores, about 30 minutes to read and guess; the exercises about 28 more.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about 100 seconds to run on two cores, about 31 minutes to read and guess; the exercises about 28 more.
 
 # %% tags=["nbval-ignore-output"]
 import matplotlib.pyplot as plt
@@ -41,21 +41,21 @@ plots.set_style()
 live.polar()
 
 # %% [markdown]
-# <span class="light-gates">The first panel</span> shows the gates of keys: a row for each position, a column for each channel. Framed rows are [MASK tokens](../docs/glossary.md#mask-token). <span class="light-scores">The second</span> holds the score of each query with each key, if all contents are equal. <span class="light-across">The third</span> shows scores over the distance i − j, for three values of the sum i + j.
+# <span class="light-gates">The first panel</span> shows the gates of keys: a row for each position, a column for each channel. Frames mark [MASK tokens](../docs/glossary.md#mask-token). <span class="light-scores">The second</span> holds the score of each query with each key, if all contents are equal. <span class="light-across">The third</span> shows scores over the distance i − j, for three values of the sum i + j.
 #
-# With RoPE a score depends on the distance alone. The second panel is then constant along each diagonal, and the three curves are one. The note's gate gives three curves. Set *gate* to `[cos, sin]`, and they become one. This lesson goes from the first gate to the second, and two steps further.
+# With RoPE a score depends on the distance alone. Then the second panel is constant along diagonals, and the three curves are one. The note's gate gives three curves. Set *gate* to `[cos, sin]`, and they become one.
 #
 # ## The gate
 #
-# The note multiplies channel $k$ of a query or key at position $i$ by three factors, and then applies a [norm](../docs/glossary.md#norm):
+# The note multiplies channel $k$ of a query or key at position $i$ by three factors. Then comes a [norm](../docs/glossary.md#norm):
 #
 # $$q'_{i,k} = \text{norm}\big(q_{i,k}\;\cos(i\,\omega_k)\;\cos(\varphi_k)\;a_i\big),\qquad \omega_k = 10000^{-k/D},\qquad a_i = \begin{cases}\alpha = 0.3 & \text{token } i \text{ is MASK}\\ 1 & \text{else}\end{cases}$$
 #
 # 1. $\cos(i\omega_k)$ is a wave over positions, with a frequency for each channel.
-# 2. $\cos\varphi_k$ shall shift this wave by a learned [phase](../docs/glossary.md#phase), which begins at 0.
-# 3. [α](../docs/glossary.md#alpha) shall turn attention away from MASK tokens.
+# 2. $\cos\varphi_k$ should shift this wave by a trained [phase](../docs/glossary.md#phase). All φ begin at 0.
+# 3. [α](../docs/glossary.md#alpha) should turn attention away from MASK.
 #
-# By hand, with phases that are not 0, and compared with the package:
+# By hand, with phases that are not 0:
 
 # %%
 D, T = 32, 48
@@ -74,7 +74,7 @@ for mine, theirs in zip(by_hand, gates.transform_qk(q, k, positions), strict=Tru
 # %% [markdown]
 # ## Train it as written
 #
-# The tales, the masks and the model's size are those of 07a. We train for 150 steps.
+# Tales, masks and size are those of 07a. We train for 150 steps.
 
 # %%
 distances = ["more than 0.1 radians", "less than 0.1 radians", "not at all"]
@@ -93,7 +93,7 @@ models = {"v7-polar": build("v7-polar", shape)}
 runs = {"as written": live.train(models["v7-polar"], objective, recipe, "as written", watches=watches)}
 
 # %% [markdown]
-# The dashboard shows the loss, the gates of keys, and a text as the model fills it in now. A darker letter is surer. The title above the gates tells how far φ has moved.
+# The dashboard shows the loss, the gates of keys, and a text as the model fills it in. The title above the gates tells how far φ has moved.
 
 # %% tags=["answer", "nbval-ignore-output"]
 runs["as written"].result()
@@ -102,7 +102,7 @@ print(f"φ moved by {moved:g} radians")
 phi_guess.compare(distances[2 if moved == 0 else 1 if moved < 0.1 else 0])
 
 # %% [markdown]
-# ## Why φ does not learn
+# ## Can φ learn?
 #
 # Training moves a number along its [gradient](../docs/glossary.md#gradient). The note calls its product an approximation of $\cos(i\omega + \varphi)$, so we compare the gradients of both at $\varphi = 0$:
 
@@ -114,7 +114,7 @@ for name, gate in both.items():
     print(f"{name:13}", [f"{x:.2f}" for x in slope.abs().tolist()])
 
 # %% [markdown]
-# The derivative of $\cos\varphi$ is $-\sin\varphi$. At 0 it is exactly 0, at the first step and therefore at every later one. At 0 the product is the exact gate, but without its gradient. Besides, a factor that is the same at all positions cannot shift a wave.
+# The derivative of $\cos\varphi$ is $-\sin\varphi$. At $\varphi = 0$ it is exactly 0, at the first step and therefore at every later one. So the product equals the exact gate at 0, but has no gradient. Besides, a factor that is the same at all positions cannot shift a wave.
 #
 # ## What the norm does to a factor
 #
@@ -145,7 +145,7 @@ for alpha in (3.0, 0.3, 0.03, 0.01, 0.001, 0.0):
 Table(("α", "largest change of a key, from α = 1", "attention to MASK"), rows, stable=1)
 
 # %% [markdown]
-# The last column uses random queries and keys, where every other token is MASK. They get half of the attention with any α above a hundredth. (Below that we meet the tiny number that the norm adds, so as never to divide by 0.) In the explorer, drag α; then set *order* to `norm, then gates` and drag it again.
+# The last column uses random queries and keys, with every other token MASK. MASK gets half of the attention for any α above a hundredth. (Below that the norm's own epsilon counts.) In the explorer, drag α; then set *order* to `norm, then gates` and drag it again.
 #
 # ## What is left: cos(iω)
 #
@@ -153,9 +153,9 @@ Table(("α", "largest change of a key, from α = 1", "attention to MASK"), rows,
 #
 # $$\cos(i\omega)\cos(j\omega) = \tfrac12\cos\big((i-j)\omega\big) + \tfrac12\cos\big((i+j)\omega\big).$$
 #
-# The first half depends on the distance. The second half depends on *where in the window* both tokens stand.
+# The first half depends on the distance, the second on *where in the window* both tokens stand.
 #
-# Take our sentence with a hole, *ada cha░ed ben. who chased ben? ada.* The hole is the query, at position 7. Its neighbours are *a* at 6 and *e* at 8. Let a head have four channels with ω = 1, ½, ¼, ⅛ and all contents be 1.
+# Take our sentence with a hole: *ada cha░ed ben. who chased ben? ada.* The hole is the query, at position 7. Its neighbours are *a* at 6 and *e* at 8. Our toy [head](../docs/glossary.md#head) has four channels with ω = 1, ½, ¼, ⅛, and all contents are 1.
 
 # %%
 text, hole, w = "ada cha░ed ben. who chased ben? ada.", 7, torch.tensor([1.0, 0.5, 0.25, 0.125])
@@ -174,14 +174,14 @@ def neighbours(score, start=0):
     return *(f"{x:.2f}" for x in scores[both]), *(f"{x:.0%}" for x in scores.softmax(dim=0)[both])
 
 
-heading = ("score of a, left", "of e, right", "attention on a", "on e")
+heading = ("score of a (left)", "of e (right)", "attention on a", "on e")
 rows = [(str(start), *neighbours(product, start)) for start in (0, 20, 40)]
 Table(("the text starts at", *heading), rows, stable=5)
 
 # %% [markdown]
-# Check the first score: cos 7 · cos 6 + cos 3.5 · cos 3 + cos 1.75 · cos 1.5 + cos 0.875 · cos 0.75 = 0.72 + 0.93 − 0.01 + 0.47 = 2.11. The [softmax](../docs/glossary.md#softmax) divides $e^{2.11}$ = 8.2 by the sum over all 36 letters, 53.6, which gives 15%.
+# Check the first score: cos 7 · cos 6 + cos 3.5 · cos 3 + cos 1.75 · cos 1.5 + cos 0.875 · cos 0.75 = 0.72 + 0.93 − 0.01 + 0.47 = 2.11. The [softmax](../docs/glossary.md#softmax) divides $e^{2.11}$ = 8.2 by the sum over all 36 letters, 53.6. That is 15%.
 #
-# Move the same text by 40 positions, and the hole looks more at *e* than at *a*. The text has not changed. A model that uses such scores must first learn to look past $i+j$.
+# Start the same text at 40, and the hole looks more at *e* than at *a*. A model with such scores must first learn to look past $i+j$.
 #
 # ## Five repairs
 #
@@ -190,10 +190,10 @@ Table(("the text starts at", *heading), rows, stable=5)
 # 1. **Exact phase:** $\cos(i\omega + \varphi)$. Now φ has a gradient.
 # 2. **Random phase:** φ begins at random, so not every wave has its crest at position 0.
 # 3. **Gates after the norm.** Now α counts.
-# 4. **α on keys only.** On a query α makes all its scores smaller. Then its attention gets flatter, just where a letter must be predicted.
-# 5. **[Quadrature](../docs/glossary.md#quadrature):** a sine beside each cosine. A query becomes $[q\cos, q\sin]$, a key $[k\cos, k\sin]$, with twice the channels.
+# 4. **α on keys only.** On a query α makes all scores smaller. Attention gets flatter just where a letter must be predicted.
+# 5. **[Quadrature](../docs/glossary.md#quadrature):** a sine beside each cosine. A query becomes $[q\cos, q\sin]$, a key $[k\cos, k\sin]$.
 #
-# Since $\cos a\cos b + \sin a\sin b = \cos(a-b)$, quadrature removes the term in $i+j$. A phase on both sides would cancel too, so it is gone. We check each gate on random vectors:
+# Since $\cos a\cos b + \sin a\sin b = \cos(a-b)$, quadrature removes $i+j$. A phase in both query and key would cancel too, so it has none. We test each gate on random vectors:
 
 # %%
 before = [polar.Polar(D), polar.ExactPhase(D), polar.RandomPhase(D)]
@@ -212,7 +212,7 @@ Table(("gate", "α counts", "i − j alone"), rows, stable=3)
 # %% [markdown]
 # ## Read it backwards
 #
-# Backwards our sentence is *.ada ?neb desahc ohw .neb de░ahc ada*. We give both to untrained models, with large random weights so that they answer something. They look to both sides.
+# Now untrained models get our sentence and its reverse, *.ada ?neb desahc ohw .neb de░ahc ada*. Their weights are random and large, so that they answer something.
 
 # %%
 ends = ["another letter", "the same letter, with another probability", "the same letter, with the same one"]
@@ -244,13 +244,15 @@ backwards_guess.compare(ends[2 if equal else 1 if one.argmax() == other.argmax()
 
 
 # %% [markdown]
-# A cosine is **even**: $\cos(-x) = \cos x$. So with quadrature a key three to the left and an equal key three to the right get the same score. In our toy head both neighbours have the score 3.38. Such a model is a **mirror**: it must find *wira fed lira* and *aril def ariw* equally likely, and no training can change that. v1 to v6 look to the left only, so an even score would not harm them. The note's own gate is no mirror, because its scores depend on absolute positions.
+# A cosine is **even**: $\cos(-x) = \cos x$. With quadrature a key three to the left and an equal key three to the right get the same score. In our toy head *a* and *e* both have the score 3.38 and 17% of the attention. The head adds up their values with these weights, so a░e and e░a give the same output, and then the same answer.
+#
+# Such a model is a **mirror**, and no training can change that. v1 to v6 look only to the left, so an even score would not harm them. The note's own gate is no mirror, because its scores depend on absolute positions.
 #
 # The **sixth repair** puts a phase *between* query and key, for each head $h$ and each channel:
 #
 # $$\sum_k q_k k_k\cos\big((i-j)\,\omega_k - \delta_{hk}\big)$$
 #
-# It shifts the crest of each wave to one side. A head's δ begin at 0 and are trained. This is v7. The idea is that of [PoPE](../docs/glossary.md#pope), which we meet below.
+# It shifts the crest of each wave to one side. All δ begin at 0 and are trained. This is v7.
 
 # %%
 def ahead(delta):
@@ -266,11 +268,11 @@ assert torch.allclose((queries @ keys.mT)[0, 0, hole], ahead(torch.pi / 4)(hole,
 Table(("δ", *heading), [(f"{d}°", *neighbours(ahead(d / 180 * torch.pi))) for d in (0, 45, -45)], stable=5)
 
 # %% [markdown]
-# With 45° this head looks at *a*, and with −45° at *e*. In the explorer choose `[cos, sin], φ between` and drag the <span class="light-phase">dial</span>: the ridge leaves the diagonal.
+# With 45° this head looks at *a*, with −45° at *e*. In the explorer choose `[cos, sin], φ between` and drag the <span class="light-phase">dial</span>: the ridge leaves the diagonal.
 #
 # ## Train the repaired gates
 #
-# Two more models get the same 150 batches and masks: *quadrature*, and v7 with its learned phases.
+# Two more models get the same 150 batches: *quadrature* and v7.
 
 # %%
 orders = ["v7, quadrature, as written", "v7, as written, quadrature", "quadrature, v7, as written", "another"]
@@ -284,7 +286,7 @@ for title, version in {"quadrature": "v7-quadrature", "v7": "v7"}.items():
     runs[title] = live.train(models[version], objective, recipe, title, watches=watches)
 
 # %% [markdown]
-# While they train, compare the panels of gates. Quadrature has cosines on the left, sines on the right, and no phase to train. In v7 each head has phases, and the title names the head whose phases moved most.
+# While they train, compare the gates. Quadrature has cosines on the left, sines on the right, and no phase. Of v7 you see the head whose phases moved most.
 
 # %% tags=["answer", "nbval-ignore-output"]
 loss = {title: run.result()[-1].val_loss for title, run in runs.items()}
@@ -293,11 +295,11 @@ found = ", ".join(sorted(loss, key=loss.get))
 order_guess.compare(found if found in orders else "another")
 
 # %% [markdown]
-# One seed and 150 steps decide little. Six seeds follow below.
+# One seed decides little; six follow below.
 #
 # ## Turn α while a model trains
 #
-# In v7 no norm follows the gates, so α counts. We start v7 once more, with the same weights, batches and masks, and two sliders: **α** on the keys of MASK, and **δ**, which sets *all* phases to one value. Move them when you like. If you have not by step 75, the next cell sets α from 0.3 to 10.
+# In v7 no norm follows the gates, so α counts. We start v7 once more, with the same weights and batches, and two sliders: **α** on the keys of MASK, and **δ**, which sets *all* phases to one value. Move them when you like. If you do not, the cell below sets α to 10 at step 75.
 
 # %%
 effects = ["it hardly changes", "it rises and comes back", "it rises and stays up"]
@@ -310,11 +312,11 @@ sliders = [live.Scale("alpha", 0.3, 0.01, 10.0, "α"), live.Slider("delta", 0, -
 steered = live.train(build("v7", shape), objective, recipe, "v7, steered", watches=watches, controls=sliders)
 
 # %% [markdown]
-# **Do not wait for a leap in the loss curve.** Each step has other texts and other masks, so its loss jumps up and down anyway. The curve is therefore a mean of ten steps, and a sudden change is spread over ten. Watch these instead:
+# **Do not wait for a leap in the loss curve.** The loss of a single step jumps anyway, because each step has other texts and masks. The curve is therefore a mean of ten steps, and spreads a sudden change over ten. Watch instead
 #
-# - the mark on the curve at the step of the move, and the curve's height from there on,
-# - the rows of MASK beside the gates, which say × 10 after the move,
-# - the picture of the next cells: the loss of each step *minus* that of the untouched v7. Both have the same texts and masks at each step, so the subtraction removes that noise.
+# - the mark at the step of the move, and the height of the curve ten steps later,
+# - the frames of the gates: MASK × 10,
+# - the picture below: the loss of each step *minus* that of the untouched v7. Both see the same batch, so its ups and downs cancel.
 
 # %% tags=["answer", "nbval-ignore-output"]
 steered.wait_for_step(75)
@@ -335,11 +337,11 @@ plt.show()
 alpha_guess.compare(effects[2 if end > 0.15 else 1 if soon > 0.15 else 0])
 
 # %% [markdown]
-# Why can α = 10 do harm? Queries and keys are normalised *before* the gates, so training cannot shorten the keys of holes again. Their scores are up to 33 times as large as before, and a hole that fits a query drowns the letters. (This is our reading; one run does not show it.)
+# Why does a large α harm? Queries and keys are normalised *before* the gates, so training cannot shorten the keys of holes. Their scores are 33 times as large, and drown the letters. (This is our reading of one run.)
 #
 # ## What each repair is worth
 #
-# We trained each model for 400 steps (2 layers of 96) from six [seeds](../docs/glossary.md#seed). On the right each difference is taken between models of the same seed. *Decided* follows the rule of [lesson 08](08_the_ladder.ipynb): all six differences lie on one side, and their mean is too large to be luck (Student's t, 95%).
+# We trained each model for 400 steps (2 layers of 96) from six [seeds](../docs/glossary.md#seed). On the right each difference is between models of one seed. *Decided* follows the rule of [lesson 08](08_the_ladder.ipynb): all six differences lie on one side, and their mean is too large to be luck (Student's t).
 
 # %%
 results = load_results("polar")
@@ -351,18 +353,17 @@ plt.show()
 # Read the right side from the top:
 #
 # - **The exact phase** decides nothing. A **random** one gains 0.11 nats (decided).
-# - **With gates after the norm** α counts at last, and the loss *rises* by 0.33. With **α on keys only** it falls by 0.20 (both decided).
-# - **Is α = 0.3 worth having?** With cosines alone it costs 0.07 against α = 1, which is no mask gate (decided). Six other seeds give 0.03 (undecided). In v7 the first six seeds do not decide, and the others give a *gain* of 0.04 (decided). So we call the worth of α undecided. A model that sees MASK knows that it is MASK, and can look away by itself.
-# - **The place of the norm** costs 0.06 with α = 1 (decided).
-# - **Quadrature** gains most: 0.51 nats. **The learned phase** gains 0.14 more (both decided).
+# - **Gates after the norm** let α count, and the loss *rises* by 0.33. **α on keys only** takes 0.20 back (both decided).
+# - **Is α = 0.3 worth having?** With cosines alone it costs 0.07 against α = 1, which is no mask gate (decided). Six other seeds give 0.03 (undecided). In v7 the first six do not decide, and the others give a *gain* of 0.04 (decided). So we call it undecided.
+# - **Quadrature** gains 0.51 nats, and **the learned phase** 0.14 more (both decided).
 #
-# As written the gate loses 2.15 nats for each masked character, v7 1.52, RoPE 1.52 (undecided against v7) and no code 2.90. So the gate as written is better than nothing and much worse than a rotation.
+# As written the gate loses 2.15 nats for each masked character, v7 1.52, RoPE 1.52 (undecided against v7) and no code 2.90. So the note's gate beats no code, and is far behind a rotation.
 #
 # ## Which part of the sixth repair counts?
 #
-# It changed three things at once. There is a **phase**, which breaks the mirror. Heads can lean to **both sides**. And phases are **trained**. Which one lowers the loss? Design the experiment on paper first: which models would you train, and which outcome would mean what?
+# It changed three things at once. A **phase** breaks the mirror. Heads can lean to **both sides**. And phases are **trained**. Which one lowers the loss? Design the experiment on paper first.
 #
-# Here is our design: two arms whose phases never learn. *One side* has +45° in all four heads. *Both sides* has +45° in two heads and −45° in two. Both break the mirror.
+# Ours has two arms whose phases never learn. *One side* has +45° in all four heads. *Both sides* has +45° in two heads and −45° in two. Both break the mirror.
 
 # %%
 arms = ["both arms", "both sides only", "one side only", "neither"]
@@ -387,15 +388,13 @@ display(Table(("model", "minus", "mean (nats)", "lowest to highest", "decided"),
 design_guess.compare(arms[outcome])
 
 # %% [markdown]
-# *One side* breaks the mirror and gains nothing: its loss is 0.03 nats above quadrature (undecided; our rule excludes a gain of 0.02). *Both sides* gains 0.12 (decided). Six other seeds confirm both. **So breaking the mirror is not what lowers the loss. Heads of both kinds are.**
+# *One side* breaks the mirror and gains nothing: its loss is 0.03 nats above quadrature (undecided; our rule excludes a gain of 0.02). *Both sides* gains 0.12 (decided). Six other seeds confirm both. **Breaking the mirror does not lower the loss. Heads of both kinds do.** If all heads lean to the left, none is left for the letters on the right. (This fits, but is not tested.)
 #
-# A head that leans to the left sees letters there better and those on the right worse. With all heads on one side, none is left for the other. (This fits, but we have not tested it.)
-#
-# Is *training* the phases worth anything? Our six seeds do not decide between v7 and *both sides*, and six others put v7 0.04 nats ahead (decided). So this is undecided.
+# Is *training* the phases worth anything? Between v7 and *both sides* our six seeds decide nothing; six others put v7 0.04 nats ahead (decided). So it is undecided.
 #
 # ## Where it ends
 #
-# Look at what quadrature makes of one channel: $(q\cos i\omega,\ q\sin i\omega)$. That is the vector $(q, 0)$, rotated by $i\omega$.
+# Quadrature turns one channel into $(q\cos i\omega,\ q\sin i\omega)$. That is the vector $(q, 0)$, rotated by $i\omega$:
 
 # %%
 pairs = torch.stack([q, torch.zeros_like(q)], dim=-1).flatten(-2)  # each channel, and a zero beside it
@@ -409,24 +408,22 @@ assert torch.allclose(rotated[..., 1::2], sines, atol=1e-5)
 #
 # $$\big(q_1k_1 + q_2k_2\big)\cos\big((i-j)\omega\big) + \big(q_1k_2 - q_2k_1\big)\sin\big((i-j)\omega\big),$$
 #
-# an even part and an odd one, and the tokens decide how much of each. With $q_2 = k_2 = 0$ the sine is gone, and left equals right. A phase δ brings it back, in a share that is fixed for each channel.
-#
-# **A gate can stand in for a rotation when it has become one.** It then has twice the channels in every score, and as many frequencies as RoPE has pairs, times two.
+# an even part and an odd one, and the tokens decide how much of each. With $q_2 = k_2 = 0$ the sine is gone, and left equals right. A phase δ brings it back, in a share that is fixed for each channel. **A gate can stand in for a rotation once it has become one.**
 #
 # ## What, or where?
 #
-# PoPE goes one step further: a [softplus](../docs/glossary.md#softplus) makes all contents positive. Then content cannot turn a wave: **what** a token looks for is in the magnitudes, **where** it looks is in the phases. In RoPE the sine term mixes them.
+# [PoPE](../docs/glossary.md#pope), a published code, has the same phase, and makes all contents positive by a [softplus](../docs/glossary.md#softplus). Then magnitudes tell **what** a token looks for, and phases **where**. In RoPE the sine term mixes them.
 #
-# Its authors test this with a task that needs both. Ours is smaller: three to six letters, then *what stands to the right of the g?* Guessing among the other letters gives 32%. A code has learned it when nine answers in ten are right, after 1,000 steps.
+# Our task needs both: three to six letters, then *what stands to the right of the g?* Guessing gives 32%; 90% count as learned.
 
 # %%
 lookup.draw_lookup(plt.figure(figsize=(13, 4.4)), load_results("lookup"))
 plt.show()
 
 # %% [markdown]
-# On the left each code tries four learning rates, from one seed. There PoPE learns the task at all four, and no other code does. On the right each code trains at its best rate from thirteen other seeds: the sinusoids learn it from four, PoPE from two, RoPE and PoPE without softplus from none. So the seed on the left was a lucky one. Among equal models, chance alone gives two against none in about half of all trials (Fisher's exact test). The task is undecided.
+# On the left each code tries four learning rates from one seed, and only PoPE learns the task. On the right each trains at its best rate from thirteen other seeds. The sinusoids learn it from four, PoPE from two, RoPE and PoPE without softplus from none. So the seed on the left was lucky. Among equal models, two against none comes by chance in half of all trials: undecided.
 #
-# In masked diffusion PoPE, v7 and RoPE are undecided too. Read from left to right, PoPE is behind RoPE by 0.07 nats after 600 steps (decided and confirmed, [results](../docs/results.md)). The paper reports the opposite for models hundreds of times larger; its scores are also half as sharp as ours.
+# In masked diffusion PoPE, v7 and RoPE are undecided too. From left to right PoPE is 0.07 nats behind RoPE after 600 steps (decided and confirmed, [results](../docs/results.md)). The paper reports the opposite, for far larger models and with scores half as sharp.
 
 # %%
 live.tally()
@@ -434,7 +431,7 @@ live.tally()
 # %% [markdown]
 # ## Exercises
 #
-# Write over the stub, run it, then the check. In a new cell, `gate_exercises.CONTROLS.hint()` gives one hint at a time and `gate_exercises.CONTROLS.solution()` shows a solution.
+# In a new cell, `gate_exercises.CONTROLS.hint()` gives one hint at a time, and `.solution()` shows a solution.
 
 # %%
 gate_exercises.CONTROLS
@@ -442,8 +439,8 @@ gate_exercises.CONTROLS
 
 # %%
 def controls(arms, one, other):
-    """For each setting in which two arms differ, the arms that change this setting of `one` alone."""
-    return {setting: [other] for setting in arms[one]}
+    """The names of the arms that change one setting of `one` to that of `other`, and no more."""
+    return [other]
 
 
 # %%
@@ -476,11 +473,11 @@ gate_exercises.LOOK_RIGHT.check(phases_to_the_right)
 # %% [markdown]
 # ## Recap
 #
-# 1. A norm after the gates divides α out, unless α is below about a hundredth. At φ = 0 the gradient of cos φ is exactly 0, so φ never moves.
-# 2. $\cos(i\omega)\cos(j\omega)$ depends on $i-j$ and on $i+j$. A sine beside each cosine removes $i+j$. Then left equals right, and the model is a mirror.
-# 3. A phase between query and key breaks the mirror. That alone gains nothing; heads of both kinds gain 0.12 nats, confirmed by six other seeds. Whether trained phases gain more than fixed ones is undecided (400 steps, 2 layers of 96).
+# 1. A norm after the gates divides out any α above a hundredth. At φ = 0 the gradient of cos φ is exactly 0, so φ never moves.
+# 2. $\cos(i\omega)\cos(j\omega)$ depends on $i-j$ and on $i+j$. A sine beside each cosine removes $i+j$, and then left equals right.
+# 3. A phase between query and key breaks this mirror. That alone gains nothing; heads of both kinds gain 0.12 nats, confirmed by six other seeds. Whether trained phases gain more is undecided (400 steps, 2 layers of 96).
 # 4. As written the gate loses 2.15 nats for each masked character, v7 1.52, RoPE 1.52 (undecided), no code 2.90. The worth of α = 0.3 is undecided.
-# 5. Quadrature is RoPE for pairs that are half empty: the repairs end at a rotation. PoPE and RoPE are undecided, in masked diffusion and in a task of *what* and *where*.
+# 5. Quadrature is RoPE for pairs that are half empty: the repairs end at a rotation.
 
 # %% [markdown]
 # ## Self-test
@@ -493,7 +490,7 @@ gate_exercises.LOOK_RIGHT.check(phases_to_the_right)
 #
 # <details><summary>Answer</summary>
 #
-# **b.** A norm divides out one number for all channels. *a* is right if the norm comes first.
+# **b.** *a* is right if the norm comes first.
 #
 # </details>
 #
@@ -501,15 +498,15 @@ gate_exercises.LOOK_RIGHT.check(phases_to_the_right)
 #
 # - a) the learning rate is too low
 # - b) the norm divides it out
-# - c) its gradient is exactly 0 where it begins
+# - c) its gradient is 0 where it begins
 #
 # <details><summary>Answer</summary>
 #
-# **c.** The derivative of cos φ is −sin φ, and sin 0 = 0, whatever the rate. Against *b*: φ is another number for each channel.
+# **c.** −sin 0 = 0. Against *b*: φ differs from channel to channel.
 #
 # </details>
 #
-# **3.** On what does $\cos(i\omega)\cos(j\omega)$ depend that a score of RoPE does not?
+# **3.** On what does $\cos(i\omega)\cos(j\omega)$ depend, and a score of RoPE does not?
 #
 # - a) on where in the window both tokens stand
 # - b) on which of the two is on the left
@@ -521,19 +518,19 @@ gate_exercises.LOOK_RIGHT.check(phases_to_the_right)
 #
 # </details>
 #
-# **4.** A new v7 has phases of 0, and is trained. When does it stop being a mirror?
+# **4.** A new v7 has phases of 0. When does training end its being a mirror?
 #
 # - a) never
-# - b) as soon as its phases have left 0
+# - b) as soon as phases have left 0
 # - c) it never was one
 #
 # <details><summary>Answer</summary>
 #
-# **b.** With phases of 0 it is quadrature. *a* is true for quadrature, which has no phase.
+# **b.** With phases of 0 it is quadrature, for which *a* is true.
 #
 # </details>
 #
-# **5.** *Both sides* has phases that never learn, and gains 0.12 nats over quadrature. v7 gains 0.14, which six seeds cannot tell from 0.12. What follows?
+# **5.** *Both sides* never trains its phases and gains 0.12 nats over quadrature. v7 gains 0.14 (undecided against 0.12). What follows?
 #
 # - a) training phases is useless
 # - b) a fixed phase cancels
@@ -541,14 +538,14 @@ gate_exercises.LOOK_RIGHT.check(phases_to_the_right)
 #
 # <details><summary>Answer</summary>
 #
-# **c.** The phase did not learn, and most of the gain was there. *a* says too much: this is one kind of text, one size and 400 steps.
+# **c.** *a* says too much, after one size and 400 steps.
 #
 # </details>
 
 # %% [markdown]
 # ## What the source note says
 #
-# Note 000, one of the notes this course is built on, describes a diffusion model whose RoPE was replaced by gates. It reports no numbers, and leaves to an experiment whether gates are better than RoPE. "Simpler" holds: a query, a key and their score take 3 multiplications a channel, and RoPE 5. The repairs are ours. [A page](../docs/notes/000.md) explains all its claims; here are five, and the others fold out.
+# Note 000, one of the notes this course is built on, replaces RoPE in a diffusion model, and leaves to an experiment whether gates are better. Simpler they are: a query, a key and their score take 3 multiplications a channel, with RoPE 5. The repairs are ours. [A page](../docs/notes/000.md) explains all claims.
 
 # %% tags=["nbval-ignore-output"]
 SHOWN = [
@@ -563,12 +560,11 @@ findings("000", first=SHOWN)
 # %% [markdown]
 # ## Further reading
 #
-# - [Decoupling the "What" and "Where" With Polar Coordinate Positional Embeddings](https://arxiv.org/abs/2509.10534) — Gopalakrishnan et al. 2025: PoPE, with the learned phase and the riddle.
-# - [RoFormer: Enhanced Transformer with Rotary Position Embedding](https://arxiv.org/abs/2104.09864) — Su et al. 2021: RoPE, at which the repairs arrive.
-# - [Query-Key Normalization for Transformers](https://arxiv.org/abs/2010.04245) — Henry et al. 2020: why queries and keys are normalised before they meet.
-# - [Root Mean Square Layer Normalization](https://arxiv.org/abs/1910.07467) — Zhang and Sennrich 2019: the norm that divides α out.
+# - [Gopalakrishnan et al. 2025](https://arxiv.org/abs/2509.10534): PoPE, with the learned phase and the task.
+# - [Su et al. 2021](https://arxiv.org/abs/2104.09864): RoPE, at which the repairs arrive.
+# - [Zhang and Sennrich 2019](https://arxiv.org/abs/1910.07467): the norm that divides α out.
 
 # %% [markdown]
 # ## What comes next
 #
-# Seven versions, seven ways to say where a token stands. It is time to put all of them on one board, with the same data, the same seeds and the same budget, and the rivals beside them. → [08 · The ladder](08_the_ladder.ipynb)
+# Lesson 08 puts all seven versions on one board, with the same data, seeds and budget. → [08 · The ladder](08_the_ladder.ipynb)

@@ -25,53 +25,43 @@ def gates(q, k, positions, omega, masked, alpha, ahead=45, queries=0, on="k"):
 
 
 def apart(x, y):
-    return {s for s in x if x[s] != y[s]}
+    return {setting for setting in x if x[setting] != y[setting]}
 
 
 def where(rule):
-    """Return the answer that names the arms for which a rule of three differences holds.
-
-    rule  of the settings that an arm changes, those in which `other` differs from it, and all that differ
-    """
-    return lambda arms, one, other: {
-        name
-        for name, arm in arms.items()
-        if rule(apart(arm, arms[one]), apart(arm, arms[other]), apart(arms[one], arms[other]))
-    }
+    """Return the answer that names the arms whose differences from `one` and `other` obey a rule."""
+    return lambda arms, a, b: {n for n, x in arms.items() if rule(apart(x, arms[a]), apart(x, arms[b]))}
 
 
-MUTANTS = [
-    Mutant(*row)
-    for row in (
-        (CONTROLS, "by what is left", where(lambda new, left, d: len(new) == 1 and left == d - new), []),
-        (CONTROLS, "by what is wrong", where(lambda new, left, d: len(new) == 1 and not new & left), []),
-        (CONTROLS, "twice", lambda *given: tuple(controls_answer(*given)[::-1] * 2), []),
-        (CONTROLS, "any value", where(lambda new, left, d: len(new) == 1 and new <= d), ALL, "to the value"),
-        (CONTROLS, "any setting", where(lambda new, left, d: len(new) == 1), ALL, "which changes"),
-        (CONTROLS, "several", where(lambda new, left, d: new and not new & left), [TWO, MANY], "one setting"),
-        (CONTROLS, "unchanged", where(lambda new, left, d: len(new) < 2 and not new & left), ALL, "nothing"),
-        (CONTROLS, "from `other`", where(lambda new, left, d: len(left) == 1 and left <= d), [SINGLE, MANY]),
-        (CONTROLS, "only `other`", lambda arms, one, other: [other], ALL, "you leave out"),
-        (CONTROLS, "the first alone", lambda *given: controls_answer(*given)[:1], ALL, "no more"),
-        (FIXED_PHASE, "behind", partial(gates, ahead=-45), BOTH, "*larger*"),
-        (FIXED_PHASE, "both ahead", partial(gates, queries=45), BOTH, "phases are missing"),
-        (FIXED_PHASE, "no α", partial(gates, on=""), [ALPHA], "Where is α"),
-        (FIXED_PHASE, "α on queries", partial(gates, on="q"), [ALPHA], "flattens"),
-        (FIXED_PHASE, "α on both", partial(gates, on="qk"), [ALPHA], "twice"),
-        (FIXED_PHASE, "45 radians", partial(gates, ahead=math.degrees(45)), BOTH, "radians"),
-        (FIXED_PHASE, "never below 0", lambda q, k, p, *rest: gates(q, k, p.abs(), *rest), BOTH),
-        (FIXED_PHASE, "α up to 1", lambda *a: gates(*a[:5], min(a[5], 1.0)), [ALPHA], "Where is α"),
-        (FIXED_PHASE, "α from 0 on", lambda *a: gates(*a[:5], max(a[5], 0.0)), [ALPHA]),
-        (FIXED_PHASE, "queries behind", partial(gates, ahead=0, queries=-45), []),
-        (FIXED_PHASE, "half of it each", partial(gates, ahead=22.5, queries=-22.5), []),
-        (FIXED_PHASE, "backwards", lambda *a: [x.flip(-1) for x in gates(*a)], []),
-        (LOOK_RIGHT, "to the left", [2.0, 1.0, 0.5, 0.25], [MIRROR, PEAK], "Mind the sign"),
-        (LOOK_RIGHT, "one phase", [-2.0] * 4, [PEAK], "highest score"),
-        (LOOK_RIGHT, "45 degrees", [math.pi / 4] * 4, [MIRROR, PEAK]),
-        (LOOK_RIGHT, "nan", [-2.0, -1.0, -0.5, math.nan], [FOUR, MIRROR, PEAK], "4 finite"),
-        (LOOK_RIGHT, "one too few", [-2.0, -1.0, -0.5], [FOUR, MIRROR, PEAK], "4 finite"),
-        (LOOK_RIGHT, "whole turns", [-2.0 + 2 * math.pi, -1.0, -0.5 - 2 * math.pi, -0.25], []),
-        (LOOK_RIGHT, "a bit beside", [-2.05, -0.95, -0.55, -0.2], []),
-        (LOOK_RIGHT, "slow ones free", [-2.0, -1.0, -0.7, -0.4], []),
-    )
+ANSWERS = [
+    (CONTROLS, "no setting wrong", where(lambda new, left: len(new) == 1 and not new & left), []),
+    (CONTROLS, "a set", lambda *given: set(controls_answer(*given)), []),
+    (CONTROLS, "twice", lambda *given: tuple(controls_answer(*given)[::-1] * 2), []),
+    (CONTROLS, "any setting", where(lambda new, left: len(new) == 1), ALL, "to the value in"),
+    (CONTROLS, "several", where(lambda new, left: new and not new & left), [TWO, MANY], "one setting"),
+    (CONTROLS, "unchanged", where(lambda new, left: len(new) < 2 and not new & left), ALL, "nothing"),
+    (CONTROLS, "from `other`", where(lambda new, left: len(left) == 1 and not new & left), [SINGLE, MANY]),
+    (CONTROLS, "only `other`", lambda arms, one, other: [other], ALL, "you leave out"),
+    (CONTROLS, "the first alone", lambda *given: controls_answer(*given)[:1], ALL, "no more"),
+    (FIXED_PHASE, "behind", partial(gates, ahead=-45), BOTH, "*larger*"),
+    (FIXED_PHASE, "both ahead", partial(gates, queries=45), BOTH, "phases are missing"),
+    (FIXED_PHASE, "no α", partial(gates, on=""), [ALPHA], "Where is α"),
+    (FIXED_PHASE, "α on queries", partial(gates, on="q"), [ALPHA], "flattens"),
+    (FIXED_PHASE, "α on both", partial(gates, on="qk"), [ALPHA], "twice"),
+    (FIXED_PHASE, "45 radians", partial(gates, ahead=math.degrees(45)), BOTH, "radians"),
+    (FIXED_PHASE, "never below 0", lambda q, k, p, *rest: gates(q, k, p.abs(), *rest), BOTH),
+    (FIXED_PHASE, "α up to 1", lambda *a: gates(*a[:5], min(a[5], 1.0)), [ALPHA], "Where is α"),
+    (FIXED_PHASE, "α from 0 on", lambda *a: gates(*a[:5], max(a[5], 0.0)), [ALPHA]),
+    (FIXED_PHASE, "queries behind", partial(gates, ahead=0, queries=-45), []),
+    (FIXED_PHASE, "half of it each", partial(gates, ahead=22.5, queries=-22.5), []),
+    (FIXED_PHASE, "backwards", lambda *a: [x.flip(-1) for x in gates(*a)], []),
+    (LOOK_RIGHT, "to the left", [2.0, 1.0, 0.5, 0.25], [MIRROR, PEAK], "Mind the sign"),
+    (LOOK_RIGHT, "one phase", [-2.0] * 4, [PEAK], "highest score"),
+    (LOOK_RIGHT, "45 degrees", [math.pi / 4] * 4, [MIRROR, PEAK]),
+    (LOOK_RIGHT, "nan", [-2.0, -1.0, -0.5, math.nan], [FOUR, MIRROR, PEAK], "4 finite"),
+    (LOOK_RIGHT, "one too few", [-2.0, -1.0, -0.5], [FOUR, MIRROR, PEAK], "4 finite"),
+    (LOOK_RIGHT, "whole turns", [-2.0 + 2 * math.pi, -1.0, -0.5 - 2 * math.pi, -0.25], []),
+    (LOOK_RIGHT, "a bit beside", [-2.05, -0.95, -0.55, -0.2], []),
+    (LOOK_RIGHT, "slow ones free", [-2.0, -1.0, -0.7, -0.4], []),
 ]
+MUTANTS = [Mutant(*answer) for answer in ANSWERS]
