@@ -34,7 +34,8 @@ def draw_arms(toss: random.Random, number: int) -> tuple[Arms, str, str]:
     near = [{**first, s: value} for s in SETTINGS for value in SETTINGS[s] if toss.random() < 0.6]
     far = [{**second, s: first[s]} for s in SETTINGS]
     arms = dict(zip(toss.sample(string.ascii_uppercase, 26), [first, second, *near, *far], strict=False))
-    return dict(sorted(arms.items())), *list(arms)[:2]
+    one, other, *_ = arms
+    return dict(sorted(arms.items())), one, other
 
 
 def find_controls(attempt: Any, draw: Generator, *numbers: int) -> None:

@@ -18,7 +18,7 @@
 # 3. move a factor while a model trains,
 # 4. find out which repair lowers the loss.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about 100 seconds to run on two cores, about 31 minutes to read and guess; the exercises about 28 more.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about 1 to 1½ minutes to run on two cores, about 34 minutes to read and guess; the exercises about 28 more.
 
 # %% tags=["nbval-ignore-output"]
 import matplotlib.pyplot as plt
@@ -179,7 +179,7 @@ rows = [(str(start), *neighbours(product, start)) for start in (0, 20, 40)]
 Table(("the text starts at", *heading), rows, stable=5)
 
 # %% [markdown]
-# Check the first score: cos 7 · cos 6 + cos 3.5 · cos 3 + cos 1.75 · cos 1.5 + cos 0.875 · cos 0.75 = 0.72 + 0.93 − 0.01 + 0.47 = 2.11. The [softmax](../docs/glossary.md#softmax) divides $e^{2.11}$ = 8.2 by the sum over all 36 letters, 53.6. That is 15%.
+# Check the first score: cos 7 · cos 6 + cos 3.5 · cos 3 + cos 1.75 · cos 1.5 + cos 0.875 · cos 0.75 = 0.72 + 0.93 − 0.01 + 0.47 = 2.11. The [softmax](../docs/glossary.md#softmax) divides $e^{2.11}$ = 8.2 by the sum over all 36 characters, 53.6. That is 15%.
 #
 # Start the same text at 40, and the hole looks more at *e* than at *a*. A model with such scores must first learn to look past $i+j$.
 #
@@ -312,7 +312,7 @@ sliders = [live.Scale("alpha", 0.3, 0.01, 10.0, "α"), live.Slider("delta", 0, -
 steered = live.train(build("v7", shape), objective, recipe, "v7, steered", watches=watches, controls=sliders)
 
 # %% [markdown]
-# **Do not wait for a leap in the loss curve.** The loss of a single step jumps anyway, because each step has other texts and masks. The curve is therefore a mean of ten steps, and spreads a sudden change over ten. Watch instead
+# **Do not wait for a leap in the loss curve.** The loss of a single step jumps anyway, because each step has other texts and masks. The curve is therefore a mean of ten steps, and spreads a sudden change over ten. Watch instead:
 #
 # - the mark at the step of the move, and the height of the curve ten steps later,
 # - the frames of the gates: MASK × 10,
@@ -325,16 +325,19 @@ if not any(step.changed for step in steered.history):
 steered.result()
 pairs = zip(steered.history, runs["v7"].history, strict=False)  # as many steps as both have made
 gap = np.array([one.loss - other.loss for one, other in pairs] or [0.0])
-at = next((step.step for step in steered.history if step.changed), len(gap)) - 1  # steps before the move
+at = next((step.step - 1 for step in steered.history if step.changed), len(gap))  # steps before the move
 soon, end = (float(part.mean()) if len(part) else 0.0 for part in (gap[at : at + 3], gap[at:][-20:]))
 
 # %% tags=["answer", "nbval-ignore-output"]
 fig, ax = plt.subplots(figsize=(7, 3.4))
-title = f"Moved after {at} steps: {soon:+.2f} nats in three steps, {end:+.2f} in the last twenty"
-plots.draw_curves(ax, np.arange(1, len(gap) + 1), {"steered": gap}, title, "step", "loss minus untouched (nats)")
+title = f"After the move at step {at} the loss changes by {soon:+.2f} nats in three steps, {end:+.2f} at the end"
+if at >= len(gap):
+    title = "A run was stopped before the move: there is no difference to see"
+plots.draw_curves(ax, np.arange(1, len(gap) + 1), {"steered": gap}, title, "step", "difference (nats)")
 ax.axvline(at + 0.5, color="black", lw=1, ls="--")
 plt.show()
-alpha_guess.compare(effects[2 if end > 0.15 else 1 if soon > 0.15 else 0])
+if at < len(gap):
+    display(alpha_guess.compare(effects[2 if end > 0.15 else 1 if soon > 0.15 else 0]))
 
 # %% [markdown]
 # Why does a large α harm? Queries and keys are normalised *before* the gates, so training cannot shorten the keys of holes. Their scores are 33 times as large, and drown the letters. (This is our reading of one run.)
@@ -388,7 +391,7 @@ display(Table(("model", "minus", "mean (nats)", "lowest to highest", "decided"),
 design_guess.compare(arms[outcome])
 
 # %% [markdown]
-# *One side* breaks the mirror and gains nothing: its loss is 0.03 nats above quadrature (undecided; our rule excludes a gain of 0.02). *Both sides* gains 0.12 (decided). Six other seeds confirm both. **Breaking the mirror does not lower the loss. Heads of both kinds do.** If all heads lean to the left, none is left for the letters on the right. (This fits, but is not tested.)
+# *One side* breaks the mirror and gains nothing: its loss is 0.03 nats above quadrature (undecided; our rule excludes a gain of 0.02). *Both sides* gains 0.12 (decided). Six other seeds confirm both. **Breaking the mirror does not lower the loss. Heads of both kinds do.** If all heads lean to the left, none is left for the right. (This fits, but is not tested.)
 #
 # Is *training* the phases worth anything? Between v7 and *both sides* our six seeds decide nothing; six others put v7 0.04 nats ahead (decided). So it is undecided.
 #
