@@ -137,10 +137,10 @@ norm_guess.compare(next((name for name, by in change.items() if by < 1e-3), "non
 # α is **one number for all channels of a token**, so the norm divides it out. A phase is another number for each channel, and survives. How small must α become before it counts?
 
 # %%
-rows = []
+rows, (_, plain_keys) = [], polar.Polar(D, alpha=1.0).transform_qk(q, k, positions)
 for alpha in (3.0, 0.3, 0.03, 0.01, 0.001, 0.0):
     gated = polar.Polar(D, alpha=alpha)
-    change = (gated.transform_qk(q, k, positions)[1] - polar.Polar(D, 1.0).transform_qk(q, k, positions)[1]).abs()
+    change = (gated.transform_qk(q, k, positions)[1] - plain_keys).abs()
     rows.append((f"{alpha:g}", f"{change.max():.0e}", f"{note_000.attention_to_masked(gated):.1%}"))
 Table(("α", "largest change of a key, from α = 1", "attention to MASK"), rows, stable=1)
 
@@ -198,15 +198,10 @@ Table(("the text starts at", *heading), rows, stable=5)
 # %%
 before = [polar.Polar(D), polar.ExactPhase(D), polar.RandomPhase(D)]
 after = [polar.GatesLast(D), polar.KeysOnly(D), polar.Quadrature(D)]
-yes, no = "✓", "✗"
-rows = [
-    (
-        list(LABELS.values())[n],
-        no if invariants.alpha_is_idle(gate).holds else yes,
-        yes if invariants.shift_invariant(gate).holds else no,
-    )
-    for n, gate in enumerate(before + after)
-]
+rows = []
+for name, gate in zip(LABELS.values(), before + after, strict=False):
+    kept = not invariants.alpha_is_idle(gate).holds, invariants.shift_invariant(gate).holds
+    rows.append((name, *("✓" if one else "✗" for one in kept)))
 Table(("gate", "α counts", "i − j alone"), rows, stable=3)
 
 # %% [markdown]
@@ -216,7 +211,7 @@ Table(("gate", "α counts", "i − j alone"), rows, stable=3)
 
 # %%
 ends = ["another letter", "the same letter, with another probability", "the same letter, with the same one"]
-backwards_guess = live.predict("The text is reversed. What does a model with quadrature write in the hole?", ends)
+backwards_guess = live.predict("The text is reversed. What does quadrature write in the hole?", ends)
 backwards_guess
 
 
@@ -262,9 +257,10 @@ def ahead(delta):
 
 one_head = polar.LearnedPhase(1, 4, theta=16.0)  # ω = 1, ½, ¼, ⅛
 one_head.delta.data.fill_(torch.pi / 4)
-ones = torch.ones(1, 1, len(text), 4)
-queries, keys = one_head.transform_qk(ones, ones, Positions.arange(len(text), masked=torch.zeros(1, 36).bool()))
-assert torch.allclose((queries @ keys.mT)[0, 0, hole], ahead(torch.pi / 4)(hole, torch.arange(36)), atol=1e-4)
+ones, at = torch.ones(1, 1, len(text), 4), Positions.arange(len(text), masked=torch.zeros(1, 36).bool())
+queries, keys = one_head.transform_qk(ones, ones, at)
+scores = (queries @ keys.mT)[0, 0, hole]
+assert torch.allclose(scores, ahead(torch.pi / 4)(hole, at.time), atol=1e-4)
 Table(("δ", *heading), [(f"{d}°", *neighbours(ahead(d / 180 * torch.pi))) for d in (0, 45, -45)], stable=5)
 
 # %% [markdown]
@@ -330,7 +326,7 @@ soon, end = (float(part.mean()) if len(part) else 0.0 for part in (gap[at : at +
 
 # %% tags=["answer", "nbval-ignore-output"]
 fig, ax = plt.subplots(figsize=(7, 3.4))
-title = f"After the move at step {at} the loss changes by {soon:+.2f} nats in three steps, {end:+.2f} at the end"
+title = f"After the move at step {at} the loss changes by {soon:+.2f} nats, and at the end by {end:+.2f}"
 if at >= len(gap):
     title = "A run was stopped before the move: there is no difference to see"
 plots.draw_curves(ax, np.arange(1, len(gap) + 1), {"steered": gap}, title, "step", "difference (nats)")
@@ -386,7 +382,8 @@ outcome = {(True, True): 0, (False, True): 1, (True, False): 2}.get((*gain.value
 rows = []
 for a, b in (("one side", "v7-quadrature"), ("both sides", "v7-quadrature"), ("v7", "both sides")):
     d = gaps(results)[a, b]
-    rows.append((LABELS[a], LABELS[b], f"{np.mean(d):+.2f}", f"{min(d):+.2f} to {max(d):+.2f}", decided_side(d)))
+    span = f"{min(d):+.2f} to {max(d):+.2f}"
+    rows.append((LABELS[a], LABELS[b], f"{np.mean(d):+.2f}", span, decided_side(d)))
 display(Table(("model", "minus", "mean (nats)", "lowest to highest", "decided"), rows, stable=5))
 design_guess.compare(arms[outcome])
 
