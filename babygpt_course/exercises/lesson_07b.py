@@ -1,49 +1,62 @@
-"""Exercises of notebook 07b: a product of gates, a fixed phase, and a head that looks to the right."""
+"""Exercises of notebook 07b: control arms, a fixed phase, and a head that looks to the right."""
 
 import math
+import random
+import string
 from typing import Any
 
 import torch
 from torch import Generator, Tensor
 
-from babygpt_course.exercises.checks import Unusable, ask_tensors, require, require_equal
-from babygpt_course.exercises.compare import as_numbers, beyond, describe, difference
-from babygpt_course.exercises.exercise import Exercise, each, integer, read_tasks
+from babygpt_course.exercises.checks import Unusable, ask, ask_tensors, require, require_equal
+from babygpt_course.exercises.compare import as_numbers, beyond, came_out, describe, things
+from babygpt_course.exercises.exercise import Exercise, dice, each, read_tasks
 
 TASKS = read_tasks("lesson_07b")
 
-
-def parts_answer(i: int, j: int, omega: float) -> tuple[float, float]:
-    """cos(iω) · cos(jω) in two parts: one that knows i − j only, and one that knows i + j only."""
-    return math.cos((i - j) * omega) / 2, math.cos((i + j) * omega) / 2
-
-
-def two_parts(attempt: Any, i: int, j: int, omega: float) -> list[float]:
-    """Return the learner's two numbers. Raises Wrong if they are none."""
-    what = f"i = {i}, j = {j}, ω = {omega:.3f}"
-    shapes: dict[str, tuple[int, ...]] = {"first": (), "second": ()}
-    return [float(part) for part in ask_tensors(attempt, i, j, omega, what=what, shapes=shapes)]
+Arms = dict[str, dict[str, Any]]
+SETTINGS = {"norm": ("before", "after"), "alpha": (0.3, 1.0, 3.0), "phase": ("none", "fixed", "trained")}
+SETTINGS |= {"sine": (False, True), "alpha on": ("queries and keys", "keys")}
 
 
-def splits(attempt: Any, draw: Generator, part: int | None = None) -> None:
-    """Add both parts up; or move i by a step, and j by the same one or its opposite: one part must stay."""
-    pairs = [(integer(draw, 0, 20), integer(draw, 20, 90)) for _ in range(5)]
-    for i, j, omega in [(i, j, float(torch.rand((), generator=draw)) + 0.1) for i, j in pairs]:
-        what = f"i = {i}, j = {j}, ω = {omega:.3f}"
-        if part is None:
-            want = math.cos(i * omega) * math.cos(j * omega)
-            both = sum(two_parts(attempt, i, j, omega))
-            require_equal(both, want, f"{what} the sum of both parts", {"Half of each, together": 2 * want})
-            continue
-        step, sign = integer(draw, 1, 30), (1, -1)[part]
-        one, other = (two_parts(attempt, i + s, j + sign * s, omega)[part] for s in (0, step))
-        moved = f"{what}, both moved by {step}: the first part"
-        if part:
-            moved = f"i = {i} + {step}, j = {j} − {step}, ω = {omega:.3f}, an equal sum: the second part"
-        require(not (text := difference(other, one)), f"{moved} {text}")
+def controls_answer(arms: Arms, one: str, other: str) -> list[str]:
+    """Return the names of the arms that change one setting of `one` to that of `other`, and no more."""
+    first, second = arms[one], arms[other]
+    wanted = [{**first, s: second[s]} for s in first if first[s] != second[s]]
+    return [name for name, settings in arms.items() if settings in wanted]
 
 
-PARTS = Exercise(TASKS["What a product of gates knows"], each(splits, None, 0, 1), parts_answer)
+def draw_arms(toss: random.Random, number: int) -> tuple[Arms, str, str]:
+    """Draw arms, among them two that differ in so many settings, and return these two names as well."""
+    first = {s: toss.choice(values) for s, values in SETTINGS.items()}
+    moved = {s: toss.choice([v for v in values if v != first[s]]) for s, values in SETTINGS.items()}
+    second = {**first, **{s: moved[s] for s in toss.sample(sorted(SETTINGS), number)}}
+    near = [{**first, s: value} for s in SETTINGS for value in SETTINGS[s] if toss.random() < 0.6]
+    far = [{**second, s: first[s]} for s in SETTINGS]
+    arms = dict(zip(toss.sample(string.ascii_uppercase, 26), [first, second, *near, *far], strict=False))
+    one, other, *_ = arms
+    return dict(sorted(arms.items())), one, other
+
+
+def find_controls(attempt: Any, draw: Generator, *numbers: int) -> None:
+    """Ask for the controls of two arms that differ in so many settings, nine times each."""
+    for number in 9 * numbers:
+        arms, one, other = draw_arms(dice(draw), number)
+        first, second = arms[one], arms[other]
+        what = f"one = {one!r} {first}, other = {other!r} {second}"
+        got = ask(attempt, arms, one, other, what=what)
+        names = list(got) if isinstance(got, set | frozenset) else things(got)
+        right = names is not None and all(isinstance(name, str) and name in arms for name in names)
+        require(right, f"for {what} {came_out(got, 'should be a list of names of arms')}")
+        want = controls_answer(arms, one, other)
+        for name in sorted({*(names or [])} ^ {*want}):
+            new = {s: value for s, value in arms[name].items() if value != first[s]}
+            wrong = f"you name {name!r}, which changes {new or 'nothing'}"
+            require(name not in want, f"for {what} you leave out {name!r}, which changes {new} and no more")
+            require(name in want, f"for {what} {wrong}; should be one setting, to the value in {other!r}")
+
+
+CONTROLS = Exercise(TASKS["Find the control arms"], each(find_controls, 1, 2, (0, 3, 4, 5)), controls_answer)
 
 
 def fixed_phase_answer(
@@ -91,20 +104,7 @@ def compare_scores(attempt: Any, draw: Generator, hidden: bool) -> None:
         require_equal(queries @ keys.mT, right * on_keys, f"{what} the scores", mistakes, atol=1e-3)
 
 
-def scores_drawn(attempt: Any) -> Tensor:
-    """Return scores of equal queries and keys at 24 positions, every sixth of them MASK: (T, T)."""
-    x, omega = torch.ones(1, 1, 24, 4), torch.tensor([0.6, 0.3, 0.2, 0.1])
-    masked = (torch.arange(24) % 6 == 5)[None]
-    queries, keys = attempt(x, x, torch.arange(24), omega, masked, 0.3)
-    return (queries @ keys.mT)[0, 0]
-
-
-FIXED_PHASE = Exercise(
-    TASKS["45 degrees ahead"],
-    each(compare_scores, False, True),
-    fixed_phase_answer,
-    picture=(scores_drawn, "place of the key", "place of the query"),
-)
+FIXED_PHASE = Exercise(TASKS["45 degrees ahead"], each(compare_scores, False, True), fixed_phase_answer)
 
 OMEGA, RIGHT, FAR, LEAD = (1.0, 0.5, 0.25, 0.125), 2, 8, 0.5
 
@@ -147,4 +147,4 @@ LOOK_RIGHT = Exercise(
     [-2.0, -1.0, -0.5, -0.25],
 )
 
-EXERCISES = (PARTS, FIXED_PHASE, LOOK_RIGHT)
+EXERCISES = (CONTROLS, FIXED_PHASE, LOOK_RIGHT)

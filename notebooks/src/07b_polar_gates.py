@@ -9,440 +9,392 @@
 # %% [markdown]
 # # 07b · Polar gates
 #
-# **Can a factor on each channel tell a model where things stand, as well as a rotation does?**
+# **Can a gate stand in for a rotation?**
 #
-# Source note 000 takes a model that fills in holes, throws RoPE out of it, and puts [gates](../docs/glossary.md#gate) in its place: every channel of a query or key is multiplied by a cosine of its position. That is simpler than a rotation, the note says; whether it is better it leaves to an experiment. We look at its three factors one by one, ask of each what it does, repair what does not work in a line or two, and train what comes of it. With all repairs it is **v7**.
+# The model of [07a](07a_diffusion.ipynb) knows positions by RoPE, which *rotates* queries and keys. Source note 000 puts [**gates**](../docs/glossary.md#gate) in its place: it multiplies each channel by a cosine of the position. A product is simpler than a rotation. Does it do the same? You will
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about 95 seconds to run on two cores, about 39 minutes to read and guess; the exercises about 27 more. **You will have seen:** what a norm leaves of a factor, what a number needs in order to learn, what a model knows of left and right, an experiment with its controls, and three ways to ask whether a code is as good as RoPE.
+# 1. train the note's gate, and find out what its factors do,
+# 2. repair one fault after another, up to **v7**,
+# 3. move a factor while a model trains,
+# 4. find out which repair lowers the loss.
 #
-# Masked diffusion, the subject of 07a, in four sentences. A model is shown a text in which some characters are replaced by [MASK](../docs/glossary.md#mask-token), each with a probability that is drawn anew for every text. It sees what is left, on both sides, and is asked for what was there; its loss is the mean of −ln p over the hidden characters. To write, it begins with holes and fills in the surest first. A model that looks both ways has nothing but its position code to tell it in which order things stand.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about 1 to 1½ minutes to run on two cores, about 34 minutes to read and guess; the exercises about 28 more.
 
 # %% tags=["nbval-ignore-output"]
-import math
-
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from babygpt import ModelConfig, Positions, TrainConfig, build, invariants, live, load_corpus, metrics, plots
+from babygpt import ModelConfig, Positions, TrainConfig, build, invariants, live, load_corpus, plots
 from babygpt.encodings import polar, rotary
-from babygpt.objectives.diffusion import MaskedDiffusion, denoise, mask_out
-from babygpt.tables import Table, source
+from babygpt.objectives.diffusion import MaskedDiffusion, denoise
+from babygpt.tables import Table
 from babygpt_course.claims import findings, note_000
 from babygpt_course.exercises import lesson_07b as gate_exercises
 from babygpt_course.studies import lookup
 from babygpt_course.studies.paired import beside, decided_side, exceeds
-from babygpt_course.studies.polar_repairs import LABELS, REPAIRS, SIGNS, draw_polar, gaps, with_phases
+from babygpt_course.studies.polar_repairs import LABELS, SIGNS, draw_polar, gaps, with_phases
 from babygpt_course.studies.results import load_results
 
+# %%
 plots.set_style()
+live.polar()
 
 # %% [markdown]
+# <span class="light-gates">The first panel</span> shows the gates of keys: a row for each position, a column for each channel. Frames mark [MASK tokens](../docs/glossary.md#mask-token). <span class="light-scores">The second</span> holds the score of each query with each key, if all contents are equal. <span class="light-across">The third</span> shows scores over the distance i − j, for three values of the sum i + j.
+#
+# With RoPE a score depends on the distance alone. Then the second panel is constant along diagonals, and the three curves are one. The note's gate gives three curves. Set *gate* to `[cos, sin]`, and they become one.
+#
 # ## The gate
 #
-# RoPE turns *pairs* of channels. The note multiplies *each* channel, of queries and keys alike, by a wave of its own, then by a factor for its [phase](../docs/glossary.md#phase), then by one for MASK tokens, so that "masked positions weigh less in attention, in a controlled way"; and only then it normalises:
+# The note multiplies channel $k$ of a query or key at position $i$ by three factors. Then comes a [norm](../docs/glossary.md#norm):
 #
-# $$q'_{i,k} = \text{norm}\big(q_{i,k}\,\cos(i\,\omega_k)\,\cos(\varphi_k)\,a_i\big),\qquad \omega_k = \theta^{-k/D},\qquad a_i = \begin{cases}\alpha = 0.3 & \text{token } i \text{ is MASK}\\ 1 & \text{else}\end{cases}$$
+# $$q'_{i,k} = \text{norm}\big(q_{i,k}\;\cos(i\,\omega_k)\;\cos(\varphi_k)\;a_i\big),\qquad \omega_k = 10000^{-k/D},\qquad a_i = \begin{cases}\alpha = 0.3 & \text{token } i \text{ is MASK}\\ 1 & \text{else}\end{cases}$$
 #
-# The phases $\varphi_k$ are to be learned, and begin at 0. In code it is hardly longer. (Here some phase is set that is not 0, so that the factor is there at all.)
+# 1. $\cos(i\omega_k)$ is a wave over positions, with a frequency for each channel.
+# 2. $\cos\varphi_k$ should shift this wave by a trained [phase](../docs/glossary.md#phase). All φ begin at 0.
+# 3. [α](../docs/glossary.md#alpha) should turn attention away from MASK.
+#
+# By hand, with phases that are not 0:
 
 # %%
 D, T = 32, 48
 i, omega = torch.arange(T)[:, None], 10_000.0 ** (-torch.arange(D) / D)
 positions = Positions.arange(T, masked=torch.arange(T)[None] % 3 == 1)
 q, k = polar.norm(torch.randn(2, 1, 1, T, D, generator=torch.Generator().manual_seed(0)))
-
-# %%
 wave, phi = (i * omega).cos(), torch.linspace(-1, 1, D)
-state = torch.where(positions.masked[0], 0.3, 1.0)[:, None]
-by_hand = [polar.norm(x * wave * phi.cos() * state) for x in (q, k)]
+mask = torch.where(positions.masked[0], 0.3, 1.0)[:, None]
+by_hand = [polar.norm(x * wave * phi.cos() * mask) for x in (q, k)]
 
-# %%
 gates = polar.Polar(D)
 gates.phi.data = phi
 for mine, theirs in zip(by_hand, gates.transform_qk(q, k, positions), strict=True):
     assert torch.allclose(mine, theirs, atol=1e-4)
-gates.pos_gate.shape  # the note's table of cosines, (1, L, 1, D): made once, then sliced
 
 # %% [markdown]
-# The [norm](../docs/glossary.md#norm) comes *after* the gates. It divides all channels of a token by one number, so that their root mean square is 1.
+# ## Train it as written
+#
+# Tales, masks and size are those of 07a. We train for 150 steps.
 
 # %%
-norm_guess = live.predict(
-    "Leave out one of the three factors: for which of them do the keys come out of the norm as before?",
-    ["the wave cos(iω)", "the factor cos φ", "the mask factor α", "none of them"],
-)
+distances = ["more than 0.1 radians", "less than 0.1 radians", "not at all"]
+phi_guess = live.predict("How far does φ move in 150 steps, in the channel where it moves most?", distances)
+phi_guess
+
+# %% tags=["answer", "nbval-ignore-output"]
+corpus = load_corpus("plain-tales", n_chars=400_000, with_mask=True)
+tokenizer = corpus.tokenizer
+shape = ModelConfig(tokenizer.vocab_size, block_size=64, n_layer=2, n_head=4, n_embd=96)
+objective, recipe = MaskedDiffusion(corpus, shape.block_size, val_windows=1), TrainConfig(steps=150)
+fills = live.filled_text(tokenizer, "tula met vala. met ____? vala. __ ____ met ____.", 10, columns=24)
+watches = [live.gates(), fills]
+torch.manual_seed(1337)
+models = {"v7-polar": build("v7-polar", shape)}
+runs = {"as written": live.train(models["v7-polar"], objective, recipe, "as written", watches=watches)}
+
+# %% [markdown]
+# The dashboard shows the loss, the gates of keys, and a text as the model fills it in. The title above the gates tells how far φ has moved.
+
+# %% tags=["answer", "nbval-ignore-output"]
+runs["as written"].result()
+moved = models["v7-polar"].encoding.phi.abs().max().item()
+print(f"φ moved by {moved:g} radians")
+phi_guess.compare(distances[2 if moved == 0 else 1 if moved < 0.1 else 0])
+
+# %% [markdown]
+# ## Can φ learn?
+#
+# Training moves a number along its [gradient](../docs/glossary.md#gradient). The note calls its product an approximation of $\cos(i\omega + \varphi)$, so we compare the gradients of both at $\varphi = 0$:
+
+# %%
+zero, angles = torch.zeros(3, requires_grad=True), torch.tensor([1.0, 2.0, 3.0])
+both = {"cos(iω) cos φ": angles.cos() * zero.cos(), "cos(iω + φ)": (angles + zero).cos()}
+for name, gate in both.items():
+    slope = torch.autograd.grad(gate.sum(), zero)[0]
+    print(f"{name:13}", [f"{x:.2f}" for x in slope.abs().tolist()])
+
+# %% [markdown]
+# The derivative of $\cos\varphi$ is $-\sin\varphi$. At $\varphi = 0$ it is exactly 0, at the first step and therefore at every later one. So the product equals the exact gate at 0, but has no gradient. Besides, a factor that is the same at all positions cannot shift a wave.
+#
+# ## What the norm does to a factor
+#
+# The norm divides all channels of a token by one number, so that their root mean square is 1.
+
+# %%
+factors = {"the wave cos(iω)": wave, "the factor cos φ": phi.cos(), "the mask factor α": mask}
+norm_guess = live.predict("You leave out one factor. Which one does not change the keys?", [*factors, "none"])
 norm_guess
 
-# %%
-without = {
-    "the wave cos(iω)": phi.cos() * state,
-    "the factor cos φ": wave * state,
-    "the mask factor α": wave * phi.cos(),
-}
-change = {name: float((polar.norm(k * rest) - by_hand[1]).abs().max()) for name, rest in without.items()}
-
 # %% tags=["answer"]
-idle = [name for name, by in change.items() if by < 1e-3]
-print("how much does a key change, at most?")
+gate = wave * phi.cos() * mask
+without = {name: polar.norm(k * gate / factor) for name, factor in factors.items()}
+change = {name: float((key - by_hand[1]).abs().max()) for name, key in without.items()}
 for name, by in change.items():
-    print(f"without {name} a key changes by {'nothing' if name in idle else f'{by:.1f}'}")
-norm_guess.compare(idle[0] if idle else "none of them")
-
-# %%
-assert change["the mask factor α"] < 1e-3 < 0.1 < min(change["the wave cos(iω)"], change["the factor cos φ"])
-
+    print(f"without {name} a key changes by {by:.1f}")
+norm_guess.compare(next((name for name, by in change.items() if by < 1e-3), "none"))
 
 # %% [markdown]
-# ## What becomes of α
-#
-# A token's [α](../docs/glossary.md#alpha) is **one number for all its channels**, and a norm that follows divides it out again; you have met this in notebook 05. A phase is another number for each channel, and survives. One α is out of the norm's reach: 0, which leaves nothing to divide. And a norm adds a tiny number under its root, so as never to divide by 0; where α comes near to that, it is felt.
+# α is **one number for all channels of a token**, so the norm divides it out. A phase is another number for each channel, and survives. How small must α become before it counts?
 
 # %%
-def key(alpha):
-    """The note's keys with some alpha: (1, 1, T, D)."""
-    return polar.Polar(D, alpha=alpha).transform_qk(q, k, positions)[1].detach()
-
-
-# %%
-moved = {alpha: float((key(alpha) - key(1.0)).abs().max()) for alpha in (3.0, 0.3, 0.03, 1e-2, 1e-3, 0.0)}
-looked = {alpha: note_000.attention_to_masked(polar.Polar(D, alpha=alpha)) for alpha in moved}
-assert max(moved[3.0], moved[0.3]) < 1e-4 < moved[1e-2] < 0.05 < moved[1e-3] < moved[0.0]
-assert abs(looked[0.3] - looked[3.0]) < 1e-4 < 0.1 < looked[0.3] - looked[0.0]
-rows = [(f"{alpha:g}", f"{moved[alpha]:.0e}", f"{looked[alpha]:.1%}") for alpha in moved]
+rows, (_, plain_keys) = [], polar.Polar(D, alpha=1.0).transform_qk(q, k, positions)
+for alpha in (3.0, 0.3, 0.03, 0.01, 0.001, 0.0):
+    gated = polar.Polar(D, alpha=alpha)
+    change = (gated.transform_qk(q, k, positions)[1] - plain_keys).abs()
+    rows.append((f"{alpha:g}", f"{change.max():.0e}", f"{note_000.attention_to_masked(gated):.1%}"))
 Table(("α", "largest change of a key, from α = 1", "attention to MASK"), rows, stable=1)
 
 # %% [markdown]
-# So the mask gate of the note, the one on which it says generation depends much, is a number that nothing depends on as long as it stays above a hundredth or so. (The attention is that of random queries to random keys, where every other token is MASK: they get half of it, until α comes near to 0. At 0 a masked *query* has lost its length as well, and looks at everything alike.)
-#
-# ## What becomes of φ
-#
-# The second factor survives the norm, once it is not 1. But it begins at $\varphi = 0$. The note calls its product, $\cos(i\omega)\cos\varphi$, an approximation of the exact gate, $\cos(i\omega + \varphi)$. At $\varphi = 0$ the two are the same.
-
-# %%
-slope_guess = live.predict(
-    "Training moves a number along its gradient: at φ = 0, for which of the two gates has φ got one?",
-    ["for both", "for cos(iω) cos φ only", "for cos(iω + φ) only", "for neither"],
-)
-slope_guess
-
-# %% tags=["answer"]
-zero, angles = torch.zeros(3, requires_grad=True), torch.tensor([1.0, 2.0, 3.0])
-slopes = [
-    torch.autograd.grad(gate.sum(), zero)[0].abs().max().item()
-    for gate in (angles.cos() * zero.cos(), (angles + zero).cos())
-]
-print(f"largest slope\nof cos(iω) cos φ {slopes[0]:.3f}, of cos(iω + φ) {slopes[1]:.3f}")
-product_learns, exact_learns = (slope > 0 for slope in slopes)
-only = "for cos(iω) cos φ only" if product_learns else "for cos(iω + φ) only"
-slope_guess.compare(only if product_learns != exact_learns else "for both" if exact_learns else "for neither")
-
-# %%
-for version in ("v7-polar", "v7-exact"):  # in a model of two layers with random weights, a phase for each
-    awake, text = note_000.small_model(version, per_layer=True)
-    slopes = [invariants.phase_never_learns(awake, text, f"layers.{n}.phi").value for n in range(2)]
-    assert all(slope == 0 for slope in slopes) == (version == "v7-polar")
-    assert all(slope > 0 for slope in slopes) == (version == "v7-exact")
-    print(version, [f"{slope:.0e}" for slope in slopes])
-
-# %% [markdown]
-# The slope of $\cos\varphi$ is $-\sin\varphi$, and at 0 that is not small. It is exactly zero, at the first step and so at every later one. The approximation is just the one without a slope; and a factor that is the same at every position moves no wave anyway. Nor does it help that the note gives each layer a φ of its own.
+# The last column uses random queries and keys, with every other token MASK. MASK gets half of the attention for any α above a hundredth. (Below that the norm's own epsilon counts.) In the explorer, drag α; then set *order* to `norm, then gates` and drag it again.
 #
 # ## What is left: cos(iω)
 #
-# The third factor is the code itself. When a query at $i$ meets a key at $j$, each channel gives $q_k k_k\cos(i\omega_k)\cos(j\omega_k)$, and school trigonometry says
+# A query at $i$ and a key at $j$ meet in a product of two waves, and
 #
 # $$\cos(i\omega)\cos(j\omega) = \tfrac12\cos\big((i-j)\omega\big) + \tfrac12\cos\big((i+j)\omega\big).$$
 #
-# Half of it is what one wants. The other half is **where in the text the two stand together**, and a model has to learn to look past it.
+# The first half depends on the distance, the second on *where in the window* both tokens stand.
 #
-# ## One repair after another
-#
-# Each fault has its remedy, and so have two more that only show once the first are gone. Here are five, each on top of those before it:
-#
-# 1. **Exact phase**: $\cos(i\omega + \varphi)$. Now $\varphi$ can learn.
-# 2. **Random phase**: $\varphi$ begins anywhere, so that not all waves have their crest at position 0.
-# 3. **Gates last**: the norm goes first. Now α counts.
-# 4. **α on keys only.** On a query, α makes all *its* scores smaller, so attention gets flatter just where something must be predicted. The note wants masked tokens to be *looked at* less, and that is a matter of keys.
-# 5. **[Quadrature](../docs/glossary.md#quadrature)**: a sine beside each cosine, so that a query is $[q\cos, q\sin]$ and a key $[k\cos, k\sin]$, of twice the channels. The phase of before is gone again.
-#
-# In the package every repair is a class. Of each we ask whether α changes a score, and whether a score depends on the distance $i - j$ alone.
+# Take our sentence with a hole: *ada cha░ed ben. who chased ben? ada.* The hole is the query, at position 7. Its neighbours are *a* at 6 and *e* at 8. Our toy [head](../docs/glossary.md#head) has four channels with ω = 1, ½, ¼, ⅛, and all contents are 1.
 
 # %%
-first = [polar.Polar(D), polar.ExactPhase(D), polar.RandomPhase(D)]
-last = [polar.GatesLast(D), polar.KeysOnly(D), polar.Quadrature(D)]
-asked = (invariants.alpha_is_idle, invariants.shift_invariant)
-marks = [["✓" if ask(encoding).holds else "✗" for ask in asked] for encoding in first + last]
+text, hole, w = "ada cha░ed ben. who chased ben? ada.", 7, torch.tensor([1.0, 0.5, 0.25, 0.125])
 
-# %%
-rows = [(name, *row) for name, row in zip(REPAIRS.values(), marks, strict=False)]
-Table(("gate", "α changes nothing", "i − j alone"), rows, stable=3)
 
-# %%
-assert ["".join(row) for row in zip(*marks, strict=True)] == ["✓✓✓✗✗✗", "✗✗✗✗✗✓"]
+def product(i, j):
+    """Score of a query at i and keys at j, by the note's waves: (T,)."""
+    return ((i * w).cos() * (j[:, None] * w).cos()).sum(dim=-1)
+
+
+def neighbours(score, start=0):
+    """Scores of the a and the e, and the attention on them, if the text starts at some position."""
+    at = start + torch.arange(len(text))
+    scores = score(at[hole], at)
+    both = slice(hole - 1, hole + 2, 2)
+    return *(f"{x:.2f}" for x in scores[both]), *(f"{x:.0%}" for x in scores.softmax(dim=0)[both])
+
+
+heading = ("score of a (left)", "of e (right)", "attention on a", "on e")
+rows = [(str(start), *neighbours(product, start)) for start in (0, 20, 40)]
+Table(("the text starts at", *heading), rows, stable=5)
 
 # %% [markdown]
-# Since $\cos a\cos b + \sin a\sin b = \cos(a-b)$, the cosines and the sines of a channel add up to $q_k k_k\cos((i-j)\omega_k)$, and $i+j$ is gone. A phase that queries and keys share would cancel with it; so there is none.
+# Check the first score: cos 7 · cos 6 + cos 3.5 · cos 3 + cos 1.75 · cos 1.5 + cos 0.875 · cos 0.75 = 0.72 + 0.93 − 0.01 + 0.47 = 2.11. The [softmax](../docs/glossary.md#softmax) divides $e^{2.11}$ = 8.2 by the sum over all 36 characters, 53.6. That is 15%.
 #
-# ## Read backwards
+# Start the same text at 40, and the hole looks more at *e* than at *a*. A model with such scores must first learn to look past $i+j$.
 #
-# Now for a model. It has two layers with quadrature gates, its weights are random and large (a fresh model would say the same to everything), and it looks both ways. We show it a line with holes, and then the same line backwards: *wira fed lira* becomes *aril def ariw*.
+# ## Five repairs
+#
+# Each repair keeps those before it.
+#
+# 1. **Exact phase:** $\cos(i\omega + \varphi)$. Now φ has a gradient.
+# 2. **Random phase:** φ begins at random, so not every wave has its crest at position 0.
+# 3. **Gates after the norm.** Now α counts.
+# 4. **α on keys only.** On a query α makes all scores smaller. Attention gets flatter just where a letter must be predicted.
+# 5. **[Quadrature](../docs/glossary.md#quadrature):** a sine beside each cosine. A query becomes $[q\cos, q\sin]$, a key $[k\cos, k\sin]$.
+#
+# Since $\cos a\cos b + \sin a\sin b = \cos(a-b)$, quadrature removes $i+j$. A phase in both query and key would cancel too, so it has none. We test each gate on random vectors:
 
 # %%
-backwards_guess = live.predict(
-    "A line is read backwards, holes and all: what becomes of the answers of a model with quadrature gates?",
-    [
-        "all are others: each hole now has other letters to its left",
-        "the same, backwards",
-        "the same where a hole stands alone, others elsewhere",
-    ],
-)
+before = [polar.Polar(D), polar.ExactPhase(D), polar.RandomPhase(D)]
+after = [polar.GatesLast(D), polar.KeysOnly(D), polar.Quadrature(D)]
+rows = []
+for name, gate in zip(LABELS.values(), before + after, strict=False):
+    kept = not invariants.alpha_is_idle(gate).holds, invariants.shift_invariant(gate).holds
+    rows.append((name, *("✓" if one else "✗" for one in kept)))
+Table(("gate", "α counts", "i − j alone"), rows, stable=3)
+
+# %% [markdown]
+# ## Read it backwards
+#
+# Now untrained models get our sentence and its reverse, *.ada ?neb desahc ohw .neb de░ahc ada*. Their weights are random and large, so that they answer something.
+
+# %%
+ends = ["another letter", "the same letter, with another probability", "the same letter, with the same one"]
+backwards_guess = live.predict("The text is reversed. What does quadrature write in the hole?", ends)
 backwards_guess
-
-# %%
-corpus = load_corpus("plain-tales", n_chars=400_000, with_mask=True)
-tokenizer = corpus.tokenizer
-line = tokenizer.encode("wira fed lira. who fed? wira.")[None]
-holes, _, _ = mask_out(line, torch.tensor([0.4]), tokenizer.mask_id, torch.Generator().manual_seed(1))
-
-
-# %%
-def mirror(version, changed=None):
-    """By how much the answers of an untrained model change when a text is read backwards."""
-    torch.manual_seed(0)
-    model = build(version, ModelConfig(tokenizer.vocab_size, block_size=64, n_layer=2, n_head=4, n_embd=32))
-    for p in model.parameters():
-        torch.nn.init.normal_(p, std=0.3)  # a fresh model says the same to everything
-    model = changed(model) if changed else model
-    with torch.inference_mode():
-        return float((denoise(model, holes) - denoise(model, holes.flip(1)).flip(1)).abs().max())
 
 
 # %% tags=["answer"]
-changes = {version: mirror(version) for version in ("v7-polar", "v7-quadrature")}
-print("by how much answers change:", *(f"{v} {by:.3f}" for v, by in changes.items()), sep="\n")
-same = backwards_guess.options[1 if changes["v7-quadrature"] < 1e-3 else 0]
-backwards_guess.compare(same)
+def answers(version):
+    """Probabilities for the hole by an untrained model, in the text and in its reverse: two of (V,)."""
+    torch.manual_seed(0)
+    model = build(version, ModelConfig(tokenizer.vocab_size, block_size=64, n_layer=2, n_head=4, n_embd=32))
+    for p in model.parameters():
+        torch.nn.init.normal_(p, std=0.3)
+    idx = live.encode_masked(tokenizer, text.replace("░", "_"))  # (1, T)
+    with torch.inference_mode():
+        return denoise(model, idx)[0, hole].softmax(-1), denoise(model, idx.flip(1))[0, -1 - hole].softmax(-1)
 
-# %%
-assert changes["v7-quadrature"] < 1e-3 < 0.1 < changes["v7-polar"]
-of_six = [invariants.mirrored(encoding).holds for encoding in first + last]
-assert of_six == [False, False, False, False, False, True]
 
-# %% [markdown]
-# The same, backwards, letter by letter. Quadrature has bought *i − j alone* at a price: a cosine is **even**, $\cos(-x) = \cos x$, and three letters to the left and three to the right are the same to it. v1 to v6 would not have minded, for they never looked to the right. A model that looks both ways does mind, and no training can change it: whatever such a model holds likely, it holds just as likely in the mirror. It has to take *wira fed lira* and *aril def ariw* for equally good English, and share its belief between them. How much that costs is measured below, in *An experiment with two arms*.
-#
-# (The note's own gate is not a mirror, because its scores depend on absolute position.)
-#
-# The **sixth repair** puts a phase *between* query and key, for each head $h$ and each channel: $\sum_k q_k k_k\cos\big((i-j)\omega_k - \delta_{hk}\big)$. A phase on *both* would cancel, as everything does that they share; a phase on one of them shifts the crest of its wave to one side. It begins at 0, and learns. The idea is published, under the name of [PoPE](../docs/glossary.md#pope), where moreover queries and keys become magnitudes, numbers above 0, by a [softplus](../docs/glossary.md#softplus), $\log(1+e^x)$; the package has that too.
+asked, rows = {version: answers(version) for version in ("v7-polar", "v7-quadrature", "v7")}, []
+for name, found in asked.items():
+    rows.append((LABELS[name], *(f"{tokenizer.characters[p.argmax()]} {p.max():.3f}" for p in found)))
 
-# %%
-source(polar.LearnedPhase)
+# %% tags=["answer"]
+display(Table(("gate", "likeliest letter, p", "in the reverse"), rows, stable=1))
+one, other = asked["v7-quadrature"]
+equal = torch.allclose(one, other, atol=1e-5)
+backwards_guess.compare(ends[2 if equal else 1 if one.argmax() == other.argmax() else 0])
 
-# %%
-learned = polar.LearnedPhase(4, D)
-_ = torch.nn.init.normal_(learned.delta, generator=torch.Generator().manual_seed(0))  # as if trained
-there = [x[:, :, :1].expand(1, 4, T, D) for x in (q, k)]  # one query, one key, everywhere
-q_there, k_there = learned.transform_qk(*there, Positions(positions.time, masked=positions.masked & False))
-
-# %%
-for left, right in ((20, 23), (23, 20)):
-    waves = ((left - right) * omega - learned.delta[0]).cos()
-    assert torch.isclose((q * k)[0, 0, 0] @ waves, q_there[0, 0, left] @ k_there[0, 0, right], atol=1e-3)
-assert [ask(learned).holds for ask in (*asked, invariants.mirrored)] == [False, True, False]
-assert mirror("v7") > 0.1
 
 # %% [markdown]
-# <span class="light-gates">The first picture</span> shows the gates of a key, position by channel. Three tokens of every sixteen are MASK. <span class="light-scores">The second</span> shows the scores of a query and a key, both $(1,\dots,1)$, at every pair of positions. <span class="light-across">The third</span> looks *across* the diagonal: scores over $i-j$, for three values of $i+j$. If a score depends on the distance alone, the three curves are one. <span class="light-phase">The dial</span> turns φ.
+# A cosine is **even**: $\cos(-x) = \cos x$. With quadrature a key three to the left and an equal key three to the right get the same score. In our toy head *a* and *e* both have the score 3.38 and 17% of the attention. The head adds up their values with these weights, so a░e and e░a give the same output, and then the same answer.
 #
-# - Move **α** from one end to the other. Then set **order** to *norm, then gates*, and do it again.
-# - Turn **φ**. What does it do in the note's gate, and what in `cos(iω + φ)`?
-# - Go down the list of **gates**. At which one do the three curves fall together? And which one has a left and a right, once φ is not 0?
+# Such a model is a **mirror**, and no training can change that. v1 to v6 look only to the left, so an even score would not harm them. The note's own gate is no mirror, because its scores depend on absolute positions.
+#
+# The **sixth repair** puts a phase *between* query and key, for each head $h$ and each channel:
+#
+# $$\sum_k q_k k_k\cos\big((i-j)\,\omega_k - \delta_{hk}\big)$$
+#
+# It shifts the crest of each wave to one side. All δ begin at 0 and are trained. This is v7.
 
 # %%
-live.polar()
+def ahead(delta):
+    """Scores in which the waves of keys are ahead by an angle."""
+    return lambda i, j: ((i - j[:, None]) * w - delta).cos().sum(dim=-1)
+
+
+one_head = polar.LearnedPhase(1, 4, theta=16.0)  # ω = 1, ½, ¼, ⅛
+one_head.delta.data.fill_(torch.pi / 4)
+ones, at = torch.ones(1, 1, len(text), 4), Positions.arange(len(text), masked=torch.zeros(1, 36).bool())
+queries, keys = one_head.transform_qk(ones, ones, at)
+scores = (queries @ keys.mT)[0, 0, hole]
+assert torch.allclose(scores, ahead(torch.pi / 4)(hole, at.time), atol=1e-4)
+Table(("δ", *heading), [(f"{d}°", *neighbours(ahead(d / 180 * torch.pi))) for d in (0, 45, -45)], stable=5)
 
 # %% [markdown]
-# ## Train three
+# With 45° this head looks at *a*, with −45° at *e*. In the explorer choose `[cos, sin], φ between` and drag the <span class="light-phase">dial</span>: the ridge leaves the diagonal.
 #
-# Now the experiment. Three models in the world of notebook 04, alike in everything but how they know where things stand: the note's gates as written (*polar*); quadrature (*even*); and **v7**, with the learned phase. The same windows, the same masks, the same 150 steps. (RoPE and all the others come later, with six seeds each. The loss is the plain mean over masked letters.)
+# ## Train the repaired gates
 #
-# Beside the loss you see a line with holes as the model would fill it in at the moment, in the colour of how sure it is, and the gates of the keys as they are now: a row for each position, a column for each channel, every last four of sixteen positions MASK, and above them by how much the phases have moved. (They are drawn before any norm: that of *polar* then divides α out again.)
+# Two more models get the same 150 batches: *quadrature* and v7.
 
 # %%
-order_guess = live.predict(
-    "polar sees i + j and is no mirror, even sees i − j alone and is one: the order, lowest loss first?",
-    ["v7, even, polar", "v7, polar, even", "even, v7, polar", "another order"],
-)
+orders = ["v7, quadrature, as written", "v7, as written, quadrature", "quadrature, v7, as written", "another"]
+order_guess = live.predict("Which order have the three losses, the lowest first?", orders)
 order_guess
 
-# %% tags=["nbval-ignore-output"]
-shape = ModelConfig(tokenizer.vocab_size, block_size=64, n_layer=2, n_head=4, n_embd=96)
-objective, recipe = MaskedDiffusion(corpus, shape.block_size, val_windows=1), TrainConfig(steps=150)
-fills = live.filled_text(tokenizer, "tula met vala. met ____? vala. __ ____ met ____.", times=10)
-both = [live.gates(), fills]
-titles = {"v7-polar": "polar", "v7-quadrature": "even", "v7": "v7"}
-models, runs = {}, {}
-
 # %% tags=["answer", "nbval-ignore-output"]
-for version, title in titles.items():
+for title, version in {"quadrature": "v7-quadrature", "v7": "v7"}.items():
     torch.manual_seed(1337)
     models[version] = build(version, shape)
-    runs[version] = live.train(models[version], objective, recipe, title, watches=both)
+    runs[title] = live.train(models[version], objective, recipe, title, watches=watches)
+
+# %% [markdown]
+# While they train, compare the gates. Quadrature has cosines on the left, sines on the right, and no phase. Of v7 you see the head whose phases moved most.
 
 # %% tags=["answer", "nbval-ignore-output"]
-trained = {title: runs[version].result() for version, title in titles.items()}
-untrained = runs["v7"].uniform_loss  # of a run that was stopped before its first step
-loss = {title: steps[-1].val_loss if steps else untrained for title, steps in trained.items()}
-print("nats per masked character:", {title: round(x, 3) for title, x in loss.items()}, sep="\n")
+loss = {title: run.result()[-1].val_loss for title, run in runs.items()}
+print("nats per masked character:", *(f"{title} {x:.2f}" for title, x in loss.items()), sep="\n")
 found = ", ".join(sorted(loss, key=loss.get))
-order_guess.compare(found if found in order_guess.options else "another order")
-
-# %% tags=["nbval-ignore-output"]
-assert (models["v7-polar"].encoding.phi == 0).all()
+order_guess.compare(found if found in orders else "another")
 
 # %% [markdown]
-# In our stored run, of 150 steps from one seed, the gate as written is far behind, and the learned phase ahead of quadrature. (Six seeds follow below.) And the phases? Those of v7 have moved, a few tenths of a radian and more. Those of the note are where they were, to the last bit.
-
-# %% [markdown]
-# ## Turn α while it learns
+# One seed decides little; six follow below.
 #
-# In v7 both numbers of the note count at last: α, since no norm comes after it, and the phase, since it has a gradient. So here they are as sliders of a v7 that starts once more, from the same weights, with the same windows and masks. **α** is what the keys of MASK tokens are multiplied by, and the next picture shows it in their rows; **δ** sets *all* phases to one value, over whatever was learned. Move them whenever you like. If you have not by step 75, a cell below sets α from 0.3 to 10: the keys of holes get longer than all others.
+# ## Turn α while a model trains
+#
+# In v7 no norm follows the gates, so α counts. We start v7 once more, with the same weights and batches, and two sliders: **α** on the keys of MASK, and **δ**, which sets *all* phases to one value. Move them when you like. If you do not, the cell below sets α to 10 at step 75.
 
 # %%
-alpha_guess = live.predict(
-    "Half-way through, α goes from 0.3 to 10 and stays there: what does the loss do in the 75 steps that are left?",
-    ["it hardly moves", "it leaps, and comes back", "it leaps, and stays up"],
-)
+effects = ["it hardly changes", "it rises and comes back", "it rises and stays up"]
+alpha_guess = live.predict("After half of the steps α goes from 0.3 to 10. What does the loss do?", effects)
 alpha_guess
 
 # %% tags=["answer", "nbval-ignore-output"]
 torch.manual_seed(1337)
 sliders = [live.Scale("alpha", 0.3, 0.01, 10.0, "α"), live.Slider("delta", 0, -3, 3, "all δ (radians)")]
-steered = live.train(build("v7", shape), objective, recipe, "v7, steered", watches=both, controls=sliders)
+steered = live.train(build("v7", shape), objective, recipe, "v7, steered", watches=watches, controls=sliders)
 
-# %% tags=["nbval-ignore-output"]
+# %% [markdown]
+# **Do not wait for a leap in the loss curve.** The loss of a single step jumps anyway, because each step has other texts and masks. The curve is therefore a mean of ten steps, and spreads a sudden change over ten. Watch instead:
+#
+# - the mark at the step of the move, and the height of the curve ten steps later,
+# - the frames of the gates: MASK × 10,
+# - the picture below: the loss of each step *minus* that of the untouched v7. Both see the same batch, so its ups and downs cancel.
+
+# %% tags=["answer", "nbval-ignore-output"]
 steered.wait_for_step(75)
 if not any(step.changed for step in steered.history):
     steered.steer("alpha", 10.0)
-history = steered.result()
-
-# %% tags=["nbval-ignore-output"]
-untouched, losses = ([step.loss for step in run.history] for run in (runs["v7"], steered))
-common = min(len(untouched), len(losses))  # either run may have been stopped
-at = next((step.step for step in history if step.changed), common) - 1  # steps before the change
-apart = torch.tensor(losses[:common]) - torch.tensor(untouched[:common])  # nats
-leap, soon, end = (float(part.mean()) for part in (apart[at : at + 1], apart[at : at + 3], apart[-10:]))
-leapt, stays = soon > 0.15, end > 0.15
+steered.result()
+pairs = zip(steered.history, runs["v7"].history, strict=False)  # as many steps as both have made
+gap = np.array([one.loss - other.loss for one, other in pairs] or [0.0])
+at = next((step.step - 1 for step in steered.history if step.changed), len(gap))  # steps before the move
+soon, end = (float(part.mean()) if len(part) else 0.0 for part in (gap[at : at + 3], gap[at:][-20:]))
 
 # %% tags=["answer", "nbval-ignore-output"]
-fig, ax = plt.subplots(figsize=(7, 3.6))
-title = f"Moved after {at} steps: {leap:+.2f} nats at once, {end:+.2f} at the end"
-plots.draw_losses(ax, {"left alone": untouched, "steered": losses}, {}, title)
+fig, ax = plt.subplots(figsize=(7, 3.4))
+title = f"After the move at step {at} the loss changes by {soon:+.2f} nats, and at the end by {end:+.2f}"
+if at >= len(gap):
+    title = "A run was stopped before the move: there is no difference to see"
+plots.draw_curves(ax, np.arange(1, len(gap) + 1), {"steered": gap}, title, "step", "difference (nats)")
+ax.axvline(at + 0.5, color="black", lw=1, ls="--")
 plt.show()
-alpha_guess.compare(alpha_guess.options[2 if stays else 1 if leapt else 0])
+if at < len(gap):
+    display(alpha_guess.compare(effects[2 if end > 0.15 else 1 if soon > 0.15 else 0]))
 
 # %% [markdown]
-# In our stored run the loss leaps, and with α = 10 it does **not** come back within the steps that are left. (One seed; yours may differ.) Longer keys make larger scores, so wherever a hole fits at all it drowns what stands in the text. Training might turn the keys of holes away, but it cannot make them shorter: queries and keys are normalised before the gates, and α comes after. (That is our reading; what is measured is the distance of the two curves.) Phases are another matter: they are parameters, and training goes on from where you set them; try it with δ.
+# Why does a large α harm? Queries and keys are normalised *before* the gates, so training cannot shorten the keys of holes. Their scores are 33 times as large, and drown the letters. (This is our reading of one run.)
 #
-# ## Who wins?
+# ## What each repair is worth
 #
-# One seed, few steps. Here is the whole path with six seeds each, and the rivals, at equal budget. On the right, each difference is taken between two models of the same seed.
+# We trained each model for 400 steps (2 layers of 96) from six [seeds](../docs/glossary.md#seed). On the right each difference is between models of one seed. *Decided* follows the rule of [lesson 08](08_the_ladder.ipynb): all six differences lie on one side, and their mean is too large to be luck (Student's t).
 
 # %%
 results = load_results("polar")
-print(f"{results['command']}: {len(results['seeds'])} seeds, {results['steps']} steps each")
-
-# %%
 walk = {arm: seeds for arm, seeds in results["val_loss"].items() if arm not in SIGNS}  # those come later
 draw_polar(plt.figure(figsize=(15.0, 5.4)), {**results, "val_loss": walk})
 plt.show()
 
-
-# %%
-def compare(*pairs):
-    """Show what one arm loses minus what another does, and what the rule of notebook 08 decides."""
-    found = {pair: gaps(results)[pair] for pair in pairs}
-    rows = [
-        (LABELS[a], LABELS[b], f"{np.mean(d):+.3f}", f"{min(d):+.3f} to {max(d):+.3f}", decided_side(d))
-        for (a, b), d in found.items()
-    ]
-    return Table(("model", "minus", "mean (nats)", "lowest to highest", "decided"), rows, stable=5)
-
-
-# %%
-compare(("v7-exact", "v7-polar"), ("v7-random", "v7-exact"), ("v7-last", "v7-random"), ("v7-keys", "v7-last"))
-
 # %% [markdown]
-# The exact phase alone decides nothing. A random phase gains 0.11 nats (decided): now not every wave has its crest at position 0. The third repair lets α count at last, and the loss rises by 0.33 (decided). The fourth takes most of that back (decided). What is α = 0.3 worth, then? We train two of the models again with α = 1, which is no mask gate at all.
-
-# %%
-compare(("v7-keys, α = 1", "v7-random"), ("v7-keys, α = 1", "v7-keys"), ("v7, α = 1", "v7"))
-
-# %% [markdown]
-# Read the rows from the top. Gates after the norm, without any α, lose 0.06 nats against gates before it (decided). So the norm at the end was of use, as long as there are only cosines. Of two models with gates after the norm, the one without α is better by 0.07 (decided). In v7 α decides nothing. Six other seeds do not confirm this. There α = 0.3 costs 0.03 with cosines alone (undecided), and gains 0.04 in v7 (decided). So we call the worth of α undecided. A model that sees MASK knows that it is MASK, for it has an embedding of its own, and can look away by itself.
-
-# %%
-compare(
-    ("v7-quadrature", "v7-keys"),
-    ("v7", "v7-quadrature"),
-    ("v7-rope", "v7"),
-    ("v7-pope", "v7"),
-    ("v7-pope", "v7-rope"),
-)
-
-# %% [markdown]
-# The large step is the fifth: the sine beside each cosine gains 0.51 nats (decided). The learned phase gains 0.14 more (decided), and then v7 and RoPE cannot be told apart. PoPE goes one step further and cannot be told apart from either: it is 0.02 nats lower in the mean, and on both sides from seed to seed. Whether the note's gate is an alternative to RoPE depends on what is asked of one. As written it loses 2.15 nats for each masked character, RoPE 1.52, and no code at all 2.90.
+# Read the right side from the top:
 #
-# ## An experiment with two arms
+# - **The exact phase** decides nothing. A **random** one gains 0.11 nats (decided).
+# - **Gates after the norm** let α count, and the loss *rises* by 0.33. **α on keys only** takes 0.20 back (both decided).
+# - **Is α = 0.3 worth having?** With cosines alone it costs 0.07 against α = 1, which is no mask gate (decided). Six other seeds give 0.03 (undecided). In v7 the first six do not decide, and the others give a *gain* of 0.04 (decided). So we call it undecided.
+# - **Quadrature** gains 0.51 nats, and **the learned phase** 0.14 more (both decided).
 #
-# The sixth repair brought three things at once. There is a **phase** between query and key, which breaks the mirror. Its heads can lean to **both sides**, because each has phases of its own. And the phases are **learned**. Which of the three brings the loss down? Before you go on, design the experiment on paper: which models would you train beside quadrature and v7, what must be the same in all of them, and which outcome would mean what?
+# As written the gate loses 2.15 nats for each masked character, v7 1.52, RoPE 1.52 (undecided against v7) and no code 2.90. So the note's gate beats no code, and is far behind a rotation.
 #
-# Here is one design. Both arms have phases that never learn: 45 degrees in all channels. *One side* has +45 degrees in all four heads, *both sides* has +45 in two of them and −45 in the other two.
+# ## Which part of the sixth repair counts?
+#
+# It changed three things at once. A **phase** breaks the mirror. Heads can lean to **both sides**. And phases are **trained**. Which one lowers the loss? Design the experiment on paper first.
+#
+# Ours has two arms whose phases never learn. *One side* has +45° in all four heads. *Both sides* has +45° in two heads and −45° in two. Both break the mirror.
 
 # %%
-source(with_phases)
-
-# %%
-backwards = {title: mirror("v7", lambda model, s=s: with_phases(model, s)) for title, s in SIGNS.items()}
-at_first = mirror("v7", lambda model: with_phases(model, [0, 0, 0, 0]))  # as a v7 begins
-assert at_first < 1e-3 < 0.1 < min(backwards.values())
-print("answers to a text read backwards change by", {k: round(x, 3) for k, x in backwards.items()}, sep="\n")
-
-# %% [markdown]
-# A v7 that has not learned yet, with all phases at 0, is a mirror. Both arms break it.
-
-# %%
-design_guess = live.predict(
-    "Which of the two arms gains at least 0.02 nats over quadrature, decided from six seeds?",
-    ["both of them", "both sides only", "one side only", "neither"],
-)
+arms = ["both arms", "both sides only", "one side only", "neither"]
+design_guess = live.predict("Which arm gains at least 0.02 nats over quadrature (six seeds, decided)?", arms)
 design_guess
 
 # %% tags=["answer", "nbval-ignore-output"]
 torch.manual_seed(1337)
 arm = "both sides"  # or "one side"
-fixed = with_phases(build("v7", shape), SIGNS[arm])
-task = MaskedDiffusion(corpus, shape.block_size)
-runs[arm] = live.train(fixed, task, TrainConfig(steps=400), arm, watches=[fills])
+fixed, task = with_phases(build("v7", shape), SIGNS[arm]), MaskedDiffusion(corpus, shape.block_size)
+trial = live.train(fixed, task, TrainConfig(steps=400), arm, watches=[fills])
 
 # %% tags=["answer", "nbval-ignore-output"]
-steps = runs[arm].result()
-if steps:
-    print(f"{arm}, nats per masked character: {beside(steps[-1].val_loss, results['val_loss'][arm])}")
+print(f"{arm}, nats per masked character: {beside(trial.result()[-1].val_loss, results['val_loss'][arm])}")
 gain = {arm: exceeds([-d for d in gaps(results)[arm, "v7-quadrature"]]) == "holds" for arm in SIGNS}
-number = {(True, True): 0, (False, True): 1, (True, False): 2}.get((gain["one side"], gain["both sides"]), 3)
-design_guess.compare(design_guess.options[number])
-
-# %% tags=["answer"]
-compare(("one side", "v7-quadrature"), ("both sides", "v7-quadrature"), ("v7", "both sides"))
+outcome = {(True, True): 0, (False, True): 1, (True, False): 2}.get((*gain.values(),), 3)
+rows = []
+for a, b in (("one side", "v7-quadrature"), ("both sides", "v7-quadrature"), ("v7", "both sides")):
+    d = gaps(results)[a, b]
+    span = f"{min(d):+.2f} to {max(d):+.2f}"
+    rows.append((LABELS[a], LABELS[b], f"{np.mean(d):+.2f}", span, decided_side(d)))
+display(Table(("model", "minus", "mean (nats)", "lowest to highest", "decided"), rows, stable=5))
+design_guess.compare(arms[outcome])
 
 # %% [markdown]
-# *One side* breaks the mirror and gains nothing over quadrature, which is a mirror: its loss is 0.03 nats higher in the mean (undecided), and our rule excludes a gain of 0.02. *Both sides* gains 0.12 (decided). Six other seeds confirm both. So to break the mirror is not what brings the loss down. What does is to have heads of both kinds, those that lean to the left and those that lean to the right. A head that leans to one side sees the letters there better and those on the other side worse; with all four heads on one side, nothing is left for the other. (This reading fits, but we have not tested it.) Whether it helps that phases are learned is undecided, at this size after 400 steps. Our six seeds cannot tell learned phases from *both sides*, and six others put the learned ones 0.04 nats ahead (decided).
+# *One side* breaks the mirror and gains nothing: its loss is 0.03 nats above quadrature (undecided; our rule excludes a gain of 0.02). *Both sides* gains 0.12 (decided). Six other seeds confirm both. **Breaking the mirror does not lower the loss. Heads of both kinds do.** If all heads lean to the left, none is left for the right. (This fits, but is not tested.)
+#
+# Is *training* the phases worth anything? Between v7 and *both sides* our six seeds decide nothing; six others put v7 0.04 nats ahead (decided). So it is undecided.
 #
 # ## Where it ends
 #
-# Gates were to be *simpler* than a rotation. Look at what quadrature makes of one channel, $(q\cos i\omega,\ q\sin i\omega)$. You have seen this before:
+# Quadrature turns one channel into $(q\cos i\omega,\ q\sin i\omega)$. That is the vector $(q, 0)$, rotated by $i\omega$:
 
 # %%
 pairs = torch.stack([q, torch.zeros_like(q)], dim=-1).flatten(-2)  # each channel, and a zero beside it
@@ -452,79 +404,47 @@ assert torch.allclose(rotated[..., 0::2], cosines, atol=1e-5)
 assert torch.allclose(rotated[..., 1::2], sines, atol=1e-5)
 
 # %% [markdown]
-# It **is a rotation**: RoPE, for pairs whose second channel is empty. RoPE's own pairs are full. For one of them a score is
+# So quadrature **is a rotation**: RoPE for pairs whose second channel is empty. RoPE's own pairs are full. One of them gives the score
 #
 # $$\big(q_1k_1 + q_2k_2\big)\cos\big((i-j)\omega\big) + \big(q_1k_2 - q_2k_1\big)\sin\big((i-j)\omega\big),$$
 #
-# an even part and an uneven one, and the tokens themselves say how much of each. With $q_2 = k_2 = 0$ the sine is gone, and left equals right. The learned phase brings it back, in a fixed share for each channel, whatever the tokens are. We set out to do without rotation, repaired what did not work, and came out where it began; with twice the channels in every score, and twice as many frequencies. That is not a bad end for a walk. One knows now what every part of RoPE is there for.
+# an even part and an odd one, and the tokens decide how much of each. With $q_2 = k_2 = 0$ the sine is gone, and left equals right. A phase δ brings it back, in a share that is fixed for each channel. **A gate can stand in for a rotation once it has become one.**
 #
 # ## What, or where?
 #
-# And PoPE, which starts from the same gates and does not stop there? Its softplus leaves queries and keys nothing but *magnitudes*. Then content cannot touch a phase: **what** a token looks for is in the magnitudes, **where** it looks is in the phases, and the two are apart. In RoPE they are not: the sine term above turns a wave by what stands in the token.
+# [PoPE](../docs/glossary.md#pope), a published code, has the same phase, and makes all contents positive by a [softplus](../docs/glossary.md#softplus). Then magnitudes tell **what** a token looks for, and phases **where**. In RoPE the sine term mixes them.
 #
-# The authors of PoPE test it with a riddle that needs both. Here is a smaller one, read from left to right: a string of three to six letters, then a question, *what stands to the right of the g?* One has to find a letter by what it is, and its neighbour by where it is. Guessing among the *other* letters of the string gives 32%, among all of them less.
+# Our task needs both: three to six letters, then *what stands to the right of the g?* Guessing gives 32%; 90% count as learned.
 
 # %%
-riddle_guess = live.predict(
-    "Thirteen fresh seeds, 1,000 steps, each code at its best rate: which learns the riddle from the most seeds?",
-    ["RoPE", "PoPE", "PoPE without softplus", "v3's sinusoids"],
-)
-riddle_guess
-
-# %% tags=["answer"]
-riddle = load_results("lookup")
-title_of = {"v4": "RoPE", "pope": "PoPE", "signed": "PoPE without softplus", "v3": "v3's sinusoids"}
-solved = {name: sum(x >= lookup.SOLVED for x in riddle["accuracy"][name]) for name in title_of}
-print(f"learned (at least {lookup.SOLVED:.0%} right) after {riddle['steps']} steps:")
-for name, n in solved.items():
-    tuned = sum(share >= lookup.SOLVED for share in riddle["grid"][name].values())
-    print(f"{title_of[name]:22} {n} of {len(riddle['seeds'])} seeds; {tuned} of 4 rates from the tuning seed")
-
-# %% tags=["answer"]
-lookup.draw_lookup(plt.figure(figsize=(13, 4.4)), riddle)
+lookup.draw_lookup(plt.figure(figsize=(13, 4.4)), load_results("lookup"))
 plt.show()
-riddle_guess.compare(title_of[max(solved, key=solved.get)])
 
 # %% [markdown]
-# On the left, every code was given the same four learning rates, from one seed that is not reported. From that seed PoPE learns the riddle at all four rates, and no other code at any. On the right, each code trains at its own best rate from thirteen other seeds, and the picture changes: the sinusoids learn it from four (the string ends at a fixed position, which they can use), PoPE from two, RoPE and PoPE without the softplus (one word of code) from none. So the tuning seed was a lucky one for PoPE. Four, two and none of thirteen are also too close to tell apart: among equal models, chance alone gives a gap of two against none in about half of all trials (Fisher's exact test). A thousand steps are short as well, since several lines still rise. Our runs show that PoPE *can* learn this riddle, and that it is not the only one. They do not repeat the paper's result, and they do not refute it.
+# On the left each code tries four learning rates from one seed, and only PoPE learns the task. On the right each trains at its best rate from thirteen other seeds. The sinusoids learn it from four, PoPE from two, RoPE and PoPE without softplus from none. So the seed on the left was lucky. Among equal models, two against none comes by chance in half of all trials: undecided.
 #
-# ## What note 000 says, and what was measured
-#
-# Here are five of its claims; the others fold out.
+# In masked diffusion PoPE, v7 and RoPE are undecided too. From left to right PoPE is 0.07 nats behind RoPE after 600 steps (decided and confirmed, [results](../docs/results.md)). The paper reports the opposite, for far larger models and with scores half as sharp.
 
-# %% tags=["nbval-ignore-output"]
-SHOWN = [
-    "α lowers the attention to MASK tokens, under control",
-    "φ is a phase that is learned",
-    "cos(iω) cos(φ) approximates a phase",
-    "gates are simpler to implement than RoPE",
-    "gates are an alternative to RoPE",
-]
-findings("000", first=SHOWN)
-
-# %% [markdown]
-# Your guesses, beside what came out:
-
-# %% tags=["nbval-ignore-output"]
+# %%
 live.tally()
 
 # %% [markdown]
 # ## Exercises
 #
-# Solve what you like, in any order. `gate_exercises.PARTS.hint()` in a new cell gives one hint at a time, `.solution()` shows one way to do it. The checker tries your answer on inputs of its own, and says what it asked for and what came out.
+# In a new cell, `gate_exercises.CONTROLS.hint()` gives one hint at a time, and `.solution()` shows a solution.
 
 # %%
-gate_exercises.PARTS
-
-
-# %%
-def parts(i, j, omega):
-    """cos(iω) · cos(jω) in two parts: one that knows i − j only, and one that knows i + j only."""
-    return math.cos(i * omega) * math.cos(j * omega), 0.0
+gate_exercises.CONTROLS
 
 
 # %%
-gate_exercises.PARTS.check(parts)
+def controls(arms, one, other):
+    """The names of the arms that change one setting of `one` to that of `other`, and no more."""
+    return [other]
+
+
+# %%
+gate_exercises.CONTROLS.check(controls)
 
 # %%
 gate_exercises.FIXED_PHASE
@@ -542,9 +462,6 @@ def fixed_phase(q, k, positions, omega, masked, alpha):
 gate_exercises.FIXED_PHASE.check(fixed_phase)
 
 # %%
-gate_exercises.FIXED_PHASE.draw(fixed_phase)
-
-# %%
 gate_exercises.LOOK_RIGHT
 
 # %%
@@ -554,95 +471,26 @@ phases_to_the_right = [0.0, 0.0, 0.0, 0.0]
 gate_exercises.LOOK_RIGHT.check(phases_to_the_right)
 
 # %% [markdown]
-# ## Second visit
-#
-# **PoPE from left to right.** The paper finds PoPE ahead of RoPE in music, genomes and language, read from left to right. Our six seeds of models that look both ways cannot tell the two apart. From left to right, the board of notebook 08 says the opposite.
-
-# %%
-board = load_results("ladder")["board"]
-one, other = board["pope"], board["v4"]
-for name, code in (("PoPE", one), ("RoPE", other)):
-    losses, answers = (
-        [f"{x:{unit}}" for x in code[what]] for what, unit in (("1x", ".3f"), ("roles", ".0%"))
-    )
-    print(f"{name}: {' '.join(losses)} nats per character; who did it: {' '.join(answers)}")
-
-# %% [markdown]
-# After 600 steps from six seeds PoPE is behind RoPE (decided), and it has not learned to look back for a name from any of them. Six other seeds confirm both. This is no verdict on the paper. Its queries and keys come straight from their matrices, and a score is divided by $\sqrt D$; ours are normalised first, and scores are twice as sharp (`score_scale`). The paper's models are also hundreds of times larger and see far more text. We have not measured here what each of these differences is worth.
-
-# %% [markdown]
-# **What has v7 done with its phases?** Each head has a [kernel](../docs/glossary.md#kernel) now: what the gates alone make of a distance, when query and key have the same in every channel. Before training all four heads had one and the same, even curve.
-
-# %% tags=["nbval-ignore-output"]
-away, phases = torch.arange(-12, 13), models["v7"].encoding.delta.detach()
-speeds = 10_000.0 ** (-torch.arange(shape.head_dim) / shape.head_dim)
-kernels = (away[:, None, None] * speeds - phases).cos().mean(dim=-1).numpy()  # (25, H)
-sides = kernels[13:17].mean(axis=0) - kernels[8:12].mean(axis=0)  # four tokens on either side
-
-# %% tags=["nbval-ignore-output"]
-fig, ax = plt.subplots(figsize=(7.5, 3.6))
-curves = {f"head {h + 1}": kernels[:, h] for h in range(shape.n_head)}
-title = f"Four tokens left minus four right: {', '.join(f'{side:+.2f}' for side in sides)}"
-plots.draw_curves(ax, away.numpy(), curves, title, "i − j (tokens); keys on the left: above 0", "mean wave")
-plt.show()
-
-
-# %% [markdown]
-# The curves lean to one side or the other, and not all to the same. That is little to look at, since the many slow channels hardly turn within twelve tokens; but a query of a trained model does not weigh all channels alike, and a head that wants the letter *before* can put its weight on those that lean that way.
-
-# %% [markdown]
-# **Where the repairs pay.** One number for the loss hides that it is many tasks, from a hole here and there to nothing but holes. We mask the validation text at one rate after another.
-
-# %% tags=["nbval-ignore-output"]
-def loss_at(model, t, windows=32):
-    """Mean loss over masked letters when each is masked with probability t."""
-    some = corpus.val[: 64 * windows].view(windows, 64)
-    own = torch.Generator().manual_seed(0)
-    idx, targets, _ = mask_out(some, torch.full((windows,), t), tokenizer.mask_id, own)
-    with torch.inference_mode():
-        return float(torch.nn.functional.cross_entropy(denoise(model, idx).mT, targets))
-
-
-# %% tags=["nbval-ignore-output"]
-shares = np.array([0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0])
-shown = {titles[v]: np.array([loss_at(models[v], t) for t in shares.tolist()]) for v in titles}
-
-# %% tags=["nbval-ignore-output"]
-fig, ax = plt.subplots(figsize=(7.5, 3.6))
-title = f"polar is {shown['polar'][0] - shown['v7'][0]:.2f} nats behind v7 at one hole in twenty, "
-title += f"{shown['polar'][-1] - shown['v7'][-1]:+.2f} with nothing but holes"
-plots.draw_curves(ax, 100 * shares, shown, title, "masked (%)", "loss (nats per masked character)")
-plt.show()
-
-# %% tags=["nbval-ignore-output"]
-bounds = {version: metrics.nelbo(model, corpus.val[:8192])[0] for version, model in models.items()}
-assert min(bounds.values()) > corpus.floor
-print("upper bounds, nats per character:", {titles[v]: round(bound, 2) for v, bound in bounds.items()})
-
-# %% [markdown]
-# In this run of 150 steps the three models end at the same loss on the right. There they know letter frequencies only: where there is nothing to look at, no code helps. What the repairs are worth shows on the left, where there is something to see. The bounds on what the text costs (the [NELBO](../docs/glossary.md#nelbo)) put our three runs in the same order as their losses.
-
-# %% [markdown]
 # ## Recap
 #
-# 1. A norm after the gates divides α out again, any that stays above about a hundredth; and at φ = 0 the slope of cos φ is exactly 0, so that φ never leaves it.
-# 2. $\cos(i\omega)\cos(j\omega)$ knows $i-j$ and $i+j$ alike; a sine beside each cosine leaves $i-j$ alone, and then left equals right: such a model gives a text and its mirror image the same answers.
-# 3. A phase between query and key breaks the mirror, learned or not. To break it is not enough: with all heads on one side nothing is gained over quadrature, with heads of both kinds 0.12 nats are. Six other seeds confirm this. Whether learned phases gain more than fixed ones is undecided: the two sets of seeds disagree (400 steps, 2 layers of 96).
-# 4. At this size the gate as written loses 2.15 nats for each masked character, with all repairs 1.52, RoPE 1.52 (not to be told apart), no code 2.90. Whether α = 0.3 helps is undecided: with cosines alone it cost 0.07 from six seeds and 0.03 (undecided) from six others, and in v7 only the second six decided, for a gain of 0.04.
-# 5. Quadrature is RoPE for pairs that are half empty, so the repairs end at a rotation. After 1,000 steps PoPE has learned a riddle of *what* and *where* from two of thirteen seeds, the sinusoids from four, RoPE from none; thirteen seeds cannot tell these shares apart.
+# 1. A norm after the gates divides out any α above a hundredth. At φ = 0 the gradient of cos φ is exactly 0, so φ never moves.
+# 2. $\cos(i\omega)\cos(j\omega)$ depends on $i-j$ and on $i+j$. A sine beside each cosine removes $i+j$, and then left equals right.
+# 3. A phase between query and key breaks this mirror. That alone gains nothing; heads of both kinds gain 0.12 nats, confirmed by six other seeds. Whether trained phases gain more is undecided (400 steps, 2 layers of 96).
+# 4. As written the gate loses 2.15 nats for each masked character, v7 1.52, RoPE 1.52 (undecided), no code 2.90. The worth of α = 0.3 is undecided.
+# 5. Quadrature is RoPE for pairs that are half empty: the repairs end at a rotation.
 
 # %% [markdown]
 # ## Self-test
 #
-# **1.** A factor of 5 on all channels of every key, then a norm. What becomes of the scores?
+# **1.** You multiply all channels of every key by 5, and a norm follows. What happens to the scores?
 #
 # - a) they grow five times
-# - b) nothing changes
+# - b) nothing
 # - c) attention gets flatter
 #
 # <details><summary>Answer</summary>
 #
-# **b.** A norm divides one number for all channels out again. Tempting is *a*: that is so where the norm comes first.
+# **b.** *a* is right if the norm comes first.
 #
 # </details>
 #
@@ -650,59 +498,73 @@ print("upper bounds, nats per character:", {titles[v]: round(bound, 2) for v, bo
 #
 # - a) the learning rate is too low
 # - b) the norm divides it out
-# - c) its gradient is exactly 0 where it begins
+# - c) its gradient is 0 where it begins
 #
 # <details><summary>Answer</summary>
 #
-# **c.** The slope of cos φ is −sin φ, and sin 0 = 0, whatever the learning rate. Tempting is *b*: but φ is another number for each channel, and that survives a norm.
+# **c.** −sin 0 = 0. Against *b*: φ differs from channel to channel.
 #
 # </details>
 #
-# **3.** What does $\cos(i\omega)\cos(j\omega)$ know, that the score of RoPE does not?
+# **3.** On what does $\cos(i\omega)\cos(j\omega)$ depend, and a score of RoPE does not?
 #
-# - a) where in the text the two tokens stand together
-# - b) which of the two stands on the left
-# - c) how far they are from each other
+# - a) on where in the window both tokens stand
+# - b) on which of the two is on the left
+# - c) on their distance
 #
 # <details><summary>Answer</summary>
 #
-# **a.** Half of the product is a cosine of i + j. Tempting is *b*: but exchange i and j, and the product is the same.
+# **a.** Half of it is a cosine of i + j. Against *b*: exchange i and j, and the product stays.
 #
 # </details>
 #
-# **4.** A v7 whose phases are all 0 is trained from there. When does it stop being a mirror?
+# **4.** A new v7 has phases of 0. When does training end its being a mirror?
 #
 # - a) never
-# - b) as soon as its phases have left 0
+# - b) as soon as phases have left 0
 # - c) it never was one
 #
 # <details><summary>Answer</summary>
 #
-# **b.** With phases of 0 it is quadrature; a phase breaks that, be it learned or set. Tempting is *a*, which is so for quadrature itself: there is no phase that could leave 0.
+# **b.** With phases of 0 it is quadrature, for which *a* is true.
 #
 # </details>
 #
-# **5.** *Both sides* has phases that never learn, and gains 0.12 nats over quadrature. v7 learns its phases and gains 0.14, which six seeds cannot tell from 0.12. What follows?
+# **5.** *Both sides* never trains its phases and gains 0.12 nats over quadrature. v7 gains 0.14 (undecided against 0.12). What follows?
 #
-# - a) that learning phases is useless
-# - b) that a fixed phase cancels
-# - c) that at this size most of what the phases gain does not need their being learned
+# - a) training phases is useless
+# - b) a fixed phase cancels
+# - c) here most of the gain does not need trained phases
 #
 # <details><summary>Answer</summary>
 #
-# **c.** A phase was there and did not learn, and most of the gain was there. Tempting is *a*: one kind of text and 400 steps do not say what a larger model makes of phases that it may choose.
+# **c.** *a* says too much, after one size and 400 steps.
 #
 # </details>
+
+# %% [markdown]
+# ## What the source note says
+#
+# Note 000, one of the notes this course is built on, replaces RoPE in a diffusion model, and leaves to an experiment whether gates are better. Simpler they are: a query, a key and their score take 3 multiplications a channel, with RoPE 5. The repairs are ours. [A page](../docs/notes/000.md) explains all claims.
+
+# %% tags=["nbval-ignore-output"]
+SHOWN = [
+    "α lowers the attention to MASK tokens, under control",
+    "φ is a phase that is learned",
+    "cos(iω) cos(φ) approximates a phase",
+    "gates are simpler to implement than RoPE",
+    "gates are an alternative to RoPE",
+]
+findings("000", first=SHOWN)
 
 # %% [markdown]
 # ## Further reading
 #
-# - [Decoupling the "What" and "Where" With Polar Coordinate Positional Embeddings](https://arxiv.org/abs/2509.10534) — Gopalakrishnan et al. 2025: PoPE, with the learned phase and the riddle.
-# - [RoFormer: Enhanced Transformer with Rotary Position Embedding](https://arxiv.org/abs/2104.09864) — Su et al. 2021: RoPE, at which the repairs arrive.
-# - [Query-Key Normalization for Transformers](https://arxiv.org/abs/2010.04245) — Henry et al. 2020: why queries and keys are normalised before they meet.
-# - [Root Mean Square Layer Normalization](https://arxiv.org/abs/1910.07467) — Zhang and Sennrich 2019: the norm that divides α out.
+# - [Gopalakrishnan et al. 2025](https://arxiv.org/abs/2509.10534): PoPE, with the learned phase and the task.
+# - [Su et al. 2021](https://arxiv.org/abs/2104.09864): RoPE, at which the repairs arrive.
+# - [Zhang and Sennrich 2019](https://arxiv.org/abs/1910.07467): the norm that divides α out.
 
 # %% [markdown]
 # ## What comes next
 #
-# Seven versions, seven ways to say where a token stands. It is time to put all of them on one board, with the same data, the same seeds and the same budget, and the rivals beside them. → [08 · The ladder](08_the_ladder.ipynb)
+# Lesson 08 puts all seven versions on one board, with the same data, seeds and budget. → [08 · The ladder](08_the_ladder.ipynb)

@@ -1,54 +1,67 @@
-"""Mistakes in the exercises of notebook 07b."""
+"""Mistakes in the exercises of notebook 07b, and right answers, which fail nothing."""
 
 import math
 from functools import partial
 
 import torch
 
-from babygpt_course.exercises.lesson_07b import FIXED_PHASE, LOOK_RIGHT, PARTS
+from babygpt_course.exercises.lesson_07b import CONTROLS, FIXED_PHASE, LOOK_RIGHT, controls_answer
 from tests.course.exercises.harness import Mutant, requirements
 
-SUM, DISTANCE, PLACES = requirements(PARTS)
-PHASE, ALPHA = requirements(FIXED_PHASE)
+SINGLE, TWO, MANY = ALL = requirements(CONTROLS)
+PHASE, ALPHA = BOTH = requirements(FIXED_PHASE)
 FOUR, MIRROR, PEAK = requirements(LOOK_RIGHT)
 
 
-def gates(q, k, positions, omega, masked, alpha, ahead=45, both=False, on="k"):
+def gates(q, k, positions, omega, masked, alpha, ahead=45, queries=0, on="k"):
     wave = positions[:, None] * omega
-    phase = math.radians(ahead)
     size = torch.where(masked, alpha, 1.0)[:, None, :, None]
 
     def waves(x, angle):
         return torch.cat([x * angle.cos(), x * angle.sin()], dim=-1)
 
-    q, k = waves(q, wave + (phase if both else 0)), waves(k, wave + phase)
+    q, k = waves(q, wave + math.radians(queries)), waves(k, wave + math.radians(ahead))
     return (q * size if "q" in on else q), (k * size if "k" in on else k)
 
 
-PARTS_MISTAKES = [
-    ("not halved", lambda i, j, w: (math.cos((i - j) * w), math.cos((i + j) * w)), [SUM], "Half"),
-    ("exchanged", lambda i, j, w: (math.cos((i + j) * w) / 2, math.cos((i - j) * w) / 2), [DISTANCE, PLACES]),
-    ("all in the second", lambda i, j, w: (0.0, math.cos(i * w) * math.cos(j * w)), [PLACES]),
+def apart(x, y):
+    return {setting for setting in x if x[setting] != y[setting]}
+
+
+def where(rule):
+    """Return the answer that names the arms whose differences from `one` and `other` obey a rule."""
+    return lambda arms, a, b: {n for n, x in arms.items() if rule(apart(x, arms[a]), apart(x, arms[b]))}
+
+
+ANSWERS = [
+    (CONTROLS, "no setting wrong", where(lambda new, left: len(new) == 1 and not new & left), []),
+    (CONTROLS, "a set", lambda *given: set(controls_answer(*given)), []),
+    (CONTROLS, "twice", lambda *given: tuple(controls_answer(*given)[::-1] * 2), []),
+    (CONTROLS, "any setting", where(lambda new, left: len(new) == 1), ALL, "to the value in"),
+    (CONTROLS, "several", where(lambda new, left: new and not new & left), [TWO, MANY], "one setting"),
+    (CONTROLS, "unchanged", where(lambda new, left: len(new) < 2 and not new & left), ALL, "nothing"),
+    (CONTROLS, "from `other`", where(lambda new, left: len(left) == 1 and not new & left), [SINGLE, MANY]),
+    (CONTROLS, "only `other`", lambda arms, one, other: [other], ALL, "you leave out"),
+    (CONTROLS, "the first alone", lambda *given: controls_answer(*given)[:1], ALL, "no more"),
+    (FIXED_PHASE, "behind", partial(gates, ahead=-45), BOTH, "*larger*"),
+    (FIXED_PHASE, "both ahead", partial(gates, queries=45), BOTH, "phases are missing"),
+    (FIXED_PHASE, "no α", partial(gates, on=""), [ALPHA], "Where is α"),
+    (FIXED_PHASE, "α on queries", partial(gates, on="q"), [ALPHA], "flattens"),
+    (FIXED_PHASE, "α on both", partial(gates, on="qk"), [ALPHA], "twice"),
+    (FIXED_PHASE, "45 radians", partial(gates, ahead=math.degrees(45)), BOTH, "radians"),
+    (FIXED_PHASE, "never below 0", lambda q, k, p, *rest: gates(q, k, p.abs(), *rest), BOTH),
+    (FIXED_PHASE, "α up to 1", lambda *a: gates(*a[:5], min(a[5], 1.0)), [ALPHA], "Where is α"),
+    (FIXED_PHASE, "α from 0 on", lambda *a: gates(*a[:5], max(a[5], 0.0)), [ALPHA]),
+    (FIXED_PHASE, "queries behind", partial(gates, ahead=0, queries=-45), []),
+    (FIXED_PHASE, "half of it each", partial(gates, ahead=22.5, queries=-22.5), []),
+    (FIXED_PHASE, "backwards", lambda *a: [x.flip(-1) for x in gates(*a)], []),
+    (LOOK_RIGHT, "to the left", [2.0, 1.0, 0.5, 0.25], [MIRROR, PEAK], "Mind the sign"),
+    (LOOK_RIGHT, "one phase", [-2.0] * 4, [PEAK], "highest score"),
+    (LOOK_RIGHT, "45 degrees", [math.pi / 4] * 4, [MIRROR, PEAK]),
+    (LOOK_RIGHT, "nan", [-2.0, -1.0, -0.5, math.nan], [FOUR, MIRROR, PEAK], "4 finite"),
+    (LOOK_RIGHT, "one too few", [-2.0, -1.0, -0.5], [FOUR, MIRROR, PEAK], "4 finite"),
+    (LOOK_RIGHT, "whole turns", [-2.0 + 2 * math.pi, -1.0, -0.5 - 2 * math.pi, -0.25], []),
+    (LOOK_RIGHT, "a bit beside", [-2.05, -0.95, -0.55, -0.2], []),
+    (LOOK_RIGHT, "slow ones free", [-2.0, -1.0, -0.7, -0.4], []),
 ]
-FIXED_PHASE_MISTAKES = [
-    ("behind", partial(gates, ahead=-45), [PHASE, ALPHA], "*larger*"),
-    ("both ahead", partial(gates, both=True), [PHASE, ALPHA], "phases are missing"),
-    ("no α", partial(gates, on=""), [ALPHA], "Where is α"),
-    ("α on queries", partial(gates, on="q"), [ALPHA], "flattens"),
-    ("α on both", partial(gates, on="qk"), [ALPHA], "twice"),
-    ("45 radians", partial(gates, ahead=math.degrees(45)), [PHASE, ALPHA], "radians"),
-    ("never below 0", lambda q, k, p, *rest: gates(q, k, p.abs(), *rest), [PHASE, ALPHA]),
-    ("α up to 1", lambda *a: gates(*a[:5], min(a[5], 1.0)), [ALPHA], "Where is α"),
-    ("α from 0 on", lambda *a: gates(*a[:5], max(a[5], 0.0)), [ALPHA]),
-]
-LOOK_RIGHT_MISTAKES = [
-    ("to the left", [2.0, 1.0, 0.5, 0.25], [MIRROR, PEAK], "Mind the sign"),
-    ("one phase", [-2.0] * 4, [PEAK], "highest score"),
-    ("45 degrees", [math.pi / 4] * 4, [MIRROR, PEAK]),
-    ("one too few", [-2.0, -1.0, -0.5], [FOUR, MIRROR, PEAK], "4 finite"),
-]
-MUTANTS = [
-    *(Mutant(PARTS, *mistake) for mistake in PARTS_MISTAKES),
-    *(Mutant(FIXED_PHASE, *mistake) for mistake in FIXED_PHASE_MISTAKES),
-    *(Mutant(LOOK_RIGHT, *mistake) for mistake in LOOK_RIGHT_MISTAKES),
-]
+MUTANTS = [Mutant(*answer) for answer in ANSWERS]
