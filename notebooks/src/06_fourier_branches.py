@@ -54,7 +54,7 @@ plt.show()
 # %% [markdown]
 # ## Two texts in one sequence
 #
-# The pictures show the beginning of *ada chased ben* in branch 0 and *ben chased ada* in branch 1. The sequence holds all tokens of time 0, then all of time 1, and so on. `a0` is the *a* of branch 0, and `•` is a blank. A token's target is the next letter *of its own text*.
+# Branch 0 holds *ada chased ben. who chased ben?* and branch 1 *ben chased ada. who chased ada?* The pictures show the first four letters. The sequence holds all tokens of time 0, then all of time 1, and so on. `a0` is the *a* of branch 0, and `•` is a blank. A token's target is the next letter *of its own text*.
 #
 # A row shows what one query may look at. All tokens of one time are written in the same forward pass, so none can depend on another. On the left is the note's rule: **a token sees itself, and everything at strictly earlier times, of every branch**. On the right is an isolation [mask](../docs/glossary.md#mask), which hides the other texts.
 #
@@ -138,11 +138,11 @@ added, rotated = (x @ x.T / x.square().sum(dim=-1) for x in (codes, turned))  # 
 alike_guess.compare(kinds[int(np.sign(round(float((rotated - added)[0, 1]), 4)))])
 
 # %% [markdown]
-# The squares compare all branches: <span class="light-fourier">Fourier codes</span> and <span class="light-rope">2-D RoPE</span>. Move any slider, and they stay equal. At the note's width of 512 channels, neighbours are 41% alike.
+# The squares compare all branches: <span class="light-fourier">Fourier codes</span> and <span class="light-rope">2-D RoPE</span>. They are equal at every slider. At the note's width of 512 channels, neighbours are 41% alike.
 #
 # The dot product of the pairs $(\sin p\omega, \cos p\omega)$ and $(\sin p'\omega, \cos p'\omega)$ is $\cos (p - p')\omega$. One pair that RoPE turns by $p\omega$ and by $p'\omega$ gives $\cos (p - p')\omega$ as well.
 #
-# A larger stride is not always better, because a cosine comes back. <span class="light-first">The blue curve</span> shows it.
+# A larger stride is not always better, because a cosine comes back. Set **width** to 96, and **stride** to 128 and to 256. <span class="light-first">The blue curve</span> rises at branch 1, from 33% to 38%.
 #
 # ## Train three models
 #
@@ -236,9 +236,9 @@ plt.show()
 # %%
 sides = {kind: [] for kind in study.RIVALS}  # of stride 1 beside 128, from six seeds and from six others
 for of in ("", "fresh/"):
-    runs = {"runs": load_results(f"{of}branches")["runs"] | load_results(f"{of}strides")["runs"]}
+    stored = {"runs": load_results(f"{of}branches")["runs"] | load_results(f"{of}strides")["runs"]}
     for kind, found in sides.items():
-        one, two = (study.losses_among(runs, f"{run}: {kind}", 2) for run in ("stride 1", "two"))
+        one, two = (study.losses_among(stored, f"{run}: {kind}", 2) for run in ("stride 1", "two"))
         found.append(paired.decided_side(np.subtract(one, two)))
 words = {"above": "higher", "below": "lower"}
 decided = [words.get(one, one) if one == two else "undecided" for one, two in sides.values()]
@@ -252,7 +252,7 @@ print(f"six seeds and six others: {sides}\n{paired.RULE}")
 # %% [markdown]
 # A dot is a run of 400 steps. **Under 2-D RoPE** stride 1 costs 0.02 nats more than stride 128. This is decided ([lesson 08](08_the_ladder.ipynb)), and six other seeds confirm it. **Under Fourier codes it is undecided.** The six seeds of the picture decide for 0.03 nats. Six others do not: 0.02 in the mean, and one seed on the other side. Other strides are undecided.
 #
-# So codes that are 97% alike cost little or nothing. The first table shows how a head can cope with them.
+# So codes that are 97% alike cost little or nothing. The first table shows how a head can cope.
 #
 # ## Does anything leak?
 #
@@ -282,7 +282,7 @@ leak_guess.compare(sets[min(sum(leak == 0 for leak in leaks.values()) // 2, 2)])
 # %% [markdown]
 # With a code, 0.0002 to 0.0014 nats leak in our runs. With the isolation mask the leak is exactly 0. **If texts of different people share a sequence, isolate them.**
 #
-# Four [promises](../docs/glossary.md#promise) hold whatever the weights. Then your Fourier model writes two stories.
+# Four [promises](../docs/glossary.md#promise) hold with any weights. Then your Fourier model writes two stories.
 
 # %% tags=["nbval-ignore-output"]
 sample = interleave([corpus.val[i * 40 : i * 40 + 21] for i in range(3)], [0, 2, 5])
@@ -307,7 +307,7 @@ for b, ids in enumerate(
     print(f"branch {b}: given {facts[b]!r}, written {tokenizer.decode(ids[len(facts[b]) :])!r}")
 
 # %% [markdown]
-# The model is *given* the first part, up to and with its last blank. It must *guess* the second, blanks included. Each forward pass adds one letter to both texts, at [temperature](../docs/glossary.md#temperature) 0.5.
+# The model is *given* the first part, up to and with its last blank. It must *guess* the second, blanks included. Each forward pass adds one letter to both texts.
 #
 # ## More texts than in training
 #
@@ -341,15 +341,15 @@ study.draw_branches(plt.figure(figsize=(12.5, 4.8)), results)
 plt.show()
 
 # %% [markdown]
-# A dot is a run, and a ring is the part of the new numbers. *Learned* vectors are trained; *random* ones are not.
+# A dot is a run, and a ring is the part of the new numbers. *Random* vectors are not trained.
 #
 # - **Left, trained on 1 to 8 texts:** eight texts cost 0.06 nats or less under every code, and 0.40 to 0.42 without one.
 # - **Middle, trained on two:** at four texts all added codes cost 0.45 to 1.25 nats, and at eight 1.3 to 2.4. 2-D RoPE costs 0.05 to 0.09, and 0.33 to 0.45.
-# - **Right, any two of eight numbers:** eight texts cost 0.04 nats or less, under all three codes. So the models in the middle lacked training with these numbers.
+# - **Right, any two of eight numbers:** eight texts cost 0.04 nats or less, under all three codes. So the middle models lacked training with these numbers.
 #
 # ## Are several texts harder?
 #
-# We trained on 1, 2, 4, 8 or 16 texts a sequence, the same 16 texts in every step. Each model is judged among as many texts as in its training. The control isolates sixteen.
+# We trained on 1, 2, 4, 8 or 16 texts a sequence, the same 16 texts in every step. Each model is judged among as many texts as in its training. The control isolates all 16.
 
 # %%
 alone, more = study.losses_among(results, study.ISOLATED, 16), {}  # nats above isolated texts
@@ -368,11 +368,11 @@ for n, each in more.items():
 # %% [markdown]
 # **Several texts are harder than isolated ones**, at this size and budget. Eight texts cost 0.07 nats under Fourier codes and 0.06 under 2-D RoPE, sixteen 0.12 and 0.07. These four are decided and confirmed by six other seeds. Four texts are decided as well; two are under 2-D RoPE only.
 #
-# These models lose as much, or more, when they read one text alone. So the price is paid in training. Longer training was not measured.
+# These models lose as much, or more, when they read one text alone. So the price is paid in training. We did not train longer.
 #
 # ## What the open mask is good for
 #
-# So far the other text was useless. Now both branches tell **the same story**, and branch 1 begins 8 letters later. The best reader of *one* text loses 0.33 nats, the floor.
+# So far the other text was useless. Now both branches tell **the same story**, and branch 1 begins 8 letters later. The best reader of *one* text loses the floor, 0.33 nats.
 
 # %%
 question = "What will branch 1, which is behind, lose per character on new stories?"
@@ -474,7 +474,7 @@ tasks.STRIDE_MATTERS.check(stride_matters)
 # **1.** Two texts share a sequence, with the open mask. What does a token see?
 #
 # - a) itself and the earlier tokens of its own branch
-# - b) itself and all tokens on its left in the sequence
+# - b) itself and all tokens on its left
 # - c) itself and all tokens at strictly earlier times
 #
 # <details><summary>Answer</summary>
@@ -527,17 +527,17 @@ tasks.STRIDE_MATTERS.check(stride_matters)
 #
 # <details><summary>Answer</summary>
 #
-# **b.** At stride 128 six seeds lose 0.619 to 0.662. Compare equal seeds, and several.
+# **b.** At stride 128 six seeds lose 0.619 to 0.662. Compare several equal seeds.
 #
 # </details>
 
 # %% [markdown]
 # ## What the source notes say
 #
-# Notes 002 and 003 are among those that this course is built on. We checked:
+# We checked notes 002 and 003, on which this lesson is built:
 #
 # - *At stride 128 the codes are 17.4 apart and 31% alike.* 17.4 is right, and they are 41% alike.
-# - *2-D RoPE leaves branches 93 to 99% alike, even at stride 4096.* Note 003 takes *one* very slow pair here, and all pairs of the Fourier code. By all 16 pairs of a head the cosine is −0.04. The *streams* of trained models are that much alike.
+# - *2-D RoPE leaves branches 93 to 99% alike, even at stride 4096.* Note 003 takes *one* very slow pair here, and all pairs of the Fourier code. By all 16 pairs of a head the cosine is −0.04. Only the *streams* of trained models are that much alike.
 # - *A Fourier code needs no stride.* The old program multiplied by the stride and divided by it. The new one does not divide, so now the stride acts.
 # - *Without single texts first, training collapses.* Nothing collapsed. At an equal budget such a warm-up ends 0.05 nats *higher* (decided and confirmed).
 #
@@ -554,8 +554,8 @@ display(findings("002", first=rivals + inside), findings("003", first=["Fourier 
 # %% [markdown]
 # ## Further reading
 #
-# - [Rodionov et al. 2025](https://arxiv.org/abs/2504.06261): several workers of one model read each other's cache as it is written.
-# - [Hsu et al. 2025](https://arxiv.org/abs/2505.11107): an open mask in large models that reason in parallel.
+# - [Rodionov et al. 2025](https://arxiv.org/abs/2504.06261): workers of one model read each other's cache.
+# - [Hsu et al. 2025](https://arxiv.org/abs/2505.11107): an open mask in large models.
 # - [Heo et al. 2024](https://arxiv.org/abs/2403.13298): RoPE with two numbers a token, for rows and columns of pictures.
 
 # %% [markdown]
