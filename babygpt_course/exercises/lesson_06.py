@@ -1,4 +1,4 @@
-"""Exercises of notebook 06: who sees whom, targets of woven texts, and two experiments."""
+"""Exercises of notebook 06: who sees whom, targets of several texts, and two experiments."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -38,14 +38,13 @@ def ask_pairs(attempt: Any, draw: Generator, masks: tuple[bool, ...], own: bool)
             want = bool(causal_mask(at[0], at[1], isolated))
             what = f"query (time, branch) {query}, key {key}{', isolated' if isolated else ''}"
             got = ask(attempt, query, key, isolated, what=what)
-            now, then = query[0], key[0]
             rules = {
                 "True or False is asked for": not isinstance(plain(got), bool),
                 "A token sees itself": query == key,
-                "What is written at the same moment was not there when the other was chosen": then == now,
-                "Nobody sees what comes later": then > now,
+                "Tokens of one time are written together: neither sees the other": key[0] == query[0],
+                "No token sees a later one": key[0] > query[0],
                 "A token sees its own past": own,
-                "Isolated means: nothing of other branches": isolated,
+                "Isolated means: no token of another branch": isolated,
                 "With the open mask it sees the past of every branch": True,
             }
             hint = next(rule for rule, decides in rules.items() if decides)
@@ -53,7 +52,7 @@ def ask_pairs(attempt: Any, draw: Generator, masks: tuple[bool, ...], own: bool)
 
 
 def sees_drawn(attempt: Any) -> Tensor:
-    """Return who sees whom among three branches of five tokens, woven: (15, 15)."""
+    """Return who sees whom among three branches of five tokens, sorted by time: (15, 15)."""
     tokens = list(product(range(5), range(3)))
     return torch.tensor([[float(attempt(query, key, False)) for key in tokens] for query in tokens])
 
@@ -67,9 +66,9 @@ SEES = Exercise(
 
 
 def targets_answer(time: torch.Tensor, branch: torch.Tensor) -> torch.Tensor:
-    """Where in the row each token's target stands (T,): the next token of its own text, or −1 if none."""
+    """Index of each token's target, (T,): the next token of its own text, or −1 if there is none."""
     target = torch.full_like(time, -1)
-    latest: dict[int, int] = {}  # branch -> where its latest token stands
+    latest: dict[int, int] = {}  # branch -> index of its latest token
     for i, b in enumerate(branch.tolist()):
         if b in latest:
             target[latest[b]] = i
@@ -89,12 +88,12 @@ def ask_targets(attempt: Any, draw: Generator, staggered: bool, *rows: Any) -> N
         own = (branch[:, None] == branch) & (time[:, None] + 1 == time)
         want, next_time = (torch.where(some.any(1), some.int().argmax(1), -1) for some in (own, later))
         count = torch.arange(len(time))
-        none = "None is found. Is a tensor the key of a dictionary? No two are the same: branch.tolist()"
+        none = "None is found. Are tensors keys of a dictionary? No two are the same key: branch.tolist()"
         mistakes = {
             none: torch.full_like(want, -1),
-            "That is the next token of the row, of whatever text": torch.cat([count[1:], -torch.ones(1)]),
-            "The last token of a text has no target in the row: −1": torch.where(want < 0, count, want),
-            "That is the first token of the next time, of whatever text": next_time,
+            "It is the next token of the sequence, of any text": torch.cat([count[1:], -torch.ones(1)]),
+            "The last token of a text has no target here: −1": torch.where(want < 0, count, want),
+            "That is the first token of the next time, of any text": next_time,
         }
         what = f"time {time.tolist()} and branch {branch.tolist()}"
         expect(attempt, time, branch, want=want, what=what, mistakes=mistakes)
@@ -113,50 +112,51 @@ TARGETS = Exercise(
 
 
 def split_gap_answer(loss: Callable, n: int) -> tuple[float, float]:
-    """Return the cost of the tags and that of the company, when n texts share a row under tags 0 to n − 1."""
-    alone = sum(loss((tag,)) for tag in range(n)) / n  # each text under its own tag, nobody beside it
+    """Return what the branch numbers 0 to n − 1 cost, and what the other texts cost."""
+    alone = sum(loss((number,)) for number in range(n)) / n  # each text under its number, without others
     return alone - loss((0,)), loss(tuple(range(n))) - alone
 
 
-def made_up_loss(plain: float, of_tag: Sequence[float], of_company: Sequence[float], tags: Any) -> float:
-    """Return the loss of a made-up model that pays for tags, for other texts in the row, or for both."""
-    given = {tag for part in things(tags) or [] if (tag := whole(part)) in range(len(of_tag))}
-    if not given or len(given) < len(tags):
-        raise BadInput(f"tags ({describe(tags)}) must be a tuple of different numbers, such as (0, 2)")
-    return plain + fmean(of_tag[tag] for tag in given if tag is not None) + of_company[len(given) - 1]
+def made_up_loss(plain: float, of_number: Sequence[float], of_others: Sequence[float], numbers: Any) -> float:
+    """Return the loss of a made-up model that pays for branch numbers, for other texts, or for both."""
+    given = {b for part in things(numbers) or [] if (b := whole(part)) in range(len(of_number))}
+    if not given or len(given) < len(numbers):
+        raise BadInput(f"numbers ({describe(numbers)}) must be a tuple of different numbers, such as (0, 2)")
+    return plain + fmean(of_number[b] for b in given if b is not None) + of_others[len(given) - 1]
 
 
-def split(attempt: Any, draw: Generator, tags: bool, company: bool) -> None:
-    for n in (2, 3, integer(draw, 4, 9)):
-        plain = 0.5 + float(torch.rand((), generator=draw))
-        of_tag = [0.0, *torch.rand(9, generator=draw).tolist()] if tags else [0.0] * 10
-        of_company = [0.0, *(0.1 + torch.rand(9, generator=draw)).tolist()] if company else [0.0] * 10
-        loss = partial(made_up_loss, plain, of_tag, of_company)
-        got = ask_parts(attempt, loss, n, what=f"n = {n}", wanted="two numbers: of the tags, of the company")
-        alone, last = fmean(loss((tag,)) for tag in range(n)), loss((n - 1,))
+def split(attempt: Any, draw: Generator, numbers: bool, others: bool) -> None:
+    for n in (3, 2, integer(draw, 4, 9)):
+        of_number = [0.0, *torch.rand(9, generator=draw).tolist()] if numbers else [0.0] * 10
+        of_others = [0.0, *(0.1 + torch.rand(9, generator=draw)).tolist()] if others else [0.0] * 10
+        loss = partial(made_up_loss, 0.5 + float(torch.rand(1, generator=draw)), of_number, of_others)
+        got = ask_parts(attempt, loss, n, what=f"n = {n}", wanted="two costs: of numbers, of other texts")
+        alone, last = fmean(loss((b,)) for b in range(n)), loss((n - 1,))
         together, zero = loss(tuple(range(n))), loss((0,))
         mistakes = {
             "That is the whole gap: how much of it would each text pay alone?": (together - zero, 0.0),
-            "Company is measured against the same tags, alone": (alone - zero, together - zero),
-            "All n tags count, not only the last": (last - zero, together - last),
-            "First the tags, then the company": (together - alone, alone - zero),
-            "Average over the tags": (n * alone - n * zero, together - n * alone),
-            "Average over the tags, do not add them up": (n * alone - zero, together - n * alone),
+            "The other texts are measured against the same numbers, alone": (alone - zero, together - zero),
+            "All n numbers count, not only the last": (last - zero, together - last),
+            "The whole gap stands second: what does each text pay alone?": (0.0, together - zero),
+            "First the numbers, then the other texts": (together - alone, alone - zero),
+            "Average over the numbers": (n * alone - n * zero, together - n * alone),
+            "Average over the numbers, do not add them up": (n * alone - zero, together - n * alone),
         }
         hint = next((f". {words}" for words, wrong in mistakes.items() if not difference(got, wrong)), "")
-        costs = ["something" if paid else "nothing" for paid in (tags, company)]
-        model = f"a model whose tags cost {costs[0]} and whose company costs {costs[1]}"
-        for name, one, other in zip(("tags", "company"), got, (alone - zero, together - alone), strict=True):
-            require_equal(one, other, f"n = {n} and {model}, what the {name} cost", hint=hint)
+        paid = ["something" if pays else "nothing" for pays in (numbers, others)]
+        model = f"a model that pays {paid[0]} for numbers and {paid[1]} for other texts"
+        wanted = {"numbers": alone - zero, "other texts": together - alone}
+        for one, (name, other) in zip(got, wanted.items(), strict=True):
+            require_equal(one, other, f"n = {n} and {model}, the cost of the {name}", hint=hint)
 
 
 SPLIT_GAP = Exercise(
-    TASKS["Is it the company, or the tag?"],
+    TASKS["Is it the number, or the other texts?"],
     each(split, (True, False), (False, True), (True, True)),
     split_gap_answer,
 )
 
-NEAR, FAR, EFFECT = 1, 128, 0.06  # the two strides, and what a model that minds pays at the nearer
+NEAR, FAR, EFFECT = 1, 128, 0.06  # the two strides, and the extra loss at the nearer one
 RUNS, MACHINES = 60, 24  # that may be trained for one answer, and models that are asked about
 LUCK_OF_SEED, LUCK_OF_RUN = 0.3, 0.04  # nats, at most, up or down
 
@@ -194,8 +194,8 @@ def like_with_like(attempt: Any, draw: Generator) -> None:
     strides, what = sorted({run[0] for run in runs}), f"should be: at {NEAR} and at {FAR}, to compare the two"
     require({NEAR, FAR} <= set(strides), f"trained at strides {strides}; {what}")
     trained = {
-        2: "stride {} was trained for {} steps and {} for {}: which of the two makes the loss?",
-        1: "stride {} was trained from seeds {} and {} from {}: one set may have been luckier",
+        2: "stride {} was trained for {} steps and {} for {}: is it the stride or the steps?",
+        1: "stride {} was trained from seeds {} and {} from {}: one set may be luckier",
     }
     for at, sentence in trained.items():
         near, far = (sorted({run[at] for run in runs if run[0] == stride}) for stride in (NEAR, FAR))

@@ -239,8 +239,7 @@ def test_06_gaps():
     assert max(gaps(f"two: {code}", 2).max() for code in KINDS) < 0.002
     assert exceeds(gaps("two: none", 2) - gaps("two: Fourier", 2)) == "holds"
     own = gaps("two: Fourier", 4, "own") / gaps("two: Fourier", 4)
-    assert round(own.mean(), 1) == 0.2
-    assert own.max() < 0.32
+    assert np.round([min(own), own.mean(), max(own)], 2).tolist() == [0.13, 0.2, 0.31]
     assert abs(gaps("two: 2-D RoPE", 8, "own")).max() < 0.001
     leaks = [run for run in BRANCHES["runs"].values() if "leak" in run]
     assert min(min(run["leak"]) for run in leaks) > 0
@@ -275,12 +274,9 @@ def test_06_several_texts_are_harder_than_isolated_ones():
         for n in AT_A_TIME
         for kind in KINDS
     }
-    assert {key for key, more in costs.items() if exceeds(more) != "holds"} == {
-        (1, "Fourier"),
-        (1, "2-D RoPE"),
-        (2, "Fourier"),
-    }
-    assert decided_side(costs[2, "Fourier"]) == decided_side(costs[1, "2-D RoPE"]) == "undecided"
+    undecided = {key for key, more in costs.items() if exceeds(more) != "holds"}
+    assert undecided == {(1, "Fourier"), (1, "2-D RoPE"), (2, "Fourier")}
+    assert {decided_side(costs[key]) for key in undecided} == {"undecided"}
     assert max(gaps(f"{n} at a time: {kind}", n).max() for n in AT_A_TIME[1:] for kind in KINDS) < 0.003
     assert exceeds(extra_losses("four, warmed up: Fourier", "four: Fourier", 4)) == "holds"
 
