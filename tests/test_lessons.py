@@ -20,7 +20,6 @@ from tools.notebooks import ANSWER, ROOT
 
 MOST = 40  # minutes to read and guess, until the exercises begin
 WORDS, LINES, GUESS, PICTURE = 200, 15, 0.75, 0.3  # a minute reads so many; minutes that one takes
-LONG = ()  # lessons that are still to be shortened
 OFF = 0.2  # how far the stated minutes may be from the counted ones, as a share
 END = ["Exercises", "Recap", "Self-test", "Further reading", "What comes next"]
 TAKES = re.compile(
@@ -169,7 +168,7 @@ def test_lesson_keeps_guesses_apart_ends_well_and_agrees_with_its_exercises(path
     assert [*wrong, *with_minutes(nb, exercises), *with_exercises(nb, exercises)] == []
 
 
-@pytest.mark.parametrize("path", [p for p in NOTEBOOKS if lesson(p) not in LONG], ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_lesson_is_short(path: Path):
     nb = read(path)
     asserts = sum(len(re.findall(r"^\s*assert ", cell.source, re.M)) for cell in code_cells(nb))
