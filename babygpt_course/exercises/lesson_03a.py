@@ -8,7 +8,7 @@ from torch import Generator, Tensor
 from babygpt.config import ModelConfig
 from babygpt.encodings.base import Encoding
 from babygpt.models.transformer import Transformer
-from babygpt_course.exercises.checks import Wrong, ask_tensor, ask_tensors, require, require_equal, texts
+from babygpt_course.exercises.checks import ask_tensor, ask_tensors, require, require_equal, texts
 from babygpt_course.exercises.exercise import Exercise, each, integer, randomize_, read_tasks
 
 TASKS = read_tasks("lesson_03a")
@@ -43,6 +43,7 @@ def scales(attempt: Any, draw: Generator, asked: int, any_size: bool) -> None:
         largest = [float((f * scores).softmax(dim=-1).amax(dim=-1).mean()) for f in (got, factor)]
         spread = f". Of 64 keys one then gets {largest[0]:.0%} of the weight; should be {largest[1]:.0%}"
         hint = f". It gives scores of variance {float(got) ** 2 * variance:.3g}; should be 1{spread}"
+        hint = hint if 0 < float(got) < torch.inf else ". A factor is a number above 0"
         require_equal(got, factor, f"{what} the factor", hint=hint, atol=1e-4 * factor)
 
 
@@ -69,31 +70,28 @@ def masks(attempt: Any, draw: Generator, asked: str) -> None:
         what, B = f"lengths {lengths} and T = {T}", len(lengths)
         given = torch.tensor(lengths)
         got, want = ask_tensor(attempt, given, T, what=what, shape=(B, T, T)), mask_answer(given, T)
-        numbers = torch.arange(T)
-        real = numbers >= T - given[:, None]  # (B, T)
-        rows, rules = (
-            real,
-            {
-                "a token may read the ones after it": want.new_ones(T, T).triu(1) & real[:, None],
-                "a token reads padding": ~real[:, None].expand(B, T, T),
-                "a token may not read what stands before it": want & ~torch.eye(T, dtype=torch.bool),
-                "a token may not read itself": torch.eye(T, dtype=torch.bool).expand(B, T, T),
-            },
-        )
+        require(((got == 0) | (got == 1)).all(), f"for {what} each entry should be True or False")
+        real = torch.arange(T) >= T - given[:, None]  # (B, T)
+        itself, more = torch.eye(T, dtype=torch.bool), got.bool() & ~want
         if asked == "padding":
-            rows, rules = (
-                ~real,
-                {
-                    "a row of padding is empty, and its softmax is nan": (~got.bool().any(-1))[..., None],
-                    "padding reads more than itself": ~torch.eye(T, dtype=torch.bool).expand(B, T, T),
-                },
-            )
-        wrong = (got.bool() != want) & rows[..., None]
-        hint = next((f": {rule}" for rule, where in rules.items() if (wrong & where).any()), "")
-        if wrong.any():
-            text, query, key = wrong.nonzero()[0].tolist()
-            found = f"text {text}, query {query}, key {key} came out: {bool(got[text, query, key])}"
-            raise Wrong(f"for {what} {found}; should be: {bool(want[text, query, key])}{hint}")
+            rules = {
+                "without itself a row of padding is empty, and its softmax is nan": ~real[..., None]
+                & ~got.bool(),
+                "padding reads more than itself": ~real[..., None] & more,
+            }
+            rules = {text: where & (got.bool() != want) for text, where in rules.items()}
+        else:
+            missing = want & ~got.bool() & real[..., None]
+            rules = {
+                "a token reads padding": more & real[..., None] & ~real[:, None],
+                "a token reads those after it": more & real[..., None],
+                "a token does not read itself": missing & itself,
+                "a token does not read one before it": missing,
+            }
+        for text, where in rules.items():
+            row = next(iter(where.nonzero().tolist()), None)
+            at = "" if row is None else "in text {}, query {}, key {}".format(*row)
+            require(row is None, f"for {what} {text}: {at}")
 
 
 def masks_drawn(attempt: Any) -> Tensor:

@@ -125,7 +125,7 @@ def takes_back(attempt: Any, draw: Generator, asked: str) -> None:
         kind = torch.randint(4, (B, T), generator=draw)
         masked, given = kind == 0, kind == 1
         confidence = torch.rand(B, T, generator=draw)
-        again, due = integer(draw, 1, T), integer(draw, 0, 4)
+        again, due = 1 + integer(draw, 0, T if asked == "fill" else T // 5 + 1), integer(draw, 0, 4)
         if asked == "ties":
             confidence = (2 * confidence).round() / 2
         numbers = f"again = {again} and due = {due}"
