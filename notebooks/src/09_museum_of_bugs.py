@@ -13,9 +13,9 @@
 #
 # You do not, and neither did the authors of the libraries, courses and papers in whose trackers the bugs of this museum were met; a few come from the source notes of this course. None of them raises an error, and with every one of them the loss falls from the first steps on.
 #
-# What they cannot do is keep every **[promise](../docs/glossary.md#promise)**. All the promises of this course are measurements, and so they can be put to a model whose label is covered. That is the game: ask as few promises as you can, and name the bug. Three cases are solved here together; twelve are yours.
+# What they cannot do is keep every **[promise](../docs/glossary.md#promise)**. All the promises of this course are measurements, and so they can be put to a model whose label is covered. That is the game: ask as few promises as you can, and name the bug. Three cases are solved here together; fourteen are yours.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about 30 seconds to run on two cores, about 21 minutes to read and guess. Solving the twelve other cases takes half an hour or more, whenever you like. **You will have seen:** what a curve of training can show and what it cannot, which measurement shows the rest, and how to single out a cause with two or three questions.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about 30 seconds to run on two cores, about 21 minutes to read and guess. Solving the fourteen other cases takes half an hour or more, whenever you like. **You will have seen:** what a curve of training can show and what it cannot, which measurement shows the rest, and how to single out a cause with two or three questions.
 
 # %% tags=["nbval-ignore-output"]
 import matplotlib.pyplot as plt
@@ -30,7 +30,7 @@ plots.set_style()
 # %% [markdown]
 # ## How to play
 #
-# The museum holds fifteen cases, in an order that tells nothing. Under each glass is a small GPT of two blocks, whose position code is [RoPE](../docs/glossary.md#rope) or a table of sines and cosines. You may see its curve of training beside that of its *healthy twin*: the same model, without the bug, from the same [seed](../docs/glossary.md#seed). Then:
+# The museum holds seventeen cases, in an order that tells nothing. Under each glass is a small GPT of two blocks, whose position code is [RoPE](../docs/glossary.md#rope) or a table of sines and cosines. You may see its curve of training beside that of its *healthy twin*: the same model, without the bug, from the same [seed](../docs/glossary.md#seed). Then:
 #
 # - `case.ask("shift")` measures one promise, or several, and shows ✓ or ✗ with the number that decides;
 # - `case.name("mixed layouts")` says what is wrong. A name that contradicts your answers is wrong, and you are told where. A name that fits them is taken only if **no other fits**: a guess is no proof;
@@ -44,7 +44,7 @@ museum = Museum(load_corpus())
 museum.promises()
 
 # %% [markdown]
-# The first three look at what a model does to *given* [queries](../docs/glossary.md#query) and [keys](../docs/glossary.md#key). A sinusoid is added to the tokens at the bottom and does nothing to queries and keys, so it keeps these three for free. `near`, `beyond`, `sides` and `spread` look at real [scores](../docs/glossary.md#score) of the first block, with everything that was added before. The [window](../docs/glossary.md#window) is 32 tokens long; `cache`, `padding` and `batch` compare [logits](../docs/glossary.md#logit).
+# The first three look at what a model does to *given* [queries](../docs/glossary.md#query) and [keys](../docs/glossary.md#key). A sinusoid is added to the tokens at the bottom and does nothing to queries and keys, so it keeps these three for free. `near`, `beyond`, `sides` and `spread` look at real [scores](../docs/glossary.md#score) of the first block, with everything that was added before. The [window](../docs/glossary.md#window) is 32 tokens long; `cache`, `pieces`, `dropped`, `padding` and `batch` compare [logits](../docs/glossary.md#logit).
 #
 # And this is all that may hang here, the healthy model included. Read it slowly, and ask yourself of each line which promise it must break, and which it will certainly keep. That is the whole art.
 
@@ -58,9 +58,9 @@ museum.catalogue()
 
 # %%
 untouched = live.predict(
-    "How many of the fourteen bugs leave the curve of training as it is without them, to the last digit?",
+    "How many of the sixteen bugs leave the curve of training as it is without them, to the last digit?",
     low=0,
-    high=14,
+    high=16,
     unit="bugs",
     near=1,
 )
@@ -71,7 +71,7 @@ untouched.compare(museum.sleepers())
 
 
 # %% [markdown]
-# This was measured: these models, filled with noise, give the very logits of their healthy twins on such windows. Which four? Two bugs wait until a model *writes*, with a cache or with padded prompts. Two more wait for places beyond the window: the end of a table, and a number too coarse to count on.
+# This was measured: these models, filled with noise, give the very logits of their healthy twins on such windows. Which six? Four bugs wait until a model *writes*, with a cache or with padded prompts. Two more wait for positions beyond the window: the end of a table, and a number too coarse to count on.
 #
 # ## First case
 
@@ -97,14 +97,14 @@ ours, healthy = first.curves.values()
 print("the two curves agree to the last digit:", ours == healthy)
 
 # %% [markdown]
-# So this is one of the four, or the healthy model. We ask for what they are about, all at once, which is lazy but cannot fail.
+# So this is one of the six, or the healthy model. We ask for what they are about, all at once, which is lazy but cannot fail.
 
 # %%
 first.ask("cache", "padding", "beyond", "far")
 
 # %%
 remaining = live.predict(
-    "One ✗, at cache, and three ✓: how many of the fifteen exhibits give just these four answers?",
+    "One ✗, at cache, and three ✓: how many of the seventeen exhibits give just these four answers?",
     ["one", "two", "five"],
 )
 remaining
@@ -165,16 +165,16 @@ noise.compare(max(by_seed) - min(by_seed))
 # %% [markdown]
 # These six runs are stored, because training them takes a while (`babygpt_course.museum.costs`). They end between 1.75 and 1.80, and case 2 ends in this range too. If you have one curve and no twin, you cannot tell such a bug from a healthy model with another seed.
 #
-# So we ask, and begin with a promise that splits the catalogue. `formula` is broken by eight of the fifteen, but it only says *that* something differs. `shift` asks what RoPE is for: may both places move together?
+# So we ask, and begin with a promise that splits the catalogue. `formula` is broken by eight of the seventeen, but it only says *that* something differs. `shift` asks what RoPE is for: may both positions move together?
 
 # %%
 second.ask("shift")
 
 # %% [markdown]
-# Broken, so something is done to queries and keys, and done wrongly. Four exhibits fit: two layouts in one, a minus lost, a [kernel](../docs/glossary.md#kernel) of the place, and cosines without sines. How do they differ?
+# Broken, so something is done to queries and keys, and done wrongly. Four exhibits fit: two layouts in one, a minus lost, a [kernel](../docs/glossary.md#kernel) of the position, and cosines without sines. How do they differ?
 #
-# - Without the minus, and without the sine, the matrix of a pair is symmetric, and two such matrices can be exchanged: the score of a query at place 12 with a key at place 5 is that of a query at 5 with a key at 12. Left and right look alike.
-# - The kernel of the place fades. Just past the window everything is nearly 0, and neighbours can no longer be told apart.
+# - Without the minus, and without the sine, the matrix of a pair is symmetric, and two such matrices can be exchanged: the score of a query at position 12 with a key at position 5 is that of a query at 5 with a key at 12. Left and right look alike.
+# - The kernel of the position fades. Just past the window everything is nearly 0, and neighbours can no longer be told apart.
 # - Mixed layouts do neither.
 
 # %%
@@ -207,7 +207,7 @@ second.plaque()
 second.source()
 
 # %% [markdown]
-# Every step is a cosine and a sine, and still this is no rotation: a rotation turns *both* channels of a pair by *one* angle. So `growth` ✗ with `sides` ✓ would have been proof in two questions. The score of query and key no longer depends on the distance alone; but it depends on the places in a smooth way, and that is enough for a small model to learn from. Source note 001 prints exactly this mixture.
+# Every step is a cosine and a sine, and still this is no rotation: a rotation turns *both* channels of a pair by *one* angle. So `growth` ✗ with `sides` ✓ would have been proof in two questions. The score of query and key no longer depends on the distance alone; but it depends on the positions in a smooth way, and that is enough for a small model to learn from. Source note 001 prints exactly this mixture.
 #
 # ## Third case
 #
@@ -248,7 +248,7 @@ third.source()
 # %% [markdown]
 # ## The rest is yours
 #
-# Twelve cases are left (`museum` says how many are solved). Take any: change the number, look at the curve (a training takes a few seconds), think of the promise that halves what is left, and ask.
+# Fourteen cases are left (`museum` says how many are solved). Take any: change the number, look at the curve (a training takes a few seconds), think of the promise that halves what is left, and ask.
 
 # %% tags=["nbval-ignore-output"]
 mine = museum.case(4)
@@ -267,11 +267,11 @@ mine
 # 3. **One ✗ is rarely proof.** Ask which other bugs would have given the same answer; `mine.hint()` knows.
 # 4. **Health takes longest to prove**: every bug must be excluded.
 #
-# When all are done, `museum.key()` shows the whole table: which exhibit keeps which promise, and how few tell it from all others. To take home: write an exhibit of your own in a few lines (a subclass of `Rotary` or `Sinusoidal`) that breaks *one* promise and no other; or find a bug that breaks none of the twelve, and write the promise that it breaks.
+# When all are done, `museum.key()` shows the whole table: which exhibit keeps which promise, and how few tell it from all others. To take home: write an exhibit of your own in a few lines (a subclass of `Rotary` or `Sinusoidal`) that breaks *one* promise and no other; or find a bug that breaks none of the fourteen, and write the promise that it breaks.
 #
 # ## What they cost
 #
-# Read this part after playing, or it tells too much. We trained all fifteen beside their twins for 100 steps, from six seeds each. Lesson 08 explains the rule that decides whether a bug moves the loss.
+# Read this part after playing, or it tells too much. We trained all seventeen beside their twins for 100 steps, from six seeds each. Lesson 08 explains the rule that decides whether a bug moves the loss.
 
 # %%
 louder = live.predict(
@@ -300,7 +300,7 @@ cost_table(costs)
 dearest.compare(max(dearest.options, key=lambda name: sum(by_name[name])))
 
 # %% [markdown]
-# In *wrong axis* the number of the head turns a token, so all tokens of a head are turned alike. The model has no code at all, and its loss shows this only to those who know what a code is worth. Codes added twice are a bug that *helps*, at this size and after 100 steps. Perhaps the codes were too faint beside the tokens. So no rule of thumb is left: of fourteen bugs eight make the loss higher, two make it lower, and four leave it alone. Six other seeds gave the same fourteen verdicts. Only one of these bugs, the mask, would strike somebody who has nothing to compare with.
+# In *wrong axis* the number of the head turns a token, so all tokens of a head are turned alike. The model has no code at all, and its loss shows this only to those who know what a code is worth. Codes added twice are a bug that *helps*, at this size and after 100 steps. Perhaps the codes were too faint beside the tokens. So no rule of thumb is left: of sixteen bugs eight make the loss higher, two make it lower, and six leave it alone. Six other seeds gave the same sixteen verdicts. Only one of these bugs, the mask, would strike somebody who has nothing to compare with.
 
 # %% [markdown]
 # Your guesses beside what came out:
@@ -312,7 +312,7 @@ live.tally()
 # ## Recap
 #
 # 1. A falling loss says that a model has found something to learn from, and not that it was given what you meant to give it.
-# 2. Four of the fourteen bugs, in the cache, in padding, in the type of a number and at the end of a table, do not touch training at all: no curve can show them.
+# 2. Six of the sixteen bugs (three in the cache, and in padding, the type of a number and the end of a table) do not touch training at all: no curve can show them.
 # 3. Of the other ten, eight raise the loss by 0.05 to 0.28 nats after 100 steps (mean of six seeds; two blocks of this size), and one lowers it by 0.11. Healthy models of different seeds lie 0.05 to 0.09 apart. Only the tenth, a mask that lets the next token through, goes below what the text allows.
 # 4. Every one breaks a promise that can be measured in a fraction of a second, without training, on a model filled with noise.
 # 5. One broken promise is rarely proof of a cause; two or three, chosen for what they exclude, are.
@@ -328,11 +328,11 @@ live.tally()
 #
 # <details><summary>Answer</summary>
 #
-# **b.** A cache, padding and far places do not occur in training, and four bugs of this museum wait there. Tempting is *a*: it is right about everything that was trained.
+# **b.** A cache, padding and far positions do not occur in training, and six bugs of this museum wait there. Tempting is *a*: it is right about everything that was trained.
 #
 # </details>
 #
-# **2.** A sinusoidal model keeps `shift`. Do its predictions stay the same when the whole text moves five places on?
+# **2.** A sinusoidal model keeps `shift`. Do its predictions stay the same when the whole text moves five positions on?
 #
 # - a) no
 # - b) yes, that is what `shift` says
@@ -340,7 +340,7 @@ live.tally()
 #
 # <details><summary>Answer</summary>
 #
-# **a.** `shift` looks at *given* queries and keys, with which an additive code does nothing. What was added at the bottom of the model has already made them depend on the place. Tempting is *b*: for RoPE it would be true.
+# **a.** `shift` looks at *given* queries and keys, with which an additive code does nothing. What was added at the bottom of the model has already made them depend on the position. Tempting is *b*: for RoPE it would be true.
 #
 # </details>
 #
@@ -356,7 +356,7 @@ live.tally()
 #
 # </details>
 #
-# **4.** A sign is turned around in RoPE, in queries and keys alike: every pair turns backwards. Which of the twelve promises breaks?
+# **4.** A sign is turned around in RoPE, in queries and keys alike: every pair turns backwards. Which of the fourteen promises breaks?
 #
 # - a) `sides`
 # - b) `shift`

@@ -13,11 +13,8 @@ MEAN, ERROR, CLEAR = requirements(STANDARD_ERROR)
 ROWS, COLUMNS = requirements(SQUEEZED)
 
 
-def compared(
-    one, other, sign=1, spread=lambda a, b: (a - b).var(), root=0.5, beyond=lambda m, e: abs(m) > 2 * e
-):
-    mean = sign * (one - other).mean().item()
-    error = (spread(one, other) / len(one)).item() ** root
+def compared(a, b, sign=1, spread=lambda a, b: (a - b).var(), root=0.5, beyond=lambda m, e: abs(m) > 2 * e):
+    mean, error = sign * (a - b).mean().item(), (spread(a, b) / len(a)).item() ** root
     return mean, error, beyond(mean, error)
 
 
@@ -38,7 +35,7 @@ COMPARED_MISTAKES = [
     ("two texts", partial(compared, spread=lambda a, b: a.var() + b.var()), [ERROR, CLEAR], "same blocks"),
     ("other − one", partial(compared, sign=-1), [MEAN], "one − other"),
     (
-        "of one block",
+        "of a block",
         partial(compared, spread=lambda a, b: (a - b).var() * len(a)),
         [ERROR, CLEAR],
         "one block",

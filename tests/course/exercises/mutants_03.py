@@ -5,14 +5,7 @@ from functools import partial
 import torch
 
 from babygpt_course.exercises.lesson_03a import HALF_BLIND, MASK, SCALE, mask_answer, scale_answer
-from babygpt_course.exercises.lesson_03b import (
-    CACHE,
-    FEWEST_PAIRS,
-    LOOK_BACK,
-    decode_answer,
-    decoded,
-    look_back_answer,
-)
+from babygpt_course.exercises.lesson_03b import CACHE, FEWEST_PAIRS, LOOK_BACK, decoded, look_back_answer
 from tests.course.exercises.harness import Mutant, requirements
 
 PLAIN, SIZED, FACTOR, SIZED_FACTOR = requirements(SCALE)
@@ -37,23 +30,11 @@ def masked(lengths, T, left=True, causal=True, hide=True, itself=True):
 
 def at_positions(first, step=1, unmasked=False):
     """Decode with the new tokens at first, first + step, ..., where first is a function of n_read and R."""
-    return lambda x, keys, values, n_read: decoded(
-        x, keys, values, first(n_read, len(keys)) + step * torch.arange(len(x)), unmasked
-    )
-
-
-def head(n, n_embd, sign=1, scale=1.0, keys=False):
-    to_q, to_k = look_back_answer(sign * n, n_embd)
-    return (to_k, to_q * scale) if keys else (to_q * scale, to_k)
+    return lambda x, k, v, n: decoded(x, k, v, first(n, len(k)) + step * torch.arange(len(x)), unmasked)
 
 
 SCALE_MISTAKES = [
-    (
-        "none",
-        lambda D, q, k: (scale_answer(D, q, k)[0], 1.0),
-        [FACTOR, SIZED_FACTOR],
-        "variance 4; should be 1",
-    ),
+    ("none", partial(scaled, D_root=0, sizes=False), [FACTOR, SIZED_FACTOR], "variance 4; should be 1"),
     ("1/D", partial(scaled, D_root=-1), [FACTOR, SIZED_FACTOR], "variance 0.25"),
     ("1/√D whatever the sizes", partial(scaled, sizes=False), [SIZED_FACTOR]),
     ("sizes not squared", partial(scaled, variance=lambda D, q, k: D * q * k), [SIZED], "as squares"),
@@ -76,7 +57,7 @@ CACHE_MISTAKES = [
     ("one for all", at_positions(lambda n_read, R: n_read, 0), [SEVERAL], "of its own"),
     ("the last read", at_positions(lambda n_read, R: n_read - 1), DECODED, "so it stands at n_read"),
     ("no mask", at_positions(lambda n_read, R: n_read, 1, True), [SEVERAL], "where is the mask"),
-    ("500 at most", lambda x, k, v, n: decode_answer(x, k, v, min(n, 500)), DECODED),
+    ("500 at most", at_positions(lambda n_read, R: min(n_read, 500)), DECODED),
 ]
 MUTANTS = [
     *(Mutant(SCALE, *mistake) for mistake in SCALE_MISTAKES),
@@ -86,8 +67,10 @@ MUTANTS = [
     Mutant(HALF_BLIND, "two exchanged", ("abcdef", "bacdef"), [START], "predicts the same after 'abc'"),
     Mutant(HALF_BLIND, "backwards", ("abcdef", "fedcba"), [END], "different things after"),
     Mutant(HALF_BLIND, "the same", ("abcdef", "abcdef"), [START, TWO], "two layers, too"),
-    Mutant(LOOK_BACK, "ahead", partial(head, sign=-1), [BACK, ANYWHERE, SHARP], "*ahead*"),
-    Mutant(LOOK_BACK, "soft", partial(head, scale=0.01), [SHARP], "make them larger"),
+    Mutant(LOOK_BACK, "ahead", lambda n, C: look_back_answer(-n, C), [BACK, ANYWHERE, SHARP], "*ahead*"),
+    Mutant(
+        LOOK_BACK, "soft", lambda n, C: 0.1 * torch.stack(look_back_answer(n, C)), [SHARP], "make them larger"
+    ),
     Mutant(LOOK_BACK, "8 at most", lambda n, C: look_back_answer(min(n, 8), C), BACKWARD[1:], "should be"),
     Mutant(LOOK_BACK, "always one", lambda n, C: look_back_answer(1, C), BACKWARD, "tokens back, should be"),
     Mutant(FEWEST_PAIRS, "all", list(range(48)), [FEW], "48 pairs"),

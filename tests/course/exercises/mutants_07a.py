@@ -27,12 +27,10 @@ def one_order(log_prob, n):
     return -sum(log_prob(frozenset(range(i, n)), i) for i in range(n))
 
 
-def taken_back(
-    masked, given, confidence, again, due, sign=1, over_all=False, ties=False, stay=True, fill=None
-):
+def taken_back(masked, given, confidence, again, due, sign=1, batch=False, ties=False, stay=True, fill=None):
     written = ~masked & ~given
     doubt = (sign * confidence).masked_fill(~written, torch.inf)
-    order = doubt.flatten() if over_all else doubt
+    order = doubt.flatten() if batch else doubt
     taken = written & (order.argsort(-1).argsort(-1).view_as(masked) < again)
     if ties:
         taken = written & (doubt <= doubt.masked_fill(~taken, -torch.inf).amax(1, keepdim=True))
@@ -59,23 +57,13 @@ AT_ONCE_MISTAKES = [
 ]
 REMASK_MISTAKES = [
     ("the surest", partial(taken_back, sign=-1), [LEAST, TIES], "a less sure one stays"),
-    ("of all texts", partial(taken_back, over_all=True), [LEAST, TIES, FILL], "in each text"),
+    ("of all texts", partial(taken_back, batch=True), [LEAST, TIES, FILL], "in each text"),
     ("all that are equal", partial(taken_back, ties=True), [TIES], "the number of letters"),
     ("holes are filled", partial(taken_back, stay=False), [STAY], "should stay a hole"),
     ("the prompt too", lambda m, g, *rest: taken_back(m, 0 * g > 0, *rest), ALL, "letter of the prompt"),
-    ("due only", partial(taken_back, fill=lambda n, most, a, d: most.clamp(max=d)), [FILL]),
-    (
-        "as many as asked",
-        partial(taken_back, fill=lambda n, most, a, d: most.clamp(max=d + a)),
-        [FILL],
-        "fewer",
-    ),
-    (
-        "more than holes",
-        partial(taken_back, fill=lambda n, most, a, d: n + d),
-        [FILL],
-        "more holes than it has",
-    ),
+    ("due only", partial(taken_back, fill=lambda n, h, a, d: h.clamp(max=d)), [FILL]),
+    ("as many as asked", partial(taken_back, fill=lambda n, h, a, d: h.clamp(max=d + a)), [FILL], "fewer"),
+    ("more than holes", partial(taken_back, fill=lambda n, h, a, d: n + d), [FILL], "holes than it has"),
 ]
 MUTANTS = [
     *(Mutant(NELBO, *mistake) for mistake in NELBO_MISTAKES),
