@@ -37,13 +37,8 @@ def interaction(logits):
     return rest.abs().max()
 
 
-def rest(table):
-    return float(interaction(table.log() - table.log().mean(-1, keepdim=True)))
-
-
-def first_candidate(table):
-    logits = table.log() - table.log().mean(-1, keepdim=True)
-    return bool(interaction(logits[..., :1]) < 1e-3)
+def rest(table, candidates=None):
+    return float(interaction((table.log() - table.log().mean(-1, keepdim=True))[..., :candidates]))
 
 
 def steps_of_first_tokens(table):
@@ -70,7 +65,7 @@ MUTANTS = [
     Mutant(ADDITIVE, "probabilities", lambda t: bool(interaction(t) < 1e-3), [SUMS, MEANS]),
     Mutant(ADDITIVE, "two positions", lambda t: v2_can_answer(t[:2]), [EXCEPTION]),
     Mutant(ADDITIVE, "two tokens", steps_of_first_tokens, [EXCEPTION]),
-    Mutant(ADDITIVE, "one candidate", first_candidate, [EXCEPTION], "the row's mean as it is"),
+    Mutant(ADDITIVE, "one candidate", lambda t: rest(t, 1) < 1e-3, [EXCEPTION], "the row's mean as it is"),
     Mutant(ADDITIVE, "never", lambda t: False, [SUMS, ALONE]),
     Mutant(ADDITIVE, "up to 0.03", lambda t: v2_can_answer(t) or rest(t) < 0.03, [EXCEPTION]),
     Mutant(BEYOND_V2, "the notebook's", ["我爱你", "你爱我"], [SETTLED], "after '爱'"),

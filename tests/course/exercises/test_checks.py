@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from babygpt_course.exercises.checks import Unusable, Wrong, ask, expect, require_shape, texts, whole_number
-from babygpt_course.exercises.compare import apart, beyond, difference, plain, whole
+from babygpt_course.exercises.compare import apart, as_numbers, beyond, difference, members, plain, whole
 from babygpt_course.exercises.exercise import Exercise
 from babygpt_course.exercises.guard import run_with_timeout
 from babygpt_course.exercises.lesson_00 import UNITS
@@ -74,6 +74,8 @@ def test_shapes_are_compared_whatever_the_numbers():
 def test_values_are_read_whatever_they_come_in():
     assert [plain(x) for x in (np.bool_(True), torch.tensor(True), np.str_("a"))] == [True, True, "a"]
     assert [whole(x) for x in (3.0, np.int64(3), torch.tensor(3), np.array(3.0), Fraction(3))] == [3] * 5
+    assert all(sorted(members(some)) == [0, 9] for some in ({9, 0}, frozenset({9, 0}), {0: 1, 9: 2}.keys()))
+    assert as_numbers(1e308) < np.inf
     for value in (True, 1.5, "3", None, torch.tensor([3]), 0, 11, np.inf, 1j):
         with pytest.raises(Unusable):
             whole_number(value, 1, 10)
