@@ -312,7 +312,7 @@ live.tally()
 # ## Recap
 #
 # 1. A falling loss says that a model has found something to learn from, and not that it was given what you meant to give it.
-# 2. Six of the sixteen bugs (three in the cache, and in padding, the type of a number and the end of a table) do not touch training at all: no curve can show them.
+# 2. Six of the sixteen bugs do not touch training at all: three in the cache, and one each in padding, in the type of a number and at the end of a table. No curve can show them.
 # 3. Of the other ten, eight raise the loss by 0.05 to 0.28 nats after 100 steps (mean of six seeds; two blocks of this size), and one lowers it by 0.11. Healthy models of different seeds lie 0.05 to 0.09 apart. Only the tenth, a mask that lets the next token through, goes below what the text allows.
 # 4. Every one breaks a promise that can be measured in a fraction of a second, without training, on a model filled with noise.
 # 5. One broken promise is rarely proof of a cause; two or three, chosen for what they exclude, are.
