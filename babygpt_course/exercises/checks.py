@@ -6,7 +6,16 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from babygpt_course.exercises.compare import as_numbers, came_out, describe, difference, plain, things, whole
+from babygpt_course.exercises.compare import (
+    as_numbers,
+    came_out,
+    describe,
+    difference,
+    members,
+    plain,
+    things,
+    whole,
+)
 
 
 class Wrong(Exception):
@@ -139,7 +148,7 @@ def texts(value: Any, number: int | None = None) -> tuple[str, ...]:
 
 def equal_texts(value: Any, most: int, shortest: int, longest: int) -> tuple[str, ...]:
     """Return an answer that is a list of equally long texts. Raises Unusable if it is none, or too long."""
-    given = texts(value)
+    given = texts(members(value))
     lengths = sorted(set(map(len, given)))
     right = len(lengths) == 1 and shortest <= lengths[0] <= longest
     wanted = f"the texts should be equally long, {shortest} to {longest} characters"

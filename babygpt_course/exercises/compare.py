@@ -1,6 +1,6 @@
 """Compare an answer with the reference, and put the difference in words."""
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from numbers import Number
 from typing import Any
 
@@ -24,6 +24,11 @@ def things(value: Any) -> list[Any] | None:
     return None if getattr(value, "ndim", 1) == 0 else list(map(plain, value))
 
 
+def members(value: Any) -> list[Any] | None:
+    """Return what `things` returns, and the members of a set in any order, where order does not matter."""
+    return things(list(value) if isinstance(value, Set) else value)
+
+
 def whole(value: Any) -> int | None:
     """Return a whole number of any type as an int; None for anything else, and for a truth value."""
     number = as_numbers(value)
@@ -39,7 +44,8 @@ def as_numbers(value: Any) -> Tensor | None:
         right = len(rows) == len(value) and len({row.shape for row in rows}) == 1
         return torch.stack(rows) if right else None
     try:
-        return torch.as_tensor(value).detach().cpu()
+        precise = torch.float64 if isinstance(value, float) else None  # float32 ends at 3e38
+        return torch.as_tensor(value, dtype=precise).detach().cpu()
     except (TypeError, ValueError, RuntimeError):  # no number, too large a one, or one that PyTorch lacks
         exotic = isinstance(value, Number) and not isinstance(value, int | float | complex)
         return torch.as_tensor(float(value)) if exotic else None

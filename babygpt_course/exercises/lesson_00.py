@@ -29,7 +29,7 @@ def words_exchanged(story: str, one: str, other: str) -> str:
 
 def mirrors(attempt: Any, draw: Generator, asked: str) -> None:
     """Ask for the mirrors of stories in two languages, the shortest first."""
-    rng, letters = dice(draw), ".\na b c d e f g h i j k l m n o p q r s t u v w x y z?"
+    rng, letters = dice(draw), ".\na b c d e f g h i j k l m n o p q r s t u v w x y z? xx zz"
     stories = [grammar.sample(rng) for grammar in (english(), chinese()) for _ in range(6)]
     for story in sorted(stories, key=lambda story: len(story.text)):
         if not (question := story.question()):
@@ -186,8 +186,8 @@ def seldom_lucky(answer: Any, _: Generator) -> None:
 
 def not_too_many(answer: Any, _: Generator) -> None:
     number, enough = whole_number(answer, 1, MOST), next(n for n in range(1, MOST) if lucky(n) * LUCK < 1)
-    fewer = f"many fewer are: luck has {lucky(number):.2g} by then"
-    require(number <= 1.2 * enough, f"{number} questions are enough, and {fewer}")
+    seldom = f"a coin gets 60% or more of so many with a probability of {lucky(number):.2g}"
+    require(number <= 1.2 * enough, f"{number} questions are more than needed: {seldom}")
 
 
 QUESTIONS = Exercise(

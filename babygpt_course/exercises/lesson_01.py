@@ -1,4 +1,4 @@
-"""Exercises of notebook 01: counting a loss, order in pairs, and a v1 whose weights are set by hand."""
+"""Exercises of notebook 01: counting a loss, order in pairs, the error of a difference, few channels."""
 
 import math
 from collections import Counter
@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Generator, Tensor
 
-from babygpt_course.exercises.checks import ask_tensors, expect, require, require_equal, texts
+from babygpt_course.exercises.checks import ask_parts, ask_tensors, expect, require, require_equal, texts
 from babygpt_course.exercises.compare import beyond, describe
 from babygpt_course.exercises.exercise import Exercise, dice, each, integer, read_tasks
 
@@ -111,40 +111,43 @@ CERTAIN_TEXT = Exercise(
 )
 
 
-def by_hand_answer(table: Tensor, bias: Tensor, n_embd: int) -> tuple[Tensor, Tensor]:
-    """Embedding (V, n_embd) and head (V, n_embd) of a v1 with this bias that has this bigram table."""
-    V = len(table)
-    logits = table.clamp(min=1e-30).log() - bias  # (V, V), without what the bias adds
-    embedding, head = torch.zeros(V, n_embd), torch.zeros(V, n_embd)
-    embedding[:, :V] = torch.eye(V)
-    head[:, :V] = logits.T
-    return embedding, head
+def compare_answer(one: Tensor, other: Tensor) -> tuple[float, float, bool]:
+    """Mean of one - other (N,), its standard error, and whether it is more than two errors from 0."""
+    gaps = one - other
+    mean, error = gaps.mean().item(), gaps.std().item() / len(gaps) ** 0.5
+    return mean, error, abs(mean) > 2 * error
 
 
-def gives_tables(attempt: Any, draw: Generator, zeros: bool) -> None:
-    """Ask for bigram tables, with pairs that never come or without, a bias and V channels or more."""
-    for V in (2, 3, 7):
-        table = torch.rand(V, V, generator=draw) + 0.1
-        if zeros:
-            table[torch.arange(V), torch.randperm(V, generator=draw)] = 0.0
-        table /= table.sum(dim=1, keepdim=True)
-        bias, n_embd = torch.randn(V, generator=draw), V + integer(draw, 0, 4)
-        what = f"a table of {V} characters, bias {describe(bias)} and n_embd {n_embd}"
-        shapes = dict.fromkeys(("embedding", "head"), (V, n_embd))
-        embedding, head = ask_tensors(attempt, table, bias, n_embd, what=what, shapes=shapes)
-        logits = embedding.float() @ head.float().T + bias
-        why = "ln 0 is −∞, and 0 times −∞ is no number: use a very small p"
-        require(not logits.isnan().any(), f"for {what} logits are nan. {why}")
-        before = "That is the table of the character *before*: exchange rows and columns"
-        mistakes = {
-            "The bias comes on top of your logits: take it off": (table.log() + bias).softmax(-1),
-            before: ((table.log() - bias).T + bias).softmax(-1),
-            "Those are the probabilities as logits; where is the logarithm?": (table + bias).softmax(-1),
-        }
-        require_equal(logits.softmax(-1), table, f"{what} your v1's table", mistakes)
+def compares(attempt: Any, draw: Generator, asked: int) -> None:
+    """Ask about two models on N blocks, whose difference is a drawn number of standard errors from 0."""
+    for N, errors in ((3, 5.0), (8, -1.0), (20, -4.0), (100, 1.6), (100, 0.0), (400, 2.5)):
+        gaps = torch.randn(N, generator=draw, dtype=torch.float64)
+        gaps = 0.02 * (gaps - gaps.mean())
+        other = 2 + 0.3 * torch.randn(N, generator=draw, dtype=torch.float64)
+        one = other + gaps * (errors != 0) + errors * gaps.std() / N**0.5
+        what, (mean, error, decided) = f"N = {N} blocks", compare_answer(one, other)
+        if N == 3:
+            what = f"losses {describe(one)} and {describe(other)}"
+        elif not errors:
+            what = f"N = {N} blocks on which the models are equal"
+        got = ask_parts(attempt, one, other, what=what, wanted="a mean, an error and a verdict", number=3)
+        side = "below" if errors < 0 else "above"
+        unpaired = ((one.var() + other.var()) / N).item() ** 0.5
+        same = "Both models read the same blocks: take the deviation of the *differences*"
+        mistakes: list[dict[str, Any]] = [
+            {"It is one − other": -mean, "Differences keep their sign": gaps.abs().mean()},
+            {
+                same: unpaired,
+                "That is the deviation of one block; the mean of N blocks strays less": error * N**0.5,
+                "Divide by the *root* of N": error / N**0.5,
+                "A sample's deviation divides by N − 1": error * (1 - 1 / N) ** 0.5,
+            },
+            {f"The mean is {abs(errors):g} standard errors {side} 0": not decided},
+        ]
+        require_equal(got[asked], (mean, error, decided)[asked], what, mistakes[asked], atol=1e-6)
 
 
-BY_HAND = Exercise(TASKS["A v1 by hand"], each(gives_tables, False, True), by_hand_answer)
+STANDARD_ERROR = Exercise(TASKS["Is the difference luck?"], each(compares, 0, 1, 2), compare_answer)
 
 
 def squeezed_answer(table: Tensor, n_embd: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -173,4 +176,4 @@ def squeezes(attempt: Any, draw: Generator, with_bias: bool) -> None:
 
 SQUEEZED = Exercise(TASKS["A v1 with few channels"], each(squeezes, False, True), squeezed_answer)
 
-EXERCISES = (BIGRAM_LOSS, CERTAIN_TEXT, BY_HAND, SQUEEZED)
+EXERCISES = (BIGRAM_LOSS, CERTAIN_TEXT, STANDARD_ERROR, SQUEEZED)

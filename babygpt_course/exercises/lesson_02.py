@@ -63,39 +63,39 @@ SECOND_WORD = Exercise(
 
 
 def votes_answer(E: Tensor, P: Tensor, W: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
-    """The votes of each token (V, V) and of each place (T, V), the latter 0 on average over the places."""
-    of_token, of_place = E @ W.T + b, P @ W.T
-    mean = of_place.mean(dim=0)
-    return of_token + mean, of_place - mean
+    """Votes of each token (V, V) and of each position (T, V), the latter 0 on average over positions."""
+    of_token, of_position = E @ W.T + b, P @ W.T
+    mean = of_position.mean(dim=0)
+    return of_token + mean, of_position - mean
 
 
 def splits_votes(attempt: Any, draw: Generator, asked: str) -> None:
-    """Ask for the votes of v2 in several sizes; look at their sum, at the places' mean, or at their steps."""
+    """Ask for the votes of v2 in several sizes; look at their sum, or at the positions' mean or steps."""
     for V, T, C in ((2, 3, 1), (4, 2, 3), (5, 7, 4)):
         E, P, W, b = (torch.randn(shape, generator=draw) + 0.5 for shape in ((V, C), (T, C), (V, C), (V,)))
-        what = f"V = {V} tokens, T = {T} places and C = {C} channels"
-        shapes = {"votes of the tokens": (V, V), "votes of the places": (T, V)}
-        of_token, of_place = ask_tensors(attempt, E, P, W, b, what=what, shapes=shapes)
-        off = of_token + of_place[:, None] - (E + P[:, None]) @ W.T - b  # (T, V, V)
+        what = f"V = {V} tokens, T = {T} positions and C = {C} channels"
+        shapes = {"votes of the tokens": (V, V), "votes of the positions": (T, V)}
+        of_token, of_position = ask_tensors(attempt, E, P, W, b, what=what, shapes=shapes)
+        off = of_token + of_position[:, None] - (E + P[:, None]) @ W.T - b  # (T, V, V)
         mistakes = {
-            ". The places' mean, taken from them, must go to the tokens": -(P @ W.T).mean(dim=0),
+            ". The positions' mean, taken from them, must go to the tokens": -(P @ W.T).mean(dim=0),
             ". The bias is missing": -b,
             ". The bias is there twice": b,
         }
         known = next((sentence for sentence, x in mistakes.items() if (off - x).abs().max() < 1e-4), "")
-        worst, mean = describe(off.flatten()[off.abs().argmax()]), of_place.mean(dim=0)
-        step, want = of_place[1] - of_place[0], (P[1] - P[0]) @ W.T
-        both = f"place 1 differ from those of place 0 by {describe(step)}; should be {describe(want)}"
+        worst, mean = describe(off.flatten()[off.abs().argmax()]), of_position.mean(dim=0)
+        step, want = of_position[1] - of_position[0], (P[1] - P[0]) @ W.T
+        both = f"position 1 differ from those of position 0 by {describe(step)}; should be {describe(want)}"
         excess, wrong = {
-            "sum": (off, f"token + place is not v2's logits: off by {worst}{known}"),
-            "mean": (mean, f"the places vote {describe(mean)} on average; should be 0 for each character"),
+            "sum": (off, f"token + position is not v2's logits: off by {worst}{known}"),
+            "mean": (mean, f"the positions vote {describe(mean)} on average; should be 0 for each character"),
             "step": (step - want, f"the votes of {both}"),
         }[asked]
         require(excess.abs().max() < 1e-4, f"for {what} {wrong}")
 
 
 def votes_matrix(attempt: Any) -> Tensor:
-    """Return the votes of the places in a v2 of twelve places and eight characters: (T, V)."""
+    """Return the votes of the positions in a v2 of twelve positions and eight characters: (T, V)."""
     draw = Generator().manual_seed(0)
     E, P, W, b = (torch.randn(shape, generator=draw) for shape in ((8, 3), (12, 3), (8, 3), (8,)))
     return attempt(E, P, W, b)[1]
@@ -105,35 +105,41 @@ VOTES = Exercise(
     TASKS["Who voted for what"],
     each(splits_votes, "sum", "mean", "step"),
     votes_answer,
-    picture=(votes_matrix, "character voted for", "place"),
+    picture=(votes_matrix, "character voted for", "position"),
 )
 
 
 def v2_can_answer(table: Tensor) -> bool:
-    """Whether some v2 gives these probabilities (T, V, V), of place, token and next token."""
+    """Whether some v2 gives these probabilities (T, V, V), of position, token and next token."""
     logits = table.log()
     logits = logits - logits.mean(dim=2, keepdim=True)  # a softmax does not see what a whole row shares
-    of_place, of_token = logits.mean(dim=1, keepdim=True), logits.mean(dim=0, keepdim=True)
-    rest = logits - of_place - of_token + logits.mean(dim=(0, 1))
+    of_position, of_token = logits.mean(dim=1, keepdim=True), logits.mean(dim=0, keepdim=True)
+    rest = logits - of_position - of_token + logits.mean(dim=(0, 1))
     return bool(rest.abs().max() < 1e-3)
 
 
 def classifies(attempt: Any, draw: Generator, kind: str) -> None:
     """Ask whether v2 can have tables (T, V, V) of probabilities, the smallest first."""
     for T, V in [(2, 2), (3, 4), (integer(draw, 4, 9), integer(draw, 4, 7))]:
-        place, token = torch.randn(T, 1, V, generator=draw), torch.randn(1, V, V, generator=draw)
-        want, votes = kind in ("sums", "one alone"), place + token
-        mean = (3 * place).softmax(-1) + (3 * token).softmax(-1)
+        position, token = torch.randn(T, 1, V, generator=draw), torch.randn(1, V, V, generator=draw)
+        want, votes = kind in ("sums", "one alone"), position + token
+        mean = (3 * position).softmax(-1) + (3 * token).softmax(-1)
         at = [integer(draw, 0, size) for size in votes.shape]
+        spot = torch.tensor(at[:1] * 2), torch.tensor(at[1:2] * 2), torch.tensor([V - 2, V - 1])
         tables = {
-            "sums": {"the softmax of a place's and a token's votes": votes},
+            "sums": {"the softmax of a position's and a token's votes": votes},
             "one alone": {
-                "a bigram table, the same at every place": token + 0 * place,
-                "a table that does not care for the token": place + 0 * token,
+                "a bigram table, the same at every position": token + 0 * position,
+                "a table that does not care for the token": position + 0 * token,
             },
-            "mean": {"the mean of a place's and a token's probabilities": mean.log()},
+            "mean": {"the mean of a position's and a token's probabilities": mean.log()},
             "exception": {
-                f"a sum, with an exception of {size} nats at place {t} after token {a}": votes.index_put(
+                f"a sum, with an exception at position {at[0]} that leaves the row's mean as it is": (
+                    votes.index_put(spot, torch.tensor([0.4, -0.4]), accumulate=True)
+                )
+            }
+            | {
+                f"a sum, with an exception of {size} nats at position {t} after token {a}": votes.index_put(
                     tuple(map(torch.tensor, (t, a, b))), torch.tensor(size), accumulate=True
                 )
                 for size, (t, a, b) in product((0.05, -0.05, 1.0, -3.0), (at, (T - 1, V - 1, V - 1)))
@@ -164,13 +170,13 @@ def v2_fails(answer: Any, _: Generator) -> None:
     letters = sorted(set("".join(given)))
     ids = torch.tensor([[letters.index(letter) for letter in text] for text in given])
     N, T, V = len(given), ids.shape[1] - 1, len(letters)
-    place, token, following = torch.arange(T).repeat(N), ids[:, :-1].flatten(), ids[:, 1:].flatten()
-    votes = torch.zeros(T + V, V, dtype=torch.float64, requires_grad=True)  # of places, then of tokens
+    position, token, following = torch.arange(T).repeat(N), ids[:, :-1].flatten(), ids[:, 1:].flatten()
+    votes = torch.zeros(T + V, V, dtype=torch.float64, requires_grad=True)  # of positions, then of tokens
     solver = torch.optim.LBFGS([votes], max_iter=300, line_search_fn="strong_wolfe")
 
     def loss() -> Tensor:
         solver.zero_grad()
-        found = F.cross_entropy(votes[place] + votes[T + token], following)
+        found = F.cross_entropy(votes[position] + votes[T + token], following)
         found.backward()
         return found
 
@@ -182,10 +188,10 @@ def v2_fails(answer: Any, _: Generator) -> None:
 
 def leaves_no_doubt(answer: Any, _: Generator) -> None:
     given = few_texts(answer)
-    for place, token in ((p, text[p]) for text in given for p in range(len(text) - 1)):
-        after = sorted({text[place + 1] for text in given if text[place] == token})
+    for position, token in ((p, text[p]) for text in given for p in range(len(text) - 1)):
+        after = sorted({text[position + 1] for text in given if text[position] == token})
         listed = " and ".join(map(repr, after))
-        require(len(after) == 1, f"at place {place}, after {token!r}, come {listed}")
+        require(len(after) == 1, f"at position {position}, after {token!r}, come {listed}")
 
 
 BEYOND_V2 = Exercise(

@@ -1,4 +1,4 @@
-"""Exercises of notebook 03b: how alike places are, a head that looks back, and pairs it can do without."""
+"""Exercises of notebook 03b: positions in a cache, a head that looks back, and pairs it can do without."""
 
 from typing import Any
 
@@ -7,51 +7,52 @@ from torch import Generator, Tensor
 
 from babygpt.encodings.sinusoidal import frequencies, sinusoid
 from babygpt_course.exercises.checks import Unusable, ask_tensors, expect, require
-from babygpt_course.exercises.compare import beyond, describe, things, whole
+from babygpt_course.exercises.compare import beyond, describe, members, whole
 from babygpt_course.exercises.exercise import Exercise, each, integer, read_tasks
 
 TASKS = read_tasks("lesson_03b")
 
 
-def likeness_answer(distance: int, n_embd: int, theta: float) -> float:
-    """Cosine between the sinusoid codes of two places `distance` tokens apart, without making a code."""
-    omega = theta ** (-torch.arange(0, n_embd, 2, dtype=torch.float64) / n_embd)
-    return (distance * omega).cos().mean().item()
+def decode_answer(x: Tensor, keys: Tensor, values: Tensor, n_read: int) -> Tensor:
+    """Mix (n, C) of n new tokens x (n, C) that follow `n_read` others; the cache holds the last (R, C)."""
+    n, C = x.shape
+    q = x + sinusoid(torch.arange(n_read, n_read + n), C)
+    keys, values = torch.cat([keys, q]), torch.cat([values, x])
+    later = torch.ones(n, len(keys), dtype=torch.bool).triu(len(keys) - n + 1)
+    return (q @ keys.T / C**0.5).masked_fill(later, -torch.inf).softmax(dim=-1) @ values
 
 
-LIKENESS_MISTAKES = {
-    "Divide by the length of both codes: each is √(n_embd/2) long": (
-        lambda d, n, t: likeness_answer(d, n, t) * n / 2
-    ),
-    "There are n_embd/2 pairs, not n_embd": lambda *given: likeness_answer(*given) / 2,
-    "The frequency of pair i is θ^(−2i/n_embd), with a 2": lambda d, n, t: likeness_answer(d, n, t**0.5),
-}
+def decoded(x: Tensor, keys: Tensor, values: Tensor, at: Tensor, unmasked: bool = False) -> Tensor:
+    """Take other positions for the new tokens, or leave out the mask among them: known mistakes."""
+    moved = x + sinusoid(at, x.shape[1])
+    keys, values = torch.cat([keys, moved]), torch.cat([values, x])
+    later = torch.ones(len(x), len(keys), dtype=torch.bool).triu(len(keys) - len(x) + 1) & (not unmasked)
+    return (moved @ keys.T / x.shape[1] ** 0.5).masked_fill(later, -torch.inf).softmax(dim=-1) @ values
 
 
-def is_likeness(attempt: Any, draw: Generator, sign: int) -> None:
-    """Compare with the cosine of two codes at places that are `sign` times a drawn distance apart."""
-    cases = [(1, 2, 100.0), (3, 2, 100.0), (1000, 8, 100.0), (integer(draw, 2, 9), 8, 10_000.0)]
-    cases.append((integer(draw, 10, 90), 2 * integer(draw, 5, 40), float(integer(draw, 20, 5000))))
-    for distance, n_embd, theta in cases:
-        given = sign * distance, n_embd, theta
-        codes = sinusoid(torch.tensor([700, 700 + given[0]]), n_embd, theta).double()
-        want = torch.cosine_similarity(codes[0], codes[1], dim=0).item()
-        what = f"distance {given[0]}, n_embd {n_embd} and theta {theta:g}"
-        expect(attempt, *given, want=want, what=what, mistakes=LIKENESS_MISTAKES)
+def decodes(attempt: Any, draw: Generator, new: int, dropped: bool) -> None:
+    """Ask for the mix of new tokens after texts of growing length, with all of them in the cache or not."""
+    for n_read, C in ((0, 2), (5, 4), (40, 16), (integer(draw, 300, 3000), 8)):
+        kept = n_read // 2 if dropped else n_read
+        tokens = 1.5 * torch.randn(kept + new, C, generator=draw)
+        x, values = tokens[kept:], tokens[:kept]
+        keys, at = values + sinusoid(torch.arange(n_read - kept, n_read), C), torch.arange(new)
+        what = f"{new} new after {n_read} tokens, {kept} of them in the cache, C = {C}:"
+        wrong = {
+            "You count positions from the start of the call; the text began earlier": at,
+            "You count the rows of the cache; the tokens that it dropped count as well": at + kept,
+            "Each of the new tokens has a position of its own": 0 * at + n_read,
+            "The first new token follows tokens 0 to n_read − 1, so it stands at n_read": at + n_read - 1,
+        }
+        mistakes = {text: decoded(x, keys, values, positions) for text, positions in wrong.items()}
+        ahead = decoded(x, keys, values, at + n_read, unmasked=True)
+        mistakes["A new token reads those after it: where is the mask?"] = ahead
+        right = decode_answer(x, keys, values, n_read)
+        expect(attempt, x, keys, values, n_read, want=right, what=what, mistakes=mistakes)
 
 
-def likeness_matrix(attempt: Any) -> Tensor:
-    """Return the likeness at 64 distances, for five widths: (5, 64)."""
-    widths = (2, 8, 24, 48, 96)
-    return torch.tensor([[attempt(d, n_embd, 10_000.0) for d in range(64)] for n_embd in widths])
-
-
-LIKENESS = Exercise(
-    TASKS["How alike are two places?"],
-    each(is_likeness, 0, 1, -1),
-    likeness_answer,
-    mistakes=LIKENESS_MISTAKES,
-    picture=(likeness_matrix, "distance (tokens)", "n_embd 2, 8, 24, 48, 96"),
+CACHE = Exercise(
+    TASKS["The position of a decoded token"], each(decodes, (1, False), (1, True), (4, True)), decode_answer
 )
 
 
@@ -84,7 +85,7 @@ def head_scores(attempt: Any, n: int, n_embd: int, start: int, length: int) -> T
 
 def looks_back(attempt: Any, draw: Generator, back: int = 1, least: float = 0, at: Any = (0, 1)) -> None:
     """Require that each token gives the token n before it the most weight, and at least so much."""
-    cases = [(1, 8), (integer(draw, 2, 5), 16), (integer(draw, 5, 12), 2 * integer(draw, 9, 20))]
+    cases = [(1, 8), (integer(draw, 2, 5), 16), (integer(draw, 9, 20), 2 * integer(draw, 9, 20))]
     start = integer(draw, *at)
     for n, n_embd in ((back * n, n_embd) for n, n_embd in cases):
         scores = head_scores(attempt, n, n_embd, start, n + 64)
@@ -116,7 +117,7 @@ WINDOW, PAIRS, SHARPNESS, MOST, LEAST = 64, 48, 20.0, 2, 0.9
 
 def kept_pairs(answer: Any) -> list[int]:
     """Return the pairs that the learner keeps. Raises Unusable if they are none."""
-    given = things(list(answer) if isinstance(answer, set) else answer) or []
+    given = members(answer) or []
     pairs = sorted(number for part in given if (number := whole(part)) is not None)
     some = given and len(pairs) == len(given)
     require(some, f"this should be a list of pairs, such as [0, 47], and is {describe(answer)}", Unusable)
@@ -131,11 +132,11 @@ def few_pairs(answer: Any, _: Generator) -> None:
 
 
 def finds_previous(answer: Any, draw: Generator) -> None:
-    """Require that the head that asks for the place before its own finds it, with these pairs alone."""
+    """Require that the head that asks for the position before its own finds it, with these pairs alone."""
     pairs, start = kept_pairs(answer), integer(draw, 1, 500)
     codes = sinusoid(torch.arange(start - 1, start + WINDOW), 2 * PAIRS).unflatten(-1, (PAIRS, 2))[:, pairs]
     codes = codes.flatten(1).double()
-    weights = causal_softmax(SHARPNESS * codes[:-1] @ codes[1:].T)  # the query of place m: code of m - 1
+    weights = causal_softmax(SHARPNESS * codes[:-1] @ codes[1:].T)  # the query of position m: code of m - 1
     shares = weights.diagonal(-1)
     m, share = int(shares.argmin()) + 1, float(shares.min())
     weights[m, m - 1] = 0.0
@@ -149,4 +150,4 @@ def finds_previous(answer: Any, draw: Generator) -> None:
 
 FEWEST_PAIRS = Exercise(TASKS["Which pairs can it do without?"], [few_pairs, finds_previous], [0, 9])
 
-EXERCISES = (LIKENESS, LOOK_BACK, FEWEST_PAIRS)
+EXERCISES = (CACHE, LOOK_BACK, FEWEST_PAIRS)

@@ -11,7 +11,7 @@ from torch import Generator, Tensor
 from babygpt.encodings.gaussian import log_kernel
 from babygpt.encodings.rotary import rotate
 from babygpt_course.exercises.checks import Unusable, ask, ask_tensor, expect, require, require_equal
-from babygpt_course.exercises.compare import SHOWN, as_numbers, beyond, describe, difference, things
+from babygpt_course.exercises.compare import SHOWN, as_numbers, beyond, describe, difference, members
 from babygpt_course.exercises.exercise import Exercise, each, integer, read_tasks
 
 TASKS = read_tasks("lesson_05")
@@ -28,7 +28,7 @@ def repaired_answer(x: Tensor, K: Kernel) -> Tensor:
     emb = freqs.repeat_interleave(2, dim=-1)  # the angles of neighbours, as partner has it
     x1, x2 = x[..., ::2], x[..., 1::2]
     partner = torch.stack((-x2, x1), dim=-1).flatten(-2)
-    scale = K(torch.arange(seq_len).float())[:, None]  # (T, 1): one for each place, not for each channel
+    scale = K(torch.arange(seq_len).float())[:, None]  # (T, 1): one for each position, not for each channel
     return scale * (x * emb.cos() + partner * emb.sin())
 
 
@@ -47,9 +47,11 @@ def rotates(attempt: Any, draw: Generator, asked: str) -> None:
             scale = kernel(times).abs().expand_as(ratio)
             hint = ""
             if shape[-2] == shape[-1]:
-                hint = ". Does your K run along the places, or along the channels?"
+                hint = ". Does your K run along the positions, or along the channels?"
             elif not difference(ratio[..., 0], scale[..., 0], atol=1e-3):
-                hint = ". At place 0, where nothing is turned, it is right: does your rotation keep lengths?"
+                hint = (
+                    ". At position 0, where nothing is turned, it is right: does your rotation keep lengths?"
+                )
             mistakes = {"There is no K in it": torch.ones_like(ratio)}
             require_equal(ratio, scale, f"{what} lengths are multiplied wrongly:", mistakes, hint, 1e-3)
         else:
@@ -66,7 +68,7 @@ REPAIRED = Exercise(
 
 
 def head_bias_answer(alphas: Tensor, sigmas: Tensor, queries: Tensor, keys: Tensor) -> Tensor:
-    """log K of each head (H, Tq, Tk); alphas and sigmas (H, 2), places of queries (Tq,) and keys (Tk,)."""
+    """log K of each head (H, Tq, Tk); alphas and sigmas (H, 2), positions of queries (Tq,) and keys (Tk,)."""
     distance = (queries[:, None] - keys[None, :]).float()  # (Tq, Tk)
     z = distance[..., None] / sigmas[:, None, None, :]  # (H, Tq, Tk, 2)
     return torch.logsumexp(alphas.log()[:, None, None, :] - z**2 / 2, dim=-1)
@@ -112,7 +114,8 @@ NAME_AT, COST, FAR, SHARE, LONG = 40, 0.5, 100, 0.02, 256
 def width(answer: Any, _: Any = None) -> float:
     """Return the learner's σ. Raises Unusable if it is no number above 0."""
     sigma = as_numbers(answer)
-    if sigma is None or sigma.dim() or sigma.dtype == torch.bool or not 0 < sigma < math.inf:
+    lone = sigma is not None and not (sigma.dim() or sigma.is_complex() or sigma.dtype == torch.bool)
+    if sigma is None or not lone or not 0 < sigma < math.inf:
         raise Unusable(f"this should be a width above 0, in tokens, and is {describe(answer)}")
     return float(sigma)
 
@@ -137,7 +140,7 @@ LAST = 500  # the last position
 
 
 def broken_answer(log_K: LogKernel) -> set[str]:
-    """Which of the promises "distance", "near" and "finite" a kernel breaks, at places from 0 to 500."""
+    """Which of the promises "distance", "near" and "finite" a kernel breaks, at positions from 0 to 500."""
     found = set()
     rows = {m: [log_K(m, n) for n in range(m, -1, -1)] for m in (20, 97, 250, 500)}  # from near to far
     for row in rows.values():
@@ -166,13 +169,15 @@ def kernels(draw: Generator, kind: str) -> list[tuple[str, LogKernel, str]]:
         s, wall = float(integer(draw, 4, 9)), integer(draw, 130, 240)
         loud = f"the far past as loud as the present, from {wall} tokens on"
         small, late = "log of a K that is too small for a float", f"queries beyond {wall} taken for {wall}"
-        slope, faint = "a slope for each hundred of keys", "an offset of each query, from 0 to 0.002"
-        no_number, infinite = f"nan from {wall} tokens on", "+∞ at the query's own place"
+        slope, faint = "a slope for each hundred of keys", "an offset of each query, from 0 to 0.0004"
+        passage = "keys at 100 to 149 that queries from 160 on hear less"
+        no_number, infinite = f"nan from {wall} tokens on", "+∞ at the query's own position"
         return [
             (no_number, lambda m, n: bell(m - n, s) if m - n < wall else math.nan, "finite distance? near?"),
             (infinite, lambda m, n: bell(m - n, s) if m > n else math.inf, "finite distance?"),
-            (f"a rise of 0.001 after {wall} tokens", lambda m, n: 0.001 * (m - n > wall), "near"),
-            (faint, lambda m, n: bell(m - n, s) + 0.002 * m / LAST, "distance"),
+            (f"a rise of 0.0002 after {wall} tokens", lambda m, n: 0.0002 * (m - n > wall), "near"),
+            (faint, lambda m, n: bell(m - n, s) + 0.0004 * m / LAST, "distance"),
+            (passage, lambda m, n: (n - m) / s - (100 <= n < 150 < 160 <= m), "distance near"),
             (small, lambda m, n: bell(m - n, s) if bell(m - n, s) > -700 else -math.inf, "finite"),
             (f"a window of {wall} tokens", lambda m, n: 0.0 if m - n < wall else -math.inf, "finite"),
             (late, lambda m, n: bell(min(m, wall) - n, s), "distance near"),
@@ -197,7 +202,7 @@ def kernels(draw: Generator, kind: str) -> list[tuple[str, LogKernel, str]]:
 def examine(attempt: Any, draw: Generator, kind: str) -> None:
     for name, log_K, breaks in kernels(draw, kind):
         got = ask(attempt, log_K, what=name)
-        found = list(got) if isinstance(got, set | frozenset) else things(got)
+        found = members(got)
         names = found is not None and all(isinstance(one, str) and one in NAMES for one in found)
         require(names, f"for {name} came out: {describe(got)}; should be a set of names out of {NAMES}")
         for promise in NAMES:

@@ -1,4 +1,4 @@
-"""Exercises of notebook 07a: a bound by enumeration, texts written at once, and an order of filling in."""
+"""Exercises of notebook 07a: a bound by enumeration, texts written at once, and letters taken back."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -11,8 +11,8 @@ import torch
 from torch import Generator, Tensor
 
 from babygpt.errors import BadInput
-from babygpt_course.exercises.checks import ask, equal_texts, expect, require, require_equal
-from babygpt_course.exercises.compare import as_numbers, beyond, describe
+from babygpt_course.exercises.checks import ask_tensors, equal_texts, expect, require, require_equal
+from babygpt_course.exercises.compare import beyond, describe
 from babygpt_course.exercises.exercise import Exercise, each, integer, read_tasks
 
 TASKS = read_tasks("lesson_07a")
@@ -108,53 +108,60 @@ AT_ONCE = Exercise(
 )
 
 
-def leftmost_answer(masked: Tensor, confidence: Tensor, most: int) -> Tensor:
-    """Return the tokens that appear (B, T): leftmost holes of a text, at most `most`, while they are sure."""
-    number = masked.cumsum(dim=1)  # the first hole of a text is number 1
-    unsure = masked & (confidence < 0.9) & (number > 1)
-    stopped = unsure.cumsum(dim=1) > 0
-    return masked & (number <= most) & ~stopped
+def remask_answer(
+    masked: Tensor, given: Tensor, confidence: Tensor, again: int, due: int
+) -> tuple[Tensor, Tensor]:
+    """Holes (B, T) once the `again` least sure letters are taken back, and how many to fill (B,)."""
+    written = ~masked & ~given
+    rank = confidence.masked_fill(~written, torch.inf).argsort(dim=1).argsort(dim=1)  # 0: the least sure
+    taken = written & (rank < again)
+    holes = masked | taken
+    return holes, (due + taken.sum(dim=1)).minimum(holes.sum(dim=1))
 
 
-def fills(attempt: Any, draw: Generator, sure: Any, most: Any) -> None:
-    """Ask about texts of growing size.
-
-    sure   function that makes confidences of random numbers from 0 to 1
-    most   limits of the number that may appear; None: two may, and the first text has no holes
-    """
-    for shape in sorted(((1, 4), (2, 6), (6, 20)) * 4):
-        masked, chance = torch.rand(shape, generator=draw) < 0.8, torch.rand(shape, generator=draw)
-        masked[0] &= most is not None
-        given = masked, sure(chance), integer(draw, *most) if most else 2
-        rounded = [[round(x, 2) for x in row] for row in given[1].tolist()]
-        small = f"masked {masked.int().tolist()}, confidence {rounded}"
-        what = f"{small if masked.numel() <= 12 else f'texts of shape {shape}'} and most = {given[2]}"
-        got, want, hint = ask(attempt, *given, what=what), leftmost_answer(*given), ""
-        if (numbers := as_numbers(got)) is not None and numbers.shape == shape:
-            now = numbers.bool()
-            always = "The leftmost hole of a text always appears, or the writing never ends"
-            rules = {
-                "What is no hole cannot appear": now & ~masked,
-                always: (masked & (masked.cumsum(1) == 1) & ~now).any(1),
-                f"More than {given[2]} in one text": now.sum(1) > given[2],
-                "Whatever stands to the right of an unsure hole must wait": now & ~want,
-                f"The next ones appear too if they are at least 0.9 sure, {given[2]} in all": want & ~now,
+def takes_back(attempt: Any, draw: Generator, asked: str) -> None:
+    """Ask about texts of growing size, and look at one thing in the holes or in the numbers to fill."""
+    for B, T in ((1, 4), (2, 5), (5, 12), (3, 30)):
+        kind = torch.randint(4, (B, T), generator=draw)
+        masked, given = kind == 0, kind == 1
+        confidence = torch.rand(B, T, generator=draw)
+        again, due = 1 + integer(draw, 0, T if asked == "fill" else T // 5 + 1), integer(draw, 0, 4)
+        if asked == "ties":
+            confidence = (2 * confidence).round() / 2
+        numbers = f"again = {again} and due = {due}"
+        what = f"{B} texts of {T} letters, {numbers}"
+        if B * T < 11:
+            rounded = [[round(x, 2) for x in row] for row in confidence.tolist()]
+            flags = f"masked {masked.int().tolist()}, given {given.int().tolist()}"
+            what = f"{flags}, confidence {rounded}, {numbers}"
+        shapes = {"holes": (B, T), "numbers to fill": (B,)}
+        parts = ask_tensors(attempt, masked, given, confidence, again, due, what=what, shapes=shapes)
+        holes, written = parts[0].bool(), ~masked & ~given
+        taken, wanted = holes & written, written.sum(dim=1).clamp(max=again)
+        if asked == "written":
+            lost = "a hole is filled in here; it should stay a hole"
+            require(not (masked & ~holes).any(), f"for {what} {lost}")
+            require(not (holes & given).any(), f"for {what} a letter of the prompt is taken back")
+        elif asked == "fill":
+            want = (due + wanted).minimum(masked.sum(dim=1) + wanted)
+            mistakes = {
+                "What is taken back has to be filled in as well": masked.sum(dim=1).clamp(max=due),
+                "A text cannot fill more holes than it has": due + wanted,
+                f"Count what was taken back; a text may have fewer than {again} letters": (
+                    (masked.sum(dim=1) + wanted).clamp(max=due + again)
+                ),
             }
-            hint = next((f". {rule}" for rule, broken in rules.items() if broken.any()), "")
-        require_equal(got, want, what, hint=hint)
+            require_equal(parts[1], want, f"{what} the numbers to fill", mistakes)
+        else:
+            require_equal(taken.sum(dim=1), wanted, f"{what} the number of letters taken back in each text")
+            surest = confidence.masked_fill(~taken, -torch.inf).amax(dim=1)
+            kept = confidence.masked_fill(~written | taken, torch.inf).amin(dim=1)
+            worse = f"one of {describe(surest.max())} is taken back, while a less sure one stays"
+            require((surest <= kept).all(), f"for {what} {worse}")
 
 
-SURE = torch.tensor([0.6, 0.89, 0.9, 0.91, 0.95, 0.99], dtype=torch.float64)
-LEFTMOST = Exercise(
-    TASKS["An order of your own: from the left"],
-    each(
-        fills,
-        (lambda x: 0.5 * x, (1, 4)),
-        (lambda x: 0.95 + 0.05 * x, (1, 12)),
-        (lambda x: SURE[(6 * x).long()], (3, 7)),
-        (lambda x: x, None),
-    ),
-    leftmost_answer,
+REMASK = Exercise(
+    TASKS["Letters taken back"], each(takes_back, "written", "least sure", "ties", "fill"), remask_answer
 )
 
-EXERCISES = (NELBO, AT_ONCE, LEFTMOST)
+EXERCISES = (NELBO, AT_ONCE, REMASK)

@@ -41,8 +41,12 @@ class Specimen(Transformer):
         self, idx: Tensor, positions: Positions | None = None, cache: KVCache | None = None
     ) -> Tensor:
         if positions is None:
-            positions = self.positions(idx, cache.length if cache else 0)
+            positions = self.positions(idx, self.n_read(cache) if cache else 0)
         return super().forward(idx, positions, cache)
+
+    def n_read(self, cache: KVCache) -> int:
+        """Return how many tokens were read before, those that the cache has dropped among them."""
+        return 0 if cache.positions is None else int(cache.positions.time.max()) + 1
 
 
 def rotary(
@@ -168,6 +172,22 @@ class RestartsInCache(Specimen):
         return super().positions(idx, 0)
 
 
+class CountsRows(Specimen):
+    """Counts the tokens that the cache still holds, not those that were read."""
+
+    def n_read(self, cache: KVCache) -> int:
+        return cache.length
+
+
+class OnePosition(Specimen):
+    """After the prompt, all tokens of a call get the position of its first one."""
+
+    def positions(self, idx: Tensor, n_read: int) -> Positions:
+        if n_read == 0:
+            return super().positions(idx, 0)
+        return Positions(torch.full((idx.shape[1],), n_read, device=idx.device))
+
+
 class CountsPadding(Specimen):
     """Hides padding, and counts it."""
 
@@ -251,7 +271,7 @@ class Exhibit:
 
 
 def link(place: str) -> str:
-    """Return one of the places where an exhibit was met, as Markdown."""
+    """Return one of the pages where an exhibit was met, as Markdown."""
     address, _, remark = place.partition(", ")
     if address.count("/") != 3:
         return place
@@ -267,12 +287,14 @@ PARTS: dict[str, dict[str, Any]] = {
     "a lost minus": {"part": LostMinus},
     "positions in bfloat16": {"part": ShortNumbers},
     "silent clamp": {"part": Clamped},
-    "kernel of the place": {"part": AbsoluteKernel},
+    "kernel of the position": {"part": AbsoluteKernel},
     "the sine left out": {"part": CosineAlone},
     "codes added twice": {"part": Twice, "healthy": sinusoidal},
     "codes along the batch": {"part": AlongBatch, "healthy": sinusoidal},
     "one code for all": {"part": MissingColon, "healthy": sinusoidal},
     "cache restarts": {"part": RestartsInCache},
+    "rows counted": {"part": CountsRows},
+    "one position for a call": {"part": OnePosition},
     "padding counted": {"part": CountsPadding, "healthy": sinusoidal},
     "mask off by one": {"part": OneTooMany},
     "dropped scale": {"part": WithoutScale, "shown": Unscaled},

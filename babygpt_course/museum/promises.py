@@ -1,4 +1,4 @@
-"""Twelve invariants of the museum's models, each a measurement.
+"""Fourteen invariants of the museum's models, each a measurement.
 
 They are measured on models with random weights. A promise is about the way a model is built, not about
 what it has learned; and a fresh Transformer, whose outputs are zero, would keep most of them.
@@ -96,7 +96,7 @@ def shift(model: Specimen, _: Specimen) -> float:
     return max_shift_change(model, 1, 7)
 
 
-@promise(f"{FAR} places further on, it still depends on the distance alone", 1e-6)
+@promise(f"{FAR} positions further on, it still depends on the distance alone", 1e-6)
 def far(model: Specimen, _: Specimen) -> float:
     """How much the same scores change when both move a book further."""
     return max_shift_change(model, FAR, FAR + 5)
@@ -112,13 +112,13 @@ def growth(model: Specimen, _: Specimen) -> float:
     return float(torch.stack(ratios).max()) - 1
 
 
-@promise("neighbouring places in the window are told apart", 0.0)
+@promise("neighbouring positions in the window are told apart", 0.0)
 def near(model: Specimen, _: Specimen) -> float:
     """How many distances in the window, of 31, look like the next one."""
     return equal_neighbours(model, 0)
 
 
-@promise("neighbouring places just past the window are told apart", 0.0)
+@promise("neighbouring positions just past the window are told apart", 0.0)
 def beyond(model: Specimen, _: Specimen) -> float:
     """How many distances just past the window, of 31, look like the next one."""
     return equal_neighbours(model, model.config.block_size)
@@ -126,7 +126,7 @@ def beyond(model: Specimen, _: Specimen) -> float:
 
 @promise("left is told from right", 0.0)
 def sides(model: Specimen, _: Specimen) -> float:
-    """1 if two tokens that exchange their places keep their score, and 0 if not."""
+    """1 if two tokens that exchange their positions keep their score, and 0 if not."""
     there, back = (pair_scores(model, m, torch.tensor([n])) for m, n in ((12, 5), (5, 12)))
     return float((there - back).abs().max() < SAME)
 
@@ -154,9 +154,28 @@ def causal(model: Specimen, _: Specimen) -> Tensor:
 
 @promise("reading with a cache changes nothing")
 def cache(model: Specimen, _: Specimen) -> Tensor:
-    """How much the logits change when tokens are read one by one; the model counts places itself."""
+    """How much the logits change when tokens are read one by one; the model counts positions itself."""
     idx, held = random_texts(model, 1, 12), KVCache(12)
     return torch.cat([model(token, None, held) for token in idx.split(1, dim=1)], dim=1) - model(idx)
+
+
+@promise("reading on in pieces of three changes nothing")
+def pieces(model: Specimen, _: Specimen) -> Tensor:
+    """How much the logits change when tokens are read with a cache, three in each call."""
+    idx, held = random_texts(model, 1, 12), KVCache(12)
+    return torch.cat([model(piece, None, held) for piece in idx.split(3, dim=1)], dim=1) - model(idx)
+
+
+@promise("a cache that drops its oldest tokens leaves positions as they are")
+def dropped(model: Specimen, _: Specimen) -> Tensor:
+    """How much the logits of a token differ from those at its true position, after the cache dropped five."""
+    idx, caches = random_texts(model, 1, 13), (KVCache(13), KVCache(13))
+    for held in caches:
+        model(idx[:, :12], Positions.arange(12), held)
+        held.length, held.positions = 7, Positions.arange(7, 5)
+        for part in (part for both in held.buffers.values() for part in both):
+            part[:, :, :7] = part[:, :, 5:12].clone()
+    return model(idx[:, 12:], None, caches[0]) - model(idx[:, 12:], Positions.arange(1, 12), caches[1])
 
 
 @promise("padding on the left changes nothing")

@@ -389,7 +389,7 @@ learned_positions.VOTES
 
 # %%
 def votes(E: Tensor, P: Tensor, W: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
-    """The votes of each token (V, V) and of each place (T, V), the latter 0 on average over the places."""
+    """Votes of each token (V, V) and of each position (T, V), the latter 0 on average over positions."""
     return torch.zeros(len(E), len(E)), torch.zeros(len(P), len(E))
 
 
@@ -405,7 +405,7 @@ learned_positions.ADDITIVE
 
 # %%
 def v2_can(table: Tensor) -> bool:
-    """Whether some v2 gives these probabilities (T, V, V), of place, token and next token."""
+    """Whether some v2 gives these probabilities (T, V, V), of position, token and next token."""
     return True
 
 

@@ -18,7 +18,7 @@
 # 3. train two small models on a question that needs order,
 # 4. find out how a model without position encoding sees order.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about 30 seconds to run on two cores, about 28 minutes to read and guess; the exercises about 22 more, and 20 for those marked *stretch*.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about 30 seconds to run on two cores, about 28 minutes to read and guess; the exercises about 24 more.
 
 # %% tags=["nbval-ignore-output"]
 import math
@@ -410,36 +410,36 @@ live.tally()
 # %% [markdown]
 # ## Exercises
 #
-# In a new cell, `lesson_03a.ATTENTION.hint()` gives one hint at a time, and `.solution()` shows one way to do it.
+# In a new cell, `lesson_03a.SCALE.hint()` gives one hint at a time, and `.solution()` shows one way to do it.
 
 # %%
-lesson_03a.ATTENTION
-
-
-# %%
-def attention(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-    """Causal attention of q, k (B, H, T, D), v (B, H, T, E): mix (B, H, T, E) and weights (B, H, T, T)."""
-    return v, torch.zeros(*q.shape[:-1], q.shape[-2])
+lesson_03a.SCALE
 
 
 # %%
-lesson_03a.ATTENTION.check(attention)
+def scale(D: int, q_size: float, k_size: float) -> tuple[float, float]:
+    """Variance of q · k with D random channels of these deviations, and the factor that makes it 1."""
+    return 1.0, 1.0
+
+
+# %%
+lesson_03a.SCALE.check(scale)
+
+# %%
+lesson_03a.MASK
+
+
+# %%
+def mask(lengths: Tensor, T: int) -> Tensor:
+    """Which token may read which (B, T, T), for texts of these lengths (B,) with padding on their left."""
+    return torch.ones(T, T).tril().bool().expand(len(lengths), T, T)
+
+
+# %%
+lesson_03a.MASK.check(mask)
 
 # %% tags=["nbval-ignore-output"]
-lesson_03a.ATTENTION.draw(attention)
-
-# %%
-lesson_03a.BLOCK
-
-
-# %%
-def block(x: Tensor, weights: dict[str, Tensor], n_head: int) -> Tensor:
-    """One causal block without position code: the stream (B, T, C) -> the stream (B, T, C)."""
-    return x
-
-
-# %%
-lesson_03a.BLOCK.check(block)
+lesson_03a.MASK.draw(mask)
 
 # %%
 lesson_03a.HALF_BLIND

@@ -447,20 +447,17 @@ at_once = []
 diffusion.AT_ONCE.check(at_once)
 
 # %%
-diffusion.LEFTMOST
+diffusion.REMASK
 
 
 # %%
-def leftmost(masked, confidence, most):
-    """What appears now (B, T): in each text the leftmost holes, at most so many, as long as they are sure."""
-    return masked
+def remask(masked, given, confidence, again, due):
+    """Holes (B, T) once the `again` least sure letters are taken back, and how many to fill (B,)."""
+    return masked, torch.full(masked.shape[:1], due)
 
 
 # %%
-diffusion.LEFTMOST.check(leftmost)
-
-# %% [markdown]
-# With a `most` of 1 this order writes from left to right, as v4 does. But the model also sees what is given on the right.
+diffusion.REMASK.check(remask)
 
 # %% [markdown]
 # ## Recap

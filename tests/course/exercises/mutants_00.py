@@ -68,6 +68,7 @@ MUTANTS = [
     Mutant(MIRROR, "words have borders", partial(by_pattern, border=r"\b"), [EXCHANGED]),
     Mutant(MIRROR, "apart at spaces", words_exchanged, [SAME, EXCHANGED], "full stop"),
     Mutant(MIRROR, "a letter as the sign", sign("x"), [BACK, EXCHANGED]),
+    Mutant(MIRROR, "two letters as the sign", sign("zz"), [BACK, EXCHANGED]),
     Mutant(MIRROR, "four times only", partial(by_pattern, count=4), [EXCHANGED]),
     Mutant(UNITS, "mean of p", mean_first, [NATS, BITS, PERPLEXITY], "Average the logarithms"),
     unit("of all of the text", 0, NATS, "divide"),
@@ -79,6 +80,6 @@ MUTANTS = [
     Mutant(UNITS, "never below 0.01", lambda p: units_answer(p.clamp(min=0.01)), [NATS, BITS, PERPLEXITY]),
     Mutant(QUESTIONS, "one in twenty", 65, [SELDOM], "of a hundred coins"),
     Mutant(QUESTIONS, "2.33 deviations", 136, [SELDOM], "1.01 get 60% or more. Nearly"),
-    Mutant(QUESTIONS, "notebook's 200", 200, [WASTED], "many fewer"),
+    Mutant(QUESTIONS, "notebook's 200", 200, [WASTED], "more than needed"),
     Mutant(QUESTIONS, "a share", 0.6, [NUMBER, SELDOM, WASTED], "whole number"),
 ]

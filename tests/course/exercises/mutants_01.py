@@ -1,30 +1,21 @@
 """Mistakes in the exercises of notebook 01."""
 
+from functools import partial
+
 import torch
 
-from babygpt_course.exercises.lesson_01 import BIGRAM_LOSS, BY_HAND, CERTAIN_TEXT, SQUEEZED, by_hand_answer
+from babygpt_course.exercises.lesson_01 import BIGRAM_LOSS, CERTAIN_TEXT, SQUEEZED, STANDARD_ERROR
 from tests.course.exercises.harness import Mutant, known, requirements
 
 CERTAIN, TWO, ANY = requirements(BIGRAM_LOSS)
 TEXTS, SAME, NOTHING, MUCH = requirements(CERTAIN_TEXT)
-POSSIBLE, NEVER = requirements(BY_HAND)
+MEAN, ERROR, CLEAR = requirements(STANDARD_ERROR)
 ROWS, COLUMNS = requirements(SQUEEZED)
 
 
-def transposed(table, bias, n_embd):
-    embedding, _ = by_hand_answer(table, bias, n_embd)
-    return embedding, by_hand_answer(table.T, bias[:, None], n_embd)[1]
-
-
-def unclamped(table, bias, n_embd):
-    V = len(table)
-    embedding, head = torch.zeros(2, V, n_embd)
-    embedding[:, :V], head[:, :V] = torch.eye(V), (table.log() - bias).T
-    return embedding, head
-
-
-def no_log(table, bias, n_embd):
-    return by_hand_answer(table.exp(), 0 * bias, n_embd)
+def compared(a, b, sign=1, spread=lambda a, b: (a - b).var(), root=0.5, beyond=lambda m, e: abs(m) > 2 * e):
+    mean, error = sign * (a - b).mean().item(), (spread(a, b) / len(a)).item() ** root
+    return mean, error, beyond(mean, error)
 
 
 def squeezed(table, n_embd, rows=True, columns=True, root=True):
@@ -40,7 +31,21 @@ def without(what):
     return lambda table, n_embd: squeezed(table, n_embd, **{what: False})
 
 
-BOTH = [POSSIBLE, NEVER]
+COMPARED_MISTAKES = [
+    ("two texts", partial(compared, spread=lambda a, b: a.var() + b.var()), [ERROR, CLEAR], "same blocks"),
+    ("other − one", partial(compared, sign=-1), [MEAN], "one − other"),
+    (
+        "of a block",
+        partial(compared, spread=lambda a, b: (a - b).var() * len(a)),
+        [ERROR, CLEAR],
+        "one block",
+    ),
+    ("by N", partial(compared, spread=lambda a, b: (a - b).var(correction=0)), [ERROR], "N − 1"),
+    ("variance", partial(compared, root=1), [ERROR, CLEAR]),
+    ("one side", partial(compared, beyond=lambda m, e: m > 2 * e), [CLEAR], "4 standard errors below 0"),
+    ("equal models differ", partial(compared, beyond=lambda m, e: abs(m) >= 2 * e), [CLEAR], "are equal"),
+    ("one error", partial(compared, beyond=lambda m, e: abs(m) > e), [CLEAR], "1.6 standard errors"),
+]
 MUTANTS = [
     known(BIGRAM_LOSS, "the last one counts", [CERTAIN, TWO, ANY], "The last"),
     known(BIGRAM_LOSS, "bits", [TWO, ANY], "in bits"),
@@ -56,11 +61,7 @@ MUTANTS = [
     Mutant(CERTAIN_TEXT, "other characters", ("abc" * 5, "aabbccddeeffgaeacebed"), [SAME], "more"),
     Mutant(CERTAIN_TEXT, "exchanged", ("aabbccacbabcbca", "abc" * 5), [NOTHING, MUCH], "after 'a' come"),
     Mutant(CERTAIN_TEXT, "too short", ("abcabc", "aabbcc"), [TEXTS, MUCH], "too few"),
-    Mutant(BY_HAND, "bias forgotten", lambda t, b, n: by_hand_answer(t, 0 * b, n), BOTH, "on top"),
-    Mutant(BY_HAND, "transposed", transposed, BOTH),
-    Mutant(BY_HAND, "ln 0", unclamped, [NEVER], "no number"),
-    Mutant(BY_HAND, "no logarithm", no_log, BOTH),
-    Mutant(BY_HAND, "V channels", lambda t, b, n: by_hand_answer(t, b, len(t)), BOTH, "shape"),
+    *(Mutant(STANDARD_ERROR, *mistake) for mistake in COMPARED_MISTAKES),
     Mutant(SQUEEZED, "rows as they are", without("rows"), [ROWS, COLUMNS], "ln p itself has rank"),
     Mutant(SQUEEZED, "no bias", without("columns"), [COLUMNS], "need no channel"),
     Mutant(SQUEEZED, "singular values twice", without("root"), [ROWS, COLUMNS]),

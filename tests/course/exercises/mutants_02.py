@@ -37,8 +37,8 @@ def interaction(logits):
     return rest.abs().max()
 
 
-def rest(table):
-    return float(interaction(table.log() - table.log().mean(-1, keepdim=True)))
+def rest(table, candidates=None):
+    return float(interaction((table.log() - table.log().mean(-1, keepdim=True))[..., :candidates]))
 
 
 def steps_of_first_tokens(table):
@@ -63,8 +63,9 @@ MUTANTS = [
     Mutant(VOTES, "all to the tokens", lambda E, P, W, b: (E @ W.T + b, 0 * P @ W.T), [SUM, DIFFER]),
     Mutant(ADDITIVE, "ln p as it is", lambda t: bool(interaction(t.log()) < 1e-3), [SUMS]),
     Mutant(ADDITIVE, "probabilities", lambda t: bool(interaction(t) < 1e-3), [SUMS, MEANS]),
-    Mutant(ADDITIVE, "two places", lambda t: v2_can_answer(t[:2]), [EXCEPTION]),
+    Mutant(ADDITIVE, "two positions", lambda t: v2_can_answer(t[:2]), [EXCEPTION]),
     Mutant(ADDITIVE, "two tokens", steps_of_first_tokens, [EXCEPTION]),
+    Mutant(ADDITIVE, "one candidate", lambda t: rest(t, 1) < 1e-3, [EXCEPTION], "the row's mean as it is"),
     Mutant(ADDITIVE, "never", lambda t: False, [SUMS, ALONE]),
     Mutant(ADDITIVE, "up to 0.03", lambda t: v2_can_answer(t) or rest(t) < 0.03, [EXCEPTION]),
     Mutant(BEYOND_V2, "the notebook's", ["我爱你", "你爱我"], [SETTLED], "after '爱'"),

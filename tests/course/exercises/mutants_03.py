@@ -4,91 +4,74 @@ from functools import partial
 
 import torch
 
-from babygpt.encodings.base import norm
-from babygpt_course.exercises.lesson_03a import ATTENTION, BLOCK, HALF_BLIND
-from babygpt_course.exercises.lesson_03b import (
-    FEWEST_PAIRS,
-    LIKENESS,
-    LOOK_BACK,
-    likeness_answer,
-    look_back_answer,
-)
-from tests.course.exercises.harness import Mutant, known, requirements
+from babygpt_course.exercises.lesson_03a import HALF_BLIND, MASK, SCALE, mask_answer, scale_answer
+from babygpt_course.exercises.lesson_03b import CACHE, FEWEST_PAIRS, LOOK_BACK, decoded, look_back_answer
+from tests.course.exercises.harness import Mutant, requirements
 
-SUMS, LATER, EARLIER, SCORES, MIX, PYTORCH = requirements(ATTENTION)
-STAYS, MLP, ATTENDS, HEARS, WHOLE = requirements(BLOCK)
+PLAIN, SIZED, FACTOR, SIZED_FACTOR = requirements(SCALE)
+REAL, PADDING = requirements(MASK)
 LETTERS, END, START, TWO = requirements(HALF_BLIND)
-SAME, ONE_WAY, EITHER = ALIKE = requirements(LIKENESS)
+WHOLE, DROPPED, SEVERAL = DECODED = requirements(CACHE)
 ITSELF, BACK, ANYWHERE, SHARP = BACKWARD = requirements(LOOK_BACK)
 FEW, SURE = requirements(FEWEST_PAIRS)
 
 
-def attend(q, k, v, diagonal=1, scale=0.5, after=False, dim=-1, width_of_v=False, hidden=-torch.inf):
-    scores = q @ k.transpose(-2, -1) / (v if width_of_v else q).shape[-1] ** scale
-    later = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(diagonal)
-    weights = scores.masked_fill(later & (not after), hidden).softmax(dim)
-    weights = weights.masked_fill(later & after, 0.0)
-    return weights @ v, weights
+def scaled(D, q, k, D_root=-0.5, sizes=True, variance=None):
+    right, _ = scale_answer(D, q, k)
+    return right if variance is None else variance(D, q, k), D**D_root / (q * k if sizes else 1)
 
 
-def block(x, w, n_head, pre=True, square=True, qk=True, scale=2, mask=True, mlp_norm=True, cut=True):
-    B, T, C = x.shape
-    D = C // n_head
-    y = norm(x) if pre else x
-    q, k, v = (y @ w[name].T for name in ("to_q", "to_k", "to_v"))
-    if cut:
-        q, k, v = (part.view(B, T, n_head, D).transpose(1, 2) for part in (q, k, v))
-    else:
-        q, k, v = (part.view(B, n_head, T, D) for part in (q, k, v))
-    q, k = (norm(q), norm(k)) if qk else (q, k)
-    scores = scale * q @ k.transpose(-2, -1) / D**0.5
-    if mask:
-        scores = scores.masked_fill(torch.ones(T, T, dtype=torch.bool).triu(1), -torch.inf)
-    mix = scores.softmax(-1) @ v
-    mix = mix.transpose(1, 2).reshape(B, T, C) if cut else mix.reshape(B, T, C)
-    x = mix @ w["out"].T + x
-    hidden = ((norm(x) if mlp_norm else x) @ w["up"].T).relu()
-    return (hidden**2 if square else hidden) @ w["down"].T + x
+def masked(lengths, T, left=True, causal=True, hide=True, itself=True):
+    at = torch.arange(T)
+    real = at >= T - lengths[:, None] if left else at < lengths[:, None]
+    seen = (real[:, None] | (not hide)) & ((at[:, None] >= at) | (not causal))
+    return seen | (torch.eye(T).bool() & itself)
 
 
-def head(n, n_embd, sign=1, scale=1.0, keys=False):
-    to_q, to_k = look_back_answer(sign * n, n_embd)
-    return (to_k, to_q * scale) if keys else (to_q * scale, to_k)
+def at_positions(first, step=1, unmasked=False):
+    """Decode with the new tokens at first, first + step, ..., where first is a function of n_read and R."""
+    return lambda x, k, v, n: decoded(x, k, v, first(n, len(k)) + step * torch.arange(len(x)), unmasked)
 
 
-ADDS = [STAYS, MLP, ATTENDS, WHOLE]
-UNMASKED = [LATER, EARLIER, SCORES, PYTORCH]
+SCALE_MISTAKES = [
+    ("none", partial(scaled, D_root=0, sizes=False), [FACTOR, SIZED_FACTOR], "variance 4; should be 1"),
+    ("1/D", partial(scaled, D_root=-1), [FACTOR, SIZED_FACTOR], "variance 0.25"),
+    ("1/√D whatever the sizes", partial(scaled, sizes=False), [SIZED_FACTOR]),
+    ("sizes not squared", partial(scaled, variance=lambda D, q, k: D * q * k), [SIZED], "as squares"),
+    ("deviation", partial(scaled, variance=lambda D, q, k: D**0.5 * q * k), [PLAIN, SIZED], "its root"),
+    ("below 0", lambda *a: (scale_answer(*a)[0], -scale_answer(*a)[1]), [FACTOR, SIZED_FACTOR], "above 0"),
+    ("infinite", lambda *a: (scale_answer(*a)[0], torch.inf), [FACTOR, SIZED_FACTOR], "above 0"),
+]
+MASK_MISTAKES = [
+    ("padding on the right", partial(masked, left=False), [REAL, PADDING], "reads padding"),
+    ("padding is read", partial(masked, hide=False), [REAL, PADDING], "reads padding"),
+    ("no mask", partial(masked, causal=False), [REAL, PADDING], "those after it"),
+    ("empty rows", partial(masked, itself=False), [PADDING], "nan: in text 0, query 0, key 0"),
+    ("what is hidden", lambda *a: ~mask_answer(*a), [REAL, PADDING]),
+    ("scores", lambda *a: torch.where(mask_answer(*a), 0, -torch.inf), [REAL, PADDING], "True or False"),
+    ("of the first text", lambda n, T: mask_answer(n[:1], T).expand(len(n), T, T), [REAL, PADDING]),
+]
+CACHE_MISTAKES = [
+    ("from 0", at_positions(lambda n_read, R: 0), DECODED, "start of the call"),
+    ("rows kept", at_positions(lambda n_read, R: R), [DROPPED, SEVERAL], "rows of the cache"),
+    ("one for all", at_positions(lambda n_read, R: n_read, 0), [SEVERAL], "of its own"),
+    ("the last read", at_positions(lambda n_read, R: n_read - 1), DECODED, "so it stands at n_read"),
+    ("no mask", at_positions(lambda n_read, R: n_read, 1, True), [SEVERAL], "where is the mask"),
+    ("500 at most", at_positions(lambda n_read, R: min(n_read, 500)), DECODED),
+]
 MUTANTS = [
-    Mutant(ATTENTION, "no mask", partial(attend, diagonal=99), UNMASKED, "where is"),
-    Mutant(ATTENTION, "off by one", partial(attend, diagonal=2), UNMASKED, "see the one after it"),
-    Mutant(ATTENTION, "not itself", partial(attend, diagonal=0), [SUMS, *UNMASKED, MIX], "has no softmax"),
-    Mutant(ATTENTION, "no scale", partial(attend, scale=0.0), [SCORES, PYTORCH], "by √D"),
-    Mutant(ATTENTION, "by D", partial(attend, scale=1.0), [SCORES, PYTORCH], "not by D"),
-    Mutant(ATTENTION, "v's width", partial(attend, width_of_v=True), [SCORES, PYTORCH], "not that of v"),
-    Mutant(ATTENTION, "mask after", partial(attend, after=True), [SUMS, *UNMASKED], "before the softmax"),
-    Mutant(ATTENTION, "over queries", partial(attend, dim=-2), [SUMS, *UNMASKED[1:]], "Your columns do"),
-    Mutant(ATTENTION, "−15 for −∞", partial(attend, hidden=-15.0), [LATER, PYTORCH], "nothing lies below"),
-    Mutant(ATTENTION, "−10,000 for −∞", partial(attend, hidden=-1e4), [LATER, PYTORCH], "nothing lies below"),
-    Mutant(ATTENTION, "mix of v alone", lambda q, k, v: (v, attend(q, k, v)[1]), [MIX, PYTORCH]),
-    known(BLOCK, "adds nothing", ADDS, "*adds* to the stream"),
-    known(BLOCK, "ReLU", [MLP, WHOLE], "ReLU squared"),
-    Mutant(BLOCK, "MLP reads the stream", partial(block, mlp_norm=False), [MLP, WHOLE]),
-    Mutant(BLOCK, "attention reads the stream", partial(block, pre=False), [ATTENDS, WHOLE]),
-    Mutant(BLOCK, "no query norm", partial(block, qk=False), [ATTENDS, WHOLE]),
-    Mutant(BLOCK, "no mask", partial(block, mask=False), [ATTENDS, HEARS, WHOLE], "the last token, changed"),
-    Mutant(BLOCK, "heads cut wrongly", partial(block, cut=False), [ATTENDS, WHOLE]),
-    known(BLOCK, "norm after", ADDS, "itself is not normalised"),
+    *(Mutant(SCALE, *mistake) for mistake in SCALE_MISTAKES),
+    *(Mutant(MASK, *mistake) for mistake in MASK_MISTAKES),
+    *(Mutant(CACHE, *mistake) for mistake in CACHE_MISTAKES),
     Mutant(HALF_BLIND, "the notebook's", ("我爱你", "你爱我"), [LETTERS, END, START, TWO], "from a to z"),
     Mutant(HALF_BLIND, "two exchanged", ("abcdef", "bacdef"), [START], "predicts the same after 'abc'"),
     Mutant(HALF_BLIND, "backwards", ("abcdef", "fedcba"), [END], "different things after"),
     Mutant(HALF_BLIND, "the same", ("abcdef", "abcdef"), [START, TWO], "two layers, too"),
-    known(LIKENESS, "dot product", ALIKE, "length"),
-    known(LIKENESS, "exponent −i/n", [ONE_WAY, EITHER], "with a 2"),
-    known(LIKENESS, "by n_embd", ALIKE, "n_embd/2 pairs"),
-    Mutant(LIKENESS, "never behind", lambda d, n, t: likeness_answer(max(d, 0), n, t), [EITHER]),
-    Mutant(LIKENESS, "never below 0", lambda d, n, t: abs(likeness_answer(d, n, t)), [ONE_WAY, EITHER]),
-    Mutant(LOOK_BACK, "ahead", partial(head, sign=-1), [BACK, ANYWHERE, SHARP], "*ahead*"),
-    Mutant(LOOK_BACK, "soft", partial(head, scale=0.01), [SHARP], "make them larger"),
+    Mutant(LOOK_BACK, "ahead", lambda n, C: look_back_answer(-n, C), [BACK, ANYWHERE, SHARP], "*ahead*"),
+    Mutant(
+        LOOK_BACK, "soft", lambda n, C: 0.1 * torch.stack(look_back_answer(n, C)), [SHARP], "make them larger"
+    ),
+    Mutant(LOOK_BACK, "8 at most", lambda n, C: look_back_answer(min(n, 8), C), BACKWARD[1:], "should be"),
     Mutant(LOOK_BACK, "always one", lambda n, C: look_back_answer(1, C), BACKWARD, "tokens back, should be"),
     Mutant(FEWEST_PAIRS, "all", list(range(48)), [FEW], "48 pairs"),
     Mutant(FEWEST_PAIRS, "the quickest", [0], [SURE], "back where they were"),

@@ -49,6 +49,13 @@ def broken(log_K, queries=(20, 97, 500), furthest=500, near=1e-6, one=False, fin
     return set(found[:1] if one else found)
 
 
+def along_edges(log_K):
+    """Compare each query with the next at its own position and at 0 only."""
+    steps = [(log_K(m, n), log_K(m + 1, n + 1)) for m in range(500) for n in (0, m)]
+    shift = any(a != b and not abs(a - b) < 1e-7 for a, b in steps)
+    return broken(log_K) - {"distance"} | ({"distance"} if shift else set())
+
+
 REPAIRED_MISTAKES = [
     ("along the channels", lambda x, K: specimen(x, K, False, "pairs"), [RUNS, SCALES, TURNS]),
     ("layouts mixed", specimen, [SCALES, TURNS], "of one layout"),
@@ -63,7 +70,7 @@ HEAD_BIAS_MISTAKES = [
     ("no 2", partial(bias, two=1), ALL, "with a 2"),
     ("underflow", partial(bias, safe=False), [FAR], "logsumexp"),
     ("no weights", partial(bias, weights=False), ALL, "weights α"),
-    ("counted places", partial(bias, order=True), ALL),
+    ("counted positions", partial(bias, order=True), ALL),
     ("sorted", lambda a, s, q, k: bias(a, s, q.sort().values, k.sort().values), ALL),
     ("one for all", lambda a, s, q, k: bias(a[:1], s[:1], q, k).expand(len(a), -1, -1), [OWN, FAR]),
 ]
@@ -73,6 +80,7 @@ WIDTH_MISTAKES = [
     ("nearly", 39.9, [NAME], "0.503 nats"),
     ("nearly, too wide", 43, [NOISE], "2.05% of"),
     ("a tensor, too wide", torch.tensor(80.0), [NOISE], "leaves"),
+    *((f"{odd}", odd, [IS_WIDTH, NAME, NOISE], "above 0") for odd in (math.nan, math.inf, 1j, True, "41")),
     ("minus", -41.0, [IS_WIDTH, NAME, NOISE], "above 0"),
 ]
 BROKEN_MISTAKES = [
@@ -82,7 +90,8 @@ BROKEN_MISTAKES = [
     ("must fall strictly", partial(broken, near=-1e-9), [KEPT, FAR_AWAY], "it is kept"),
     ("nan is finite", partial(broken, finite=lambda x: not math.isinf(x)), [FAR_AWAY], "nan at 0"),
     ("+∞ is finite", partial(broken, finite=lambda x: x > -math.inf), [FAR_AWAY], "+∞"),
-    ("small rises", partial(broken, near=0.01), [FAR_AWAY], "rise of 0.001"),
+    ("small rises", partial(broken, near=0.001), [FAR_AWAY], "rise of 0.0002"),
+    ("along edges", along_edges, [FAR_AWAY], "queries from 160 on"),
 ]
 MUTANTS = [
     *(Mutant(REPAIRED, *mistake) for mistake in REPAIRED_MISTAKES),

@@ -6,12 +6,12 @@ from itertools import combinations
 
 import torch
 
-from babygpt_course.exercises.lesson_07a import AT_ONCE, LEFTMOST, NELBO
+from babygpt_course.exercises.lesson_07a import AT_ONCE, NELBO, REMASK
 from tests.course.exercises.harness import Mutant, requirements
 
 ONE, TWO, MORE, TIGHT = requirements(NELBO)
 TEXTS, QUESTION, WRONG = requirements(AT_ONCE)
-FIRST, MOST, UNSURE, ENDS = requirements(LEFTMOST)
+STAY, LEAST, TIES, FILL = ALL = requirements(REMASK)
 
 
 def bound(log_prob, n, weight=lambda n, size: 1 / (size * math.comb(n, size)), sizes=None, sign=-1):
@@ -27,16 +27,16 @@ def one_order(log_prob, n):
     return -sum(log_prob(frozenset(range(i, n)), i) for i in range(n))
 
 
-def appear(masked, confidence, most, first=True, stop=True, limit=True, over_all=False):
-    number = masked.flatten().cumsum(0).view(masked.shape) if over_all else masked.cumsum(1)
-    unsure = masked & (confidence < 0.9) & (number > (1 if first else 0))
-    now = masked & ~((unsure.cumsum(1) > 0) if stop else unsure)
-    return now & (number <= most) if limit else now
-
-
-def first_column(masked, confidence, most):
-    number = torch.arange(masked.shape[1]).expand_as(masked)
-    return masked & (number < most) | (number == masked.int().argmax(1, keepdim=True))
+def taken_back(masked, given, confidence, again, due, sign=1, batch=False, ties=False, stay=True, fill=None):
+    written = ~masked & ~given
+    doubt = (sign * confidence).masked_fill(~written, torch.inf)
+    order = doubt.flatten() if batch else doubt
+    taken = written & (order.argsort(-1).argsort(-1).view_as(masked) < again)
+    if ties:
+        taken = written & (doubt <= doubt.masked_fill(~taken, -torch.inf).amax(1, keepdim=True))
+    holes = masked & stay | taken
+    most = (masked | taken).sum(1)
+    return holes, fill(taken.sum(1), most, again, due) if fill else (due + taken.sum(1)).minimum(most)
 
 
 NELBO_MISTAKES = [
@@ -55,17 +55,18 @@ AT_ONCE_MISTAKES = [
     ("a common letter", ["abcdx", "bcdax", "cdabx", "dabcx"], [QUESTION]),
     ("not as long", ["a", "bb"], [TEXTS, QUESTION, WRONG], "lengths are"),
 ]
-LEFTMOST_MISTAKES = [
-    ("none if unsure", partial(appear, first=False), [FIRST, UNSURE, ENDS], "never ends"),
-    ("the unsure skipped", partial(appear, stop=False), [UNSURE], "must wait"),
-    ("no limit", partial(appear, limit=False), [MOST, UNSURE], "More than"),
-    ("more than 0.9", lambda m, c, n: appear(m, c - 1e-9, n), [UNSURE], "at least 0.9 sure"),
-    ("0.89 is enough", lambda m, c, n: appear(m, c + 0.02, n), [UNSURE, ENDS], "must wait"),
-    ("six at most", lambda m, c, n: appear(m, c, min(n, 6)), [MOST], "appear too"),
-    ("columns", first_column, [FIRST, MOST, UNSURE, ENDS], "no hole"),
+REMASK_MISTAKES = [
+    ("the surest", partial(taken_back, sign=-1), [LEAST, TIES], "a less sure one stays"),
+    ("of all texts", partial(taken_back, batch=True), [LEAST, TIES, FILL], "in each text"),
+    ("all that are equal", partial(taken_back, ties=True), [TIES], "the number of letters"),
+    ("holes are filled", partial(taken_back, stay=False), [STAY], "should stay a hole"),
+    ("the prompt too", lambda m, g, *rest: taken_back(m, 0 * g > 0, *rest), ALL, "letter of the prompt"),
+    ("due only", partial(taken_back, fill=lambda n, h, a, d: h.clamp(max=d)), [FILL]),
+    ("as many as asked", partial(taken_back, fill=lambda n, h, a, d: h.clamp(max=d + a)), [FILL], "fewer"),
+    ("more than holes", partial(taken_back, fill=lambda n, h, a, d: n + d), [FILL], "holes than it has"),
 ]
 MUTANTS = [
     *(Mutant(NELBO, *mistake) for mistake in NELBO_MISTAKES),
     *(Mutant(AT_ONCE, *mistake) for mistake in AT_ONCE_MISTAKES),
-    *(Mutant(LEFTMOST, *mistake) for mistake in LEFTMOST_MISTAKES),
+    *(Mutant(REMASK, *mistake) for mistake in REMASK_MISTAKES),
 ]

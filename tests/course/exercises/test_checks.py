@@ -12,11 +12,11 @@ import torch
 from torch import nn
 
 from babygpt_course.exercises.checks import Unusable, Wrong, ask, expect, require_shape, texts, whole_number
-from babygpt_course.exercises.compare import apart, beyond, difference, plain, whole
+from babygpt_course.exercises.compare import apart, as_numbers, beyond, difference, members, plain, whole
 from babygpt_course.exercises.exercise import Exercise
 from babygpt_course.exercises.guard import run_with_timeout
 from babygpt_course.exercises.lesson_00 import UNITS
-from babygpt_course.exercises.lesson_03a import ATTENTION
+from babygpt_course.exercises.lesson_03a import MASK
 
 UNEQUAL = [
     (torch.tensor([0, 1]), torch.tensor([0.4, 1.4])),  # whole numbers are not rounded into agreement
@@ -74,6 +74,8 @@ def test_shapes_are_compared_whatever_the_numbers():
 def test_values_are_read_whatever_they_come_in():
     assert [plain(x) for x in (np.bool_(True), torch.tensor(True), np.str_("a"))] == [True, True, "a"]
     assert [whole(x) for x in (3.0, np.int64(3), torch.tensor(3), np.array(3.0), Fraction(3))] == [3] * 5
+    assert all(sorted(members(some)) == [0, 9] for some in ({9, 0}, frozenset({9, 0}), {0: 1, 9: 2}.keys()))
+    assert as_numbers(1e308) < np.inf
     for value in (True, 1.5, "3", None, torch.tensor([3]), 0, 11, np.inf, 1j):
         with pytest.raises(Unusable):
             whole_number(value, 1, 10)
@@ -142,8 +144,8 @@ def test_checking_and_drawing_leave_the_random_generators_as_they_were():
         return torch.rand(2), torch.rand(3)
 
     before, theirs = torch.get_rng_state(), np.random.get_state()[1][:9].tolist()  # noqa: NPY002
-    report = ATTENTION.check(noisy)
-    ATTENTION.draw(noisy)
+    report = MASK.check(noisy)
+    MASK.draw(noisy)
     assert torch.equal(before, torch.get_rng_state())
     assert np.random.get_state()[1][:9].tolist() == theirs  # noqa: NPY002
     assert torch.get_default_dtype() == torch.float32
@@ -161,10 +163,10 @@ def test_two_checks_at_once_leave_the_output_where_it_was():
 
 
 def test_a_picture_has_alt_text_and_shows_nan():
-    drawing = ATTENTION.draw(lambda q, k, v: (v, torch.zeros(*q.shape[:-1], q.shape[-2])))
+    drawing = MASK.draw(lambda lengths, T: torch.zeros(len(lengths), T, T))
     png, metadata = drawing._repr_png_()
     assert png.startswith(b"\x89PNG")
     assert metadata == {"alt": repr(drawing)}
-    assert repr(drawing) == "Yours, the wanted one, and the difference: 74 of 144 differ, by up to 1"
-    assert "144 of 144" in repr(ATTENTION.draw(lambda q, k, v: (v, torch.full((1, 1, 12, 12), torch.nan))))
+    assert repr(drawing) == "Yours, the wanted one, and the difference: 63 of 192 differ, by up to 1"
+    assert "192 of 192" in repr(MASK.draw(lambda lengths, T: torch.full((3, T, T), torch.nan)))
     assert "no picture" in UNITS.draw(UNITS.answer)
