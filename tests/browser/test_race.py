@@ -148,10 +148,23 @@ def test_a_page_that_may_not_train_shows_a_recorded_run(browser: Browser, addres
     page.get_by_role("button", name="Train both models").click()
     expect(page.locator(".race-said")).to_contain_text("recorded", timeout=30_000)
     told = page.locator(".race-said").inner_text()
-    recorded = json.loads(race.RECORDED.read_text(encoding="utf-8"))
+    recorded = json.loads(race.RECORDED.read_text(encoding="utf-8"))["messages"]
     shares = [100 * recorded[name][-1]["share"] for name in ("none", "rope")]
     np.testing.assert_allclose([int(n) for n in re.findall(r"(\d+)%", told)], shares, atol=0.51)
     assert points_of(page) == [600, 600, 21, 21]  # losses, and shares every 30 steps
+
+
+def test_the_start_page_tells_what_the_recorded_seeds_say():
+    shares = json.loads(race.RECORDED.read_text(encoding="utf-8"))["shares"]
+    rope, none = (np.sort(shares[name]) * 100 for name in ("rope", "none"))
+    said = re.search(
+        r"From (\d+) seeds each, RoPE was right in (\d+) to (\d+)% .+ in (\d+) to (\d+)% from (\d+) seeds, "
+        r"and in (\d+)% from one",
+        (race.HERE.parent / "index.md").read_text(encoding="utf-8"),
+    )
+    assert said
+    found = [len(rope), rope[0], rope[-1], none[0], none[-2], len(none) - 1, none[-1]]
+    np.testing.assert_allclose([int(n) for n in said.groups()], found, atol=0.51)
 
 
 @pytest.mark.skipif(not shutil.which("clang"), reason="needs clang")

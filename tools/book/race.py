@@ -1,6 +1,6 @@
 """Two models that train in the reader's browser: their HTML, their scripts, and a recorded run.
 
-python -m tools.book.race    compile gpt.c, and record a run of each encoding in Chromium
+python -m tools.book.race    compile gpt.c, and record runs of each encoding in Chromium (ten minutes)
 """
 
 import base64
@@ -8,7 +8,7 @@ import json
 import shutil
 import subprocess
 from functools import cache
-from itertools import chain
+from itertools import chain, product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -22,6 +22,7 @@ FOLDER = "_static/race"
 ENGINE, RECORDED = HERE / "gpt.wasm", HERE / "recorded.json"
 N_CHARS, QUESTIONS, BLOCK = 200_000, 40, 64  # characters of training text; questions; tokens of a window
 PROMPTS = ("\nrora chased lola. who chased?", "\nlola chased rora. who chased?")  # the same letters
+SEEDS = range(1, 13)
 ENCODINGS = {"none": "nope", "sinusoid": "v3", "rope": "v4", "alibi": "alibi"}  # -> version of babygpt
 IN_LESSONS = {"00_start_here": ("none", "rope"), "04_rope": ("sinusoid", "rope")}  # the pairs they begin with
 WORDS = """<p>In the notebook you train a model here. On this page two smaller ones train in your
@@ -48,6 +49,7 @@ def compile_engine(target: Path) -> None:
     command += [f"-Wl,{flag}" for flag in ("--no-entry", "--strip-debug")]
     command += [f"-Wl,--export={name}" for name in EXPORTS]
     subprocess.run([*command, "-o", str(target), str(HERE / "gpt.c")], check=True)
+    target.chmod(0o644)
 
 
 @cache
@@ -68,7 +70,7 @@ def engine_script() -> str:
         "text": corpus.tokenizer.decode(corpus.train),
         "questions": [[q.prompt, q.answer + q.end, q.rival + q.end] for q in questions],
         "prompts": PROMPTS,
-        "recorded": json.loads(RECORDED.read_text(encoding="utf-8")) if RECORDED.exists() else {},
+        "recorded": json.loads(RECORDED.read_text(encoding="utf-8"))["messages"],
     }
     return f"window.babygptRace = {script_json(data)};\n"
 
@@ -100,21 +102,25 @@ def write_race(html: Path) -> None:
 
 
 def record() -> dict[str, Any]:
-    """Return the messages of a training of each encoding with seed 1.
+    """Train with each encoding and each of SEEDS.
 
+    returns  "messages" of the first seed and "shares" of right answers of every seed, by encoding
     Raises BadInput if there is no Chromium.
     """
-    found: dict[str, Any] = {}
+    messages: dict[str, Any] = {}
+    shares: dict[str, list[float]] = {name: [] for name in ENCODINGS}
     with TemporaryDirectory() as folder, chromium() as browser:
         write_race(Path(folder))
         (Path(folder) / "index.html").write_text(race_html(""), encoding="utf-8")
         page, address = browser.new_page(), (Path(folder) / "index.html").as_uri()
-        for pair in (("none", "rope"), ("sinusoid", "alibi")):
-            page.goto(f"{address}?race=1.{'.'.join(pair)}")
-            found |= zip(pair, page.evaluate(FOLLOW), strict=True)
-    for message in chain(*found.values()):
+        for seed, pair in product(SEEDS, (("none", "rope"), ("sinusoid", "alibi"))):
+            page.goto(f"{address}?race={seed}.{'.'.join(pair)}")
+            for name, said in zip(pair, page.evaluate(FOLLOW), strict=True):
+                messages.setdefault(name, said)
+                shares[name].append(said[-1]["share"])
+    for message in chain(*messages.values()):
         message["losses"] = [round(loss, 2) for loss in message["losses"]]
-    return found
+    return {"messages": messages, "shares": shares}
 
 
 if __name__ == "__main__":
