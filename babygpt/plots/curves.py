@@ -2,16 +2,20 @@
 
 import itertools
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
+from matplotlib.text import Annotation
 
 from babygpt.plots import artists
 from babygpt.plots.style import COLOURS, ENCODING_COLOURS
 
-HEADROOM = 1.4  # of what is drawn: above it the legend stands
+ROW = 0.08  # of a legend, as a share of the Axes' height
+LEGEND: Any = {"fontsize": 9, "handlelength": 1.5}
+BASELINE: Any = {"color": COLOURS["grey"], "lw": 1.2}
 
 
 def running_mean(losses: Sequence[float], width: int) -> tuple[np.ndarray, np.ndarray]:
@@ -29,29 +33,82 @@ def draw_losses(
     smooth: int = 10,
     total: int | None = None,
     untrained: float = 0.0,
+    baseline: str = "",
+    moves: Mapping[int, str] = MappingProxyType({}),
 ) -> None:
     """Draw training losses over the steps, with the floors that are known.
 
-    curves     name -> loss of each step, nats per character
+    curves     name -> loss of each step, nats per character; the first one is drawn first
     floors     name -> a loss that cannot be passed
     smooth     steps averaged into one point
     total      steps of a run that is not over: both axes then hold all of it from the start
     untrained  loss of a model that knows nothing, where such a run begins
+    baseline   name of a curve that is drawn in grey
+    moves      step -> the knob that was moved before it, and where to
     """
     for name, losses in curves.items():
-        artists.line(ax, name, *running_mean(losses, smooth), label=name, color=ENCODING_COLOURS.get(name))
+        look = BASELINE if name == baseline else {"color": ENCODING_COLOURS.get(name)}
+        artists.line(ax, name, *running_mean(losses, smooth), label=name, **look)
     for style, (name, floor) in zip(("--", ":", "-."), floors.items(), strict=False):
         look = {"color": "black", "lw": 1, "ls": style}
         artists.horizontal_line(ax, f"floor {name}", floor, label=f"{name} {floor:.3f}", **look)
-    artists.keep_only(ax, Line2D, {*curves, *(f"floor {name}" for name in floors)})
+    artists.keep_only(ax, Line2D, {*curves, *(f"floor {name}" for name in floors), *["moves"][: len(moves)]})
+    draw_moves(ax, moves, total or 1)
     if total is None:
         artists.autoscale(ax)
     else:
         highest = max(untrained, *floors.values(), *(max(losses, default=0.0) for losses in curves.values()))
-        top = max(0.5, float(np.ceil(2 * HEADROOM * highest) / 2))
+        rows = len(curves) + len(floors)
+        room = ROW * rows * (rows > 1) * (1.5 if baseline else 1.0)  # beside a gap, Axes are lower
+        top = max(0.5, float(np.ceil(4 * highest / (0.98 - room)) / 4))
         artists.set_limits(ax, (0.0, float(total)), (0.0, top))
     artists.set_labels(ax, title, "step", "loss (nats per character)")
-    artists.set_legend(ax, loc="upper right")
+    artists.set_legend(ax, loc="upper right", borderaxespad=0.1, **LEGEND)
+
+
+def draw_moves(ax: Axes, moves: Mapping[int, str], total: int) -> None:
+    """Draw a line at each step at which a knob was moved. Of moves that are close, only the last is named.
+
+    moves  step -> the knob and its new value; empty for lines without names
+    total  steps of the whole run
+    """
+    ends = [(step, step, np.nan) for step in moves], [(0.0, 0.6, np.nan)] * len(moves)
+    look = {"color": "black", "lw": 1, "ls": ":", "transform": ax.get_xaxis_transform()}
+    if moves:
+        artists.line(ax, "moves", *(np.array(end, float).flatten() for end in ends), **look)
+    named: dict[int, str] = {}  # by the first step of each group
+    for step, words in moves.items() if any(moves.values()) else ():
+        first = next((begin for begin in named if step - begin < total / 12), step)
+        named[first] = words
+    names = [f"move {i}" for i in range(len(named))]
+    artists.keep_only(ax, Annotation, names)
+    turned: Any = {"xycoords": ("data", "axes fraction"), "rotation": 90, "ha": "right", "va": "center"}
+    for name, (step, words) in zip(names, named.items(), strict=True):
+        artists.text(ax, name, (float(step), 0.42), words, size=9, **turned)
+
+
+def draw_gap(
+    ax: Axes,
+    steps: np.ndarray,
+    gap: np.ndarray,
+    title: str,
+    total: int,
+    moves: Sequence[int] = (),
+    **look: Any,
+) -> None:
+    """Draw the gap between two losses over the steps, on an axis that shows it, with a line at zero.
+
+    steps, gap  (n,), nats per character
+    moves       steps at which a knob was moved
+    look        Matplotlib's settings of the curve
+    """
+    artists.horizontal_line(ax, "zero", 0.0, color="black", lw=1, ls="--")
+    artists.line(ax, "gap", steps, gap, color=COLOURS["red"], **look)
+    artists.keep_only(ax, Line2D, ["zero", "gap", *["moves"][: len(moves)]])
+    draw_moves(ax, dict.fromkeys(moves, ""), total)
+    ends = np.ceil([20 * gap.max(initial=0.02), -20 * gap.min(initial=-0.02)]) / 20  # wholes of 0.05
+    artists.set_limits(ax, (0.0, float(total)), (-float(ends[1]), float(ends[0])))
+    artists.set_labels(ax, title, "step", "gap (nats)")
 
 
 def draw_curves(
@@ -89,7 +146,7 @@ def draw_curves(
         artists.autoscale(ax)
     artists.set_limits(ax, x_span, y_span)
     artists.set_labels(ax, title, x_label, y_label)
-    artists.set_legend(ax, loc=legend, ncols=columns)
+    artists.set_legend(ax, loc=legend, ncols=columns, **LEGEND)
 
 
 def draw_before_and_after(
