@@ -51,15 +51,14 @@ class Canvas:
             self.figure = Figure((WIDTH, height), DPI, layout="constrained")
             self.agg = FigureCanvasAgg(self.figure)
             row = self.figure.subplots(1, len(widths), squeeze=False, width_ratios=widths)[0]
-        self.axes: list[Axes] = list(row)
-        self.below: Axes | None = None
-        if split:
-            upper, lower = row[0].get_subplotspec().subgridspec(2, 1, height_ratios=(2, 1))
-            row[0].set_subplotspec(upper)
-            row[0].xaxis.label.set_visible(False)
-            with first_drawing():
+            self.below: Axes | None = None
+            if split:
+                upper, lower = row[0].get_subplotspec().subgridspec(2, 1, height_ratios=(2, 1))
+                row[0].set_subplotspec(upper)
                 self.below = self.figure.add_subplot(lower, sharex=row[0])
-            row[0].tick_params(labelbottom=False)
+                row[0].xaxis.label.set_visible(False)
+                row[0].tick_params(labelbottom=False)
+        self.axes: list[Axes] = list(row)
         self.moving: list[tuple[Axes, Artist]] = []
         self.titles: dict[Artist, tuple[str, Any]] = {}  # their text, and a copy of its pixels
         self.laid_out = False

@@ -24,13 +24,8 @@ from babygpt.training.guard import require_vocabulary
 
 TEXT_SECONDS = 0.2  # between two updates of bar and status
 PICTURE_SECONDS = 0.6  # between two pictures: a picture takes 20 to 40 ms from training
-COLOURS = {
-    State.RUNNING: "info",
-    State.PAUSED: "warning",
-    State.STOPPED: "warning",
-    State.FINISHED: "success",
-    State.FAILED: "danger",
-}
+COLOURS = {State.RUNNING: "info", State.FINISHED: "success", State.FAILED: "danger"}
+COLOURS |= dict.fromkeys((State.PAUSED, State.STOPPED), "warning")
 
 
 def train(
@@ -68,7 +63,8 @@ def train(
     earlier = list(Run.unfinished)
     if not any(other.is_training(model) for other in earlier):
         run.measure_untrained()
-    run.panel = Dashboard(run, floors or {}, controls, earlier, baseline)
+    run.baseline = baseline
+    run.panel = Dashboard(run, floors or {}, controls, earlier)
     display(run.panel)
     run.start(earlier)
     return run
@@ -81,21 +77,15 @@ class Dashboard(View):
     floors    name -> a loss that no model can pass
     controls  named like numbers of the model's encoding: they steer it
     earlier   runs that must end before this one begins; the trainer takes out those that have ended
-    baseline  run that the loss is compared with
     """
 
     def __init__(
-        self,
-        run: Run,
-        floors: Mapping[str, float],
-        controls: Sequence[Control],
-        earlier: Sequence[Run] = (),
-        baseline: Run | None = None,
+        self, run: Run, floors: Mapping[str, float], controls: Sequence[Control], earlier: Sequence[Run] = ()
     ) -> None:
-        self.run, self.floors, self.earlier, self.baseline = run, dict(floors), earlier, baseline
+        self.run, self.floors, self.earlier = run, dict(floors), earlier
         self.next_text = self.next_picture = 0.0  # seconds
         self.controls = {control.name: control.widget() for control in controls}
-        split = baseline is not None
+        split = run.baseline is not None
         widths = [1.4 if split else 1.0, *(watch.width for watch in run.frames)]
         height = max([4.0 if split else 3.5, *(watch.height for watch in run.frames)])
         canvas = Canvas(widths, height, split)
@@ -194,30 +184,25 @@ class Dashboard(View):
         """Draw the run as it was after so many steps."""
         run = self.run
         first, *others = self.canvas.axes
-        shown = run.history[:upto]
-        losses = [step.loss for step in shown]
+        made = run.history[:upto]
+        losses = [step.loss for step in made]
         title = f"{run.title} is untrained"
         if counts := run.validating:  # else the picture would stand still meanwhile
             title = "{} reads {:,} of {:,} validation windows".format(run.title, *counts)
         elif losses:
-            now = plots.running_mean(losses, 10)[1][-1]
-            title = f"The loss of {run.title} is {now:.2f} nats at step {upto}"
-        changed = {step.step: step.changed.items() for step in shown if step.changed}
+            title = f"The loss of {run.title} is {np.mean(losses[-10:]):.2f} nats at step {upto}"
+        changed = {step.step: step.changed.items() for step in made if step.changed}
         moves = {at: ", ".join(f"{k} {format_number(x)}" for k, x in new) for at, new in changed.items()}
         curves, grey = {run.title: losses}, ""
-        if self.baseline is not None and self.canvas.below is not None:
-            grey = f"{self.baseline.title} (baseline)"
-            curves = {grey: [step.loss for step in self.baseline.history], **curves}
+        if run.baseline is not None and self.canvas.below is not None:
+            grey = f"{run.baseline.title} (baseline)"
+            curves = {grey: [step.loss for step in run.baseline.history], **curves}
             gap = np.array([a - b for a, b in zip(losses, curves[grey], strict=False)])
-            finding = f"No gap to {self.baseline.title} is known yet"
-            if gap.size:
-                now = gap[-10:].mean()
-                finding = f"It is {abs(now):.2f} nats {'below' if now < 0 else 'above'} {self.baseline.title}"
-            plots.draw_gap(
-                self.canvas.below, np.arange(1, len(gap) + 1), gap, finding, run.total, list(moves)
-            )
-        spans = {"total": run.total, "untrained": run.uniform_loss}
-        plots.draw_losses(first, curves, self.floors, title, baseline=grey, moves=moves, **spans)
+            now = gap[-10:].mean() if gap.size else 0.0
+            finding = f"It is {abs(now):.2f} nats {'below' if now < 0 else 'above'} {run.baseline.title}"
+            finding = finding if gap.size else "No gap is known yet"
+            plots.draw_gap(self.canvas.below, np.arange(1, len(gap) + 1), gap, finding, run.total)
+        plots.draw_losses(first, curves, self.floors, title, 10, run.total, run.uniform_loss, grey, moves)
         for ax, (watch, frames) in zip(others, run.frames.items(), strict=True):
             if shown := [frame for frame in frames if frame[0] <= upto]:
                 watch.draw(ax, shown, run.title, run.total)

@@ -64,11 +64,7 @@ def roles(tokenizer: CharTokenizer, questions: Sequence[Question], times: int = 
 
     def draw(ax: Axes, frames: Frames, title: str, total: int) -> None:
         steps, accuracies = np.array(frames).T  # (n,) each
-        labels = (
-            f"{accuracies[-1]:.0%} of the answers are right",
-            "step",
-            "right answers (%; dashed: chance)",
-        )
+        labels = (f"{accuracies[-1]:.0%} of the answers are right", "step", "right (%; dashed: chance)")
         spans = (0.0, float(total)), (0.0, 105.0)
         plots.draw_curves(ax, steps, {title: 100 * accuracies}, *labels, *spans, marker="o", ms=4)
         artists.horizontal_line(ax, "mark", 50, color="black", lw=1, ls="--")
@@ -124,11 +120,9 @@ def heads(tokenizer: CharTokenizer, text: str, times: int = 40) -> Watch:
         first, now = (np.asarray(weights, np.float32) for _, weights in (frames[0], frames[-1]))
         moved = np.abs(now - first).sum(axis=-1).mean(axis=-1) / 2  # (L, H), shares of 1
         layer, head = np.unravel_index(int(moved.argmax()), moved.shape)
-        finding = f"Layer {layer + 1}, head {head + 1}"
-        if len(frames) > 1:
-            finding += f" moved most: {moved.max():.0%} of its attention"
-        else:
-            finding += " is shown large, before training"
+        change = f"moved most: {moved.max():.0%} of its attention"
+        words = change if len(frames) > 1 else "is shown large, before training"
+        finding = f"Layer {layer + 1}, head {head + 1} {words}"
         plots.draw_attention_heads(ax, now, letters, (int(layer), int(head)), finding)
 
     return Watch(lambda model: attention_weights(model, idx).astype(np.float16), draw, times, 2.2, 3.8)
@@ -157,7 +151,10 @@ def kernel(furthest: int = 64, times: int = 40) -> Watch:
         if before != halved:
             finding += f", at first {before.removesuffix(' tokens')}"
         labels = (finding, "distance (tokens)", "K, as a share of K at distance 0")
-        plots.draw_before_and_after(ax, np.arange(furthest + 1), first, now, *labels)
+        spans = (0.0, float(furthest)), (0.0, 1.3)  # with room for the legend
+        colours = {"at first": plots.COLOURS["grey"], "now": plots.COLOURS["red"]}
+        curves, x = {"at first": first, "now": now}, np.arange(furthest + 1)
+        plots.draw_curves(ax, x, curves, *labels, *spans, "upper right", 2, colours)
 
     return Watch(measure, draw, times)
 
@@ -256,11 +253,9 @@ def gates(times: int = 40, length: int = 32) -> Watch:
         (_, first, _), (values, now, alpha) = frames[0][1], frames[-1][1]
         moved = np.abs(now - first).max(axis=-1, initial=0.0)  # (H or 1,) radians
         head = int(moved.argmax())
-        if now.size:
-            whose = f"Head {head + 1}'s phases" if len(moved) > 1 else "Phases"
-            finding = f"{whose} moved by {moved[head]:.2f} rad"
-        else:
-            finding = "No phase to learn: the gates stay"
+        whose = f"Head {head + 1}'s phases" if len(moved) > 1 else "Phases"
+        change = f"{whose} moved by {moved[head]:.2f} rad"
+        finding = change if now.size else "No phase to learn: the gates stay"
         shown = values[head].astype(np.float32)
         both = shown.shape[-1] > now.shape[-1]  # an encoding without phases has sines too
         mark = "MASK" if alpha is None else f"MASK\n× {format_number(alpha)}"
@@ -285,14 +280,7 @@ def filled_text(tokenizer: CharTokenizer, text: str, times: int = 40, columns: i
         confidence = filled.confidence[0].cpu().masked_fill(given, torch.nan).numpy()
         finding = f"After {step} steps the model is {np.nanmean(confidence):.0%} sure of its characters"
         letters = tokenizer.decode(filled.tokens[0])
-        plots.draw_text(
-            ax,
-            letters,
-            confidence,
-            finding,
-            "white: given · colour: written, and how sure",
-            columns,
-            given=given.numpy(),
-        )
+        note = "white: given · colour: written, and how sure"
+        plots.draw_text(ax, letters, confidence, finding, note, columns, given=given.numpy())
 
     return Watch(lambda model: fill_in(model, idx, temperature=0), draw, times, width=1.4)

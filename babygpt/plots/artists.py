@@ -176,10 +176,11 @@ def set_title(ax: Axes, text: str) -> None:
     have = find_artist(ax, Text, "title")
     if have is None:
         (have := ax.set_title("")).set_gid("title")
-    others = (other for other in ax.figure.axes if other.get_label() != "<colorbar>")
+    figure: Any = ax.figure
+    others = (other for other in figure.axes if other.get_label() != "<colorbar>")
     begins, left = [other.get_position(True).x0 for other in others], ax.get_position(True).x0
     width = min((x for x in begins if x > left + 0.02), default=1.0) - left  # as a share of the figure's
-    letter = LETTER * have.get_fontsize() / (72 * ax.figure.get_figwidth())
+    letter = LETTER * float(have.get_fontsize()) / (72 * figure.get_figwidth())
     text = textwrap.fill(text, max(1, int(width / letter) - 1))
     if have.get_text() != text:
         have.set_text(text)

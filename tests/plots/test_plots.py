@@ -39,12 +39,6 @@ def test_a_diverging_matrix_is_centred_on_zero(ax):
     np.testing.assert_allclose(ax.images[0].get_array(), [[1, -3]])
 
 
-def test_the_clock_points_where_the_angles_say(ax):
-    plots.draw_clock(ax, [0.0, np.pi / 2], ["right", "up"], "clock")
-    tips = [line.get_xydata()[1] for line in ax.lines if len(line.get_xdata()) == 2]
-    np.testing.assert_allclose(tips, [(1, 0), (0, 1)], atol=1e-12)
-
-
 # ---------------------------------------------------------------- a run that is not over
 
 LOSSES = [4.0 - n / 20 for n in range(60)]
@@ -145,14 +139,6 @@ def test_masked_rows_of_gates_are_framed_and_named(ax):
     assert named == [(0, "0"), (5, "MASK × 0.3"), (8, "8"), (14.5, "MASK × 0.3")]
 
 
-def test_the_legend_of_before_and_after_is_above_all_shares(ax):
-    x, first, now = np.arange(3), np.array([1.0, 0.5, 0.1]), np.array([1.0, 0.9, 0.8])
-    plots.draw_before_and_after(ax, x, first, now, "a finding", "m", "K")
-    ax.figure.canvas.draw()
-    bottom = ax.get_legend().get_window_extent().transformed(ax.transData.inverted()).y0
-    assert bottom > 1  # of shares, the highest there can be
-
-
 def test_curves_that_are_gone_are_dropped_and_a_marked_value_stays(ax):
     x = np.arange(3.0)
     plots.draw_curves(ax, x, {"a": x, "b": -x}, "two", "x", "y")
@@ -181,7 +167,6 @@ def curves(n, names):
 MOVES = {
     "draw_attention_heads": lambda n: (noise(2, 2, 4, 4) / n, "abcd", (n - 1, 0), f"{n}"),
     "draw_attention_row": lambda n: (noise(9 * n), "abc def g" * n, f"{n}"),
-    "draw_before_and_after": lambda n: (np.arange(9), noise(9), n * noise(9) / 2, f"{n}", "x", "y"),
     "draw_curves": lambda n: curves(n, "ab"),
     "draw_fill_order": lambda n: (np.arange(1, 5 * n), noise(5 * n - 1), n, 9, n / 3, f"{n}"),
     "draw_gates": lambda n: (noise(16, 3), np.arange(16) > 9 + n, f"{n}", "x", "MASK"),
@@ -213,7 +198,6 @@ CHANGES = {
     "draw_seed_dots: one more": lambda n: ({f"v{i}": noise(2) * i for i in range(n)}, f"{n}", "x"),
     "draw_text: longer": lambda n: ("abc def"[: 3 * n], noise(3 * n), f"{n}", f"{n}", 2),
     "draw_text: given": lambda n: ("abc def", noise(7), f"{n}", "", 4, 13, np.arange(7) > 4 - n),
-    "draw_gap: moves": lambda n: (np.arange(9), noise(9), f"{n}", 9, [2, 4][: n - 1]),
     "draw_losses: moves": lambda n: (*run(60), 0, "", {9: "a", 10: "b", 40: "c"} if n > 1 else {}),
     "draw_gates: wider": lambda n: (noise(16, n), np.arange(16) > 9 + n, f"{n}", "x", "MASK"),
 }
@@ -222,7 +206,7 @@ ELSEWHERE = (draw_seed_dots, draw_wavelengths)  # of the course
 
 def test_every_function_that_draws_again_is_tested():
     functions = {name for name in vars(plots) if name.startswith("draw_")}
-    assert {*MOVES, "draw_by_position", "draw_clock"} == functions | {f.__name__ for f in ELSEWHERE}
+    assert {*MOVES, "draw_by_position"} == functions | {f.__name__ for f in ELSEWHERE}
 
 
 def pixels(ax):
@@ -275,7 +259,7 @@ def test_moved_knobs_have_a_line_and_the_last_of_close_ones_a_name(ax):
 def test_a_gap_fills_the_axis_that_shows_it(ax):
     plots.draw_gap(ax, np.arange(3), np.array([0.0, -0.01, 0.12]), "a gap", 9)
     assert (ax.get_xlim(), ax.get_ylim()) == ((0, 9), pytest.approx((-0.05, 0.15)))
-    assert set(find_artist(ax, Line2D, "zero").get_ydata()) == {0}
+    assert set(find_artist(ax, Line2D, "mark zero").get_ydata()) == {0}
 
 
 def test_a_title_ends_before_the_next_one_begins():
