@@ -154,6 +154,7 @@ def test_interference_is_the_loss_beside_others_less_that_alone(awake, text, ax)
     watch.draw(ax, [(0, (3.0, 3.5)), (5, (1.0, 1.25))], "v6", 10)
     assert title(ax) == "Among 2, a text loses 0.25 nats more"
     np.testing.assert_allclose(find_artist(ax, Line2D, "gap").get_xydata(), [(0, 0.5), (5, 0.25)])
+    assert ax.get_ylim() == (-0.05, 0.5)  # it fills the axis
 
 
 # ---------------------------------------------------------------- diffusion

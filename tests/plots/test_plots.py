@@ -256,18 +256,9 @@ def test_moved_knobs_have_a_line_and_the_last_of_close_ones_a_name(ax):
     assert lines["v4 (baseline)"].get_color() == plots.COLOURS["grey"] != lines["v4"].get_color()
 
 
-def test_a_gap_fills_the_axis_that_shows_it(ax):
-    plots.draw_gap(ax, np.arange(3), np.array([0.0, -0.01, 0.12]), "a gap", 9)
-    assert (ax.get_xlim(), ax.get_ylim()) == ((0, 9), pytest.approx((-0.05, 0.15)))
-    assert set(find_artist(ax, Line2D, "mark zero").get_ydata()) == {0}
-
-
 def test_a_title_ends_before_the_next_one_begins():
     with matplotlib.rc_context(plots.STYLE | {"figure.constrained_layout.use": False}):
-        axes, words = (
-            Figure(figsize=(9, 3)).subplots(1, 3),
-            "The loss of v4, steered is 0.79 nats at step 150",
-        )
+        axes, words = Figure((9, 3)).subplots(1, 3), "The loss of v4, steered is 0.79 nats"
         for ax in axes:
             set_title(ax, words)
         titles = [find_artist(ax, Text, "title") for ax in axes]
