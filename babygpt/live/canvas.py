@@ -90,14 +90,14 @@ class Canvas:
             self.draw_background()
         self.agg.restore_region(self.background)
         for ax, artist in self.moving:
-            if isinstance(artist, Text) and artist.get_gid() == "title":
+            if isinstance(artist, Text) and artist.get_gid() in ("title", "note"):
                 self._draw_title(ax, artist)
             else:
                 ax.draw_artist(artist)
         return np.asarray(self.agg.buffer_rgba())
 
     def _draw_title(self, ax: Axes, title: Text) -> None:
-        """Draw a title, or copy its pixels if its text has not changed: letters take longest to draw."""
+        """Draw a title or note, or copy its pixels if its text is the same: letters take longest to draw."""
         text, pixels = self.titles.get(title, (None, None))
         if text != title.get_text():
             ax.draw_artist(title)

@@ -87,7 +87,7 @@ class Dashboard(View):
         self.controls = {control.name: control.widget() for control in controls}
         split = run.baseline is not None
         widths = [1.4 if split else 1.0, *(watch.width for watch in run.frames)]
-        height = max([4.0 if split else 3.5, *(watch.height for watch in run.frames)])
+        height = max([3.8 if split else 3.5, *(watch.height for watch in run.frames)])
         canvas = Canvas(widths, height, split)
         for ax in canvas.axes:
             ax.set_title(" \n ", loc="right")  # room for titles of two lines
