@@ -43,13 +43,21 @@ class Canvas:
 
     widths  of the Axes, relative to each other
     height  of the figure, inches; all figures are WIDTH inches wide
+    split   whether `below` has an Axes of its own under the first one, with the same x axis; else None
     """
 
-    def __init__(self, widths: Sequence[float], height: float) -> None:
+    def __init__(self, widths: Sequence[float], height: float, split: bool = False) -> None:
         with first_drawing():
             self.figure = Figure((WIDTH, height), DPI, layout="constrained")
             self.agg = FigureCanvasAgg(self.figure)
             row = self.figure.subplots(1, len(widths), squeeze=False, width_ratios=widths)[0]
+            self.below: Axes | None = None
+            if split:
+                upper, lower = row[0].get_subplotspec().subgridspec(2, 1, height_ratios=(2, 1))
+                row[0].set_subplotspec(upper)
+                self.below = self.figure.add_subplot(lower, sharex=row[0])
+                row[0].xaxis.label.set_visible(False)
+                row[0].tick_params(labelbottom=False)
         self.axes: list[Axes] = list(row)
         self.moving: list[tuple[Axes, Artist]] = []
         self.titles: dict[Artist, tuple[str, Any]] = {}  # their text, and a copy of its pixels
@@ -67,8 +75,8 @@ class Canvas:
 
     def alt_text(self) -> str:
         """Return the titles of the Axes, as a description for readers who do not see the picture."""
-        titles = [find_artist(ax, Text, "title") for ax in self.axes]
-        return "; ".join(title.get_text() for title in titles if title is not None)
+        titles = [find_artist(ax, Text, "title") for ax in self.figure.axes]
+        return "; ".join(title.get_text().replace("\n", " ") for title in titles if title is not None)
 
     def png(self) -> bytes:
         """Return the current picture as PNG. Higher compression levels save little and take far longer."""
@@ -82,14 +90,14 @@ class Canvas:
             self.draw_background()
         self.agg.restore_region(self.background)
         for ax, artist in self.moving:
-            if isinstance(artist, Text) and artist.get_gid() == "title":
+            if isinstance(artist, Text) and artist.get_gid() in ("title", "note"):
                 self._draw_title(ax, artist)
             else:
                 ax.draw_artist(artist)
         return np.asarray(self.agg.buffer_rgba())
 
     def _draw_title(self, ax: Axes, title: Text) -> None:
-        """Draw a title, or copy its pixels if its text has not changed: letters take longest to draw."""
+        """Draw a title or note, or copy its pixels if its text is the same: letters take longest to draw."""
         text, pixels = self.titles.get(title, (None, None))
         if text != title.get_text():
             ax.draw_artist(title)
@@ -106,7 +114,7 @@ class Canvas:
                 engine.execute(self.figure)
             self.figure.set_layout_engine("none")
             self.laid_out = True
-        self.moving = [(ax, artist) for ax in self.axes for artist in moving_artists(ax)]
+        self.moving = [(ax, artist) for ax in self.figure.axes for artist in moving_artists(ax)]
         for _, artist in self.moving:
             artist.set_animated(True)
         self.agg.draw()

@@ -7,13 +7,14 @@ from html import escape
 from typing import Any
 
 import ipywidgets
+import numpy as np
 from IPython.display import display
 
 from babygpt import plots
 from babygpt.config import TrainConfig
 from babygpt.device import device_name, use_allowed_threads
 from babygpt.live.canvas import Canvas
-from babygpt.live.explorer import DESCRIPTION, WIDE, Control, grid
+from babygpt.live.explorer import DESCRIPTION, WIDE, Control, format_number, grid
 from babygpt.live.run import Run, State
 from babygpt.live.view import View
 from babygpt.live.watches import Watch
@@ -23,13 +24,8 @@ from babygpt.training.guard import require_vocabulary
 
 TEXT_SECONDS = 0.2  # between two updates of bar and status
 PICTURE_SECONDS = 0.6  # between two pictures: a picture takes 20 to 40 ms from training
-COLOURS = {
-    State.RUNNING: "info",
-    State.PAUSED: "warning",
-    State.STOPPED: "warning",
-    State.FINISHED: "success",
-    State.FAILED: "danger",
-}
+COLOURS = {State.RUNNING: "info", State.FINISHED: "success", State.FAILED: "danger"}
+COLOURS |= dict.fromkeys((State.PAUSED, State.STOPPED), "warning")
 
 
 def train(
@@ -40,6 +36,7 @@ def train(
     floors: Mapping[str, float] | None = None,
     watches: Sequence[Watch] = (),
     controls: Sequence[Control] = (),
+    baseline: Run | None = None,
 ) -> Run:
     """Start to train a model in the background, show its dashboard, and return at once.
 
@@ -53,6 +50,7 @@ def train(
     floors     name -> a loss that no model can pass, nats per character
     watches    measured and drawn beside the loss
     controls   sliders named like numbers of the model's encoding, such as theta: they steer it
+    baseline   an earlier run, drawn in grey behind the loss, with the gap to it: the same run untouched
     returns    the run; `run.result()` waits for it
     Raises BadInput if a control's name is no number of the encoding, or the model does not know all tokens of
     the text, and the errors of a watch that cannot measure this model.
@@ -65,6 +63,7 @@ def train(
     earlier = list(Run.unfinished)
     if not any(other.is_training(model) for other in earlier):
         run.measure_untrained()
+    run.baseline = baseline
     run.panel = Dashboard(run, floors or {}, controls, earlier)
     display(run.panel)
     run.start(earlier)
@@ -86,9 +85,13 @@ class Dashboard(View):
         self.run, self.floors, self.earlier = run, dict(floors), earlier
         self.next_text = self.next_picture = 0.0  # seconds
         self.controls = {control.name: control.widget() for control in controls}
-        widths = [1.0, *(watch.width for watch in run.frames)]
-        height = max([3.3, *(watch.height for watch in run.frames)])
-        super().__init__(f"training: {run.title}", self._make_widgets(), Canvas(widths, height))
+        split = run.baseline is not None
+        widths = [1.4 if split else 1.0, *(watch.width for watch in run.frames)]
+        height = max([3.8 if split else 3.5, *(watch.height for watch in run.frames)])
+        canvas = Canvas(widths, height, split)
+        for ax in canvas.axes:
+            ax.set_title(" \n ", loc="right")  # room for titles of two lines
+        super().__init__(f"training: {run.title}", self._make_widgets(), canvas)
         self._update_text()
 
     def _make_widgets(self) -> list[Any]:
@@ -151,6 +154,7 @@ class Dashboard(View):
         if resumes or state.over:  # the run tells of such a state once; then the learner may rewind
             self.replay.value = made
         self.replay.disabled = not (resumes or state.over)
+        self.replay.layout.visibility = "hidden" if self.replay.disabled else "visible"
         self.bar.value, self.bar.bar_style = made, COLOURS.get(state, "")
         awaited = " and ".join(other.title for other in self.earlier) if state is State.WAITING else ""
         self.stop_others.description = f"stop {awaited}, start this one"
@@ -180,12 +184,25 @@ class Dashboard(View):
         """Draw the run as it was after so many steps."""
         run = self.run
         first, *others = self.canvas.axes
-        losses = [step.loss for step in run.history[:upto]]
-        now = f"{plots.running_mean(losses, 10)[1][-1]:.2f} nats at step {upto}" if losses else "untrained"
+        made = run.history[:upto]
+        losses = [step.loss for step in made]
+        title = f"{run.title} is untrained"
         if counts := run.validating:  # else the picture would stand still meanwhile
-            now = "validating {:,} of {:,}".format(*counts)
-        curve, title = {run.title: losses}, f"{run.title}: {now}"
-        plots.draw_losses(first, curve, self.floors, title, total=run.total, untrained=run.uniform_loss)
+            title = "{} reads {:,} of {:,} validation windows".format(run.title, *counts)
+        elif losses:
+            title = f"The loss of {run.title} is {np.mean(losses[-10:]):.2f} nats at step {upto}"
+        changed = {step.step: step.changed.items() for step in made if step.changed}
+        moves = {at: ", ".join(f"{k} {format_number(x)}" for k, x in new) for at, new in changed.items()}
+        curves, grey = {run.title: losses}, ""
+        if run.baseline is not None and self.canvas.below is not None:
+            grey = f"{run.baseline.title} (baseline)"
+            curves = {grey: [step.loss for step in run.baseline.history], **curves}
+            gap = np.array([a - b for a, b in zip(losses, curves[grey], strict=False)])
+            now = gap[-10:].mean() if gap.size else 0.0
+            finding = f"It is {abs(now):.2f} nats {'below' if now < 0 else 'above'} {run.baseline.title}"
+            finding = finding if gap.size else "No gap is known yet"
+            plots.draw_gap(self.canvas.below, np.arange(1, len(gap) + 1), gap, finding, run.total)
+        plots.draw_losses(first, curves, self.floors, title, 10, run.total, run.uniform_loss, grey, moves)
         for ax, (watch, frames) in zip(others, run.frames.items(), strict=True):
             if shown := [frame for frame in frames if frame[0] <= upto]:
                 watch.draw(ax, shown, run.title, run.total)

@@ -65,6 +65,7 @@ class Run:
     frames      watch -> the steps after which it measured, each with the measurement
     validating  while a validation loss is measured: windows read so far, and in all; else None
     error       of a run that failed, else None
+    baseline    earlier run that its dashboard compares it with, or None
     unfinished  all runs that were started and are not over, the first one first
     """
 
@@ -85,6 +86,7 @@ class Run:
         self.frames: dict[Watch, list[tuple[int, Any]]] = {watch: [] for watch in watches}
         self.validating: tuple[int, int] | None = None
         self.error: BaseException | None = None
+        self.baseline: Run | None = None
         self.panel: Any = None  # its Dashboard
         self._work: Any = (model, objective, config)  # released at the end, optimizers and all
         self._steered: SimpleQueue[tuple[str, float]] = SimpleQueue()

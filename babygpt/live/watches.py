@@ -64,11 +64,10 @@ def roles(tokenizer: CharTokenizer, questions: Sequence[Question], times: int = 
 
     def draw(ax: Axes, frames: Frames, title: str, total: int) -> None:
         steps, accuracies = np.array(frames).T  # (n,) each
-        labels = (f"Who did it? {accuracies[-1]:.0%} right", "step", "right answers (%)")
+        labels = (f"{accuracies[-1]:.0%} of the answers are right", "step", "right (%; dashed: chance)")
         spans = (0.0, float(total)), (0.0, 105.0)
         plots.draw_curves(ax, steps, {title: 100 * accuracies}, *labels, *spans, marker="o", ms=4)
         artists.horizontal_line(ax, "mark", 50, color="black", lw=1, ls="--")
-        artists.text(ax, "chance", (float(total), 49.0), "chance", va="top", ha="right")
 
     return Watch(lambda model: role_accuracy(model, tokenizer, questions), draw, times)
 
@@ -79,7 +78,7 @@ def next_characters(tokenizer: CharTokenizer, times: int = 40) -> Watch:
 
     def draw(ax: Axes, frames: Frames, title: str, total: int) -> None:
         step, table = frames[-1]
-        finding = f"What may follow, after {step} steps"
+        finding = f"After {step} steps the surest row gives one character {table.max():.0%}"
         plots.draw_matrix(ax, table, finding, "next character", "this character", marks, top=1.0)
 
     return Watch(bigram_table, draw, times, width=1.3, height=4.2)
@@ -91,7 +90,7 @@ def votes(tokenizer: CharTokenizer, times: int = 40) -> Watch:
 
     def draw(ax: Axes, frames: Frames, title: str, total: int) -> None:
         step, found = frames[-1]
-        finding = f"Votes after {step} steps (nats)"
+        finding = f"After {step} steps a position votes with up to {found.max():.1f} nats"
         plots.draw_matrix(ax, found.T, finding, "position (tokens)", "next character", diverging=True, top=4)
         artists.set_ticks(ax.yaxis, range(len(marks)), marks, labelsize=8)
 
@@ -121,11 +120,9 @@ def heads(tokenizer: CharTokenizer, text: str, times: int = 40) -> Watch:
         first, now = (np.asarray(weights, np.float32) for _, weights in (frames[0], frames[-1]))
         moved = np.abs(now - first).sum(axis=-1).mean(axis=-1) / 2  # (L, H), shares of 1
         layer, head = np.unravel_index(int(moved.argmax()), moved.shape)
-        finding = f"Layer {layer + 1}, head {head + 1}"
-        if len(frames) > 1:
-            finding += f" moved most: {moved.max():.0%} of its attention"
-        else:
-            finding += ", and all heads, before training"
+        change = f"moved most: {moved.max():.0%} of its attention"
+        words = change if len(frames) > 1 else "is shown large, before training"
+        finding = f"Layer {layer + 1}, head {head + 1} {words}"
         plots.draw_attention_heads(ax, now, letters, (int(layer), int(head)), finding)
 
     return Watch(lambda model: attention_weights(model, idx).astype(np.float16), draw, times, 2.2, 3.8)
@@ -153,8 +150,11 @@ def kernel(furthest: int = 64, times: int = 40) -> Watch:
         finding = f"K halves {halved}"
         if before != halved:
             finding += f", at first {before.removesuffix(' tokens')}"
-        labels = (finding, "m (tokens)", "K(m), as a share of K(0)")
-        plots.draw_before_and_after(ax, np.arange(furthest + 1), first, now, *labels)
+        labels = (finding, "distance (tokens)", "K, as a share of K at distance 0")
+        spans = (0.0, float(furthest)), (0.0, 1.3)  # with room for the legend
+        colours = {"at first": plots.COLOURS["grey"], "now": plots.COLOURS["red"]}
+        curves, x = {"at first": first, "now": now}, np.arange(furthest + 1)
+        plots.draw_curves(ax, x, curves, *labels, *spans, "upper right", 2, colours)
 
     return Watch(measure, draw, times)
 
@@ -165,6 +165,8 @@ def kernel(furthest: int = 64, times: int = 40) -> Watch:
 def branch_similarity(tokenizer: CharTokenizer, text: str, n: int = 4, times: int = 20) -> Watch:
     """Watch the similarity of n branches that hold the same text: of their codes, and after every layer.
 
+    It is the cosine, averaged over all pairs of branches.
+
     Raises BadInput if the text is empty or holds a character that the tokenizer does not know.
     """
     idx = encode_text(tokenizer, text)
@@ -173,23 +175,24 @@ def branch_similarity(tokenizer: CharTokenizer, text: str, n: int = 4, times: in
         return np.concatenate([code_similarity(model, n)[None], layer_similarity(model, idx, n)])
 
     def draw(ax: Axes, frames: Frames, title: str, total: int) -> None:
-        step, squares = frames[-1]
-        names = ["codes", "input", *(f"layer {i + 1}" for i in range(len(squares) - 2))]
-        last = squares[-1][~np.eye(n, dtype=bool)].mean()
-        finding = f"After {step} steps: {last:.0%} alike in the last layer"
-        plots.draw_similarities(ax, squares, names, finding)
+        alike = np.array([squares[:, ~np.eye(n, dtype=bool)].mean(axis=1) for _, squares in frames]).T
+        names = ["codes", "input", *(f"after layer {i + 1}" for i in range(len(alike) - 2))]
+        labels = (f"The branches are {alike[-1, -1]:.0%} alike after the last layer", "step", "cosine")
+        low = min(0.9, np.floor(10 * alike.min()) / 10)
+        spans = (0.0, float(total)), (float(low), float(1.3 - 0.3 * low))  # with room for the legend
+        steps = np.array([step for step, _ in frames])
+        plots.draw_curves(ax, steps, dict(zip(names, alike, strict=True)), *labels, *spans, "upper right", 2)
 
-    return Watch(measure, draw, times, width=1.6, height=3.7)
+    return Watch(measure, draw, times, width=1.2)
 
 
 def interference(ids: Tensor, length: int, n: int = 2, n_texts: int = 24, times: int = 10) -> Watch:
-    """Watch the loss of the same texts alone, and with n - 1 others beside them.
+    """Watch the gap: the loss of texts with n - 1 others beside them, less that of the same texts alone.
 
     ids      (N,)  validation text
     length   tokens of each text
     n_texts  how many; two dozen take about as long as a step of training
     """
-    names = ("alone", f"among {n}")
 
     def measure(model: Any) -> tuple[float, float]:
         alone, beside = (parallel_loss(model, ids, k, length, n_texts) for k in (1, n))
@@ -197,11 +200,9 @@ def interference(ids: Tensor, length: int, n: int = 2, n_texts: int = 24, times:
 
     def draw(ax: Axes, frames: Frames, title: str, total: int) -> None:
         steps = np.array([step for step, _ in frames])
-        curves = {name: np.array([losses[i] for _, losses in frames]) for i, name in enumerate(names)}
-        gap = curves[names[1]][-1] - curves[names[0]][-1]
-        labels = (f"Interference gap: {gap:+.2f} nats", "step", "loss (nats per character)")
-        top = float(np.ceil(max(curve.max() for curve in curves.values())))
-        plots.draw_curves(ax, steps, curves, *labels, (0.0, float(total)), (0.0, top), "upper right")
+        gap = np.array([beside - alone for _, (alone, beside) in frames])
+        finding = f"Among {n}, a text loses {abs(gap[-1]):.2f} nats {'less' if gap[-1] < 0 else 'more'}"
+        plots.draw_gap(ax, steps, gap, finding, total, marker="o", ms=4)
 
     return Watch(measure, draw, times)
 
@@ -252,11 +253,9 @@ def gates(times: int = 40, length: int = 32) -> Watch:
         (_, first, _), (values, now, alpha) = frames[0][1], frames[-1][1]
         moved = np.abs(now - first).max(axis=-1, initial=0.0)  # (H or 1,) radians
         head = int(moved.argmax())
-        if now.size:
-            whose = f"Head {head + 1}'s phases" if len(moved) > 1 else "Phases"
-            finding = f"{whose} moved by {moved[head]:.2f} rad"
-        else:
-            finding = "No phase to learn: the gates stay"
+        whose = f"Head {head + 1}'s phases" if len(moved) > 1 else "Phases"
+        change = f"{whose} moved by {moved[head]:.2f} rad"
+        finding = change if now.size else "No phase to learn: the gates stay"
         shown = values[head].astype(np.float32)
         both = shown.shape[-1] > now.shape[-1]  # an encoding without phases has sines too
         mark = "MASK" if alpha is None else f"MASK\n× {format_number(alpha)}"
@@ -266,7 +265,7 @@ def gates(times: int = 40, length: int = 32) -> Watch:
     return Watch(measure, draw, times, width=1.25, height=3.6)
 
 
-def filled_text(tokenizer: CharTokenizer, text: str, times: int = 40, columns: int = 16) -> Watch:
+def filled_text(tokenizer: CharTokenizer, text: str, times: int = 40, columns: int = 24) -> Watch:
     """Watch a text with holes as the model fills it in, each time anew, always the likeliest character.
 
     text     with a _ for each hole
@@ -279,8 +278,9 @@ def filled_text(tokenizer: CharTokenizer, text: str, times: int = 40, columns: i
         step, filled = frames[-1]
         given = (filled.when[0] == 0).cpu()
         confidence = filled.confidence[0].cpu().masked_fill(given, torch.nan).numpy()
-        finding = f"After {step} steps: {np.nanmean(confidence):.0%} sure"
+        finding = f"After {step} steps the model is {np.nanmean(confidence):.0%} sure of its characters"
         letters = tokenizer.decode(filled.tokens[0])
-        plots.draw_text(ax, letters, confidence, finding, "colour: how sure", columns, given=given.numpy())
+        note = "white: given · colour: written, and how sure"
+        plots.draw_text(ax, letters, confidence, finding, note, columns, given=given.numpy())
 
     return Watch(lambda model: fill_in(model, idx, temperature=0), draw, times, width=1.4)

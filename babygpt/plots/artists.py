@@ -4,6 +4,7 @@ Asked a second time for an artist of the same name, each function moves the one 
 touched that did not change: an untouched axis need not be drawn again, and drawing axes is what takes time.
 """
 
+import textwrap
 from collections.abc import Collection, Sequence
 from typing import Any, TypeVar
 
@@ -167,12 +168,21 @@ def set_legend(ax: Axes, **options: Any) -> None:
         ax.legend(handles, labels, frameon=False, **options)
 
 
+LETTER = 0.53  # mean width of a title's letters, as a share of their height
+
+
 def set_title(ax: Axes, text: str) -> None:
-    """Set the title of an Axes."""
+    """Set the title of an Axes, in lines that end before the title of the next Axes begins."""
     have = find_artist(ax, Text, "title")
     if have is None:
-        ax.set_title(text).set_gid("title")
-    elif have.get_text() != text:
+        (have := ax.set_title("")).set_gid("title")
+    figure: Any = ax.figure
+    others = (other for other in figure.axes if other.get_label() != "<colorbar>")
+    begins, left = [other.get_position(True).x0 for other in others], ax.get_position(True).x0
+    width = min((x for x in begins if x > left + 0.02), default=1.0) - left  # as a share of the figure's
+    letter = LETTER * float(have.get_fontsize()) / (72 * figure.get_figwidth())
+    text = textwrap.fill(text, max(1, int(width / letter) - 1))
+    if have.get_text() != text:
         have.set_text(text)
 
 

@@ -1,17 +1,19 @@
 """Curves over steps, positions and distances; a second call on the same Axes moves them."""
 
-import itertools
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
+from matplotlib.text import Annotation
 
 from babygpt.plots import artists
 from babygpt.plots.style import COLOURS, ENCODING_COLOURS
 
-HEADROOM = 1.4  # of what is drawn: above it the legend stands
+ROW = 0.08  # of a legend, as a share of the Axes' height
+LEGEND: Any = {"fontsize": 9, "handlelength": 1.5}
 
 
 def running_mean(losses: Sequence[float], width: int) -> tuple[np.ndarray, np.ndarray]:
@@ -29,29 +31,69 @@ def draw_losses(
     smooth: int = 10,
     total: int | None = None,
     untrained: float = 0.0,
+    baseline: str = "",
+    moves: Mapping[int, str] = MappingProxyType({}),
 ) -> None:
     """Draw training losses over the steps, with the floors that are known.
 
-    curves     name -> loss of each step, nats per character
+    curves     name -> loss of each step, nats per character; the first one is drawn first
     floors     name -> a loss that cannot be passed
     smooth     steps averaged into one point
     total      steps of a run that is not over: both axes then hold all of it from the start
     untrained  loss of a model that knows nothing, where such a run begins
+    baseline   name of a curve that is drawn in grey
+    moves      step -> the knob that was moved before it, and where to
     """
     for name, losses in curves.items():
-        artists.line(ax, name, *running_mean(losses, smooth), label=name, color=ENCODING_COLOURS.get(name))
+        colour = COLOURS["grey"] if name == baseline else ENCODING_COLOURS.get(name)
+        artists.line(ax, name, *running_mean(losses, smooth), label=name, color=colour)
     for style, (name, floor) in zip(("--", ":", "-."), floors.items(), strict=False):
         look = {"color": "black", "lw": 1, "ls": style}
         artists.horizontal_line(ax, f"floor {name}", floor, label=f"{name} {floor:.3f}", **look)
-    artists.keep_only(ax, Line2D, {*curves, *(f"floor {name}" for name in floors)})
+    artists.keep_only(ax, Line2D, {*curves, *(f"floor {name}" for name in floors), *["moves"][: len(moves)]})
+    draw_moves(ax, moves, total or 1)
     if total is None:
         artists.autoscale(ax)
     else:
         highest = max(untrained, *floors.values(), *(max(losses, default=0.0) for losses in curves.values()))
-        top = max(0.5, float(np.ceil(2 * HEADROOM * highest) / 2))
+        rows = len(curves) + len(floors)
+        room = ROW * rows * (rows > 1) * (1.5 if baseline else 1.0)  # beside a gap, Axes are lower
+        top = max(0.5, float(np.ceil(4 * highest / (0.98 - room)) / 4))
         artists.set_limits(ax, (0.0, float(total)), (0.0, top))
     artists.set_labels(ax, title, "step", "loss (nats per character)")
-    artists.set_legend(ax, loc="upper right")
+    artists.set_legend(ax, loc="upper right", borderaxespad=0.1, **LEGEND)
+
+
+def draw_moves(ax: Axes, moves: Mapping[int, str], total: int) -> None:
+    """Draw a line at each step at which a knob was moved. Of moves that are close, only the last is named.
+
+    moves  step -> the knob and its new value
+    total  steps of the whole run
+    """
+    ends = np.repeat(np.array([*moves], float), 3), np.tile([0.0, 0.6, np.nan], len(moves))
+    if moves:
+        look = {"color": "black", "lw": 1, "ls": ":", "transform": ax.get_xaxis_transform()}
+        artists.line(ax, "moves", *ends, **look)
+    named: dict[int, str] = {}  # by the first step of each group
+    for step, words in moves.items():
+        named[next((begin for begin in named if step - begin < total / 12), step)] = words
+    artists.keep_only(ax, Annotation, [f"move {i}" for i in range(len(named))])
+    turned: Any = {"xycoords": ("data", "axes fraction"), "rotation": 90, "ha": "right", "va": "center"}
+    for i, (step, words) in enumerate(named.items()):
+        artists.text(ax, f"move {i}", (float(step), 0.42), words, size=9, **turned)
+
+
+def draw_gap(ax: Axes, steps: np.ndarray, gap: np.ndarray, title: str, total: int, **look: Any) -> None:
+    """Draw the gap between two losses over the steps, on an axis that shows it, with a line at zero.
+
+    steps, gap  (n,), nats per character
+    look        Matplotlib's settings of the curve
+    """
+    ends = np.ceil([20 * gap.max(initial=0.02), -20 * gap.min(initial=-0.02)]) / 20  # wholes of 0.05
+    spans = (0.0, float(total)), (-float(ends[1]), float(ends[0]))
+    look = {"colours": {"gap": COLOURS["red"]}, **look}
+    draw_curves(ax, steps, {"gap": gap}, title, "step", "gap (nats)", *spans, **look)
+    artists.horizontal_line(ax, "mark zero", 0.0, color="black", lw=1, ls="--")
 
 
 def draw_curves(
@@ -89,22 +131,7 @@ def draw_curves(
         artists.autoscale(ax)
     artists.set_limits(ax, x_span, y_span)
     artists.set_labels(ax, title, x_label, y_label)
-    artists.set_legend(ax, loc=legend, ncols=columns)
-
-
-def draw_before_and_after(
-    ax: Axes, x: np.ndarray, first: np.ndarray, now: np.ndarray, title: str, x_label: str, y_label: str
-) -> None:
-    """Draw a share between 0 and 1 as it is now, and dashed as it was before training.
-
-    x, first, now  (n,)
-    """
-    artists.line(ax, "now", x, now, label="now", color=COLOURS["red"], lw=3)
-    artists.line(ax, "at first", x, first, label="at first", color="black", lw=1.5, ls="--")
-    artists.set_limits(ax, (float(x[0]), float(x[-1])), (0.0, 1.3))  # with room for the legend
-    artists.set_ticks(ax.yaxis, (0.0, 0.25, 0.5, 0.75, 1.0), ("0", "0.25", "0.5", "0.75", "1"))
-    artists.set_labels(ax, title, x_label, y_label)
-    artists.set_legend(ax, loc="upper right", ncols=2)
+    artists.set_legend(ax, loc=legend, ncols=columns, **LEGEND)
 
 
 def draw_by_position(
@@ -123,18 +150,3 @@ def draw_by_position(
     ax.axvline(block_size, color="black", lw=1, ls="--", label=f"trained up to {block_size}")
     artists.set_labels(ax, title, "position (tokens)", "loss (nats per character)")
     ax.legend()
-
-
-def draw_clock(ax: Axes, angles: Sequence[float], labels: Sequence[str], title: str) -> None:
-    """Draw pairs of channels as hands on the unit circle, on empty Axes.
-
-    angles  radians, counted from the right, anticlockwise
-    """
-    ring = np.linspace(0, 2 * np.pi, 200)
-    ax.plot(np.cos(ring), np.sin(ring), color=COLOURS["grey"], lw=1)
-    for angle, label, colour in zip(angles, labels, itertools.cycle(COLOURS.values()), strict=False):
-        x, y = np.cos(angle), np.sin(angle)
-        ax.plot([0, x], [0, y], color=colour, lw=2.5, marker="o", ms=8, markevery=[1])
-        ax.annotate(label, (1.2 * x, 1.2 * y), ha="center", va="center", color=colour)
-    ax.set(xlim=(-1.95, 1.95), ylim=(-1.5, 1.5), aspect="equal", title=title)
-    ax.set(xlabel="first channel of the pair", ylabel="second channel")

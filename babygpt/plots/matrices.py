@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.image import AxesImage
 from matplotlib.lines import Line2D
 from matplotlib.text import Annotation
 
@@ -148,44 +147,6 @@ def draw_attention_row(ax: Axes, weights: np.ndarray, letters: Sequence[str], ti
     artists.set_labels(ax, title, "letter looked at", "share of attention")
 
 
-MOST_NUMBERS = 12  # beside each other that can be read
-
-
-def draw_similarities(ax: Axes, squares: np.ndarray, names: Sequence[str], title: str) -> None:
-    """Draw matrices of cosines in rows of squares, in colours from -1 to 1, with each pair's number.
-
-    squares  (K, n, n)  symmetric: a number is written below the diagonal only, and only where it fits
-    names    K
-    """
-    K, n, _ = squares.shape
-    across = int(np.ceil(K**0.5))
-    wide, high = 1.2 * n, 1.4 * n  # of a square, with what is between it and the next
-    corners = [(wide * (i % across), high * (i // across)) for i in range(K)]
-    below = [(row, column) for row in range(n) for column in range(row)]
-    written = below if n * across <= MOST_NUMBERS else []
-    artists.keep_only(ax, AxesImage, names)
-    cells = [f"{name} {row} {column}" for name in names for row, column in written]
-    artists.keep_only(ax, Annotation, cells)
-    artists.keep_background_texts(ax, names)
-    for (x, y), name, values in zip(corners, names, squares, strict=True):
-        ends = (x - 0.5, x + n - 0.5, y + n - 0.5, y - 0.5)
-        artists.image(ax, name, values, (-1.0, 1.0), DIVERGING, ends, True, bar=name == names[0])
-        at = (x + (n - 1) / 2, y - 0.5 - 0.05 * n)
-        artists.background_text(ax, name, at, name, ha="center", va="bottom")
-        for row, column in written:
-            value, cell = values[row, column], f"{name} {row} {column}"
-            number, middle = f"{value:.2f}".replace("0.", "."), {"ha": "center", "va": "center", "size": 9}
-            text = artists.text(ax, cell, (x + column, y + row), number, **middle)
-            text.set_color("white" if abs(value) > 0.6 else "black")  # white where the colours are dark
-    artists.hide_frame(ax)
-    right, bottom = (max(ends) + n - 0.5 for ends in zip(*corners, strict=True))
-    artists.set_limits(ax, (-0.5, right), (bottom, -0.5 - 0.3 * n))
-    for axis, begins in ((ax.xaxis, {x for x, _ in corners}), (ax.yaxis, {y for _, y in corners})):
-        ticks = [begin + b for begin in sorted(begins) for b in range(n)]
-        artists.set_ticks(axis, ticks, [str(b) for b in range(n)] * len(begins))
-    artists.set_labels(ax, title, "branch", "branch")
-
-
 # Letters that stand in columns; the second is asked for what the first does not have.
 MONOSPACE = ["DejaVu Sans Mono", "monospace"]
 
@@ -207,7 +168,8 @@ def draw_text(
     note        how it was written, below the squares
     columns     of squares; a shorter text is one row
     size        of the letters, points
-    given       (n,) whether it was there before the model wrote and will not change; by default none
+    given       (n,) whether it was there before the model wrote and will not change; by default none. Its
+                spaces are left blank, those that the model wrote have a mark
     """
     columns = min(columns, len(characters))
     grid = np.full((-(-len(characters) // columns), columns), np.nan)
@@ -221,6 +183,7 @@ def draw_text(
     style = {"ha": "center", "va": "center_baseline", "family": MONOSPACE, "size": size}
     for i, (name, mark, p) in enumerate(zip(names, visible(characters), confidence, strict=True)):
         put = artists.background_text if stays[i] else artists.text
+        mark = " " if stays[i] and characters[i] == " " else mark
         letter = put(ax, name, (float(i % columns), float(i // columns)), mark, **style)
         if letter.get_color() != (colour := "white" if p < 0.6 else "black"):  # viridis ends in yellow
             letter.set_color(colour)

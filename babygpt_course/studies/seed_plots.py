@@ -23,7 +23,7 @@ def draw_kernels(ax: Axes, kernels: Mapping[str, np.ndarray], first: np.ndarray,
     for name, seeds in kernels.items():
         for i, values in enumerate(seeds):
             ax.plot(away, values, color=ENCODING_COLOURS.get(name), lw=1.5, label=None if i else name)
-    set_labels(ax, title, "m (tokens)", "K(m), as a share of K(0)")
+    set_labels(ax, title, "distance (tokens)", "K, as a share of K at distance 0")
     ax.legend()
 
 

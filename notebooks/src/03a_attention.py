@@ -96,7 +96,9 @@ fig, ax = plt.subplots(figsize=(7.5, 6))
 title = "The mask hides everything above the diagonal"
 labels = "letter that is read", "letter that reads"
 plots.draw_matrix(ax, weights.numpy(), title, *labels, plots.visible(text), top=0.3)
-fig.axes[1].set_ylabel("weight")
+for row, share in enumerate(("1", "1/2", "1/3")):  # above the end of the colours
+    ax.text(row + 0.8, row, f"{share} each" if row else share, color="white", size=9, va="center")
+fig.axes[1].set_ylabel("weight (yellow: 0.3 or more)")
 plt.show()
 
 # %% [markdown]

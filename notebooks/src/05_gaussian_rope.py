@@ -230,7 +230,7 @@ fixed_guess
 # %% tags=["answer", "nbval-ignore-output"]
 torch.manual_seed(1337)
 models["v5 fixed"] = build("v5", shape, learnable=False)
-fixed = live.train(models["v5 fixed"], objective, recipe, "v5 fixed", floor, watches)
+fixed = live.train(models["v5 fixed"], objective, recipe, "v5 fixed", floor, watches, baseline=adapting)
 
 # %% tags=["answer", "nbval-ignore-output"]
 fixed.result()

@@ -106,7 +106,7 @@ fills = live.filled_text(tokenizer, "wira fed lira. who fed? ____. __ ____ fed _
 # %% tags=["nbval-ignore-output"]
 torch.manual_seed(1337)
 model = build("v7-rope", shape)
-run = live.train(model, objective, recipe, "fills in", watches=[fills])
+run = live.train(model, objective, recipe, "v7-rope", watches=[fills])
 
 # %% [markdown]
 # ## What does a word cost?

@@ -75,7 +75,7 @@ def test_buttons_and_words_follow_a_run_through_its_life(make, gated):
     gated.reach(3)
     panel = wait_for_state(run, State.RUNNING)
     assert (panel.pause.description, panel.pause.disabled, panel.stop.disabled) == ("pause", False, False)
-    assert panel.replay.disabled
+    assert (panel.replay.disabled, panel.replay.layout.visibility) == (True, "hidden")
     panel.pause.click()
     gated.let_go()
     wait_for_state(run, State.PAUSED)
@@ -164,6 +164,7 @@ def test_the_replay_slider_rewinds_a_run_that_is_over_or_paused(make, gated, rec
     gated.let_go()
     panel = wait_for_state(run, State.PAUSED)
     assert (panel.replay.disabled, panel.replay.value) == (False, 7)
+    assert panel.replay.layout.visibility == "visible"
     panel.replay.value = 4
     assert panel.wait(LONG)
     assert [step for step, _ in drawn] == [0, 3]
@@ -178,6 +179,22 @@ def test_the_replay_slider_rewinds_a_run_that_is_over_or_paused(make, gated, rec
         np.testing.assert_allclose(curve(run).get_xydata(), np.stack([steps, mean], axis=1))
         assert [step for step, _ in drawn] == frames
         assert title(run).endswith(f"step {upto}" if upto else "untrained")
+
+
+def test_a_steered_run_is_drawn_over_its_baseline_with_the_gap_below(make, objective, gated):
+    untouched = start(make(), objective)
+    losses = [step.loss for step in untouched.result()]
+    run = start(make(), gated, title="steered", baseline=untouched)
+    gated.reach(4)
+    run.steer("theta", 5.0)
+    gated.let_go()
+    gap, upper = np.subtract([step.loss for step in run.result()], losses), run.panel.canvas.axes[0]
+    grey = find_artist(upper, Line2D, "v4 (baseline)")
+    np.testing.assert_allclose(grey.get_ydata(), plots.running_mean(losses, 10)[1])
+    np.testing.assert_allclose(find_artist(run.panel.canvas.below, Line2D, "gap").get_ydata(), gap)
+    assert set(gap[:4]) == {0.0}  # until the knob moves
+    assert [word.get_text() for word in upper.texts] == ["theta 5"]
+    assert f"It is {abs(gap[-10:].mean()):.2f} nats" in run.panel.image.alt
 
 
 def test_every_watch_has_its_axes(make, objective, small_corpus):
@@ -225,7 +242,7 @@ def test_validation_goes_on_in_words_and_pictures(make, small_corpus, monkeypatc
 
     start(make(), Validated(small_corpus, BLOCK)).result()
     counts = ["0 of 65", "64 of 65"]
-    assert [name for name, _ in seen] == [f"v4: validating {count}" for count in counts]
+    assert [name for name, _ in seen] == [f"v4 reads {count} validation windows" for count in counts]
     assert all(f"validating {n} windows" in status for (_, status), n in zip(seen, counts, strict=True))
 
 

@@ -6,6 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.image import AxesImage
+from matplotlib.lines import Line2D
 
 from babygpt import live
 from babygpt.config import ModelConfig
@@ -130,27 +131,30 @@ def test_the_kernel_is_drawn_as_a_share_beside_the_first_one(awake, ax):
 # ---------------------------------------------------------------- parallel texts
 
 
-def test_the_squares_are_the_codes_and_then_the_streams(awake, ax):
+def test_the_curves_are_the_similarities_of_codes_and_streams(awake, ax):
     model, watch = awake("v6", n_layer=3), live.branch_similarity(LETTERS, "abc dab", n=3)
     found = watch.measure(model)
     np.testing.assert_array_equal(found[0], code_similarity(model, 3))
     np.testing.assert_array_equal(found[1:], layer_similarity(model, LETTERS.encode("abc dab"), 3))
     watch.draw(ax, [(0, 0 * found), (7, found)], "v6", 40)
-    for name, square in zip(("codes", "input", "layer 1", "layer 2", "layer 3"), found, strict=True):
-        np.testing.assert_array_equal(find_artist(ax, AxesImage, name).get_array(), square)
-    last = (found[-1].sum() - np.trace(found[-1])) / 6
-    assert title(ax) == f"After 7 steps: {last:.0%} alike in the last layer"
+    shown = {line.get_label(): line.get_ydata() for line in ax.lines}
+    means = [(square.sum() - np.trace(square)) / 6 for square in found]  # of three pairs, twice
+    names = ("codes", "input", "after layer 1", "after layer 2", "after layer 3")
+    for name, mean in zip(names, means, strict=True):
+        np.testing.assert_allclose(shown[name], [0, mean], atol=1e-6)
+    assert title(ax) == f"The branches are {means[-1]:.0%} alike after the last layer"
     assert not any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())
     assert torch.is_grad_enabled()
 
 
-def test_interference_is_the_loss_alone_and_beside_others(awake, text, ax):
+def test_interference_is_the_loss_beside_others_less_that_alone(awake, text, ax):
     model, ids = awake("v6"), text(400)
     watch = live.interference(ids, length=12, n=2, n_texts=8)
     assert watch.measure(model) == tuple(parallel_loss(model, ids, n, 12, 8) for n in (1, 2))
     watch.draw(ax, [(0, (3.0, 3.5)), (5, (1.0, 1.25))], "v6", 10)
-    assert title(ax) == "Interference gap: +0.25 nats"
-    assert sorted(line.get_label() for line in ax.get_lines()) == ["alone", "among 2"]
+    assert title(ax) == "Among 2, a text loses 0.25 nats more"
+    np.testing.assert_allclose(find_artist(ax, Line2D, "gap").get_xydata(), [(0, 0.5), (5, 0.25)])
+    assert ax.get_ylim() == (-0.05, 0.5)  # it fills the axis
 
 
 # ---------------------------------------------------------------- diffusion
@@ -210,7 +214,10 @@ def test_a_watched_text_is_filled_in_with_the_likeliest_characters(awake, ax):
     assert torch.equal(filled.tokens, expected.tokens)
     watch.draw(ax, [(7, filled)], "v7", 40)
     letters = {text.get_gid() or text.get_label(): text.get_text() for text in ax.texts}
-    shown = "".join(letters[f"letter {i}"] for i in range(len(HOLLOW))).replace("•", " ")
-    assert shown == MASKED.decode(expected.tokens[0])
+    shown = "".join(letters[f"letter {i}"] for i in range(len(HOLLOW)))
+    assert shown.replace("•", " ") == MASKED.decode(expected.tokens[0])
+    assert all(
+        (mark == " ") == (char == " ") for mark, char in zip(shown, HOLLOW, strict=True) if char != "_"
+    )
     sure = expected.confidence[0][expected.when[0] > 0].mean()
-    assert title(ax) == f"After 7 steps: {sure:.0%} sure"
+    assert title(ax) == f"After 7 steps the model is {sure:.0%} sure of its characters"

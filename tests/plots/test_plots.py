@@ -7,10 +7,10 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from matplotlib.lines import Line2D
-from matplotlib.text import Annotation
+from matplotlib.text import Text
 
 from babygpt import plots
-from babygpt.plots.artists import find_artist, moving_artists, vertical_line
+from babygpt.plots.artists import find_artist, moving_artists, set_title, vertical_line
 from babygpt_course.studies.seed_plots import draw_seed_dots
 from babygpt_course.studies.stretching import draw_wavelengths
 
@@ -39,12 +39,6 @@ def test_a_diverging_matrix_is_centred_on_zero(ax):
     np.testing.assert_allclose(ax.images[0].get_array(), [[1, -3]])
 
 
-def test_the_clock_points_where_the_angles_say(ax):
-    plots.draw_clock(ax, [0.0, np.pi / 2], ["right", "up"], "clock")
-    tips = [line.get_xydata()[1] for line in ax.lines if len(line.get_xdata()) == 2]
-    np.testing.assert_allclose(tips, [(1, 0), (0, 1)], atol=1e-12)
-
-
 # ---------------------------------------------------------------- a run that is not over
 
 LOSSES = [4.0 - n / 20 for n in range(60)]
@@ -60,14 +54,14 @@ def test_the_axes_of_a_run_hold_all_of_it_from_the_start(ax):
     for made in (1, 2, 30, 60):
         plots.draw_losses(ax, *run(made))
         spans.append((ax.get_xlim(), ax.get_ylim()))
-    assert set(spans) == {((0, 60), (0, 6))}  # room for the legend above 4
+    assert set(spans) == {((0, 60), (0, 5))}  # room for the legend above 4
 
 
-@pytest.mark.parametrize("floors", [{"floor": 0.5}, {}])
-def test_a_run_without_a_step_is_drawn_as_an_empty_curve(ax, floors):
+@pytest.mark.parametrize(("floors", "top"), [({"floor": 0.5}, 2.75), ({}, 2.25)])  # one curve: no legend
+def test_a_run_without_a_step_is_drawn_as_an_empty_curve(ax, floors, top):
     plots.draw_losses(ax, {"v4": []}, floors, "untrained", total=60, untrained=2.2)
     assert list(ax.lines[0].get_xdata()) == []
-    assert (ax.get_xlim(), ax.get_ylim()) == ((0, 60), (0, 3.5))
+    assert (ax.get_xlim(), ax.get_ylim()) == ((0, 60), (0, top))
 
 
 def image(ax, name):
@@ -145,14 +139,6 @@ def test_masked_rows_of_gates_are_framed_and_named(ax):
     assert named == [(0, "0"), (5, "MASK × 0.3"), (8, "8"), (14.5, "MASK × 0.3")]
 
 
-def test_the_legend_of_before_and_after_is_above_all_shares(ax):
-    x, first, now = np.arange(3), np.array([1.0, 0.5, 0.1]), np.array([1.0, 0.9, 0.8])
-    plots.draw_before_and_after(ax, x, first, now, "a finding", "m", "K")
-    ax.figure.canvas.draw()
-    bottom = ax.get_legend().get_window_extent().transformed(ax.transData.inverted()).y0
-    assert bottom > 1  # of shares, the highest there can be
-
-
 def test_curves_that_are_gone_are_dropped_and_a_marked_value_stays(ax):
     x = np.arange(3.0)
     plots.draw_curves(ax, x, {"a": x, "b": -x}, "two", "x", "y")
@@ -181,7 +167,6 @@ def curves(n, names):
 MOVES = {
     "draw_attention_heads": lambda n: (noise(2, 2, 4, 4) / n, "abcd", (n - 1, 0), f"{n}"),
     "draw_attention_row": lambda n: (noise(9 * n), "abc def g" * n, f"{n}"),
-    "draw_before_and_after": lambda n: (np.arange(9), noise(9), n * noise(9) / 2, f"{n}", "x", "y"),
     "draw_curves": lambda n: curves(n, "ab"),
     "draw_fill_order": lambda n: (np.arange(1, 5 * n), noise(5 * n - 1), n, 9, n / 3, f"{n}"),
     "draw_gates": lambda n: (noise(16, 3), np.arange(16) > 9 + n, f"{n}", "x", "MASK"),
@@ -191,7 +176,7 @@ MOVES = {
         *({"a": noise(3) + n, "b": noise(3) + n}, f"{n}", "x", {"zero": 0.5}, (0, 3)),
         *({"a": noise(3) * n}, {"b": f"{n}"}, True),
     ),
-    "draw_similarities": lambda n: (noise(2, 2, 2) / n, "ab", f"{n}"),
+    "draw_gap": lambda n: (np.arange(9), 0.05 + noise(9) / 20 * n, f"{n}", 9),
     "draw_text": lambda n: (["abc def", "fed cba"][n - 1], noise(7) / n, f"{n}", f"{n}"),
     "draw_wavelengths": lambda n: (TURNS, n * TURNS, np.arange(4) > 3 - n, 64, f"{n}", 1e4),
 }
@@ -213,7 +198,7 @@ CHANGES = {
     "draw_seed_dots: one more": lambda n: ({f"v{i}": noise(2) * i for i in range(n)}, f"{n}", "x"),
     "draw_text: longer": lambda n: ("abc def"[: 3 * n], noise(3 * n), f"{n}", f"{n}", 2),
     "draw_text: given": lambda n: ("abc def", noise(7), f"{n}", "", 4, 13, np.arange(7) > 4 - n),
-    "draw_similarities: more": lambda n: (noise(n, 2, 2), "abc"[:n], f"{n}"),
+    "draw_losses: moves": lambda n: (*run(60), 0, "", {9: "a", 10: "b", 40: "c"} if n > 1 else {}),
     "draw_gates: wider": lambda n: (noise(16, n), np.arange(16) > 9 + n, f"{n}", "x", "MASK"),
 }
 ELSEWHERE = (draw_seed_dots, draw_wavelengths)  # of the course
@@ -221,7 +206,7 @@ ELSEWHERE = (draw_seed_dots, draw_wavelengths)  # of the course
 
 def test_every_function_that_draws_again_is_tested():
     functions = {name for name in vars(plots) if name.startswith("draw_")}
-    assert {*MOVES, "draw_by_position", "draw_clock"} == functions | {f.__name__ for f in ELSEWHERE}
+    assert {*MOVES, "draw_by_position"} == functions | {f.__name__ for f in ELSEWHERE}
 
 
 def pixels(ax):
@@ -262,33 +247,24 @@ def test_a_pair_that_does_not_turn_has_a_ring_and_no_dot(ax):
     assert labelled(ax)
 
 
-def test_squares_stand_in_rows_with_the_number_of_each_pair(ax):
-    squares = np.linspace(-1, 1, 48).reshape(3, 4, 4)
-    names = ["one", "two", "three"]
-    plots.draw_similarities(ax, squares, names, "three squares")
-    for name, square in zip(names, squares, strict=True):
-        np.testing.assert_array_equal(image(ax, name).get_array(), square)
-        assert image(ax, name).get_clim() == (-1, 1)
-        left, right, bottom, top = image(ax, name).get_extent()
-        assert (right - left, bottom - top) == (pytest.approx(4), 4)
-        for row, column in np.ndindex(4, 4):
-            word = find_artist(ax, Annotation, f"{name} {row} {column}")
-            assert (word is None) == (column >= row)  # each pair once, and none with itself
-            if word is not None:
-                assert float(word.get_text()) == pytest.approx(square[row, column], abs=0.005)
-                assert word.get_position() == pytest.approx((left + column + 0.5, top + row + 0.5))
-    assert ax.get_aspect() == 1
-    ends = [image(ax, name).get_extent() for name in names]
-    assert ends[0][1] < ends[1][0]  # beside each other
-    assert ends[0][2] < ends[2][3]  # below each other
+def test_moved_knobs_have_a_line_and_the_last_of_close_ones_a_name(ax):
+    curves, moves = {"v4": LOSSES, "v4 (baseline)": LOSSES[:9]}, {9: "theta 5", 11: "theta 6", 40: "theta 7"}
+    plots.draw_losses(ax, curves, {}, "moved", total=60, baseline="v4 (baseline)", moves=moves)
+    lines = {line.get_gid(): line for line in ax.lines}
+    assert list(lines["moves"].get_xdata()[::3]) == [9, 11, 40]
+    assert [(word.get_text(), word.xy[0]) for word in ax.texts] == [("theta 6", 9), ("theta 7", 40)]
+    assert lines["v4 (baseline)"].get_color() == plots.COLOURS["grey"] != lines["v4"].get_color()
 
 
-def test_squares_without_room_have_no_numbers_and_smaller_ones_leave_none_behind(ax):
-    for n, count in ((4, 2 * 6), (8, 0), (2, 2)):
-        plots.draw_similarities(ax, np.ones((2, n, n)), ["one", "two"], "squares")
-        assert sum(isinstance(text, Annotation) for text in ax.texts) == count
-    plots.draw_similarities(ax, np.ones((1, 2, 2)), ["one"], "squares")
-    assert len(ax.images) == 1
+def test_a_title_ends_before_the_next_one_begins():
+    with matplotlib.rc_context(plots.STYLE | {"figure.constrained_layout.use": False}):
+        axes, words = Figure((9, 3)).subplots(1, 3), "The loss of v4, steered is 0.79 nats"
+        for ax in axes:
+            set_title(ax, words)
+        titles = [find_artist(ax, Text, "title") for ax in axes]
+        boxes = [title.get_window_extent(FigureCanvasAgg(axes[0].figure).get_renderer()) for title in titles]
+    assert [title.get_text().replace("\n", " ") for title in titles] == [words] * 3
+    assert boxes[0].x1 < boxes[1].x0 < boxes[1].x1 < boxes[2].x0
 
 
 def test_rows_are_a_name_each_with_a_dot_for_each_seed_and_a_bar_at_their_mean(ax):

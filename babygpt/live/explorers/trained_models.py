@@ -139,7 +139,7 @@ def diffusion(model: LanguageModel, tokenizer: CharTokenizer, text: str, step: i
             "total": total,
             "threshold": setting if sampler == "surest first" else None,
             "longest": max(holes, total),
-            "note": f"colour: how sure it was    ({how})",
+            "note": f"white: given · colour: how sure it was    ({how})",
         }
 
     n_characters = len(tokenizer.characters)
