@@ -55,7 +55,7 @@ class CharTokenizer:
         except KeyError as unknown:
             char = unknown.args[0]
             raise BadInput(
-                f"character {char!r} at place {text.index(char)} is not in the vocabulary: "
+                f"character {char!r} at position {text.index(char)} is not in the vocabulary: "
                 f"{in_short(self.characters)}"
             ) from None
 

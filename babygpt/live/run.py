@@ -94,7 +94,7 @@ class Run:
         self._going.set()
 
     def is_training(self, model: LanguageModel) -> bool:
-        """Whether the run trains this model, now or later."""
+        """Return whether the run trains this model, now or later."""
         work = self._work
         return work is not None and work[0] is model
 

@@ -19,11 +19,11 @@ from babygpt_course.exercises.compare import (
 
 
 class Wrong(Exception):
-    """Raised by a check: a sentence that says what is wrong, with the input that shows it."""
+    """Failed check: a sentence that names the mistake, with the input that shows it."""
 
 
 class Unusable(Wrong):
-    """Raised by a check if no later check can use the answer either."""
+    """Failed check after which no later check can use the answer either."""
 
 
 def require(holds: object, sentence: str, error: type[Wrong] = Wrong) -> None:
@@ -48,7 +48,7 @@ def require_equal(
 
 
 def unchanged(one: Any, other: Any) -> bool:
-    """Whether a value still holds what its copy holds. Functions and objects are taken for unchanged."""
+    """Return whether a value still equals its copy. Functions and objects count as unchanged."""
     if isinstance(one, nn.Module):
         one, other = dict(one.state_dict()), dict(other.state_dict())
     if type(one) is not type(other):

@@ -1,4 +1,4 @@
-"""Compare an answer with the reference, and put the difference in words."""
+"""Comparison of an answer with the reference, with the difference in words."""
 
 from collections.abc import Sequence, Set
 from numbers import Number

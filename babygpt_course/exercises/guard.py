@@ -1,4 +1,4 @@
-"""Run a learner's code with a time limit, and leave the kernel as it was."""
+"""Runs of a learner's code with a time limit, which leave the kernel as it was."""
 
 import contextlib
 import ctypes
@@ -20,7 +20,7 @@ ALONE = threading.Lock()  # two checks at once would each take the other's outpu
 
 
 class OutOfTime(BaseException):
-    """Raised inside the learner's code when its time is over. No `except Exception` catches it."""
+    """Exception in the learner's code when its time is over. No `except Exception` catches it."""
 
 
 class Beginning(io.StringIO):

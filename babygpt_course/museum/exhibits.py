@@ -52,14 +52,14 @@ class Specimen(Transformer):
 def rotary(
     config: ModelConfig, encoding: type[Rotary] = Rotary, model: type[Specimen] = Specimen
 ) -> Specimen:
-    """A model with RoPE; healthy, unless it is given another encoding or model."""
+    """Build a model with RoPE; healthy, unless it is given another encoding or model."""
     return model(config, encoding(config.head_dim))
 
 
 def sinusoidal(
     config: ModelConfig, encoding: type[Sinusoidal] = Sinusoidal, model: type[Specimen] = Specimen
 ) -> Specimen:
-    """A model with the fixed table of sines and cosines; healthy, unless it is given another part."""
+    """Build a model with the table of sines and cosines; healthy, unless it is given another part."""
     return model(config, encoding(config.n_embd))
 
 
@@ -90,7 +90,7 @@ class MixedLayouts(Rotary):
 
 
 class LostMinus(Rotary):
-    """(a, b) becomes (a cos + b sin, b cos + a sin)."""
+    """RoPE that turns (a, b) into (a cos + b sin, b cos + a sin)."""
 
     def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
         half = angles(positions.time, q.shape[-1], self.theta)  # (T, D / 2)
@@ -104,7 +104,7 @@ class LostMinus(Rotary):
 
 
 class ShortNumbers(Rotary):
-    """Positions take the type of everything else in the model: bfloat16."""
+    """RoPE whose positions have the type of everything else in the model: bfloat16."""
 
     def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
         angle = angles(positions.time.bfloat16(), q.shape[-1], self.theta)
@@ -112,7 +112,7 @@ class ShortNumbers(Rotary):
 
 
 class Clamped(Rotary):
-    """Angles come from a table of 32 rows, and the last row serves all positions beyond it."""
+    """RoPE with a table of 32 rows, the last of which serves all positions beyond it."""
 
     def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
         angle = angles(positions.time.clamp(max=31), q.shape[-1], self.theta)
@@ -139,7 +139,7 @@ class CosineAlone(Rotary):
 
 
 class Twice(Sinusoidal):
-    """The code is added by the embedding, and once more by the caller."""
+    """Code that the embedding adds, and the caller once more."""
 
     def embed(self, x: Tensor, positions: Positions) -> Tensor:
         x = super().embed(x, positions)
@@ -155,7 +155,7 @@ class AlongBatch(Sinusoidal):
 
 
 class MissingColon(Sinusoidal):
-    """table[T] was written where table[:T] was meant."""
+    """Table read as table[T] where table[:T] was meant."""
 
     def embed(self, x: Tensor, positions: Positions) -> Tensor:
         time = torch.tensor(x.shape[1], device=x.device)
@@ -166,7 +166,7 @@ class MissingColon(Sinusoidal):
 
 
 class RestartsInCache(Specimen):
-    """Counts the tokens that it is given now, not those it has read."""
+    """Model that counts the tokens that it is given now, not those it has read."""
 
     def positions(self, idx: Tensor, n_read: int) -> Positions:
         return super().positions(idx, 0)
@@ -189,7 +189,7 @@ class OnePosition(Specimen):
 
 
 class CountsPadding(Specimen):
-    """Hides padding, and counts it."""
+    """Model that hides padding, and counts it."""
 
     def positions(self, idx: Tensor, n_read: int) -> Positions:
         real = idx != self.config.vocab_size - 1
@@ -232,7 +232,7 @@ SHAPE = ModelConfig(12, block_size=32, n_layer=2, n_head=2, n_embd=32)  # of the
 
 @dataclass(frozen=True)
 class Exhibit:
-    """One thing under glass.
+    """Exhibit: a model with a bug, and its label.
 
     name     what it is called
     does     what the code does, in a sentence

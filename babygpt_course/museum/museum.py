@@ -225,7 +225,7 @@ class Museum:
     def promises(self) -> Table:
         """Return all promises: name, statement, and what is measured."""
         named = [(n, measured(EXHIBITS[0], n).statement, str(m.__doc__)) for n, m in PROMISES.items()]
-        return Table(("ask for", "the promise", "what is measured"), named, stable=3)
+        return Table(("ask for", "the promise", "the measurement"), named, stable=3)
 
     def catalogue(self) -> Table:
         """Return all exhibits: name, and what it does."""

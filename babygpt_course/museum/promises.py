@@ -92,19 +92,19 @@ def promise(statement: str, limit: float = SAME) -> Callable[[Callable[..., Tens
 
 @promise("in the window, what is done to q and k depends on the distance alone", 1e-6)
 def shift(model: Specimen, _: Specimen) -> float:
-    """How much scores of given q and k change when both move by a little."""
+    """Measure how much scores of given q and k change when both move by a little."""
     return max_shift_change(model, 1, 7)
 
 
 @promise(f"{FAR} positions further on, it still depends on the distance alone", 1e-6)
 def far(model: Specimen, _: Specimen) -> float:
-    """How much the same scores change when both move a book further."""
+    """Measure how much the same scores change when both move a book further."""
     return max_shift_change(model, FAR, FAR + 5)
 
 
 @promise("what is done to q and k makes none of them longer", 1e-6)
 def growth(model: Specimen, _: Specimen) -> float:
-    """How much longer a query or key becomes at worst, as a share of its length."""
+    """Measure how much longer a query or key becomes at worst, as a share of its length."""
     q, k = random_qk(model.config.n_head, model.config.head_dim)
     at = [unmasked(1, position) for position in range(model.config.block_size)]
     turned = [x for position in at for x in model.encoding.transform_qk(q, k, position)]
@@ -114,26 +114,26 @@ def growth(model: Specimen, _: Specimen) -> float:
 
 @promise("neighbouring positions in the window are told apart", 0.0)
 def near(model: Specimen, _: Specimen) -> float:
-    """How many distances in the window, of 31, look like the next one."""
+    """Count the distances in the window, of 31, that look like the next one."""
     return equal_neighbours(model, 0)
 
 
 @promise("neighbouring positions just past the window are told apart", 0.0)
 def beyond(model: Specimen, _: Specimen) -> float:
-    """How many distances just past the window, of 31, look like the next one."""
+    """Count the distances just past the window, of 31, that look like the next one."""
     return equal_neighbours(model, model.config.block_size)
 
 
 @promise("left is told from right", 0.0)
 def sides(model: Specimen, _: Specimen) -> float:
-    """1 if two tokens that exchange their positions keep their score, and 0 if not."""
+    """Return 1 if two tokens that exchange their positions keep their score, and 0 if not."""
     there, back = (pair_scores(model, m, torch.tensor([n])) for m, n in ((12, 5), (5, 12)))
     return float((there - back).abs().max() < SAME)
 
 
 @promise("in the window, its code is the formula of RoPE, or of the sinusoid", 1e-5)
 def formula(model: Specimen, healthy: Specimen) -> float:
-    """How far what is added, and what becomes of q and k, is from the healthy model's."""
+    """Measure how far the added code, and q and k, are from the healthy model's."""
     at, draw = Positions.arange(model.config.block_size), torch.Generator().manual_seed(0)
     x = torch.randn(2, len(at), model.config.n_embd, generator=draw)
     q = torch.randn(2, model.config.n_head, len(at), model.config.head_dim, generator=draw)
@@ -145,7 +145,7 @@ def formula(model: Specimen, healthy: Specimen) -> float:
 
 @promise("no token sees the future")
 def causal(model: Specimen, _: Specimen) -> Tensor:
-    """How much the last token changes the logits before it."""
+    """Measure how much the last token changes the logits before it."""
     idx = random_texts(model, 1, 12)
     other = idx.clone()
     other[0, -1] = (idx[0, -1] + 1) % (model.config.vocab_size - 1)
@@ -154,21 +154,21 @@ def causal(model: Specimen, _: Specimen) -> Tensor:
 
 @promise("reading with a cache changes nothing")
 def cache(model: Specimen, _: Specimen) -> Tensor:
-    """How much the logits change when tokens are read one by one; the model counts positions itself."""
+    """Measure how much a cache changes the logits; the model counts positions itself."""
     idx, held = random_texts(model, 1, 12), KVCache(12)
     return torch.cat([model(token, None, held) for token in idx.split(1, dim=1)], dim=1) - model(idx)
 
 
 @promise("reading on in pieces of three changes nothing")
 def pieces(model: Specimen, _: Specimen) -> Tensor:
-    """How much the logits change when tokens are read with a cache, three in each call."""
+    """Measure how much the logits change with a cache and three tokens in each call."""
     idx, held = random_texts(model, 1, 12), KVCache(12)
     return torch.cat([model(piece, None, held) for piece in idx.split(3, dim=1)], dim=1) - model(idx)
 
 
 @promise("a cache that drops its oldest tokens leaves positions as they are")
 def dropped(model: Specimen, _: Specimen) -> Tensor:
-    """How much the logits of a token differ from those at its true position, after the cache dropped five."""
+    """Measure how far a token's logits are from those at its true position, after the cache dropped five."""
     idx, caches = random_texts(model, 1, 13), (KVCache(13), KVCache(13))
     for held in caches:
         model(idx[:, :12], Positions.arange(12), held)
@@ -180,7 +180,7 @@ def dropped(model: Specimen, _: Specimen) -> Tensor:
 
 @promise("padding on the left changes nothing")
 def padding(model: Specimen, _: Specimen) -> Tensor:
-    """How much five tokens of padding before a text change its logits."""
+    """Measure how much five tokens of padding before a text change its logits."""
     idx = random_texts(model, 1, 12)
     pads = torch.full((1, 5), model.config.vocab_size - 1)
     return model(torch.cat([pads, idx], dim=1))[:, 5:] - model(idx)
@@ -188,14 +188,14 @@ def padding(model: Specimen, _: Specimen) -> Tensor:
 
 @promise("the other rows of a batch change nothing")
 def batch(model: Specimen, _: Specimen) -> Tensor:
-    """How much the logits of a text change when three others are read beside it."""
+    """Measure how much three other texts in the batch change the logits of a text."""
     idx = random_texts(model, 4, 12)
     return model(idx)[2:3] - model(idx[2:3])
 
 
 @promise("scores are of the usual size, give or take a third", 1 / 3)
 def spread(model: Specimen, healthy: Specimen) -> Tensor:
-    """How far the deviation of scores is from the healthy model's, as a share of it."""
+    """Compare the deviation of scores with the healthy model's, as a share of it."""
     keys = torch.arange(model.config.block_size)
     rows = [[pair_scores(m, query, keys) for query in keys[::5].tolist()] for m in (model, healthy)]
     ours, theirs = (torch.stack(scores).std() for scores in rows)

@@ -40,7 +40,7 @@ FOLLOW = """async ({ engine, encoding, weights, vocab, batches, steps }) => {
 
 @pytest.fixture(scope="session")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a folder with a page for each content security policy; index.html has none."""
+    """Serve a folder with a page for each content security policy; index.html has none."""
     folder = tmp_path_factory.mktemp("race")
     race.write_race(folder)
     for name, policy in {"index": "", "strict": STRICT, "allowed": ALLOWED}.items():

@@ -430,7 +430,7 @@ def means(run, *numbers):
 
 
 def test_10_reading_on_untuned():
-    """By cost NTK-aware scaling is best; YaRN gives the last of two values more often."""
+    """Expect NTK-aware scaling to cost least, and YaRN to give the last of two values more often."""
     assert min(of("v4", "cost 4", study).min() for study in STRETCHES) > 0.15
     assert means("v4", "alone 1", "alone 4", "last 1") == [[97, 87], [26, 37], [93, 84]]
     assert {both("ntk", other, "cost 4") for other in ("none", "interpolation", "yarn")} == {"below"}

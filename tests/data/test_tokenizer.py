@@ -65,7 +65,7 @@ def test_any_text_comes_back_or_is_refused_by_its_first_unknown_character(text: 
     tokenizer = CharTokenizer.fit(known)
     unknown = [place for place, char in enumerate(text) if char not in known]
     if unknown:
-        with pytest.raises(ValueError, match=f"at place {unknown[0]} "):
+        with pytest.raises(ValueError, match=f"at position {unknown[0]} "):
             tokenizer.encode(text)
     else:
         assert tokenizer.decode(tokenizer.encode(text)) == text

@@ -18,7 +18,7 @@ BLOCK = 16
 
 @pytest.fixture(autouse=True)
 def lab(monkeypatch):
-    """The course's style, as in every notebook; and views that soon rest, or tests take a second more."""
+    """Set the course's style, as in every notebook, and let views rest soon, or tests take a second more."""
     monkeypatch.setattr("babygpt.live.view.IDLE_SECONDS", 0.02)
     with matplotlib.rc_context():
         plots.set_style()
@@ -27,7 +27,7 @@ def lab(monkeypatch):
 
 @pytest.fixture
 def one_thread():
-    """One thread of PyTorch: with another number of threads, sums differ in the last bit."""
+    """Use one thread of PyTorch: with another number of threads, sums differ in the last bit."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield

@@ -16,7 +16,7 @@ LOSSES = [4.0 - n / 20 for n in range(60)]
 
 
 def frame(canvas, steps, top=None):
-    """The pixels of a run's frame: its loss, and the attention of a head."""
+    """Return the pixels of a run's frame: its loss, and the attention of a head."""
     loss, head = canvas.axes
     weights = np.random.default_rng(steps).random((5, 5))
     with DRAWING_LOCK:
@@ -38,7 +38,7 @@ def canvas():
 
 @pytest.fixture
 def backgrounds(canvas, monkeypatch):
-    """A list that grows with every background that the canvas draws."""
+    """Return a list that grows with every background that the canvas draws."""
     drawn, draw_background = [], canvas.draw_background
     monkeypatch.setattr(canvas, "draw_background", lambda: (drawn.append(1), draw_background()))
     return drawn
@@ -114,7 +114,7 @@ def test_the_background_is_kept_while_only_moving_artists_change(canvas, backgro
 
 
 def test_other_limits_need_another_background_and_leave_the_axes_in_place(canvas, backgrounds):
-    """Even when their labels become wider: a plot that jumps cannot be read."""
+    """Let labels become wider, too: a plot that jumps cannot be read."""
     frame(canvas, 10)
     places = [ax.get_position().extents.tolist() for ax in canvas.axes]
     moved = frame(canvas, 30, top=1_000_000)

@@ -38,7 +38,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 @pytest.fixture(autouse=True)
 def published(monkeypatch):
-    """All outputs, in their order; views show themselves as in IPython without a front end."""
+    """Collect all outputs in order; views show themselves as in IPython without a front end."""
     outputs = []
     module = sys.modules["babygpt.live.view"]
     monkeypatch.setattr(module, "show", lambda data, **how: outputs.append((data, how)))
@@ -126,7 +126,7 @@ def test_a_waiting_run_offers_to_stop_those_before_it(make, objective, gated):
 
 @pytest.fixture
 def recorded():
-    """A watch that remembers its measurements, and the frames that it was last told to draw."""
+    """Build a watch that remembers its measurements, and the frames that it last had to draw."""
     drawn = []
 
     def draw(ax, frames, title, total):
@@ -325,7 +325,7 @@ def forget():
 
 
 def alive():
-    """The numbers of objects that a run consists of, in this process."""
+    """Count the objects that a run consists of, in this process."""
     forget()
     kinds = (LanguageModel, Run, View, Figure, torch.optim.Optimizer)
     found = dict.fromkeys(kinds, 0)
@@ -336,7 +336,7 @@ def alive():
 
 
 def megabytes():
-    """Memory in use. Figures are circles, so they wait for a collection; then glibc keeps their memory."""
+    """Return the memory in use. Figures are circles and wait for a collection; glibc keeps their memory."""
     if hasattr(libc := ctypes.CDLL(None), "malloc_trim"):
         libc.malloc_trim(0)
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 1e6
@@ -391,7 +391,7 @@ OFTEN = 10  # pictures of the run, at least, while the reader draws
 
 
 def readers_figure(number):
-    """The pixels of one of many different figures, drawn as people do: with pyplot, into a file."""
+    """Return the pixels of one of many figures, drawn with pyplot and saved, as readers do."""
     figure, ax = plt.subplots(figsize=(1 + number % 2, 1), dpi=50)
     draw = np.random.default_rng(number)
     if number % 2:
@@ -407,14 +407,14 @@ def readers_figure(number):
 
 @pytest.fixture
 def alone():
-    """The reader's figures without any run."""
+    """Draw the reader's figures without any run."""
     matplotlib.rcdefaults()  # a reader with a style of their own
     return [readers_figure(number) for number in range(FIGURES)]
 
 
 @pytest.fixture
 def painted(alone, make, gated):
-    """A list that grows with every picture of a run, which is redrawn all the time."""
+    """Return a list that grows with every picture of a run, which is redrawn all the time."""
     watch = live.Watch(lambda model: np.eye(5), lambda ax, frames, *_: ax.imshow(frames[-1][1]), times=1)
     run = start(make(), gated, watches=[watch])
     gated.reach(4)

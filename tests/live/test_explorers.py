@@ -40,7 +40,7 @@ TEXT = torch.randint(11, (400,), generator=torch.Generator().manual_seed(3))
 
 
 def noisy_model(version="v4", **shape):
-    """Two layers of two heads that all look elsewhere."""
+    """Build a model of two layers of two heads that all look elsewhere."""
     torch.manual_seed(0)
     model = build(version, ModelConfig(**{"vocab_size": 11, "n_layer": 2, "n_head": 2, "n_embd": 16} | shape))
     for p in model.parameters():
@@ -57,7 +57,7 @@ def make(name):
 
 
 def stops(widget):
-    """Every value that a control's widget can have."""
+    """Return every value that a control's widget can have."""
     if hasattr(widget, "options"):
         return [option[1] if isinstance(option, tuple) else option for option in widget.options]
     if hasattr(widget, "min"):
@@ -138,7 +138,7 @@ def test_a_cell_can_set_what_a_control_can_and_nothing_else():
 
 @pytest.mark.parametrize("explore", FORMULAS)
 def test_the_still_of_an_explorer_shows_its_module_as_it_is_now(explore):
-    """Else run `python -m tools.screenshots --stills`."""
+    """Run `python -m tools.screenshots --stills` if this fails."""
     explorer = explore()
     still = Image.open(BytesIO(explorer.output.image.value))
     assert still.text[DRAWN_FROM] == fingerprint(explorer)
@@ -152,7 +152,7 @@ def test_the_still_of_an_explorer_shows_its_module_as_it_is_now(explore):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_picture_is_that_of_the_last_values_whatever_was_shown_before(name):
-    """At the first, the last and the middle stop of all controls."""
+    """Visit the first, the last and the middle stop of all controls."""
     moved, seen = make(name), []
     for share in (0.0, 1.0, 0.5):
         values = {
@@ -174,7 +174,7 @@ def test_the_picture_is_that_of_the_last_values_whatever_was_shown_before(name):
 
 @pytest.mark.parametrize("name", ["attention", "stretching"])
 def test_a_move_keeps_the_background(name, monkeypatch):
-    """A background takes ten times as long as all that moves."""
+    """Keep it, because a background takes ten times as long as all that moves."""
     explorer, drawings = make(name), []
     monkeypatch.setattr(explorer.canvas, "draw_background", lambda: drawings.append(1))
     ends = {key: stops(widget)[-1] for key, widget in explorer.controls.items() if key != "text"}
@@ -276,7 +276,7 @@ def test_a_model_that_trains_on_does_not_change_the_picture():
 
 
 def letters(ax):
-    """The characters on an Axes, in their order."""
+    """Return the characters on an Axes, in their order."""
     found = {text.get_gid() or text.get_label(): text.get_text() for text in ax.texts}
     found.pop("note", None)
     return "".join(found[f"letter {i}"] for i in range(len(found))).replace("•", " ")
@@ -371,7 +371,7 @@ def test_the_curves_are_the_losses_of_the_model_and_of_the_stretched_one(monkeyp
 
 
 def test_angles_are_new_where_they_are_reached_for_the_first_time():
-    """By counting: the angles of a text, in degrees, that no token of the window had."""
+    """Count the angles of a text, in degrees, that no token of the window had."""
     explorer = explore_stretching(noisy_model(block_size=64), TEXT.repeat(3))
     for method, factor in (("none", 1), ("none", 4), ("interpolation", 4), ("ntk", 4), ("ntk", 8)):
         found, tokens = explorer.measure(method, factor), np.arange(0, 64 * factor, 0.01)

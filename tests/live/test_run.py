@@ -233,7 +233,7 @@ def test_an_interrupt_of_the_waiting_does_not_interrupt_the_run(make, gated, sta
 
 
 class Broken(NextToken):
-    """The fourth batch has no loss."""
+    """Objective whose fourth batch has no loss."""
 
     def __init__(self, corpus, error):
         super().__init__(corpus, BLOCK)
@@ -268,7 +268,7 @@ def test_a_model_or_watch_that_does_not_fit_is_an_error_of_the_cell(make, object
 
 
 def test_a_model_in_training_is_not_measured_from_outside(make, gated, objective, monkeypatch):
-    """Its second run waits, and so does its first measurement: of the model that the first run leaves."""
+    """Let its second run and its first measurement wait for the model that the first run leaves."""
     monkeypatch.setattr(sys.modules["babygpt.live.dashboard"], "display", lambda _: None)
     model = make()
     watch = Watch(lambda m: (threading.current_thread(), m.head.weight.detach().clone()), lambda *_: None)
@@ -290,7 +290,7 @@ def test_a_model_in_training_is_not_measured_from_outside(make, gated, objective
 
 
 def test_no_two_runs_train_at_the_same_time(make, small_corpus, gated, start):
-    """Also after one that was stopped, and after one that failed."""
+    """Include a run after one that was stopped, and after one that failed."""
     order = []
 
     class Counting(NextToken):

@@ -91,7 +91,7 @@ def place(monkeypatch):
 
 @pytest.fixture(autouse=True)
 def published(monkeypatch):
-    """All outputs: their data, and how they are to be shown."""
+    """Collect all outputs: their data, and how they are to be shown."""
     outputs = []
     monkeypatch.setattr(view_module, "show", lambda data, **how: outputs.append((data, how)))
     return outputs
@@ -110,7 +110,7 @@ def show(view):
 
 
 def closed(view):
-    """Whether all of a view's widgets are gone; never only some of them."""
+    """Return whether all of a view's widgets are closed; never only some of them."""
     widgets = [view.root, *view.root.children, *view.controls.values()]
     gone = {widget.comm is None for widget in widgets}
     assert len(gone) == 1
@@ -139,7 +139,7 @@ def test_a_cell_that_is_run_again_closes_the_views_it_left_and_no_others(place):
 
 
 def test_a_view_shown_again_stays_open(place):
-    """In a later run of its own cell, and in another cell, which is then its place."""
+    """Show it in a later run of its own cell, and in another cell, which becomes its cell."""
     place("cell a", "run 1")
     view = show(make())
     for cell in (("cell a", "run 2"), ("cell b", "run 3")):

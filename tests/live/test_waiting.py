@@ -103,7 +103,7 @@ def test_a_page_that_asks_for_the_kernel_is_answered_meanwhile(client):
 
 
 def test_an_interrupt_at_any_moment_loses_no_queued_cell(monkeypatch):
-    """Here it comes while the fourth header is read."""
+    """Interrupt while the fourth header is read."""
     queue = SimpleNamespace(_queue=deque((n, "dispatch", (n,)) for n in range(10)))
     stream = SimpleNamespace(flush=lambda: None)
     kernel = SimpleNamespace(msg_queue=queue, dispatch_shell="dispatch", shell_stream=stream)

@@ -50,7 +50,7 @@ def test_a_watch_measures_first_and_last_and_evenly_between(total, times):
         (lambda: live.heads(LETTERS, "abz"), "'z'"),
         (lambda: live.branch_similarity(LETTERS, ""), "empty"),
         (lambda: live.encode_masked(MASKED, "abc"), "no hole"),
-        (lambda: live.encode_masked(MASKED, "ab_z"), "'z' at place 3"),
+        (lambda: live.encode_masked(MASKED, "ab_z"), "'z' at position 3"),
         (lambda: live.encode_masked(CharTokenizer("abc"), "a_"), "with_mask=True"),
     ],
 )

@@ -23,7 +23,7 @@ def ax():
 
 
 def held(artist):
-    """All that an artist was told about where it is and what it shows."""
+    """Return the position of an artist and all that it shows."""
     if isinstance(artist, AxesImage):
         return artist.get_array().tolist(), artist.get_extent(), artist.get_clim()
     if isinstance(artist, Text):
@@ -52,7 +52,7 @@ def test_what_is_asked_for_again_moves_and_is_not_added(ax, put):
 
 @pytest.mark.parametrize("kind", ["line", "level", "upright", "words"])
 def test_moving_what_is_drawn_apart_leaves_the_rest_of_the_figure_alone(ax, kind):
-    """Animated artists are those that a canvas draws by itself."""
+    """Animate an artist, as a canvas does with those that it draws by itself."""
     PUT[kind](ax, 1)
     artists.set_title(ax, "title 1")
     for artist in artists.moving_artists(ax):

@@ -45,7 +45,7 @@ LOSSES = [4.0 - n / 20 for n in range(60)]
 
 
 def run(steps):
-    """Arguments of draw_losses for a run of 60 steps, after some of them."""
+    """Return arguments of draw_losses for a run of 60 steps, after some of them."""
     return {"v4": LOSSES[:steps]}, {"floor": 0.5}, f"after {steps} steps", 10, 60
 
 
@@ -217,7 +217,7 @@ def pixels(ax):
 
 @pytest.mark.parametrize("name", [*MOVES, *CHANGES])
 def test_a_figure_drawn_over_an_earlier_one_is_the_figure_drawn_once(name):
-    """So the same function makes the figure of a README and every frame of a live plot.
+    """Draw twice: one function makes the figure of a README and every frame of a live plot.
 
     Without the constrained layout, which lands a rounding error away from where it was each time. Axes
     that fit losses and a floor are a rounding error apart too: Matplotlib asks the screen where it is.

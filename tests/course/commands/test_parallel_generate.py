@@ -37,7 +37,7 @@ def test_a_branch_without_a_prompt_begins_a_line(run, pretrain, tmp_path):
         (["--branches", "257"], ["257 branches", "position 32768", "0 to 32767"]),
         (["--branches", "1", "--prompt", "a", "--prompt", "b"], ["2 prompts", "1 branches"]),
         (["--prompt", "cat"], ["1 prompts for 2 branches", "no line end"]),
-        (["--prompt", "cat!", "--prompt", "cat"], ["character '!' at place 3"]),
+        (["--prompt", "cat!", "--prompt", "cat"], ["character '!' at position 3"]),
         (["--prompt", "", "--prompt", "cat"], ["prompt is empty"]),
         (["--prompt", "the cat sat on the mat", "--prompt", "cat"], ["22 tokens", "16"]),
         (["--prompt", "the", "--prompt", "cat", "--top-k", "0"], ["top_k (0)"]),

@@ -20,7 +20,7 @@ EQUAL, SETTLED, DOUBT = requirements(BEYOND_V2)
 
 
 def by_lines(ids, newline, space, length, off=1, at_end=True):
-    """The first space after each line's start, even if it is in a later line."""
+    """Take the first space after each line's start, even if it is in a later line."""
     starts = [-1, *(ids == newline).nonzero()[:, 0].tolist()]
     spaces = (ids == space).nonzero()[:, 0]
     found = [int(spaces[spaces > s][0]) + off for s in starts if (spaces > s).any()]

@@ -26,7 +26,7 @@ def split(x, positions, theta, sign=1, pairs=False, exponent=2.0):
 
 
 def mixed(x, positions, theta, halves=False):
-    """Two layouts at once: neighbours and the angles of halves, as in note 001, or the other way round."""
+    """Mix two layouts: neighbours with the angles of halves, as in note 001, or the other way round."""
     D = x.shape[-1]
     angle = positions[:, None] * theta ** (-2 * torch.arange(D // 2) / D)
     angle = angle.repeat_interleave(2, dim=1) if halves else angle.repeat(1, 2)

@@ -23,7 +23,7 @@ def bound(log_prob, n, weight=lambda n, size: 1 / (size * math.comb(n, size)), s
 
 
 def one_order(log_prob, n):
-    """From left to right only: the chain rule, which is exact for a model that knows the truth."""
+    """Go from left to right only: the chain rule, which is exact for a model that knows the truth."""
     return -sum(log_prob(frozenset(range(i, n)), i) for i in range(n))
 
 

@@ -20,7 +20,7 @@ def rope(head_dim, theta, step=2):
 
 
 def grown(power):
-    """A base that grows by a power of the factor."""
+    """Let the base grow by a power of the factor."""
     return lambda D, theta, s: rope(D, theta * s ** power(D))
 
 
@@ -55,7 +55,7 @@ def forgets(reader, distance, wrong="", off=0, least=60):
 
 
 def example(reader, distance):
-    """The text of the task, again and again: what it is told apart by is luck alone."""
+    """Return the text of the task, repeated; only luck tells its digits apart."""
     return sum(reader("<C7>" + "." * (distance - 4) + "[C") == "7" for _ in range(100)) < 60
 
 

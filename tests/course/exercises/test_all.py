@@ -125,7 +125,7 @@ def test_a_mistake_fails_for_its_reason(mutant: Mutant):
 
 @pytest.mark.parametrize("exercise", EXERCISES, ids=name)
 def test_junk_gets_a_sentence(exercise: Exercise):
-    """One exercise meets all junk, the others a value and a function that are none of theirs."""
+    """Give one exercise all junk, and the others one wrong value and one wrong function."""
     for junk in JUNK if exercise is CACHE else ("hostile", "returns a wrong shape"):
         report = exercise.check(JUNK[junk])
         assert not report.solved

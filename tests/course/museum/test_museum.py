@@ -87,7 +87,7 @@ def test_how_many_break_what_the_notebook_counts():
 
 
 def test_verdicts_are_not_close():
-    """A number near its limit might fall on the other side on another machine."""
+    """Keep numbers away from their limits, or another machine may decide otherwise."""
     for one, promise in itertools.product(EXHIBITS, PROMISES):
         p = measured(one, promise)
         assert p.value > 1.5 * p.limit if not p.holds else p.value <= 0.6 * p.limit, (one.name, promise)
@@ -102,7 +102,7 @@ def test_each_says_where_it_was_met():
 
 
 def test_causality_agrees_with_the_invariant_of_the_package():
-    """The museum's models find their positions themselves; those of `invariants` are given them."""
+    """Compare: the museum's models find their positions themselves; `invariants` gives its models theirs."""
     for make, holds in ((rotary, True), (exhibit("mask off by one").make, False)):
         model = randomize_(make(SHAPE))
         assert causal(model, random_texts(model, 1, 12)[0]).holds == holds
@@ -156,7 +156,7 @@ def test_the_score_counts_promises_wrong_names_and_hints(museum: Museum):
 
 
 def test_a_guess_is_not_taken(museum: Museum):
-    """The right name neither: it would be luck."""
+    """Refuse even the right name: it would be luck."""
     case = case_of(museum, "cache restarts")
     assert {(case.name(guess).right, case.name(guess).why) for guess in NAMES} == {
         (None, "you asked nothing yet, and a guess is no proof; ask on")
