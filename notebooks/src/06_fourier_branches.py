@@ -173,7 +173,7 @@ for name in options:
     runs[name] = live.train(models[name], objective, recipe, name, floors, watches)
 
 # %% [markdown]
-# In the last panel the gap is the distance between the curves. The squares put *one* text into both branches, and compare the codes, then the streams. For 2-D RoPE the first square takes whole keys. Half of their pairs do not turn with the branch, so they are 64% alike.
+# The last panel shows the gap over the steps. The panel before it puts *one* text into both branches, and draws how alike their codes and streams are. For 2-D RoPE the first curve takes whole keys. Half of their pairs do not turn with the branch, so they are 64% alike.
 
 # %% tags=["answer", "nbval-ignore-output"]
 curves = {name: [step.loss for step in run.result()] for name, run in runs.items()}
@@ -208,10 +208,10 @@ turn_guess
 torch.manual_seed(1337)
 slider = live.Slider("stride", 128, 1, 256, "stride (positions)")
 again = build("v6", small, stride=128)
-steered = live.train(again, objective, recipe, "v6, steered", floors, watches, controls=[slider])
+steered = live.train(again, objective, recipe, "v6, steered", floors, watches, [slider], baseline=runs["v6"])
 
 # %% [markdown]
-# Move the slider and watch the first square. If you have not moved it by step 120, the next cell does it.
+# Move the slider and watch the curve of the codes. If you have not moved it by step 120, the next cell does it.
 
 # %% tags=["answer", "nbval-ignore-output"]
 steered.wait_for_step(120)

@@ -305,7 +305,8 @@ alpha_guess
 # %% tags=["answer", "nbval-ignore-output"]
 torch.manual_seed(1337)
 sliders = [live.Scale("alpha", 0.3, 0.01, 10.0, "α"), live.Slider("delta", 0, -3, 3, "all δ (radians)")]
-steered = live.train(build("v7", shape), objective, recipe, "v7, steered", watches=watches, controls=sliders)
+again, dials = build("v7", shape), {"controls": sliders, "baseline": runs["v7"]}
+steered = live.train(again, objective, recipe, "v7, steered", watches=watches, **dials)
 
 # %% [markdown]
 # **Do not wait for a leap in the loss curve.** The loss of a single step jumps anyway, because each step has other texts and masks. The curve is therefore a mean of ten steps, and spreads a sudden change over ten. Watch instead:
