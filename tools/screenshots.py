@@ -5,11 +5,14 @@ python -m tools.screenshots --folder F
 python -m tools.screenshots --stills      of the explorers that a page computes, beside their modules
 """
 
+from __future__ import annotations
+
 import json
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 import click
 from PIL import Image
@@ -17,10 +20,14 @@ from PIL.PngImagePlugin import PngInfo
 
 from babygpt.cli.options import PATH, USER_ERRORS
 from babygpt.live.explorers.formulas import FORMULAS, HERE, STYLE, Formula, source
+from tools.book.race import race_html, write_race
 from tools.browser.chromium import chromium
 from tools.browser.notebook import DASHBOARD, EXPLORER, Notebook
 from tools.browser.server import course_notebook, notebook_text, serve_notebooks
-from tools.browser.site import write_explorers
+from tools.browser.site import PAGE, write_explorers
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 SETUP = """
 from babygpt import live
@@ -44,7 +51,11 @@ LIVE = {"live_kernel": ("05", "v5"), "live_similarity": ("06", "v6"), "live_gate
 DRAWN_FROM = "explorer"  # in a still, the name of its fingerprint
 SHARE = 0.6  # of such a run, when the picture is taken
 SIZE = (1400, 1100)
-FRAMES, FRAME_TIME = [n / 24 for n in range(1, 25)], 250  # shares of a training; milliseconds
+FRAMES, FRAME_TIME = [n / 20 for n in range(21)], 400  # shares of a training; milliseconds
+RACE_HAS_REACHED = """([box, share]) => {
+    const { runs } = document.querySelector(box).race;
+    return runs && Math.min(...runs.map(run => run.step)) >= share * 600;
+}"""
 HAS_REACHED = """([area, share]) => {
     const made = /step ([\\d,]+) of ([\\d,]+)/.exec(document.querySelector(area)?.textContent);
     const [step, total] = (made ?? []).slice(1).map(number => Number(number.replaceAll(",", "")));
@@ -52,14 +63,22 @@ HAS_REACHED = """([area, share]) => {
 }"""
 
 
-def film(notebook: Notebook, path: Path) -> Path:
-    """Store the dashboard of a training as a moving picture, and its last frame as a PNG file beside it."""
-    frames = []
-    for share in FRAMES:  # a picture at each of these shares of the training
-        notebook.page.wait_for_function(HAS_REACHED, arg=[DASHBOARD, share], timeout=300_000)
-        picture = Image.open(notebook.picture(DASHBOARD, path.with_suffix(".png"))).convert("RGB")
-        frames.append(picture.quantize(method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE))
-    times = [FRAME_TIME] * (len(frames) - 1) + [8 * FRAME_TIME]
+def film_race(browser: Browser, path: Path) -> Path:
+    """Store two models in training as a moving picture, and its last frame as a PNG file beside it."""
+    frames, box = [], ".race"
+    with TemporaryDirectory() as folder:
+        write_race(Path(folder))
+        (Path(folder) / "index.html").write_text(PAGE.format(race_html("")), encoding="utf-8")
+        page = browser.new_page(viewport={"width": 860, "height": 700})
+        page.goto((Path(folder) / "index.html").as_uri())
+        page.get_by_role("button", name="Train both models").click()
+        page.locator(box).evaluate("it => it.style.minHeight = '560px'")  # all frames are equally large
+        for share in FRAMES:  # a picture at each of these shares of the training
+            page.wait_for_function(RACE_HAS_REACHED, arg=[box, share], timeout=300_000)
+            picture = Image.open(BytesIO(page.locator(box).screenshot())).convert("RGB")
+            frames.append(picture.quantize(64, dither=Image.Dither.NONE))
+    frames[-1].save(path.with_suffix(".png"), optimize=True)
+    times = [FRAME_TIME] * (len(frames) - 1) + [12 * FRAME_TIME]
     frames[0].save(path, save_all=True, append_images=frames[1:], duration=times, loop=0)
     return path
 
@@ -74,13 +93,14 @@ def take_screenshots(folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     trained = {name: course_notebook(number) for name, (number, _) in LIVE.items()}
     texts = {path.name: path.read_text(encoding="utf-8") for path in trained.values()}
-    cells = (SETUP, TRAIN, "run.result();", *EXPLORERS.values())
+    cells = (SETUP, TRAIN, "run.wait_for_step(360)", "run.result();", *EXPLORERS.values())
     served = {"lab.ipynb": notebook_text(*cells), **texts}
     with chromium() as browser, serve_notebooks(served) as address:
+        film_race(browser, folder / "race.gif")
         with Notebook(browser, address, "lab.ipynb", SIZE) as notebook:
-            notebook.run(0, 1)
-            paths = [film(notebook, folder / "dashboard.gif")]
-            notebook.run(*range(2, len(cells)))
+            notebook.run(0, 1, 2)
+            paths = [notebook.picture(DASHBOARD, folder / "dashboard.png")]
+            notebook.run(*range(3, len(cells)))
             for nth, name in enumerate(EXPLORERS):
                 paths.append(notebook.picture(EXPLORER, folder / f"{name}.png", nth))
         for name, path in trained.items():

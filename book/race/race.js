@@ -132,7 +132,7 @@ class Race {
   }
 
   launch(side, encoding, round) {
-    const { worker, wasm, characters, text, questions, prompts } = window.babygptRace;
+    const { worker, wasm, characters, text, questions, examples } = window.babygptRace;
     const encode = some => Uint8Array.from(some, character => characters.indexOf(character));
     const failed = () => this.round === round && this.replay(side, encoding, round);
     try {
@@ -145,7 +145,7 @@ class Race {
       });
       it.postMessage({
         wasm: Uint8Array.from(atob(wasm), byte => byte.charCodeAt(0)), text: encode(text), encoding,
-        questions: questions.map(question => question.map(encode)), prompts: prompts.map(encode),
+        questions: questions.map(question => question.map(encode)), examples: examples.map(example => example.map(encode)),
         newline: characters.indexOf("\n"), vocabSize: characters.length, seed: this.seed, steps: STEPS, every: EVERY,
       });
     } catch {
@@ -165,7 +165,7 @@ class Race {
     next(0);
   }
 
-  receive(side, { step, losses, lines, share }) {
+  receive(side, { step, losses, lines, likelier, share }) {
     const run = this.runs[side];
     for (const [i, loss] of losses.entries()) {
       run.mean = run.mean === null ? loss : SMOOTH * run.mean + (1 - SMOOTH) * loss;
@@ -176,19 +176,19 @@ class Race {
     if (lines) {
       run.shares.push([step, share]);
       this.share.draw(side, run.shares);
-      this.write(side, lines);
+      this.write(side, lines, likelier);
     }
     this.step.textContent = `step ${Math.min(...this.runs.map(one => one.step))} of ${STEPS}`;
     if (this.runs.every(one => one.step === STEPS)) this.conclude();
   }
 
-  write(side, lines) {
-    const { characters, prompts } = window.babygptRace;
+  write(side, lines, likelier) {
+    const { characters, examples } = window.babygptRace;
     const rows = lines.map((line, i) => {
-      const written = Array.from(line, token => characters[token]).join("").slice(prompts[i].length).trimEnd();
-      const right = written.trim().split(".")[0] === prompts[i].trim().split(" ")[0];
-      const verdict = element("b", { class: right ? "right-name" : "wrong-name" }, written || " (nothing)");
-      return element("p", {}, prompts[i].trim(), verdict, right ? " ✓" : " ✗");
+      const [prompt, right, wrong] = examples[i];
+      const written = Array.from(line, token => characters[token]).join("").slice(prompt.length).trimEnd();
+      const found = likelier[i] === 1, verdict = `${(found ? right : wrong).slice(0, -1)} is likelier ${found ? "✓" : "✗"}`;
+      return element("p", {}, `${prompt.trim()} `, element("b", {}, written || "…"), " ", element("i", {}, verdict));
     });
     this.cards[side].querySelector(".race-lines").replaceChildren(...rows);
   }

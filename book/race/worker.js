@@ -132,8 +132,8 @@ const STEPS_A_TURN = 3; // then the worker looks for messages
 let paused = false, wake = () => {};
 
 // Train a model from its first weights, and post its losses every 10 steps. Every `every` steps it also posts
-// its continuations of `prompts` and the share of questions that it answers right.
-async function trainModel({ wasm, text, questions, prompts, newline, vocabSize, encoding, seed, steps, every }) {
+// its continuations of `examples`, whether it finds their right answers likelier, and the share of `questions`.
+async function trainModel({ wasm, text, questions, examples, newline, vocabSize, encoding, seed, steps, every }) {
   const { instance } = await WebAssembly.instantiate(wasm, {});
   const model = new GPT(instance.exports, encoding, vocabSize), random = randomNumbers(seed);
   const starts = []; // each window begins at a line's end, so that it holds a whole story
@@ -142,7 +142,10 @@ async function trainModel({ wasm, text, questions, prompts, newline, vocabSize, 
   for (let losses = []; ; ) {
     const examined = model.steps % every === 0 || model.steps === steps;
     if (examined || model.steps % 10 === 0) {
-      const found = examined && { lines: model.continue(prompts, newline), share: model.share(questions) };
+      const found = examined && {
+        lines: model.continue(examples.map(([prompt]) => prompt), newline),
+        likelier: examples.map(example => model.share([example])), share: model.share(questions),
+      };
       postMessage({ step: model.steps, losses: losses.splice(0), ...found });
     }
     if (model.steps === steps) return;

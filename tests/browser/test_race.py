@@ -132,7 +132,7 @@ def test_a_reader_starts_pauses_and_exchanges_models_by_keyboard(browser: Browse
     page.wait_for_timeout(300)
     assert steps_of(page) == stopped
     assert all(points > 1 for points in points_of(page))
-    expect(page.locator(".race-lines").first).to_contain_text("rora chased lola. who chased?")
+    expect(page.locator(".race-lines").first).to_contain_text("rora chased lola. who chased? ")
     page.get_by_label("Encoding of the first model").select_option("alibi")
     assert page.evaluate("new URL(location).searchParams.get('race')") == "1.alibi.rope"
     wait_for_steps(page, 10)

@@ -21,7 +21,10 @@ HERE = Path(__file__).parents[2] / "book" / "race"
 FOLDER = "_static/race"
 ENGINE, RECORDED = HERE / "gpt.wasm", HERE / "recorded.json"
 N_CHARS, QUESTIONS, BLOCK = 200_000, 40, 64  # characters of training text; questions; tokens of a window
-PROMPTS = ("\nrora chased lola. who chased?", "\nlola chased rora. who chased?")  # the same letters
+EXAMPLES = (  # of the same letters: the question, its right answer and a wrong one
+    ("\nrora chased lola. who chased? ", "rora.", "lola."),
+    ("\nlola chased rora. who chased? ", "lola.", "rora."),
+)
 SEEDS = range(1, 13)
 ENCODINGS = {"none": "nope", "sinusoid": "v3", "rope": "v4", "alibi": "alibi"}  # -> version of babygpt
 IN_LESSONS = {"00_start_here": ("none", "rope"), "04_rope": ("sinusoid", "rope")}  # the pairs they begin with
@@ -69,7 +72,7 @@ def engine_script() -> str:
         "characters": "".join(corpus.tokenizer.characters),
         "text": corpus.tokenizer.decode(corpus.train),
         "questions": [[q.prompt, q.answer + q.end, q.rival + q.end] for q in questions],
-        "prompts": PROMPTS,
+        "examples": EXAMPLES,
         "recorded": json.loads(RECORDED.read_text(encoding="utf-8"))["messages"],
     }
     return f"window.babygptRace = {script_json(data)};\n"
