@@ -11,7 +11,7 @@
 #
 # **Can an attention score depend only on distance?**
 #
-# "The second word before me" means the same on page 1 and on page 100. In v3 ([03b](03b_sinusoidal.ipynb)) a [score](../docs/glossary.md#score) mixes the distance with everything else. RoPE rotates [queries](../docs/glossary.md#query) and [keys](../docs/glossary.md#key) by angles that grow with their position. Many large models use it, and so does **v4**. You will
+# "The second word before me" means the same on page 1 and on page 100. In v3 ([03b](03b_sinusoidal.ipynb)) a [score](../docs/glossary.md#score) mixes distance, absolute positions and letters. RoPE rotates [queries](../docs/glossary.md#query) and [keys](../docs/glossary.md#key) by angles that grow with their position. Many large models use it, and so does **v4**. You will
 #
 # 1. derive the rotation from one wish, and check it by hand,
 # 2. find out whether RoPE makes far tokens count less,
@@ -47,16 +47,16 @@ live.rotary()
 #
 # $$(A_m q)\cdot(A_n k)\quad\text{depends on } m - n \text{ only, for every } q \text{ and } k .$$
 #
-# We assume two things. The encoding *multiplies*; T5 adds to the score instead. And queries and keys *share* one matrix for each position; [xPos](https://arxiv.org/abs/2212.10554) has two. We also let position 0 change nothing: $A_0 = 1$.
+# We assume two things. The encoding *multiplies*; T5 adds to the score instead. And queries and keys *share* one matrix for each position; [xPos](https://arxiv.org/abs/2212.10554) has two. We also let position 0 change nothing: $A_0 = I$.
 #
-# The score is $q^\top A_m^\top A_n k$, so the wish is about $A_m^\top A_n$.
+# The score is $q^\top A_m^\top A_n k$. The wish holds for every $q$ and $k$, so the matrix $A_m^\top A_n$ depends on $m - n$ only.
 #
-# - **Both at one position.** The distance is 0, as at the start: $A_m^\top A_m = A_0^\top A_0 = 1$. So $A_m$ keeps the length of every vector.
-# - **One step apart.** The distance is that from 0 to 1: $A_m^\top A_{m+1} = A_0^\top A_1 = A_1$. Multiplied by $A_m$ this says $A_{m+1} = A_m A_1$.
+# - **Both at one position.** The distance is 0, as at position 0: $A_m^\top A_m = A_0^\top A_0 = I$. So $A_m$ keeps all lengths, and its inverse is $A_m^\top$.
+# - **One step apart.** The distance is the same as from 0 to 1: $A_m^\top A_{m+1} = A_0^\top A_1 = A_1$. Multiplied by $A_m$ from the left, this says $A_{m+1} = A_m A_1$.
 #
-# So $A_m$ is **one length-preserving matrix, applied $m$ times**. In two dimensions it is a rotation by some angle $\omega$ a token, or a reflection. A reflection applied twice changes nothing, so it only tells odd distances from even ones.
+# So $A_m$ is **one length-preserving matrix $A_1$, applied $m$ times**. In two dimensions $A_1$ is a rotation by some angle $\omega$, or a reflection. A reflection applied twice changes nothing, so it only tells odd distances from even ones.
 #
-# In more dimensions and a suitable basis, pairs of channels rotate, each at its own speed, and all other channels stay fixed or change sign. Under our assumptions nothing else is possible. RoPE takes the rotating pairs.
+# For more dimensions there is a theorem. In a suitable basis, pairs of channels rotate, each pair at its own speed, and all other channels stay fixed or change sign. RoPE takes the rotating pairs.
 #
 # ## By hand, with complex numbers
 #
@@ -83,15 +83,15 @@ which_agree.compare(cases[{(True, True): 0, (True, False): 1, (False, True): 2}.
 
 
 # %% [markdown]
-# With the key one step *before* the query the score is 4, at the start and further on. With the key one step *after* it the score is −4. One line shows why positions do not matter:
+# With the key one step *before* the query both scores are 4, and one step *after* it the score is −4. One line shows why positions do not matter:
 #
 # $$\operatorname{Re}\big(q\,e^{im\omega}\;\overline{k\,e^{in\omega}}\big) = \operatorname{Re}\big(q\,\bar k\;e^{i(m-n)\omega}\big).$$
 #
-# **RoPE rotates each token by its absolute position, and the score depends on the difference.**
+# **RoPE rotates each query and key by its absolute position, and the score depends on the difference.**
 #
 # ## A head that finds the name
 #
-# *ada chased ben. who chased ben?* The last blank stands at 31, and the answer begins with the *a* at 0. We build a head with one pair that turns by 0.1 radians a token. Before this rotation the letters a and b have the key 1, and all others 0. The query of the blank is $5\,e^{-3.1i}$, turned back by 31 steps. So an a or b at distance $d$ scores $5\cos\big(0.1\,(d - 31)\big)$.
+# *ada chased ben. who chased ben?* The last blank stands at 31, and the answer begins with the *a* at 0. We build a head with one pair that turns by 0.1 radians a token. Before the rotation, *a* and *b* have the key 1, and all other letters 0. The query of the blank is 5, turned back by 31 steps: $5\,e^{-3.1i}$. So an *a* or *b* at distance $d$ scores $5\cos\big(0.1\,(d - 31)\big)$.
 
 # %%
 def blank_scores(story, start=0):
@@ -120,17 +120,17 @@ for story in (text, "ben chased ada. who chased ada? "):
 
 
 # %% [markdown]
-# Both answers are right, also from position 1000 on. Like the head of 03b, this one knows only *who* and this length. But its scores combine content and distance.
+# The right letter gets most attention, also from position 1000 on. Like the head of 03b, it works only for *who* and for this length. But one dot product combines content and distance.
 #
 # ## Many pairs, many speeds
 #
-# One pair repeats itself: after quarter turns the distances 1 and 5 look alike. So RoPE uses many pairs. A head with $D$ channels, an even number, has $D/2$ pairs. Pair $i$ turns by
+# One pair repeats itself: with quarter turns, the distances 1 and 5 look alike. So RoPE uses many pairs. A head with $D$ channels, an even number, has $D/2$ pairs. From here on, $i$ is the number of a pair. Pair $i$ turns by
 #
 # $$\omega_i = \theta^{-2i/D}\quad\text{radians a token},\qquad \theta = 10000 .$$
 #
-# These are the sinusoid's [frequencies](../docs/glossary.md#frequency), taken over without a reason given (Su et al. 2021). With the 24 channels of our heads, the quickest pair turns once in 6.3 tokens, and the slowest once in 29,000.
+# Su et al. 2021 took over the sinusoid's [frequencies](../docs/glossary.md#frequency). With the 24 channels of our heads, the quickest pair turns once in 6.3 tokens, and the slowest once in 29,000.
 #
-# What is such a slow pair good for? It compares content, at any distance alike, while a quick pair tells neighbours apart. Barbero et al. 2024 found both uses in Gemma 7B. The extreme is the fixed channel of our wish: [partial RoPE](../docs/glossary.md#partial-rope) leaves some channels unrotated. A larger [θ](../docs/glossary.md#theta), 500,000 in Llama 3, slows all pairs but the first.
+# Such a slow pair hardly turns within a text, so it compares content at any distance. A quick pair tells neighbours apart. Barbero et al. 2024 found both uses in Gemma 7B. [Partial RoPE](../docs/glossary.md#partial-rope) even leaves some channels unrotated. A larger [θ](../docs/glossary.md#theta), 500,000 in Llama 3, slows all pairs but the first.
 #
 # In real numbers, the rotation of all pairs is:
 
@@ -158,7 +158,7 @@ plots.draw_matrix(ax, scores.numpy(), title, *axes, diverging=True)
 plt.show()
 
 # %% [markdown]
-# Along a diagonal $m$ and $n$ grow together, and the score stays. The two sides of the main diagonal differ, so *before* is not *after*.
+# Along a diagonal $m - n$ stays the same. The two sides of the main diagonal differ, so *before* is not *after*.
 
 # %%
 source(Rotary)
@@ -166,8 +166,8 @@ source(Rotary)
 # %% [markdown]
 # - **Queries and keys, not values.** Position should influence where a token looks, not what it reads.
 # - **In every head.** All heads have the same angles, and $W_q$ and $W_k$ learn to use them.
-# - **Cheap.** A token needs $4C$ multiplications a layer, and $4C^2$ for the matrices. Cosines and sines can be stored.
-# - **With a cache.** A cached key stays as its own position rotated it. The new token's position must be right.
+# - **Cheap.** In each layer a token needs $4C$ multiplications to rotate, and $4C^2$ for the matrices of attention.
+# - **With a cache.** A cached key stays rotated by its own position.
 #
 # ## Does RoPE make far tokens count less?
 #
@@ -201,23 +201,23 @@ decay.compare(falls[2 if max(abs(near), abs(far)) < 0.1 else 3 if far > near els
 # %% [markdown]
 # **RoPE does not make far tokens count less.** A rotated random vector is another random vector, so scores have the mean 0 and the same spread at every distance. If $q = k$, the score is a sum of cosines. All are 1 at distance 0 and then drift apart, so it falls and wobbles. If $q$ is turned 31 steps back, like our blank, the peak stands at 31. $W_q$ and $W_k$ are learned, so a head can prefer any distance.
 #
-# Su et al. prove an upper *bound* that falls with distance, and many texts take it for the score (Barbero et al. 2024).
+# Su et al. prove only that an upper *bound* falls with distance. Many texts take it for the score (Barbero et al. 2024).
 #
-# **ALiBi** does fade. It rotates nothing, and subtracts a penalty for each token of distance, large in one head and small in another.
+# **ALiBi** makes far tokens count less. It rotates nothing, and subtracts a penalty for each token of distance, large in one head and small in another.
 
 # %%
 live.alibi()
 
 # %% [markdown]
-# <span class="light-score">The first picture</span> shows what ALiBi subtracts from *any* score, and RoPE's curve for q = k. <span class="light-attention">The second</span> shows the share of attention up to each distance, if all keys are equal.
+# <span class="light-score">The first picture</span> shows what ALiBi subtracts from *any* score, and RoPE's curve for q = k, shifted to 0. <span class="light-attention">The second</span> shows the share of attention up to each distance, if all keys are equal. RoPE looks near because q = k.
 #
 # ## Two layouts
 #
 # Which channels form a pair? The paper and this course pair neighbours, (0, 1), (2, 3), …: *interleaved*. Much other code, such as Hugging Face's Transformers, pairs channel $i$ with $i + D/2$: *half-split*. Each is right by itself, because channels have no order of their own. But $W_q$ and $W_k$ were trained for one layout. In code with the other, no error appears, and the scores are wrong.
 #
-# We can **convert the weights**. Row $r$ of $W_q$ makes channel $r$ of $q$, so we permute the rows of each head, in $W_q$ and in $W_k$ alike. The second exercise does it.
+# We can **convert the weights**. Row $r$ of $W_q$ makes channel $r$ of $q$, so we permute each head's rows, in $W_q$ and $W_k$ alike.
 #
-# A *mixture* is wrong with any weights. With the angles of halves and the partners of neighbours, channel 0 turns by $a = m\omega_0$, and its partner, channel 1, by $b = m\omega_1$. The matrix $\begin{pmatrix}\cos a & -\sin a\\ \sin b & \cos b\end{pmatrix}$ has the determinant $\cos(a - b)$; a rotation has 1. So lengths change, and scores depend on positions. A falling loss does not reveal this bug; a test of lengths does.
+# A *mixture* is wrong with any weights. Suppose code takes half-split angles and interleaved partners. Then channel 0 turns by $a = m\omega_0$, and its partner, channel 1, by $b = m\omega_1$. The matrix $\begin{pmatrix}\cos a & -\sin a\\ \sin b & \cos b\end{pmatrix}$ has the determinant $\cos(a - b)$; a rotation has 1. So lengths change, and scores depend on positions. A falling loss does not reveal this bug; a test of lengths does.
 #
 # ## Train v4 beside v3
 #
@@ -246,7 +246,7 @@ for version in ("v3", "v4"):
     runs[version] = live.train(models[version], objective, recipe, version, floor, watches)
 
 # %% [markdown]
-# Both see the same batches. Watch the right answers to 24 questions (chance: 50%), and the last row of the heads, in which the blank before the answer looks back. Inside the window the losses of v3 and v4 are undecided after 600 steps ([rule](08_the_ladder.ipynb), [figure](../figures/ladder.png)), from two sets of six [seeds](../docs/glossary.md#seed).
+# Both see the same batches. Watch the right answers to 24 questions (chance: 50%), and the last row of the heads, in which the blank before the answer looks back. Twelve [seeds](../docs/glossary.md#seed) do not decide whether v3 or v4 has the lower loss inside the window (600 steps, [rule](08_the_ladder.ipynb), [figure](../figures/ladder.png)).
 
 # %% tags=["answer", "nbval-ignore-output"]
 starts = torch.linspace(0, len(corpus.val) - 65, 64).long()
@@ -274,7 +274,7 @@ assert abs(moved["v4"][1] - moved["v4"][0]) < 0.001
 #
 # ## What has v4 learned?
 #
-# The dashboard compares two names. We can also let the model *write* the answer, always the most probable letter.
+# In the dashboard an answer is right if v4 finds the right name more probable than the other. We can also let v4 *write* the answer, always the most probable letter.
 
 # %%
 percent = {"low": 0, "high": 100, "unit": "%", "near": 12}
@@ -305,7 +305,7 @@ writes.compare(100 * written)
 # We take the head that looks most at the right name while the answer's first letter is predicted. An [ablation](../docs/glossary.md#ablation) silences it. But silencing *any* head may disturb a model, which never met such zeros in training. So we need a **control**: the other heads of its layer, one at a time.
 
 # %%
-ablation_guess = live.predict("How many of 200 answers are right without this head?", **percent)
+ablation_guess = live.predict("What share of 200 answers is right without this head?", **percent)
 ablation_guess
 
 # %% tags=["answer", "nbval-ignore-output"]
@@ -331,7 +331,7 @@ fewest = np.min(study["without"][arm], axis=(1, 2))[np.array(study["accuracy"][a
 print("without the head that is needed most:", paired.beside(without.min(), fewest.tolist(), "%"))
 
 # %% [markdown]
-# The difference between the first two lines is the finding. It may be small or negative: the head that is needed most need not be the one that looks at the name. Of 12 stored runs that know the first letter, 5 fall below 70% without some head of layer 1, and 7 without one of layer 2. Two fall in both cases, and two in neither. Weights show where a head looks, and an ablation with its control whether the model needs it.
+# The difference between the first two lines is the finding. It may be small or negative: another head may look at the name too, and the head that is needed most may look elsewhere. Twelve stored runs know the first letter. Three fall below 70% only without some head of layer 1, five only without one of layer 2, two in both cases, and two in neither. Weights show where a head looks, and an ablation with its control whether the model needs it.
 #
 # ## Turn θ while it learns
 #
@@ -359,12 +359,12 @@ at = next((i for i, step in enumerate(history[:n]) if step.changed), n - 1)
 fig, ax = plt.subplots(figsize=(7, 4))
 curves = {"untouched": losses["v4"][:n], "steered": [step.loss for step in history[:n]]}
 title = f"The change costs {gap[at]:+.2f} nats at once and {gap[-10:].mean():+.2f} at the end"
-plots.draw_losses(ax, curves, floor, title)
+plots.draw_losses(ax, curves, floor, title, smooth=1)
 plt.show()
 turn_guess.compare(effects[2 * bool(gap[at] > 0.1) + bool(gap[-10:].mean() > 0.03)])
 
 # %% [markdown]
-# The rotations are not learned, but the matrices are learned *for* them. A head that looks one letter back is fitted to the angles of one step. With another θ these angles are wrong at once, and training has to fit the matrices again. This is one run, and yours may end otherwise.
+# The rotations are not learned, but the matrices are learned *for* them. A head that looks one letter back is fitted to the angles of one step. With another θ these angles are wrong at once, and training has to fit the matrices again. This is one run; yours may differ.
 #
 # ## Longer windows
 #
@@ -382,7 +382,7 @@ boards = [results.load_results(name)["board"] for name in ("ladder", "fresh/ladd
 past = {name: [x for board in boards for x in board[name]["past"]] for name in shown}
 fig, ax = plt.subplots(figsize=(8, 2.6))
 means = [np.mean(past[name]) for name in shown]
-title = "Four windows cost ALiBi {:.2f} nats, RoPE {:.2f}, the sinusoid {:.2f} (means)".format(*means)
+title = "Four windows cost ALiBi {:.2f} nats, v4 (RoPE) {:.2f}, v3 (sinusoid) {:.2f} (means)".format(*means)
 seed_plots.draw_seed_dots(ax, past, title, "change of the loss (nats per character)", {"no change": 0})
 plt.show()
 calm = [name for name in shown if max(map(abs, past[name])) < 0.15]
@@ -529,7 +529,7 @@ rope.ABLATION.check(controlled_effect)
 # %% [markdown]
 # ## What the source notes say
 #
-# Note 001, one of the notes this course is built on, starts from RoPE. Its code is the mixture above. [Lesson 05](05_gaussian_rope.ipynb) measures its claims, and an exercise repairs the code.
+# Note 001, one of the notes this course is built on, starts from RoPE. Its code is the mixture above. [Lesson 05](05_gaussian_rope.ipynb) measures its claims and repairs the code.
 
 # %% [markdown]
 # ## Further reading
@@ -542,4 +542,4 @@ rope.ABLATION.check(controlled_effect)
 # %% [markdown]
 # ## What comes next
 #
-# RoPE does not make near tokens count more, and ALiBi does, by straight lines. Source note 001 multiplies RoPE by a curve whose width you choose. → [05 · Gaussian RoPE](05_gaussian_rope.ipynb)
+# RoPE does not make near tokens count more, and ALiBi does. Source note 001 multiplies RoPE by a curve whose width you choose. → [05 · Gaussian RoPE](05_gaussian_rope.ipynb)
