@@ -208,7 +208,7 @@ turn_guess
 torch.manual_seed(1337)
 slider = live.Slider("stride", 128, 1, 256, "stride (positions)")
 again = build("v6", small, stride=128)
-steered = live.train(again, objective, recipe, "v6, steered", floors, watches, [slider], baseline=runs["v6"])
+steered = live.train(again, objective, recipe, "steered v6", floors, watches, [slider], baseline=runs["v6"])
 
 # %% [markdown]
 # Move the slider and watch the curve *codes*. If you have not moved it by step 120, the next cell does it. Its curves are means of ten steps.
@@ -383,7 +383,7 @@ echo_guess
 torch.manual_seed(1337)
 echo = study.Echo(corpus, block_size=64, n_branches=(2, 2), length=48)
 listener = build("v6", small, stride=128)
-learning = live.train(listener, echo, recipe, "v6, one story in both branches", floors)
+learning = live.train(listener, echo, recipe, "v6 on one story in both branches", floors)
 
 # %% tags=["answer", "nbval-ignore-output"]
 learning.result()
