@@ -11,7 +11,7 @@
 #
 # **Can a gate stand in for a rotation?**
 #
-# The model of [07a](07a_diffusion.ipynb) knows positions by RoPE, which *rotates* queries and keys. Source note 000 puts [**gates**](../docs/glossary.md#gate) in its place: it multiplies each channel by a cosine of the position. A product is simpler than a rotation. Does it do the same? You will
+# The model of [07a](07a_diffusion.ipynb) knows positions by RoPE, which *rotates* queries and keys. Source note 000 puts [**gates**](../docs/glossary.md#gate) in its place: it multiplies each channel by a cosine of the position. A product is simpler than a rotation. Does the model learn as well with it? You will
 #
 # 1. train the note's gate, and find out what its factors do,
 # 2. repair one fault after another, up to **v7**,
@@ -43,7 +43,7 @@ live.polar()
 # %% [markdown]
 # <span class="light-gates">The first panel</span> shows the gates of keys: a row for each position, a column for each channel. Frames mark [MASK tokens](../docs/glossary.md#mask-token). <span class="light-scores">The second</span> holds the score of each query with each key, if all contents are equal. <span class="light-across">The third</span> shows scores over the distance i − j, for three values of the sum i + j.
 #
-# With RoPE a score depends on the distance alone. Then the second panel is constant along diagonals, and the three curves are one. The note's gate gives three curves. Set *gate* to `[cos, sin]`, and they become one.
+# With RoPE a score depends on the distance alone: the second panel would be constant along diagonals, and the three curves would be one. The note's gate gives three curves. Set *gate* to `[cos, sin]`, and they become one.
 #
 # ## The gate
 #
@@ -74,7 +74,7 @@ for mine, theirs in zip(by_hand, gates.transform_qk(q, k, positions), strict=Tru
 # %% [markdown]
 # ## Train it as written
 #
-# Tales, masks and size are those of 07a. We train for 150 steps.
+# Texts, masks and size are those of 07a. We train for 150 steps.
 
 # %%
 distances = ["more than 0.1 radians", "less than 0.1 radians", "not at all"]
@@ -114,7 +114,7 @@ for name, gate in both.items():
     print(f"{name:13}", [f"{x:.2f}" for x in slope.abs().tolist()])
 
 # %% [markdown]
-# The derivative of $\cos\varphi$ is $-\sin\varphi$. At $\varphi = 0$ it is exactly 0, at the first step and therefore at every later one. So the product equals the exact gate at 0, but has no gradient. Besides, a factor that is the same at all positions cannot shift a wave.
+# The derivative of $\cos\varphi$ is $-\sin\varphi$. At $\varphi = 0$ it is exactly 0, so the first step leaves φ at 0, and so does every later step. Besides, a factor that is the same at all positions cannot shift a wave.
 #
 # ## What the norm does to a factor
 #
@@ -134,7 +134,7 @@ for name, by in change.items():
 norm_guess.compare(next((name for name, by in change.items() if by < 1e-3), "none"))
 
 # %% [markdown]
-# α is **one number for all channels of a token**, so the norm divides it out. A phase is another number for each channel, and survives. How small must α become before it counts?
+# α is **one number for all channels of a token**, so the norm divides it out. $\cos\varphi$ differs from channel to channel, and survives. How small must α become before it counts?
 
 # %%
 rows, (_, plain_keys) = [], polar.Polar(D, alpha=1.0).transform_qk(q, k, positions)
@@ -145,7 +145,7 @@ for alpha in (3.0, 0.3, 0.03, 0.01, 0.001, 0.0):
 Table(("α", "largest change of a key, from α = 1", "attention to MASK"), rows, stable=1)
 
 # %% [markdown]
-# The last column uses random queries and keys, with every other token MASK. MASK gets half of the attention for any α above a hundredth. (Below that the norm's own epsilon counts.) In the explorer, drag α; then set *order* to `norm, then gates` and drag it again.
+# The last column uses random queries and keys, and every other token is MASK. Down to a hundredth, α changes almost nothing: MASK keeps half of the attention. Below that, the small constant in the norm counts. In the explorer, drag α; then set *order* to `norm, then gates` and drag it again.
 #
 # ## What is left: cos(iω)
 #
@@ -179,9 +179,13 @@ rows = [(str(start), *neighbours(product, start)) for start in (0, 20, 40)]
 Table(("the text starts at", *heading), rows, stable=5)
 
 # %% [markdown]
-# Check the first score: cos 7 · cos 6 + cos 3.5 · cos 3 + cos 1.75 · cos 1.5 + cos 0.875 · cos 0.75 = 0.72 + 0.93 − 0.01 + 0.47 = 2.11. The [softmax](../docs/glossary.md#softmax) divides $e^{2.11}$ = 8.2 by the sum over all 36 characters, 53.6. That is 15%.
+# Check the first score:
 #
-# Start the same text at 40, and the hole looks more at *e* than at *a*. A model with such scores must first learn to look past $i+j$.
+# $$\cos(7)\cos(6) + \cos(3.5)\cos(3) + \cos(1.75)\cos(1.5) + \cos(0.875)\cos(0.75) = 0.72 + 0.93 - 0.01 + 0.47 = 2.11$$
+#
+# The [softmax](../docs/glossary.md#softmax) divides $e^{2.11}$ = 8.2 by the sum over all 36 characters, 53.6. That is 15%.
+#
+# Start the same text at 40, and the hole looks more at *e* than at *a*. A model with such scores must first learn to ignore $i+j$.
 #
 # ## Five repairs
 #
@@ -190,10 +194,10 @@ Table(("the text starts at", *heading), rows, stable=5)
 # 1. **Exact phase:** $\cos(i\omega + \varphi)$. Now φ has a gradient.
 # 2. **Random phase:** φ begins at random, so not every wave has its crest at position 0.
 # 3. **Gates after the norm.** Now α counts.
-# 4. **α on keys only.** On a query α makes all scores smaller. Attention gets flatter just where a letter must be predicted.
+# 4. **α on keys only.** On a query α makes all scores smaller. Then attention gets flatter exactly where a letter must be predicted.
 # 5. **[Quadrature](../docs/glossary.md#quadrature):** a sine beside each cosine. A query becomes $[q\cos, q\sin]$, a key $[k\cos, k\sin]$.
 #
-# Since $\cos a\cos b + \sin a\sin b = \cos(a-b)$, quadrature removes $i+j$. A phase in both query and key would cancel too, so it has none. We test each gate on random vectors:
+# Since $\cos a\cos b + \sin a\sin b = \cos(a-b)$, quadrature removes $i+j$. A phase in both query and key would cancel too, so quadrature has none. We test each gate on random vectors:
 
 # %%
 before = [polar.Polar(D), polar.ExactPhase(D), polar.RandomPhase(D)]
@@ -207,10 +211,10 @@ Table(("gate", "α counts", "i − j alone"), rows, stable=3)
 # %% [markdown]
 # ## Read it backwards
 #
-# Now untrained models get our sentence and its reverse, *.ada ?neb desahc ohw .neb de░ahc ada*. Their weights are random and large, so that they answer something.
+# Now untrained models get our sentence and its reverse, *.ada ?neb desahc ohw .neb de░ahc ada*. Their weights are random and large, so that answers depend on the text.
 
 # %%
-ends = ["another letter", "the same letter, with another probability", "the same letter, with the same one"]
+ends = ["another letter", "the same letter, another probability", "the same letter, the same probability"]
 backwards_guess = live.predict("The text is reversed. What does quadrature write in the hole?", ends)
 backwards_guess
 
@@ -239,7 +243,7 @@ backwards_guess.compare(ends[2 if equal else 1 if one.argmax() == other.argmax()
 
 
 # %% [markdown]
-# A cosine is **even**: $\cos(-x) = \cos x$. With quadrature a key three to the left and an equal key three to the right get the same score. In our toy head *a* and *e* both have the score 3.38 and 17% of the attention. The head adds up their values with these weights, so a░e and e░a give the same output, and then the same answer.
+# A cosine is **even**: $\cos(-x) = \cos x$. With quadrature a key three to the left and an equal key three to the right get the same score. In our toy head *a* and *e* both score 3.38 (δ = 0° in the next table). The head adds up their values with equal weights, so a░e and e░a give the same output, and then the same answer.
 #
 # Such a model is a **mirror**, and no training can change that. v1 to v6 look only to the left, so an even score would not harm them. The note's own gate is no mirror, because its scores depend on absolute positions.
 #
@@ -272,7 +276,7 @@ Table(("δ", *heading), [(f"{d}°", *neighbours(ahead(d / 180 * torch.pi))) for 
 
 # %%
 orders = ["v7, quadrature, as written", "v7, as written, quadrature", "quadrature, v7, as written", "another"]
-order_guess = live.predict("Which order have the three losses, the lowest first?", orders)
+order_guess = live.predict("In which order are the three losses, the lowest first?", orders)
 order_guess
 
 # %% tags=["answer", "nbval-ignore-output"]
@@ -309,11 +313,11 @@ again, dials = build("v7", shape), {"controls": sliders, "baseline": runs["v7"]}
 steered = live.train(again, objective, recipe, "v7, steered", watches=watches, **dials)
 
 # %% [markdown]
-# **Do not wait for a leap in the loss curve.** The loss of a single step jumps anyway, because each step has other texts and masks. The curve is therefore a mean of ten steps, and spreads a sudden change over ten. Watch instead:
+# **Do not wait for a leap in the loss curve.** Each step has other texts and masks, so its loss jumps anyway. The curve is a mean of ten steps, and spreads a sudden change over ten. Watch instead:
 #
-# - the mark at the step of the move, and the height of the curve ten steps later,
+# - the mark at the step of the move, and the distance from the grey curve (untouched v7),
 # - the frames of the gates: MASK × 10,
-# - the picture below: the loss of each step *minus* that of the untouched v7. Both see the same batch, so its ups and downs cancel.
+# - the gap (drawn again below): the loss of each step *minus* that of the untouched v7. Both see the same batch, so its ups and downs cancel.
 
 # %% tags=["answer", "nbval-ignore-output"]
 steered.wait_for_step(75)
@@ -327,21 +331,21 @@ soon, end = (float(part.mean()) if len(part) else 0.0 for part in (gap[at : at +
 
 # %% tags=["answer", "nbval-ignore-output"]
 fig, ax = plt.subplots(figsize=(7, 3.4))
-title = f"After the move at step {at} the loss changes by {soon:+.2f} nats, and at the end by {end:+.2f}"
+title = f"The move at step {at} changes the loss by {soon:+.2f} nats, later by {end:+.2f}"
 if at >= len(gap):
     title = "A run was stopped before the move: there is no difference to see"
-plots.draw_curves(ax, np.arange(1, len(gap) + 1), {"steered": gap}, title, "step", "difference (nats)")
+plots.draw_curves(ax, np.arange(1, len(gap) + 1), {"steered": gap}, title, "step", "gap to v7 (nats)")
 ax.axvline(at + 0.5, color="black", lw=1, ls="--")
 plt.show()
 if at < len(gap):
     display(alpha_guess.compare(effects[2 if end > 0.15 else 1 if soon > 0.15 else 0]))
 
 # %% [markdown]
-# Why does a large α harm? Queries and keys are normalised *before* the gates, so training cannot shorten the keys of holes. Their scores are 33 times as large, and drown the letters. (This is our reading of one run.)
+# Why does a large α harm? Queries and keys are normalised *before* the gates, so training cannot shorten the keys of holes. Their scores are 10 / 0.3 = 33 times as large, and letters get hardly any attention. This is our reading of one run.
 #
 # ## What each repair is worth
 #
-# We trained each model for 400 steps (2 layers of 96) from six [seeds](../docs/glossary.md#seed). On the right each difference is between models of one seed. *Decided* follows the rule of [lesson 08](08_the_ladder.ipynb): all six differences lie on one side, and their mean is too large to be luck (Student's t).
+# We trained each model for 400 steps (2 layers of 96) from six [seeds](../docs/glossary.md#seed). On the right each dot is a difference between two models of one seed: left of the line, the first model is better. *Decided* follows [lesson 08](08_the_ladder.ipynb): all six differences lie on one side, and their mean is too large to be luck. If six other seeds reach another verdict, we call it undecided.
 
 # %%
 results = load_results("polar")
@@ -354,19 +358,19 @@ plt.show()
 #
 # - **The exact phase** decides nothing. A **random** one gains 0.11 nats (decided).
 # - **Gates after the norm** let α count, and the loss *rises* by 0.33. **α on keys only** takes 0.20 back (both decided).
-# - **Is α = 0.3 worth having?** With cosines alone it costs 0.07 against α = 1, which is no mask gate (decided). Six other seeds give 0.03 (undecided). In v7 the first six do not decide, and the others give a *gain* of 0.04 (decided). So we call it undecided.
-# - **Quadrature** gains 0.51 nats, and **the learned phase** 0.14 more (both decided).
+# - **Is α = 0.3 better than α = 1**, which is no mask gate? Before quadrature it costs 0.07 (decided), but from six other seeds 0.03 (undecided). In v7 only the others decide, for a *gain* of 0.04. So it is undecided.
+# - **Quadrature** gains 0.51 nats, and **the learned phase** (v7) 0.14 more (both decided).
 #
-# As written the gate loses 2.15 nats for each masked character, v7 1.52, RoPE 1.52 (undecided against v7) and no code 2.90. So the note's gate beats no code, and is far behind a rotation.
+# As written the gate loses 2.15 nats for each masked character, v7 1.52, RoPE 1.52 (undecided against v7) and no encoding 2.90. So the note's gate beats no encoding, and is far behind a rotation.
 #
 # ## Which part of the sixth repair counts?
 #
-# It changed three things at once. A **phase** breaks the mirror. Heads can lean to **both sides**. And phases are **trained**. Which one lowers the loss? Design the experiment on paper first.
+# It changed three things at once. The **mirror** is broken. Heads can prefer **different sides**. And phases are **trained**. Which one lowers the loss? Design the experiment on paper first.
 #
 # Ours has two arms whose phases never learn. *One side* has +45° in all four heads. *Both sides* has +45° in two heads and −45° in two. Both break the mirror.
 
 # %%
-arms = ["both arms", "both sides only", "one side only", "neither"]
+arms = ["one side and both sides", "both sides only", "one side only", "neither"]
 design_guess = live.predict("Which arm gains at least 0.02 nats over quadrature (six seeds, decided)?", arms)
 design_guess
 
@@ -389,9 +393,9 @@ display(Table(("model", "minus", "mean (nats)", "lowest to highest", "decided"),
 design_guess.compare(arms[outcome])
 
 # %% [markdown]
-# *One side* breaks the mirror and gains nothing: its loss is 0.03 nats above quadrature (undecided; our rule excludes a gain of 0.02). *Both sides* gains 0.12 (decided). Six other seeds confirm both. **Breaking the mirror does not lower the loss. Heads of both kinds do.** If all heads lean to the left, none is left for the right. (This fits, but is not tested.)
+# *One side* breaks the mirror and gains nothing: its loss is 0.03 nats above quadrature (undecided; a gain of 0.02 is excluded). *Both sides* gains 0.12 (decided). Six other seeds confirm both. **Breaking the mirror does not lower the loss. Heads of both kinds do.** Perhaps a model needs heads that look to the right too, but we did not test this.
 #
-# Is *training* the phases worth anything? Between v7 and *both sides* our six seeds decide nothing; six others put v7 0.04 nats ahead (decided). So it is undecided.
+# Is *training* the phases worth anything? Our six seeds decide nothing between v7 and *both sides*; six others put v7 0.04 nats ahead (decided). The verdicts differ, so it is undecided.
 #
 # ## Where it ends
 #
@@ -405,26 +409,26 @@ assert torch.allclose(rotated[..., 0::2], cosines, atol=1e-5)
 assert torch.allclose(rotated[..., 1::2], sines, atol=1e-5)
 
 # %% [markdown]
-# So quadrature **is a rotation**: RoPE for pairs whose second channel is empty. RoPE's own pairs are full. One of them gives the score
+# So quadrature **is a rotation**: RoPE for pairs whose second channel is 0. A full pair of RoPE gives the score
 #
 # $$\big(q_1k_1 + q_2k_2\big)\cos\big((i-j)\omega\big) + \big(q_1k_2 - q_2k_1\big)\sin\big((i-j)\omega\big),$$
 #
-# an even part and an odd one, and the tokens decide how much of each. With $q_2 = k_2 = 0$ the sine is gone, and left equals right. A phase δ brings it back, in a share that is fixed for each channel. **A gate can stand in for a rotation once it has become one.**
+# an even part and an odd one, and the tokens decide how much of each. With $q_2 = k_2 = 0$ the sine is gone, and left equals right. A phase δ brings it back, but tokens cannot change its share. **A gate can stand in for a rotation once it has become one.**
 #
 # ## What, or where?
 #
-# [PoPE](../docs/glossary.md#pope), a published code, has the same phase, and makes all contents positive by a [softplus](../docs/glossary.md#softplus). Then magnitudes tell **what** a token looks for, and phases **where**. In RoPE the sine term mixes them.
+# [PoPE](../docs/glossary.md#pope), a published encoding, has the same phase, and makes all contents positive by a [softplus](../docs/glossary.md#softplus). Then contents tell **what** a token looks for, and phases **where**. In RoPE contents are in the sine term too, and move the crest.
 #
-# Our task needs both: three to six letters, then *what stands to the right of the g?* Guessing gives 32%; 90% count as learned.
+# Our task needs both: three to six letters, then *what stands to the right of the g?* To guess one of the other letters gives 32%; 90% count as learned.
 
 # %%
 lookup.draw_lookup(plt.figure(figsize=(13, 4.4)), load_results("lookup"))
 plt.show()
 
 # %% [markdown]
-# On the left each code tries four learning rates from one seed, and only PoPE learns the task. On the right each trains at its best rate from thirteen other seeds. The sinusoids learn it from four, PoPE from two, RoPE and PoPE without softplus from none. So the seed on the left was lucky. Among equal models, two against none comes by chance in half of all trials: undecided.
+# On the left each encoding tries four learning rates from one seed, and only PoPE learns the task. On the right each trains at its best rate from thirteen other seeds. The sinusoids learn it from four, PoPE from two, RoPE and PoPE without softplus from none. So the seed on the left was lucky. If models were equal, chance would give two against none in half of all trials: undecided.
 #
-# In masked diffusion PoPE, v7 and RoPE are undecided too. From left to right PoPE is 0.07 nats behind RoPE after 600 steps (decided and confirmed, [results](../docs/results.md)). The paper reports the opposite, for far larger models and with scores half as sharp.
+# In masked diffusion PoPE, v7 and RoPE are undecided too. In models that write from left to right PoPE is 0.07 nats behind RoPE after 600 steps (confirmed, [results](../docs/results.md)). The paper reports the opposite, for far larger models and with scores half as large.
 
 # %%
 live.tally()
@@ -477,7 +481,7 @@ gate_exercises.LOOK_RIGHT.check(phases_to_the_right)
 # 1. A norm after the gates divides out any α above a hundredth. At φ = 0 the gradient of cos φ is exactly 0, so φ never moves.
 # 2. $\cos(i\omega)\cos(j\omega)$ depends on $i-j$ and on $i+j$. A sine beside each cosine removes $i+j$, and then left equals right.
 # 3. A phase between query and key breaks this mirror. That alone gains nothing; heads of both kinds gain 0.12 nats, confirmed by six other seeds. Whether trained phases gain more is undecided (400 steps, 2 layers of 96).
-# 4. As written the gate loses 2.15 nats for each masked character, v7 1.52, RoPE 1.52 (undecided), no code 2.90. The worth of α = 0.3 is undecided.
+# 4. As written the gate loses 2.15 nats for each masked character, v7 1.52, RoPE 1.52 (undecided), no encoding 2.90. The worth of α = 0.3 is undecided.
 # 5. Quadrature is RoPE for pairs that are half empty: the repairs end at a rotation.
 
 # %% [markdown]
@@ -519,7 +523,7 @@ gate_exercises.LOOK_RIGHT.check(phases_to_the_right)
 #
 # </details>
 #
-# **4.** A new v7 has phases of 0. When does training end its being a mirror?
+# **4.** A new v7 has phases of 0. When does it stop being a mirror?
 #
 # - a) never
 # - b) as soon as phases have left 0
@@ -546,7 +550,7 @@ gate_exercises.LOOK_RIGHT.check(phases_to_the_right)
 # %% [markdown]
 # ## What the source note says
 #
-# Note 000, one of the notes this course is built on, replaces RoPE in a diffusion model, and leaves to an experiment whether gates are better. Simpler they are: a query, a key and their score take 3 multiplications a channel, with RoPE 5. The repairs are ours. [A page](../docs/notes/000.md) explains all claims.
+# Note 000, one of the notes this course is built on, replaces RoPE in a diffusion model, and leaves to an experiment whether gates are better. Gates are simpler: a query, a key and their score take 3 multiplications a channel, with RoPE 5. The repairs are ours. [A page](../docs/notes/000.md) explains all claims.
 
 # %% tags=["nbval-ignore-output"]
 SHOWN = [
