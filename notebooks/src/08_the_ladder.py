@@ -47,11 +47,11 @@ explore_ladder(results)
 # %% [markdown]
 # Each row is a model, and each dot one run: its [loss](../docs/glossary.md#loss) minus the loss of v4 from the same seed. The bar is the mean. Choose another **column**, or another model to be **compared with**.
 #
-# v3 is the sinusoid, and v4 is RoPE. v5 has a trained Gaussian [kernel](../docs/glossary.md#kernel), *v5 fixed* an untrained one, and *learned* a table of positions. v6 was trained on one to four texts at once and reads one here. [*nope*](../docs/glossary.md#nope) has no code.
+# v3 is the sinusoid, v4 is RoPE. v5 has a trained Gaussian [kernel](../docs/glossary.md#kernel), *v5 fixed* an untrained one, and *learned* a table of positions. v6 was trained on one to four texts at once and reads one here. *alibi* is from lesson 04 and *pope* from 07b; [*nope*](../docs/glossary.md#nope) has no code.
 #
 # Three dots of v3 lie left of the line, one on it, and two right of it. Is the sinusoid better than RoPE?
 #
-# All models have one [learning rate](../docs/glossary.md#learning-rate), which was tuned for none. A model that is behind may need another rate; we have not measured that.
+# All models train at one [learning rate](../docs/glossary.md#learning-rate), and we tuned it for none of them. A model that is behind may need another rate; we have not measured that.
 #
 # ## Three ways to measure a model
 #
@@ -66,7 +66,7 @@ for name, p in letters.items():
 Table(("name", "p of its letters", "p of the name", "loss (nats per letter)"), rows, stable=4)
 
 # %% [markdown]
-# - The **loss** is the mean of −log p over the letters that come. For *ada* it is (0.36 + 0.92 + 0.11) / 3 = 0.46 [nats](../docs/glossary.md#nats). The board takes text that was not used in training.
+# - The **loss** is the mean of −log p over the letters that come. For *ada* it is (0.36 + 0.92 + 0.11) / 3 = 0.46 [nats](../docs/glossary.md#nats). The board computes it on text that was not used in training.
 # - **Right answers**: the share of questions where the right one of two names is likelier, as here: 0.252 is more than 0.162.
 # - **Whole names**: the model writes, always the likeliest letter. If *n* has 0.5 after *a*, and *d* has 0.4, it writes *an*, and the name is wrong.
 #
@@ -108,7 +108,7 @@ for name, version, options in (("v4", "v4", {}), ("v5 fixed", "v5", {"learnable"
     runs[name] = race(name, models[name])
 
 # %% [markdown]
-# The dashboards show the loss and the right answers to 24 questions (chance: 50%). The best reader knows the grammar and sees only the window. Watch at which step each model begins to answer, and read on.
+# The dashboards show the loss and the right answers to 24 questions (chance: 50%). The best reader knows the grammar and sees only the window. Watch at which step each model begins to answer.
 
 # %% tags=["answer", "nbval-ignore-output"]
 records = {name: run.result() for name, run in runs.items()}
@@ -135,7 +135,7 @@ Table(("letter", "p by v4", "likeliest", "p by v5 fixed", "likeliest"), rows, st
 # %% [markdown]
 # Above the table is the climb from chance to right answers. In the table, look for letters that are not the likeliest: there the model would write another name.
 #
-# Our six runs of v4 end at 0.57 to 0.61 nats, and those of the fixed kernel at 0.55 to 0.62. These ranges overlap, so **one pair of runs decides nothing**. At step 200 one of the two may answer and the other not, and with another seed the other way round.
+# After 300 steps our six runs of v4 end at 0.57 to 0.61 nats, and those of the fixed kernel at 0.55 to 0.62. These ranges overlap, so **one pair of runs decides nothing**. At step 200 one model may answer and the other not. With another seed this may be reversed.
 #
 # ## Compare pairs
 #
@@ -152,7 +152,7 @@ cells = [
 Table(("loss (nats)", *map(str, results["seeds"]), "mean", "standard deviation"), cells, stable=9)
 
 # %% [markdown]
-# If a seed is lucky for both models, this luck drops out of their difference. On this board hardly any luck is shared: the differences spread about as much as those of unpaired runs. Yet pairs cost nothing, and in an exercise of lesson 06 they help.
+# If a seed is lucky for both models, this luck drops out of their difference. On this board hardly any luck is shared: here unpaired runs would spread by √(0.027² + 0.010²) = 0.029, and the pairs by 0.031. Yet pairs cost nothing, and in an exercise of lesson 06 they help.
 #
 # All six differences have one sign. Is that proof?
 
@@ -177,9 +177,9 @@ one_sign_guess.compare(100 * one_sign)
 #
 # 1. There are at least **six** paired seeds.
 # 2. All differences have **one sign**.
-# 3. Their mean is **far from zero**: further than luck takes it in 95 of 100 cases.
+# 3. Their mean is **far from zero**: luck takes it so far in only 5 of 100 cases.
 #
-# The third condition needs the [standard error](../docs/glossary.md#standard-error): the standard deviation of the differences, divided by √6. Student computed the limit for few samples: 2.57 standard errors if there are six. `critical_t` returns it.
+# The third condition needs the [standard error](../docs/glossary.md#standard-error): the standard deviation of the differences, divided by √6. The statistician *Student* computed the limit for few samples: 2.57 standard errors for six. `critical_t` returns it.
 
 # %%
 error = stdev(gaps) / len(gaps) ** 0.5
@@ -194,9 +194,9 @@ print(f"equal models: one sign in {one_sign:.1%} of all cases, decided in {decid
 # %% [markdown]
 # All three hold: v5 is *above* v5 fixed. If one fails, as for v3 beside v4, the verdict is [undecided](../docs/glossary.md#undecided).
 #
-# Luck decides fewer than 1 of 35 comparisons of equal models. But eleven models make 55 pairs, so luck would decide one or two. We therefore trained nine models again, from six other seeds. *Confirmed* means that these give the same verdict. They confirm this pair, by 0.04 nats.
+# Luck decides fewer than 1 of 35 comparisons of equal models. But eleven models from left to right make 55 pairs. If all were equal, luck would decide one or two. We therefore trained nine of them again, from six other seeds. *Confirmed* means that these give the same verdict. They confirm this pair, by 0.04 nats.
 #
-# A decided difference may be too small to matter: an effect counts from 0.02 nats per character, or from 5 points of right answers. How small a difference can six seeds decide?
+# A decided difference may be too small to matter. We count an effect from 0.02 nats per character, or from 5 points of right answers. How small a difference can six seeds decide?
 
 # %%
 spread = stdev(paired_differences(results, "v3", "v4"))
@@ -212,7 +212,7 @@ print(f"by the third condition a mean of 0.01 would need {needed} seeds")
 #
 # v1 to v6 have a loss: −log p of the text, exactly. The models of lessons 07a and 07b fill in, and have a [NELBO](../docs/glossary.md#nelbo): the text costs them *at most* this.
 #
-# Take the word `ab` of [lesson 07a](07a_diffusion.ipynb). The NELBO of the model *Hasty* is 1.806 nats, and the word costs it 1.687. If the word costs a model from left to right 1.75, its number is lower, and its cost is higher. So we never subtract one from the other, and the package refuses to:
+# Take the word `ab` of [lesson 07a](07a_diffusion.ipynb). The NELBO of the model *Hasty* is 1.806 nats, and the word costs it 1.687. Suppose that the word costs a model from left to right 1.75. This is below Hasty's bound and above Hasty's cost. So we never subtract a bound from a loss, and the package refuses to:
 
 # %%
 try:
@@ -279,13 +279,13 @@ for name, side in sides.items():
 Table(("minus v4 (nats)", "six seeds", "verdict", "six others", "verdict"), rows, stable=5)
 
 # %% [markdown]
-# Luck may take a mean of six as far as the number behind ±. **The sinusoid, RoPE, the fixed kernel, v6 and ALiBi are undecided.** Six other seeds confirm this for four of them. They put v6 behind ALiBi, by 0.05 nats. As the two sets disagree, we call that pair undecided.
+# Luck may move the mean by the number behind ±. **Among the sinusoid, RoPE, the fixed kernel, v6 and ALiBi no pair is decided.** Six other seeds confirm this for four of them. They put v6 behind ALiBi, by 0.05 nats. As the two sets disagree, we call that pair undecided.
 #
 # *Undecided* does not mean *equal*. v6 may be 0.05 nats below RoPE or 0.07 above it.
 #
-# The first six seeds put four models with attention behind RoPE. Six others confirm **PoPE, by 0.07 to 0.08 nats, and attention without a code, by 0.23 to 0.24**. They do not confirm the trained kernel and the learned table, so we call these two undecided. v1 and v2 have no attention, and stay at the [bigram](../docs/glossary.md#bigram) floor.
+# The first six seeds put four models with attention behind RoPE. Six others confirm **PoPE, by 0.07 to 0.08 nats, and attention without a code, by 0.23 to 0.24**. They do not confirm the trained kernel and the learned table: one run of each is below RoPE. So we call these two undecided. v1 and v2 have no attention, and stay at the [bigram](../docs/glossary.md#bigram) floor.
 #
-# The lowest mean is 0.535, and the best reader of such windows loses 0.468.
+# The lowest mean is 0.535 (fixed kernel). The best reader of such windows has 0.468.
 #
 # ## Who answers?
 #
@@ -302,15 +302,15 @@ for name, sets in both.items():
 Table(("model", "answers, of 6 seeds", "of 6 others", "best whole names", "of 6 others"), rows, stable=5)
 
 # %% [markdown]
-# Of twelve seeds, 11 answer with RoPE and with the fixed kernel, 9 with the sinusoid, 8 with ALiBi and 7 with v6. The learned table has 5 and the trained kernel 3 ([lesson 05](05_gaussian_rope.ipynb) asks why). PoPE from left to right and attention without a code have none.
+# Of twelve seeds, 11 answer with RoPE and with the fixed kernel, but only 3 with the trained kernel ([lesson 05](05_gaussian_rope.ipynb) asks why). PoPE from left to right and attention without a code have none.
 #
 # To write a name is harder than to prefer it. The first six seeds of RoPE answer and write 10 to 25% of the names, but one of the others writes 93%. So our seeds do not rank the models by whole names.
 #
-# The models that fill in answer from no seed. Their task is harder: every text in every order.
+# The models that fill in learn the answers from no seed. Their task is harder: letters may come in any order.
 #
 # ## Longer than trained
 #
-# In windows four times as long the fixed kernel loses 0.442 nats, and 0.535 in those of training. Does it gain from the longer text? The first characters of any window are hard, and a long window has a smaller share of them. So its mean falls in any case.
+# In windows four times as long the fixed kernel has a loss of 0.442 nats, against 0.535 in windows of training. Does it gain from the longer text? The first characters of any window are hard, and a long window has a smaller share of them. So its mean falls in any case.
 #
 # For a fair comparison we predict **the same characters twice**: from everything before them, up to 255 characters, and from the last 64 alone.
 
@@ -325,11 +325,11 @@ for name, sets in both.items():
 Table(("change (nats)", "six seeds", "verdict", "six others", "verdict"), rows, stable=5)
 
 # %% [markdown]
-# **No model gains.** Both Gaussians change by less than 0.001 nats: at a distance of 64 their kernel is below 0.002, so they do not read there. All others lose (confirmed). The sinusoid, undecided among the best inside the window, loses 3 nats: it never met such positions in training. A learned table has no row for them.
+# **No model gains.** Both Gaussians change by less than 0.001 nats: at a distance of 64 their kernel is below 0.002, so they do not read there. All others lose (confirmed). The sinusoid loses 3 nats: it never met such positions in training.
 #
 # The best reader could not gain either: no story is longer than a window.
 #
-# We compare the models that fill in with each other, in windows of 256 minus windows of 64:
+# For the models that fill in we take windows of 256 minus windows of 64. The characters differ, but equally for all three models, so we compare their changes:
 
 # %%
 change = {name: np.subtract(board[name]["4x"], board[name]["1x"]) for name in ("v7", "v7-rope", "v7-pope")}
@@ -347,17 +347,17 @@ heading = ("bound", "inside, beside v7-rope", "change at 4× (nats)", "change, b
 Table(heading, rows, stable=4)
 
 # %% [markdown]
-# Inside the window PoPE and v7's gates are undecided beside RoPE. Outside, PoPE's bound rises least and v7's most. The numbers at 1× did not show this.
+# Inside the window PoPE and v7's gates are undecided beside RoPE. Outside, PoPE's bound rises least and v7's most.
 #
 # ## What an encoding costs
 #
-# An encoding has few parameters: none for RoPE, the sinusoid and ALiBi, 4 for a trained kernel, 96 for PoPE, 64 rows of 96 for a learned table. PoPE is slowest (0.83 of v4's speed), because its queries and keys have twice the channels. v6 has 0.85, with the weaving of its texts. The other models with attention have 0.93 to 1.04, which we do not rank, since other work ran on the machine.
+# An encoding has few parameters: none for RoPE, the sinusoid and ALiBi, 4 for a trained kernel, 96 for PoPE, 64 rows of 96 for a learned table. From left to right PoPE is slowest (0.83 of v4's speed), because its queries and keys have twice the channels. v6 has 0.85, since it trains on several texts at once. We do not rank the others with attention (0.93 to 1.04), since other work ran on the machine.
 #
 # **So which encoding is better?** After 600 steps at this size, none in everything. Inside the window four are undecided, from two sets of seeds. Beyond it the Gaussians, ALiBi and PoPE lose little. Whether they *remember* is another question, which [lesson 10](10_beyond_the_window.ipynb) asks.
 #
 # ## What became of the notes
 #
-# We measured the claims of the five source notes that one can test on a laptop. A claim *holds* as written, *fails*, *depends* on what you ask, or is *undecided*.
+# This course began with five source notes (`docs/notes/`). We measured those of their claims that a laptop can test. A claim *holds* as written, *fails*, *depends* on what you ask, or is *undecided*.
 
 # %%
 of_ten = live.predict("Of ten claims, how many hold as they are written?", low=0, high=10, near=1)
@@ -373,7 +373,7 @@ display(Table(("note", *vars(total)), lines, stable=1))
 of_ten.compare(10 * total.holds / len(measured))
 
 # %% [markdown]
-# Fewer than half hold. Several claims may fail by one mistake, so the last column counts different faults. Some failures are one line away from an idea that works: a kernel of the position became a kernel of the distance, and a gate got back its sine. `python -m babygpt claims` prints all verdicts, and `docs/notes/` explains the notes.
+# Fewer than half hold. One fault may make several claims fail, so the last column counts faults. Two ideas work after one line is changed: a kernel of the position becomes a kernel of the distance, and a gate gets back its sine. `python -m babygpt claims` prints all verdicts.
 
 # %% tags=["nbval-ignore-output"]
 live.tally()
@@ -381,7 +381,7 @@ live.tally()
 # %% [markdown]
 # ## Exercises
 #
-# Write over the stub, run it, then the check. In a new cell, `ladder.VERDICT.hint()` gives one hint at a time, and `ladder.VERDICT.solution()` shows a solution. The last check trains for 10 to 20 seconds.
+# Write over the stub, run it, then the check. In a new cell, `ladder.VERDICT.hint()` gives one hint at a time, and `ladder.VERDICT.solution()` shows a solution.
 
 # %%
 ladder.VERDICT
@@ -437,11 +437,11 @@ ladder.OWN_ENCODING.check(RoPESoFar)
 # %% [markdown]
 # ## Recap
 #
-# 1. Our rule needs at least six paired seeds, all on one side, and a mean further from zero than luck takes it in 95 of 100 cases. *Undecided* does not mean *equal*.
+# 1. Our rule needs at least six paired seeds, all on one side, and a mean that luck takes so far from zero in only 5 of 100 cases. *Undecided* does not mean *equal*.
 # 2. A bound is not a loss. The model with the higher bound may give a text the higher probability.
 # 3. On these tales (226 thousand weights, 600 steps, one learning rate) two sets of six seeds leave the sinusoid, RoPE, the fixed kernel and ALiBi undecided. Both put PoPE from left to right and attention without a code behind RoPE. The trained kernel, the learned table and v6 are undecided beside RoPE.
 # 4. Most runs have nearly all answers right or toss coins, so we count seeds. A model that prefers the right name may not write it.
-# 5. Past the window, on the same characters, no model gains. The Gaussians change by less than 0.001 nats. The others lose (means of two sets of six seeds): ALiBi and PoPE 0.06 to 0.08, v6 0.09 to 0.17, RoPE 0.44 to 0.47, no code 0.56 to 0.57, the sinusoid 3.
+# 5. Past the window, on the same characters, no model gains. The Gaussians change by less than 0.001 nats. The others lose (means of two sets): ALiBi and PoPE 0.06 to 0.08, v6 0.09 to 0.17, RoPE 0.44 to 0.47, no code 0.6, the sinusoid 3.
 
 # %% [markdown]
 # ## Self-test

@@ -13,7 +13,7 @@
 #
 # A falling loss does not tell you. The bugs of this museum were found in libraries, courses and papers, and a few come from the source notes of this course. None of them raises an error, and with each of them the loss falls from the first steps on.
 #
-# But each bug breaks at least one **[promise](../docs/glossary.md#promise)**. A promise of this course is a measurement, so you can measure it on a model without knowing what is wrong with it. That is the game: ask for as few promises as you can, and name the bug. Three cases are solved here together; fourteen are yours.
+# But each bug breaks at least one **[promise](../docs/glossary.md#promise)**. A promise is a property of a healthy model, such as *no token sees the future*. You can measure whether a model keeps it without knowing what is wrong. That is the game: ask for as few promises as you can, and name the bug. Three cases are solved here together; fourteen are yours.
 #
 # **Needs:** what `make lab` has installed, and no network. **Takes:** about 30 seconds to run on two cores, about 21 minutes to read and guess. Solving the fourteen other cases takes half an hour or more, whenever you like. **You will learn** what a training curve can show, which measurements show the rest, and how to find a cause with two or three questions.
 
@@ -37,16 +37,16 @@ plots.set_style()
 # - `case.hint()` lists what still fits. The score counts what you asked, the wrong names and the hints;
 # - `case.reveal()` gives up. After a right name or this, `case.plaque()` and `case.source()` are open.
 #
-# These are the promises that you can ask for. We measure them on models with random weights, because a promise is about how a model is built, not about what it has learned. A fresh model would not do: the last matrices of its blocks begin at zero, so it would keep almost every promise.
+# These are the promises that you can ask for. A promise is about how a model is built, not about what it has learned. So we measure before training, but first fill all weights with random numbers. As the model is built, the last matrices of its blocks are zero, and it would keep almost every promise.
 
 # %%
 museum = Museum(load_corpus())
 museum.promises()
 
 # %% [markdown]
-# The first three look at what a model does to *given* [queries](../docs/glossary.md#query) and [keys](../docs/glossary.md#key). A sinusoid is added to the tokens at the bottom and does nothing to queries and keys, so it always keeps these three. `near`, `beyond`, `sides` and `spread` look at real [scores](../docs/glossary.md#score) of the first block, with everything that was added before. The [window](../docs/glossary.md#window) is 32 tokens long; `cache`, `pieces`, `dropped`, `padding` and `batch` compare [logits](../docs/glossary.md#logit).
+# The first three look at what a model does to *given* [queries](../docs/glossary.md#query) and [keys](../docs/glossary.md#key). A sinusoid is added to the tokens at the bottom and does nothing to queries and keys, so it always keeps these three. `near`, `beyond`, `sides` and `spread` look at real [scores](../docs/glossary.md#score) of the first block, so these contain what was added to the tokens. The [window](../docs/glossary.md#window) is 32 tokens long; `cache`, `pieces`, `dropped`, `padding` and `batch` compare [logits](../docs/glossary.md#logit).
 #
-# These are all the exhibits, with the healthy model among them. For each line, ask yourself which promise it must break and which it certainly keeps.
+# These are all the exhibits, with the healthy model among them. For two or three lines, ask yourself which promise the bug must break and which it certainly keeps.
 
 # %%
 museum.catalogue()
@@ -58,7 +58,7 @@ museum.catalogue()
 
 # %%
 untouched = live.predict(
-    "How many of the sixteen bugs leave the curve of training as it is without them, to the last digit?",
+    "How many of the sixteen bugs leave the training curve equal to the healthy twin's, to the last digit?",
     low=0,
     high=16,
     unit="bugs",
@@ -97,7 +97,7 @@ ours, healthy = first.curves.values()
 print("the two curves agree to the last digit:", ours == healthy)
 
 # %% [markdown]
-# So this is one of the six, or the healthy model. We ask for the promises that these bugs may break, all at once. This is lazy, but it cannot fail.
+# So this is one of the six, or the healthy model. We ask for four promises that these bugs may break, all at once.
 
 # %%
 first.ask("cache", "padding", "beyond", "far")
@@ -117,7 +117,7 @@ left
 remaining.compare({1: "one", 2: "two", 5: "five"}[len(left.rows)])
 
 # %% [markdown]
-# A cache can fail for another reason too. A model that sees the *next* token breaks this promise, because the next token is not in the cache yet. (A code that depends on the length of the text also breaks it, but that code would have broken `padding` as well.) The curve already tells us that this model does not look ahead. The museum does not accept that as evidence, because in your own work there is no healthy twin to compare with. So we ask one more question.
+# Of the three cache bugs only one breaks `cache`: the others break `pieces` or `dropped` instead. But a model that sees the *next* token breaks it too, because the next token is not in the cache yet. A code that depends on the length of the text would also have broken `padding`. The curve already tells us that this model does not look ahead. The museum does not accept that as evidence, because in your own work there is no healthy twin to compare with. So we ask one more question.
 
 # %%
 first.ask("causal")
@@ -163,7 +163,7 @@ by_seed = costs["ends"]["nothing wrong"]
 noise.compare(max(by_seed) - min(by_seed))
 
 # %% [markdown]
-# These six runs are stored (`babygpt_course.museum.costs`). They end between 1.75 and 1.80, and case 2 ends in this range too. If you have one curve and no twin, you cannot tell such a bug from a healthy model with another seed. We chose a case that shows this: the same bug from the six seeds ends between 1.85 and 1.93.
+# These six runs are stored (`babygpt_course.museum.costs`). They end between 1.75 and 1.80, and case 2 ends in this range too. Its seed is lucky: the twin ends below all six. If you have one curve and no twin, you cannot tell such a bug from a healthy model with another seed. We chose a case that shows this: the same bug from the six seeds ends between 1.85 and 1.93.
 #
 # So we ask, and begin with a promise that splits the catalogue. `formula` is broken by eight of the seventeen, but it only says *that* something differs. `shift` asks for RoPE's purpose: does a score stay the same if both positions move together?
 
@@ -173,7 +173,7 @@ second.ask("shift")
 # %% [markdown]
 # It is broken, so the bug is in what is done to queries and keys. Four exhibits fit: two layouts in one, a lost minus, a [kernel](../docs/glossary.md#kernel) of the position, and cosines without sines. How do they differ?
 #
-# - Without the minus, and without the sine, the matrix of a pair is symmetric, so the score does not change if query and key swap positions 12 and 5. Left and right look alike.
+# - Without the minus, and without the sine, the 2 × 2 matrix M(m) that acts on a pair at position m is symmetric, and M(5)M(12) = M(12)M(5). So the score does not change if query and key swap positions 12 and 5: left and right look alike.
 # - The kernel of the position fades. Just past the window all scores are nearly 0, so the model cannot tell neighbours apart.
 # - Mixed layouts do neither.
 
@@ -262,7 +262,7 @@ mine
 # %% [markdown]
 # Some advice from the first three:
 #
-# 1. **Look at the curve for what it excludes.** If it equals the twin's to the last digit, the bug, if there is one, acts only when the model is *used*. A twin that ends near 2.0 is sinusoidal, and one near 1.7 has RoPE. This helps only you: the museum accepts promises as proof, not curves.
+# 1. **Look at the curve for what it excludes.** If it equals the twin's to the last digit, training never meets the bug (if there is one). A twin that ends near 2.0 is sinusoidal, and one near 1.7 has RoPE. This helps only you: the museum accepts promises as proof, not curves.
 # 2. **Ask what halves the list**, not what confirms your first idea. A ✓ can be worth more than a ✗.
 # 3. **One ✗ is rarely proof.** Ask which other bugs give the same answer; `mine.hint()` lists them.
 # 4. **A healthy model needs the most questions**: you must exclude every bug.
@@ -275,7 +275,7 @@ mine
 
 # %%
 louder = live.predict(
-    "Where does the model end whose codes are added twice, beside its healthy twin?",
+    "The codes are added twice. Where does the loss end, beside that of the healthy twin?",
     ["higher", "lower", "six seeds do not decide"],
 )
 louder
@@ -300,7 +300,7 @@ cost_table(costs)
 dearest.compare(max(dearest.options, key=lambda name: sum(by_name[name])))
 
 # %% [markdown]
-# In *wrong axis* the angle depends on the head instead of the position, so all tokens of a head are rotated alike. The model has no position code at all, and you see this in its loss only if you know how much a code helps. Codes added twice are a bug that *helps*, at this size and after 100 steps. Perhaps the codes were too small beside the token embeddings. So the loss gives no rule of thumb: of sixteen bugs eight make the loss higher, two make it lower, and six leave it alone. Six other seeds gave the same sixteen verdicts. Without a twin you would notice only one of these bugs, the mask.
+# In *wrong axis* the angle depends on the head instead of the position, so all tokens of a head are rotated alike. The model has no position code at all, and you see this in its loss only if you know how much a code helps. Codes added twice are a bug that *helps*, at this size and after 100 steps. Perhaps the codes were too small beside the token embeddings. So the loss gives no rule of thumb: of sixteen bugs eight make it higher, two make it lower, and six do not change it. Six other seeds gave the same sixteen verdicts. Without a twin you would notice only one of these bugs, the mask.
 
 # %% [markdown]
 # Your guesses beside what came out:
@@ -313,7 +313,7 @@ live.tally()
 #
 # 1. A falling loss shows that a model learns something. It does not show that the model works as you intended.
 # 2. Six of the sixteen bugs do not change training at all: three in the cache, and one each in padding, in the type of a number and at the end of a table. No curve can show them.
-# 3. Of the other ten, eight raise the loss by 0.05 to 0.28 nats after 100 steps (mean of six seeds; two blocks of this size), and one lowers it by 0.11. Healthy models of different seeds lie 0.05 to 0.09 apart. Only the tenth, a mask that lets the next token through, goes below what the text allows.
+# 3. Of the other ten, eight raise the loss by 0.05 to 0.28 nats after 100 steps (mean of six seeds; two blocks of this size), and one lowers it by 0.11. Six healthy models of different seeds lie 0.05 to 0.09 apart (RoPE and sinusoid). Only the tenth, a mask that lets the next token through, goes below what the text allows.
 # 4. Each bug breaks a promise that you can measure in a fraction of a second, without training, on a model with random weights.
 # 5. One broken promise is rarely proof of a cause. Two or three are, if you choose them for what they exclude.
 
