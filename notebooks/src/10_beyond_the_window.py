@@ -16,7 +16,7 @@
 # 1. see which angles of RoPE a model has never met,
 # 2. stretch a model of your own in three ways,
 # 3. train it a little at the new length, beside a control,
-# 4. tell models that *find* a value from models that know which value came *last*.
+# 4. test which models *find* a value, and which also know the *last* of two values.
 #
 # **Needs:** what `make lab` has installed, and no network. **Takes:** about 60 seconds to run on two cores, about 31 minutes to read and guess; the exercises about 23 more, and 12 for those marked *stretch*.
 
@@ -45,20 +45,20 @@ for pair, (ax, speed) in enumerate(zip(axes.flat, omega, strict=True), start=1):
     for length, colour in ((4 * window, "red"), (window, "grey")):
         angle = min(length * speed, 2 * np.pi)
         ax.bar(angle / 2, 1, angle, color=plots.COLOURS[colour])
-    ax.set_title(f"pair {pair}\n{window * speed / (2 * np.pi):.2g} turns", fontsize=10)
+    ax.set_title(f"pair {pair}\n{window * speed / (2 * np.pi):.2g} turns", fontsize=10, y=1.0, pad=1)
     ax.set_axis_off()
 new = (window * omega < 2 * np.pi).sum()
 fig.suptitle(f"A text of four windows takes {new} of {len(omega)} pairs to new angles (orange)")
 plt.show()
 
 # %% [markdown]
-# RoPE turns pair $i$ of a [head's](../docs/glossary.md#head) channels by $\omega_i = \theta^{-2i/D}$ radians per character ([04](04_rope.ipynb)). Each disc is one of the 12 pairs of a head with $D = 24$ [channels](../docs/glossary.md#channel) and $\theta = 10000$. The titles count its turns within the window of 64. Grey are the angles that occur there, and orange those that 256 characters add. Pair 1 has $i = 0$.
+# RoPE turns pair $i$ of a [head's](../docs/glossary.md#head) channels by $\omega_i = \theta^{-2i/D}$ radians per character ([04](04_rope.ipynb)). Each disc shows one of the 12 pairs of a head with $D = 24$ [channels](../docs/glossary.md#channel) and $\theta = 10000$; pair 1 has $i = 0$. The titles count the turns within the window of 64. Grey angles occur there, and 256 characters add the orange ones.
 #
 # The first four pairs finish a turn in training, so every angle occurs. The other eight do not. Beyond the window **they reach angles for which the model was never trained**.
 #
 # ## A text that asks
 #
-# We need a text in which memory can be tested. In the tales almost all that a letter depends on stands a few letters before it. So we add notes. `<7>` **tells** a digit, and later `[7]` **asks** for it: after the bracket, the digit that was told *last* must come. Capitals are asked for in `{K}`, Greek letters in `(α)`.
+# We need a text in which memory can be tested. In the tales a letter mostly depends on the few letters before it. So we add notes. `<7>` **tells** a digit, and later `[7]` **asks** for it: the character after the bracket is the digit that was told *last*. `{K}` asks for capitals, `(α)` for Greek letters.
 
 # %%
 corpus = load_corpus("recall", n_chars=400_000)
@@ -66,13 +66,13 @@ tokenizer = corpus.tokenizer
 print(tokenizer.decode(corpus.val[:184]))
 
 # %% [markdown]
-# A value told is one of ten and cannot be predicted. A value asked for stands 8 to 52 characters back. We measure three things:
+# A told value is one of ten, drawn at random. Its question comes 8 to 52 characters later. We measure three things:
 #
-# - **Cost.** How much higher is a model's loss in a long text, in [nats](../docs/glossary.md#nats) per character, than v4's with only the last 64 characters? Both predict the same characters.
-# - **A lone value.** It was told a known distance ago, and no other of its kind stands in the text. The model only has to *find* it.
-# - **The last of two.** An older value of its kind was told 24 characters before it. Now the model also has to know their *order*.
+# - **Cost.** A model reads a long text, and v4 reads only its last 64 characters. Both predict the same characters. The cost is the first loss minus the second, in [nats](../docs/glossary.md#nats) per character.
+# - **A lone value.** It was told 48 characters ago (192 in four windows), and the text tells no other value of its kind. The model only has to *find* it.
+# - **The last of two.** A value was told 24 characters ago (192 in four windows), and an older one of its kind 24 before that. The model also has to know their *order*.
 #
-# We train a v4 with 2 layers of 96. Watch the squares of the dashboard: each head begins to look at chosen letters.
+# We train a v4 with 2 layers of width 96. Watch the dashboard: each head begins to look at chosen letters.
 
 # %% tags=["nbval-ignore-output"]
 note, query = "ada ch<7>ased ben. ", "who chased ben? ["
@@ -85,10 +85,10 @@ run = live.train(v4, objective, recipe, "v4", watches=[live.heads(tokenizer, not
 # %% [markdown]
 # ## By hand, while it trains
 #
-# In *ada ch<7>ased ben. who chased ben? [* the 7 stands 28 characters before the bracket. Imagine a head that finds it by pair 6 alone, with a [score](../docs/glossary.md#score) of 8 · cos(angle). All other keys have the score 0. The [softmax](../docs/glossary.md#softmax) turns a score $s$ among $n$ others into an attention of $e^s / (e^s + n)$:
+# In *ada ch<7>ased ben. who chased ben? [* the 7 stands 28 characters before the bracket. Imagine a head that finds it by pair 6 alone, with a [score](../docs/glossary.md#score) of 8 · cos(angle). The $n$ other keys have the score 0. The [softmax](../docs/glossary.md#softmax) turns a score $s$ into an attention of $e^s / (e^s + n)$:
 
 # %%
-rows = []
+rows = []  # with 35 other keys in the sentence, and 255 in four windows
 for name, back, others in (("28", 28, 35), ("192", 192, 255), ("192, read as 48", 192 / 4, 255)):
     angle = back * omega[5]
     weight = np.exp(8 * np.cos(angle))
@@ -101,7 +101,7 @@ Table(("distance", "angle of pair 6", "score", "attention on the 7"), rows, stab
 #
 # The last row shows the simplest cure, **position interpolation** (Chen et al. 2023): use position $m/s$ instead of $m$. For $s = 4$ the distance 192 becomes 48, and no angle is new. Every pair then turns $s$ times more slowly, because $(m/s)\,\omega = m\,(\omega/s)$.
 #
-# The cure has a price. Take a head that reads the letter before it with pair 1, by a score of 8 · cos(d − 1) at distance $d$:
+# The cure has a price. Another head reads the letter before it ($d = 1$) with pair 1. Its score at distance $d$ is 8 · cos(d − 1):
 
 # %%
 for name, slower in (("as trained", 1), ("interpolated", 4)):
@@ -109,7 +109,7 @@ for name, slower in (("as trained", 1), ("interpolated", 4)):
     print(f"{name:12}", " ".join(f"{share:4.0%}" for share in scores.softmax(dim=0)))
 
 # %% [markdown]
-# The head gave distance 1 95% of its attention, and now it gives 4%. **Slow pairs need the change, and quick pairs suffer from it.**
+# The head gave 95% of its attention to distance 1, and now it gives 4%. **Slow pairs need the change, and quick pairs suffer from it.**
 #
 # ## Read on
 #
@@ -155,9 +155,9 @@ print("a lone value, 192 back:", paired.beside(share, ours("v4", "alone 4"), "%"
 which_falls.compare(outcomes[(nats > 0.1) + 2 * (share < 0.5)])
 
 # %% [markdown]
-# *Yours* is your run, and *ours* are the twelve stored ones. In each of ours, four windows cost 0.15 nats or more. Within one window v4 finds 97% and 87% of the lone values; two numbers are always the means of the two sets. At four windows it finds 26% and 37%, and chance is 10%. We call a difference *decided* if both sets decide it by the rule of [lesson 08](08_the_ladder.ipynb), and else *undecided*.
+# *Ours* are the twelve stored runs. In each of them four windows cost 0.15 nats or more. Two numbers are always the means of the two sets. Within one window v4 finds 97% and 87% of the lone values, and at four windows 26% and 37%. Chance is 10%. We call a difference *decided* if it passes the rule of [lesson 08](08_the_ladder.ipynb) in both sets, and else [*undecided*](../docs/glossary.md#undecided).
 #
-# Follow the question about *ada* through your model, with other tales between note and question. The table shows the head that looks most at the note when it is near.
+# Follow the question about *ada* through your model, with other tales between note and question. The table shows the head that looks most at the note at distance 28.
 
 # %%
 tale = tales.plain().write(400, seed=2)
@@ -181,14 +181,14 @@ for distance in (28, 48, 96, 192):
 Table(("distance", "score above other keys", "attention on <7>", "p(7)"), rows, stable=1)
 
 # %% [markdown]
-# Read a line from left to right: the note's score above that of other keys, its share of the attention, and the answer. Far away the score falls, as in the example by hand. Among 200 keys a low score leaves little for the note.
+# Each line shows how far the note's score is above that of other keys, its share of the attention, and the probability of the 7. Far away the score is lower, as in the example by hand. Among 200 keys a low score leaves little for the note.
 #
 # ## Three ways to slow down
 #
 # Two methods spare the quick pairs.
 #
-# - **NTK-aware scaling** (bloc97 2023) takes a larger base, $\theta' = \theta\, s^{D/(D-2)}$. The quickest pair stays, the slowest becomes $s$ times slower, and the others lie in between.
-# - **YaRN** (Peng et al. 2023) asks how often a pair turned in the window. Pairs that turned often stay, pairs that never finished a turn are interpolated, and a ramp lies between them. Queries and keys are also multiplied by $1 + 0.1\ln s$ each, which makes attention sharper.
+# - **NTK-aware scaling** (bloc97 2023) takes a larger base, $\theta' = \theta\, s^{D/(D-2)}$. The quickest pair keeps its speed, the slowest becomes $s$ times slower, and the others lie in between.
+# - **YaRN** (Peng et al. 2023) asks how often a pair turned in the window. Pairs that turned often keep their speed, pairs that never finished a turn are interpolated, and a ramp lies between them. Queries and keys are also multiplied by $1 + 0.1\ln s$ each. This *temperature* makes attention sharper.
 
 # %%
 ramp = np.clip(np.arange(12) / 4, 0, 1)  # pair 1 stays, pairs 5 to 12 get the whole factor
@@ -208,7 +208,7 @@ plots.draw_curves(ax, np.arange(1, 13), slower, title, "pair of channels", "time
 plt.show()
 
 # %% [markdown]
-# YaRN's published ramp ends at 32 turns, for windows of 4,096 tokens. None of our pairs turns so often in 64 characters, so only the first is spared. The study also has a ramp to 2 turns, which spares the first three pairs. And it has NTK-aware scaling by 8, because its factor must exceed the stretch (Peng et al.).
+# YaRN's published ramp ends at 32 turns, for windows of 4,096 tokens. None of our pairs turns so often in 64 characters, so the ramp begins at the quickest pair and spares only that. The study also has a ramp to 2 turns, which spares the first three pairs. It also has NTK-aware scaling by 8, because its factor must exceed the stretch (Peng et al.).
 
 # %%
 methods = {"none": "v4 as it is", "interpolation": "interpolation", "ntk": "NTK-aware", "yarn": "YaRN"}
@@ -218,7 +218,7 @@ cheapest = live.predict(
 cheapest
 
 # %% [markdown]
-# Now play: choose a method, and move the factor. On the left are the tokens that each pair takes for a turn, rings as trained and dots as stretched. Orange dots reach new angles. On the right is the loss along 512 characters, and the orange line marks how far the factor should reach. Which methods keep all dots blue? What do they do to the loss in the *first* window?
+# Now play: choose a method, and move the factor. The left picture shows how many tokens each pair takes for a turn: rings as trained, dots as stretched. The right picture shows the loss along 512 characters; the factor should reach up to the orange line. Which methods keep all dots blue? What do they do to the loss in the *first* window?
 
 # %% tags=["answer", "nbval-ignore-output"]
 explore_stretching(v4, corpus.val)
@@ -255,7 +255,8 @@ def board(runs, **columns):
         return ", ".join(f"{x:.0%}" if number.startswith(stretch.SHARES) else f"{x:.2f}" for x in means)
 
     heading = ("means of six seeds, and six others", *(name.replace("_", " ") for name in columns))
-    return Table(heading, [(run, *(cell(run, what) for what in columns.values())) for run in runs], stable=1)
+    rows = [(run, *(cell(run, what) for what in columns.values())) for run in runs]
+    return Table(heading, [(run.replace("none", "v4 as it is"), *rest) for run, *rest in rows], stable=1)
 
 
 columns = {"one_window": "loss", "cost": "cost 4", "a_lone_value": "alone 4", "last_of_two": "last 4"}
@@ -263,17 +264,17 @@ untuned = ("none", "interpolation", "ntk", stretch.TWICE, "yarn", "yarn, 2 turns
 board(untuned, **columns)
 
 # %% [markdown]
-# `none` is v4 as it is. *One window* is the loss in windows of 64; the other columns belong to four. **They do not agree:**
+# *One window* is the loss in windows of 64. The other columns measure four windows, and **they do not agree:**
 #
-# - *Cost.* NTK-aware scaling costs less than interpolation, YaRN and v4 as it is (decided). Interpolation costs more than a nat. It loses most of that in one window already, because it slows the quick pairs. Sharper attention lowers YaRN's cost by 0.02 and 0.03 nats (decided).
-# - *A lone value.* Each of these methods finds more than v4 as it is (decided). YaRN is ahead of NTK-aware scaling by 8 (decided); beside interpolation and the factor 4 it is undecided.
-# - *The last of two.* YaRN gives it more often than NTK-aware scaling (decided); beside interpolation that is undecided. No method comes up to v4 in its own window, 93% and 84% (decided).
+# - *Cost.* Interpolation and YaRN avoid all new angles, yet NTK-aware scaling costs less than both and v4 as it is (decided). Interpolation costs more than a nat, mostly in one window already, because it slows the quick pairs. Sharper attention lowers YaRN's cost by 0.02 and 0.03 nats (decided).
+# - *A lone value.* Each of these methods finds more than v4 as it is (decided). YaRN finds more than NTK-aware scaling with the factor 8 (decided); beside the factor 4 and interpolation it is undecided.
+# - *The last of two.* YaRN gives it more often than NTK-aware scaling (decided); beside interpolation that is undecided. All stay below v4 in its own window, 93% and 84% (decided).
 #
-# **Which pairs fail beyond the window?** Those that never finished a turn. *YaRN, 2 turns* slows these eight, and pair 4 in part. It finds 96% and 86% instead of 26% and 37% (decided), so this is enough to find most values. Whether it also lowers the cost is undecided.
+# **Which pairs fail beyond the window?** Those that never finished a turn. *YaRN, 2 turns* slows these eight, and pair 4 in part. It finds 96% and 86% instead of 26% and 37% (decided). Its sharper attention alone finds 35% and 41%, so most of the gain comes from the slower pairs. Whether this ramp lowers the cost is undecided.
 #
 # ## A little training
 #
-# Chen et al. [fine-tune](../docs/glossary.md#fine-tuning) what they interpolate. We train 60 steps on windows of 256, with as many characters a step, at three tenths of the learning rates. Any model might improve with 60 more steps, so we need a **control**: the same steps on the *old* windows and text.
+# Chen et al. [fine-tune](../docs/glossary.md#fine-tuning) what they interpolate. We train 60 steps on windows of 256, at three tenths of the learning rates. A step reads as many characters as before. Any model might improve with 60 more steps, so we need a **control**: the same steps on the *old* windows and text.
 
 # %%
 after_control = live.predict(f"v4 as it is gets 60 more steps at the old length. {far}", **percent)
@@ -291,7 +292,8 @@ fine.result()
 follow(train(control, objective, TrainConfig(steps=60, **gentle)), 60, "control", leave=False)
 after = {arm: recall(model, 192).accuracy[0] for arm, model in (("none", tuned), ("control", control))}
 for arm, share in after.items():
-    print(f"{arm:8} tuned, lone values: {paired.beside(share, ours(f'{arm} tuned', 'alone 4'), '%')}")
+    length, stored = "new" if arm == "none" else "old", ours(f"{arm} tuned", "alone 4")
+    print(f"60 steps at the {length} length, lone values: {paired.beside(share, stored, '%')}")
 after_control.compare(100 * after["control"])
 
 # %% tags=["nbval-ignore-output"]
@@ -299,17 +301,17 @@ trained_on = ("control", "none", "interpolation", "ntk", "yarn, 2 turns")
 board([f"{method} tuned" for method in trained_on], **columns)
 
 # %% [markdown]
-# The control finds about 30% of the lone values. The same steps at the new length give 65% and 55%, and a lower cost (decided). So **the new length helps, and not only more training.** Its text also asks from further back, up to 244 characters; we did not separate the two.
+# The control finds about 30% of the lone values. The same steps at the new length give 65% and 55%, and a lower cost (decided). So **the new length helps, and not only more training.** Its text also asks from up to 244 characters back; we did not separate the two. It has fewer notes, so its training loss is low.
 #
-# After these steps interpolation costs more than RoPE as it is (decided). Whether it finds more lone values is undecided. The *last of two* does not come back: RoPE as it is, NTK-aware scaling and the ramp to 2 turns stay below YaRN without training (decided). Tuning also raises the loss in one window (decided).
+# After these steps interpolation costs more than v4 as it is (decided). Whether it finds more lone values is undecided. The *last of two* does not come back: v4 as it is, NTK-aware scaling and the ramp to 2 turns stay below untuned YaRN (decided). All models tuned at the new length have a higher loss in one window than v4 had (decided).
 #
-# ## Throw the code away
+# ## Drop the encoding
 #
-# A model without rotation has no new angles. DroPE (Gelberg et al. 2025) trains with RoPE, drops it, and recalibrates briefly at the *old* length. A [causal](../docs/glossary.md#causal) model still knows something of order, because an early token sees fewer others ([03a](03a_attention.ipynb)).
+# A model without rotation has no new angles. DroPE (Gelberg et al. 2025) trains with RoPE, drops it, and *recalibrates*: it trains on briefly at the *old* length. A [causal](../docs/glossary.md#causal) model still knows something of order, because an early token sees fewer others ([03a](03a_attention.ipynb)).
 
 # %%
 coin = ["finds them and knows the last", "finds them and tosses a coin for the last", "finds none"]
-dropped = live.predict("v4's code is dropped. Of values that were told 192 characters ago, it …", coin)
+dropped = live.predict("v4's encoding is dropped. Of values that were told 192 characters ago, it …", coin)
 dropped
 
 # %% tags=["answer"]
@@ -318,11 +320,11 @@ display(board(("yarn", "drop", "drop tuned"), **columns))
 dropped.compare(coin[2 if lone < 0.5 else int(last < 0.6)])
 
 # %% [markdown]
-# Without its code v4 hardly spells: its loss in one window is 2.7 nats. Yet it finds 95% and 86% of the lone values, by their *content*: that needs no angle. Of two values it gives the last one in 49% and 47%. Sixty steps undo two thirds of the rise in loss, and do not bring back the order. The paper recalibrates for about a hundredth of the training, in models of up to 7 billion weights, and asks for needles that differ in content.
+# Without its encoding v4 hardly spells: its loss in one window is 2.7 nats. Yet it finds 95% and 86% of the lone values by their *content*, which needs no angle. Of two values it gives the last one in 49% and 47%. Sixty steps undo two thirds of the rise in loss, and do not bring back the order.
 #
-# ## Codes that were trained otherwise
+# ## Models that were trained otherwise
 #
-# ALiBi and T5's bias do not rotate. They add a number that depends on the distance to each score. ALiBi's falls in straight lines, T5 learns one for each bucket of distances ([03b](03b_sinusoidal.ipynb)), and KERPLE learns a logarithm. NoPE has no code at all. With *partial* RoPE only the quickest 3 of 12 pairs turn, and `v4-nope` has RoPE in one of its two layers.
+# ALiBi and T5's bias do not rotate. They add to each score a number that depends on the distance. ALiBi's falls in straight lines, T5 learns one for each bucket of distances ([03b](03b_sinusoidal.ipynb)), and KERPLE learns a logarithm. NoPE has no encoding. With *partial* RoPE only the quickest 3 of 12 pairs turn, and `v4-nope` has RoPE in one of its two layers.
 
 # %%
 question = "Eight windows change ALiBi's loss by 0.05 nats. What share of lone values, 384 back, is found?"
@@ -336,24 +338,24 @@ display(board(arms, **eight, last_of_two_within_one_window="last 1", in_four_win
 calm.compare(100 * np.mean(ours("alibi", "alone 8")))
 
 # %% [markdown]
-# *Change* compares a model's loss with that in its own last 64 characters. ALiBi's changes by 0.05 and 0.06 nats, and it finds 44% and 46%. KERPLE's changes by 0.00, and it finds 9% (first six seeds only). A model that does not look far back is not disturbed by what stands there. **A steady loss only shows that the model is not disturbed. To test memory, ask a question.**
+# *Change* is a model's loss in eight windows, minus its loss with only the last 64 characters. ALiBi's loss changes by 0.05 and 0.06 nats, and it finds 44% and 46%. KERPLE's changes by 0.00, and it finds 9% (first six seeds only). A model that does not look far back is not disturbed by what stands there. **A steady loss only shows that the model is not disturbed. To test memory, ask a question.**
 #
-# T5 and NoPE find nearly every lone value, and both give the last of two about as often as a coin. The reasons differ. T5 knows the rule in its window; further back all distances share one bucket, so both notes get the same bias. NoPE never learned the rule: within one window it gives the last one in 52% and 55%.
+# T5 and NoPE find nearly every lone value, and in four windows both give the last of two about as often as a coin. T5 knows the rule in its window; far back all distances share one bucket, so both notes get the same bias. NoPE never learned the rule: within one window it gives the last one in 52% and 55%. Nor did partial RoPE (48%).
 #
-# Settings matter. With buckets up to 128, as published, T5's far buckets are never trained, and its loss rises by 1.2 nats. Our KERPLE starts close to ALiBi; from the public code's random start it finds 10 to 62% at 192, by seed.
+# T5's published buckets reach up to a distance of 128. Windows of 64 never train the far ones, and its loss rises by 1.2 nats. Our KERPLE starts close to ALiBi. With the public code's random start it finds 10 to 62% at 192, by seed.
 #
 # ## What the papers say, and what came out
 #
-# The papers used larger models and mostly other tasks, so *fails* refutes none of them. *Open* means that one of the two models has not learned the task within its window. A verdict stands only if both sets of seeds give it.
+# The papers used larger models and mostly other tasks, so *fails* refutes none of them: it means that we measured the opposite or no effect that counts. *Open* means that one of the two models has not learned the task within its window. A verdict must hold in both sets of seeds.
 
 # %% tags=["nbval-ignore-output"]
 rows = [(*one[:4], stretch.joint_verdict((study, fresh), one)) for one in stretch.STATEMENTS]
 Table(("statement", "source", "its setting", "ours", "here it"), rows, stable=4)
 
 # %% [markdown]
-# Kazemnejad et al. test reasoning tasks and not loss. The last of two comes nearest, and NoPE never learned it. Chen et al. train for about 1,000 steps with 64 pairs a head, and we for 60 steps with 12 pairs.
+# Kazemnejad et al. test reasoning tasks. Our nearest task is the last of two, and NoPE never learned it.
 #
-# What should you do, as far as these small models tell? Without training, take NTK-aware scaling if nothing is asked from far back, and else YaRN. If your task asks for the *latest* of several values, such as a new address, put older values into the test.
+# Our advice from such small models: without training, take NTK-aware scaling if nothing is asked from far back, and else YaRN. If your task asks for the *latest* of several values, such as a new address, put older values into the test.
 
 # %%
 live.tally()
@@ -410,7 +412,7 @@ tasks.FORGETS.check(forgets)
 # 2. Untuned, no method is best at everything. NTK-aware scaling has the lowest cost. YaRN gives the last of two values in 76% and 68%, more often than NTK-aware scaling; beside interpolation that is undecided.
 # 3. Sixty steps at the new length let RoPE find 65% and 55% of the lone values. The same steps at the old length leave about 30%.
 # 4. A steady loss is no memory: at eight windows ALiBi's changes by 0.05 and 0.06 nats, and it finds 44% and 46%.
-# 5. To find a lone value is not to know the rule. NoPE, T5 and dropped codes find at least 86%, 192 characters back. Of two values they give the last one about as often as a coin.
+# 5. A model that finds a lone value may not know the rule. NoPE, T5 and v4 without its encoding find at least 86%, 192 characters back. Of two values they give the last one about as often as a coin.
 
 # %% [markdown]
 # ## Self-test
@@ -423,7 +425,7 @@ tasks.FORGETS.check(forgets)
 #
 # <details><summary>Answer</summary>
 #
-# **b.** With a smaller base the slow pairs are quicker, and seven of the 12 finish a turn.
+# **b.** With a smaller base the slow pairs are quicker, and seven of the 12 finish a turn. *c* takes θ for a speed.
 #
 # </details>
 #
@@ -447,7 +449,7 @@ tasks.FORGETS.check(forgets)
 #
 # <details><summary>Answer</summary>
 #
-# **b.** Most characters need nothing from far back. KERPLE refutes *a*, and T5 refutes *c*.
+# **b.** Most characters need nothing from far back. KERPLE refutes *a*, and ALiBi refutes *c*.
 #
 # </details>
 #
@@ -471,7 +473,7 @@ tasks.FORGETS.check(forgets)
 #
 # <details><summary>Answer</summary>
 #
-# **c.** Within its window it does no better.
+# **c.** Within its window it does no better, so *a* is wrong.
 #
 # </details>
 
@@ -480,10 +482,10 @@ tasks.FORGETS.check(forgets)
 #
 # - [Peng et al. 2023](https://arxiv.org/abs/2309.00071): YaRN, with the three ways side by side.
 # - [Chen et al. 2023](https://arxiv.org/abs/2306.15595): position interpolation, and a passkey asked for from far back.
-# - [Kazemnejad et al. 2023](https://arxiv.org/abs/2305.19466): longer tasks, and what a model without a code can do.
+# - [Kazemnejad et al. 2023](https://arxiv.org/abs/2305.19466): longer tasks, also without an encoding.
 # - [Barbero et al. 2024](https://arxiv.org/abs/2410.06205): which pairs of a large model do what.
 
 # %% [markdown]
 # ## What comes next
 #
-# `stretched(model, method, factor)` takes any model of yours with RoPE, and [the results](../docs/results.md) have every number. On [08 · The ladder](08_the_ladder.ipynb) you can compare a code of your own.
+# `stretched(model, method, factor)` takes any model of yours with RoPE, and [the results](../docs/results.md) have every number. In [08 · The ladder](08_the_ladder.ipynb) you can compare an encoding of your own.
