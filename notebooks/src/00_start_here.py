@@ -32,7 +32,7 @@ from babygpt_course.exercises import lesson_00 as start
 from babygpt_course.studies import paired, results, seed_plots
 
 # %% [markdown]
-# Here is one of the seven ways, called [RoPE](../docs/glossary.md#rope). Two tokens of a text, q and k, each have a hand that turns with their position. Run the cell with Shift+Enter. Then <span class="light-text">drag the blue **q** along the text</span>, and watch <span class="light-clock">the angle between the hands</span>.
+# Here is one of the seven ways, called [RoPE](../docs/glossary.md#rope). Two tokens of a text, q and k, each have a clock hand that turns with their position. Run the cell with Shift+Enter. Then <span class="light-text">drag the blue **q** along the text</span>, and watch <span class="light-clock">the angle between the hands</span>.
 
 # %%
 plots.set_style()
@@ -41,7 +41,7 @@ live.rotary()
 # %% [markdown]
 # Both hands turn, and the angle between them stays the same. Now drag the orange **k**: the angle changes with the **distance** between the tokens. <span class="light-later">The second clock</span> shows the same two tokens 37 positions later. Its hands point elsewhere, and their angle is the same. So the angle tells the model how far apart two tokens are, wherever they stand.
 #
-# One clock is not enough, because it repeats after a full turn. RoPE therefore uses many clocks of different speeds (*pair of channels* chooses one). <span class="light-score">The curve</span> adds them all up, for a query that equals its key. Notebook 04 explains every part of this picture. Here is the angle for a clock that turns by 0.3 radians a token, and tokens at distance 3:
+# One clock is not enough, because it repeats after a full turn. RoPE therefore uses many clocks of different speeds (*pair of channels* chooses one). <span class="light-score">The curve</span> is the mean cosine of all their angles, at each distance. Notebook 04 explains every part of this picture. Here is the angle for a clock that turns by 0.3 radians a token, and tokens at distance 3:
 
 # %%
 hands = np.exp(0.3j * np.arange(100))  # 100 positions as points on a circle of complex numbers
@@ -59,7 +59,7 @@ assert np.ptp(between) < 1e-9
 # - **Solve** the exercises at the end. They give hints, and say what is right and what is not.
 # - **Look up** words such as [token](../docs/glossary.md#token) with a click; the glossary explains each in two sentences.
 #
-# To reset a notebook, make a copy of it, then type `git checkout notebooks/04_rope.ipynb` with its own name. This discards everything that you wrote in that one notebook.
+# To reset a notebook, say 04, make a copy of it and then type `git checkout notebooks/04_rope.ipynb`. This discards everything that you wrote in that notebook.
 #
 # The next cell checks your installation. If a line has the mark ✗, it also says what to do.
 
@@ -93,11 +93,11 @@ assert sorted(story.prompt) == sorted(mirror_story.prompt)
 #
 # ## Your first model
 #
-# We train a very small **v4**, the fourth of our seven models: two Transformer blocks, 64 channels, and RoPE. It reads windows of 96 characters and learns to predict each next character. Its 300 steps take about 15 seconds on one core.
+# We train a very small **v4**, the fourth of our seven models: two [Transformer](../docs/glossary.md#transformer) blocks, 64 [channels](../docs/glossary.md#channel), and RoPE. It reads [windows](../docs/glossary.md#window) of 96 characters and learns to predict each next character. Its 300 steps take about 15 seconds on one core.
 #
-# One **step** of training takes 16 windows of text and computes the [loss](../docs/glossary.md#loss), a number that is small if the predictions are good. The [gradient](../docs/glossary.md#gradient) says how the loss changes with each weight. The *optimizer* then moves every weight a little in the direction that makes the loss smaller; the [learning rate](../docs/glossary.md#learning-rate) sets how far. Lesson 01 makes one such step by hand. At the end we measure the *validation loss*, on text that no step has used.
+# One **step** of training takes 16 windows of text and computes the [loss](../docs/glossary.md#loss), a number that is small if the predictions are good. The [gradient](../docs/glossary.md#gradient) says how the loss changes with each weight. The [optimizer](../docs/glossary.md#optimizer) then moves every weight a little in the direction that makes the loss smaller; the [learning rate](../docs/glossary.md#learning-rate) sets how far. Lesson 01 makes one such step by hand. At the end we measure the loss in [validation](../docs/glossary.md#validation), on text that no step has used.
 #
-# The model trains in the background while you read on. You can **pause** and **stop** it. The squares on the right show where its four attention heads look; lesson 03a explains them.
+# The model trains in the background while you read on. You can **pause** and **stop** it. Its curve shows the training loss. The squares show where its four attention heads look, the largest one for the head that changed most; lesson 03a explains them.
 
 # %% tags=["nbval-ignore-output"]
 torch.manual_seed(0)
@@ -157,7 +157,7 @@ ax.set(title=f"The model loses {losses.mean():.2f} nats per character here", yla
 plt.show()
 
 # %% [markdown]
-# Tall bars mark surprises. Names in the tales have four letters, so *ada* and *ben* end too early for this model. The last letters of *chased* are cheap, because the model knows the word.
+# Tall bars mark surprises, and • is a space. Names in the tales have four letters and begin with a consonant. So *ada* begins wrongly for this model, and *ada* and *ben* end too early. The last letters of *chased* are cheap, because the model knows the word.
 #
 # The loss of a model is the mean over a long text. Its exponential, the [perplexity](../docs/glossary.md#perplexity), is easier to imagine: it is the number of equally likely characters among which the model chooses. A grammar wrote our text, so we know two limits *exactly*:
 #
@@ -167,7 +167,7 @@ plt.show()
 # %% tags=["nbval-ignore-output"]
 limits = {"uniform guess": math.log(corpus.tokenizer.vocab_size)} | floors
 fig, ax = plt.subplots(figsize=(7, 3.6))
-title = f"In {plan.steps} steps a tiny v4 falls to {history[-1].val_loss:.2f} nats per character"
+title = f"In {plan.steps} steps a tiny v4 reaches a validation loss of {history[-1].val_loss:.2f} nats"
 plots.draw_losses(ax, {"v4": [step.loss for step in history]}, limits, title)
 ax.legend(loc="upper right", bbox_to_anchor=(1, 0.92))
 plt.show()
@@ -175,7 +175,7 @@ rows = [(name, f"{nats:.2f}", f"{math.exp(nats):.1f}") for name, nats in limits.
 Table(("", "nats per character", "perplexity"), rows, stable=3)
 
 # %% [markdown]
-# The curve starts at a uniform guess. It falls below the bigram floor as soon as the model uses more than one character, and then slowly approaches the entropy floor.
+# The training loss starts at a uniform guess. It can fall below the bigram floor only because the model uses more than one character, and then slowly approaches the entropy floor.
 
 # %%
 yes, below, no = "yes", "yes, and even below it", "no, whatever its size"
@@ -189,7 +189,8 @@ floor_guess
 stored = results.load_results("floors")  # the best possible reader of such windows, who knows the grammar
 least = np.array(stored["mean"]["tales"][:96])  # (96,) nats, by position in the window
 gap = least.mean() - corpus.floor
-print(f"best reader of our windows: {least.mean():.2f} nats; first 8 positions: {least[:8].mean():.2f}")
+print(f"best reader of our windows: {least.mean():.3f} nats; first 8 positions: {least[:8].mean():.3f}")
+print(f"entropy floor: {corpus.floor:.3f} nats")
 floor_guess.compare(no if gap > 0.05 else below if gap < -0.05 else yes)
 
 # %% [markdown]
@@ -197,7 +198,7 @@ floor_guess.compare(no if gap > 0.05 else below if gap < -0.05 else yes)
 #
 # ## A story by hand
 #
-# How can we know a floor exactly? A grammar fills holes in a template, and all candidates for a hole are equally likely. We write one story and count the choices.
+# How can we know a floor exactly? A grammar fills holes in a template, and all candidates for a hole are equally likely. We write one story and count the choices. In the template, `!b` only says which name would be the wrong answer.
 
 # %%
 names, verbs = grammar.words["name"], grammar.words["verb"]

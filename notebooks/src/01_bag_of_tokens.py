@@ -58,7 +58,7 @@ fig.axes[1].set_ylabel("probability")
 plt.show()
 
 # %% [markdown]
-# A row is the present character, a column is the next one, and • is a space. Bright cells are probable. Find the row of *q*: it has one bright cell, in the column of *u*.
+# A row is the present character, a column is the next one; • is a space, ↵ a line end. Bright cells are probable. Find the row of *q*: it has one bright cell, in the column of *u*.
 #
 # ## From a token to a prediction
 #
@@ -158,7 +158,7 @@ for sentence in ("我爱你", "你爱我"):  # with an exclamation mark before a
 ratio_guess.compare(found["我爱你"] / found["你爱我"])
 
 # %% [markdown]
-# Each of the four pairs is twice as probable, and 2 · 2 · 2 · 2 = 16. The two sentences are the whole text. Yet of the probability of all strings, 1, they get only 17/81 together. The rest goes to strings such as 我！ and 我爱我！, which nobody wrote. The table knows pairs, and not sentences.
+# Each of the four pairs is twice as probable, and 2 · 2 · 2 · 2 = 16. The two sentences are the whole text. Yet together they get only 17/81 of the probability. The rest goes to strings such as 我！ and 我爱我！, which nobody wrote. The table knows pairs, and not sentences.
 #
 # The table also contains zeros. If a new text holds a pair that was never counted, its loss is −ln 0, which is infinite. People therefore add a small number to every count; this is called *smoothing*. A softmax never gives 0, so v1 needs no smoothing.
 #
@@ -168,7 +168,7 @@ ratio_guess.compare(found["我爱你"] / found["你爱我"])
 #
 # v1 does not get this table; it must learn it. Its weights begin as random numbers, and all we can compute is how bad they are: the [loss](../docs/glossary.md#loss), the mean of −ln p over all pairs of a text. The [gradient](../docs/glossary.md#gradient) says how fast the loss changes with each weight. **A training step moves every weight against its gradient.** The [learning rate](../docs/glossary.md#learning-rate) says how far.
 #
-# We take the simplest v1, a table of 16 logits, all 0. Every probability is 1/4, and the loss is ln 4 = 1.386. For a table of logits $z$ the gradient has a short formula,
+# We take the simplest v1, a table of 16 logits, all 0. Every probability is 1/4, and the loss is ln 4 = 1.386. For a table of logits $z$ the chain rule gives a short formula,
 #
 # $$\frac{\partial\,\text{loss}}{\partial z_{ab}} = \frac{n_a}{N}\,\bigl(p_{ab} - \text{counted share}_{ab}\bigr),$$
 #
@@ -216,11 +216,11 @@ rate_guess.compare(effects[2 if loss_after(100, 1) > loss_after(1, 0) else 0])
 #
 # ## How low can v1 go?
 #
-# Back to the tales. For v1 the best next-character probabilities are those of the first picture, $p(b\mid a)$. No training can bring v1 below their expected loss,
+# For v1 the best next-character probabilities on the tales are those of the first picture, $p(b\mid a)$. No training can bring v1 below their expected loss,
 #
 # $$H(\text{next}\mid\text{this}) = -\sum_{a,b} p(a,b)\,\ln p(b\mid a).$$
 #
-# Our grammar knows the expected number of every pair, so we can compute this [floor](../docs/glossary.md#floor) exactly.
+# Our grammar knows the expected share $p(a,b)$ of every pair, so we can compute this [floor](../docs/glossary.md#floor) exactly.
 
 # %%
 share = expected / expected.sum()  # p(a, b)
@@ -265,7 +265,7 @@ print(f"our {len(ours)} runs: {min(ours):+.3f} to {max(ours):+.3f}")
 end_guess.compare(ends[0 if val_loss - floor > 0.02 else 2 if val_loss - floor < -0.02 else 1])
 
 # %% [markdown]
-# The loss falls to the floor and stays there. Our twelve runs, each from another seed, ended within 0.01 nats of it. The right answers stay at 12 of 24 from the first look to the last; we shall see why. The space between the two floors, more than 1.5 nats, is knowledge of what came *before* the present character.
+# The loss falls to the floor and stays there. Our twelve runs, each from another seed, ended within 0.01 nats of it. The right answers stay at 12 of 24 from the first look to the last; we shall see why. The gap between the two floors, more than 1.5 nats, is knowledge of what came *before* the present character.
 #
 # Drag *replay* to 0 and slowly forward: when does each pair become certain? The run keeps all its pictures:
 
@@ -314,7 +314,7 @@ for story in ("ada chased ben. who chased ben? ", "ben chased ada. who chased ad
 Table(("story", "logit of a", "logit of b", "p of a", "p of b", "right"), rows, stable=1)
 
 # %% [markdown]
-# Both questions end with a space, and v1 sees only that space. The two lines hold the same numbers (in the exact table 0.090 and 0.063), so v1 prefers *a* in both. Once it is right, once wrong.
+# Both questions end with a space, and v1 sees only that space. The two lines hold the same numbers (in the exact table 0.090 and 0.063), so v1 prefers *a* in both. Once it is right, once wrong. Whole names are compared in the same way.
 
 # %%
 accuracy = role_accuracy(model, corpus.tokenizer, questions)
@@ -350,7 +350,7 @@ display(Table(("characters seen", "size of the table", "loss (nats per character
 gain_guess.compare(float(rows[1][2]))
 
 # %% [markdown]
-# One more letter gains more than half a nat, and a third one 0.4 more. But each letter makes the table 30 times as large. And no trigram table knows who did it: every question ends with *? * in the story and in the mirror, so it is right exactly half of the time. A model has to look further back without a table of everything: attention, lesson 03a.
+# One more letter gains more than half a nat, and a third one 0.4 more. But each letter makes the table 30 times as large. And no trigram table knows who did it: every question ends with a question mark and a space, so it is right exactly half of the time. A model has to look further back without a table of everything: attention, lesson 03a.
 #
 # ## What v1 writes and what it guarantees
 #

@@ -11,7 +11,7 @@
 #
 # **Is it enough to tell each token its position?**
 #
-# v1 of lesson 01 does not know the past. The source note on v2 says that v1 lacks *positions*. Its remedy is the best-known position [encoding](../docs/glossary.md#encoding) of the first GPTs: give each position a vector of its own, learn it like all other weights, and add it to the token's vector. You will
+# v1 of lesson 01 does not know the past. The source note on v2 says that v1 lacks *positions*. Its remedy is the position [encoding](../docs/glossary.md#encoding) of the first GPTs: give each position a vector of its own, learn it like all other weights, and add it to the token's vector. You will
 #
 # 1. add tokens and positions by hand, and see what the sum cannot know,
 # 2. find out for which texts a position is worth something,
@@ -53,7 +53,7 @@ fig.axes[1].set_ylabel("share of stories (0.5 or more is yellow)")
 plt.show()
 
 # %% [markdown]
-# A column is a position in a story, and a bright cell is a frequent character (• is a space). Stories begin with a name, and all names have four letters: consonant, vowel, consonant, vowel. So a model that knows the position can predict a lot at the start of a story. Later words differ in length, and the columns become alike.
+# A column is a position in a story, and a bright cell is a frequent character (• is a space). Stories begin with a name such as *pori*: all names have four letters, consonant, vowel, consonant, vowel. So a model that knows the position can predict a lot at the start of a story. Later words differ in length, and the columns become alike.
 #
 # ## Adding by hand
 #
@@ -85,7 +85,7 @@ after_love.compare("no" if torch.equal(code_one[1], code_other[1]) else "yes")
 # %% [markdown]
 # Compare the two lines of 我: its code is [0.11, 0.22] at position 0 and [0.15, 0.26] at position 2. In v1 it had one code. Now compare the two lines of 爱. It stands at position 1 in both sentences, so its code is [0.33, 0.44] in both. Equal codes give equal predictions, and no training can change that. **A position says nothing about the neighbour.**
 #
-# In the package, `LearnedPositions` makes the sum, and v2 is v1 with one more line. A [batch](../docs/glossary.md#batch) holds B texts, here our two: token vectors have the shape (B, T, D), and the same table (T, D) is added to each text. (`cache` is for writing, lesson 03a.)
+# In the package, `LearnedPositions` makes the sum, and v2 is v1 with one more line. A [batch](../docs/glossary.md#batch) holds B texts, here our two: token vectors have the shape (B, T, D), and the same table (T, D) is added to each text. Lesson 03a explains `cache`.
 
 # %%
 encoding = LearnedPositions(max_positions=3, n_embd=2)
@@ -132,7 +132,7 @@ lost_parts.compare(ways[0 if theirs > 80 else 1 if theirs > 18 else 2])
 # %%
 choices = ["both", "only the aligned one", "only the random one", "neither"]
 swinging = live.predict(
-    "Two curves over the positions, one for each cut. Which swings by more than 0.3?", choices
+    "Two curves, one for each cut. Which rises more than 0.3 above its own lowest point?", choices
 )
 swinging
 
@@ -175,7 +175,7 @@ end_of_v2 = live.predict(
 end_of_v2
 
 # %% [markdown]
-# Beside the loss you see what each position **votes** for, whatever the token: red is for a character, blue against it. Watch which columns get their colour first.
+# Beside the loss you see what each position **votes** for, its part of the logits, whatever the token: red is for a character, blue against it. Watch which columns get their colour first.
 
 # %% tags=["answer", "nbval-ignore-output"]
 torch.manual_seed(0)
@@ -213,7 +213,7 @@ plt.show()
 # %% [markdown]
 # At position 3 the aligned v2 loses almost nothing: a name has ended, so a space must come. Then the stories drift apart, and from position 50 on v2 is hardly better than v1.
 #
-# Drag *replay* slowly forward. The first columns get their colours first. Position *t* votes for the character at *t* + 1, so columns 0 to 3 spell the rest of a name: vowel, consonant, vowel, space. Further right the votes fade. The row of the line end ↵ keeps its colour, because a story that has gone on for 50 characters is more likely to end.
+# Drag *replay* slowly forward. The first columns get their colours first. Position *t* votes for the character at *t* + 1, so columns 0 to 3 spell the rest of a name: vowel, consonant, vowel, space. Further right the votes fade. The row of the line end ↵ is red on the right, because a story that has gone on for 50 characters is more likely to end.
 #
 # Training keeps raising the vote of position 3 for the space, even when the space is already predicted. No finite vote gives the space all of the probability, so a little loss is always left.
 #
@@ -258,7 +258,7 @@ print(f"concatenated {last.val_loss:.3f}, added {losses['v2', 'aligned']:.3f} na
 beside.compare(ends[1 if abs(apart) < 0.02 else 0 if apart > 0 else 2])
 
 # %% [markdown]
-# Both end at the same loss, because both models can only add two votes. What would a real *combination* gain, with a row for each **pair** of token and position? No training is needed: we count, as in lesson 01, but for each position separately. Since some pairs are rare, each gets one imaginary count, divided among the next characters as in the bigram table.
+# Both end at the same loss, because both models can only add two votes. What would a real *combination* gain, with a row for each **pair** of token and position? No training is needed: we count, as in lesson 01, but for each position separately. Since some pairs are rare, each gets one more count, split among the next characters as the bigram table does.
 
 # %%
 amounts = ["under 0.05 nats", "0.05 to 0.15 nats", "more than 0.15 nats"]
@@ -285,7 +285,7 @@ pair_gain.compare(amounts[int(further > 0.05) + int(further > 0.15)])
 #
 # The table learns about *starts* because position 0 always means the same. Where windows are cut at random, models often get a [BOS](../docs/glossary.md#bos) token (*beginning of sequence*) in front of each text, so that a start can be recognised by its token. In the tales the line end does this work. BOS does not help v2 in random windows: it changes the prediction of the first character only, since no later token sees it.
 #
-# Stories differ in length, but a batch is a rectangle. Shorter stories are therefore filled up with [padding](../docs/glossary.md#padding). This costs twice. First, computing: in a batch of 64 stories of our validation text almost half of the tokens would be padding. Second, positions: if the padding stands on the *left*, a story no longer begins at position 0. We pad 64 short stories on both sides and count only the loss of real characters.
+# Stories differ in length, but a batch is a rectangle. Shorter stories are therefore filled up with [padding](../docs/glossary.md#padding). This costs twice. First, computing time: in a batch of 64 stories of our validation text almost half of the tokens would be padding. Second, positions: if the padding stands on the *left*, a story no longer begins at position 0. We pad 64 short stories on both sides and count only the loss of real characters.
 
 # %% tags=["nbval-ignore-output"]
 stories = [corpus.tokenizer.encode(line + "\n") for line in corpus.tokenizer.decode(corpus.val).split("\n")]
@@ -298,16 +298,18 @@ from_start = Positions((torch.arange(64) - gaps[:, None]).clamp(min=0))  # count
 for side, batch, positions in (("right", right, None), ("left", left, None), ("left", left, from_start)):
     each = cross_entropy(v2(batch[:, :-1], positions), batch[:, 1:])[real[side]]
     counted = "the story" if positions else "the window"
-    print(f"padded on the {side}, positions from the start of {counted}: {each.mean():.2f} nats")
+    print(f"v2, padded on the {side}, positions from the start of {counted}: {each.mean():.2f} nats")
+each = cross_entropy(models["v1", "aligned"](left[:, :-1]), left[:, 1:])[real["left"]]
+print(f"v1, padded on the left: {each.mean():.2f} nats")
 longest = max(map(len, stories[:64]))
 print(f"padding in a batch of 64 stories: {1 - sum(map(len, stories[:64])) / (64 * longest):.0%}")
 
 # %% [markdown]
-# Left padding costs v2 more than its table had gained; v1 would now be better. If each story's positions are counted from its own start, nothing is lost. Remember this for models that answer several prompts at once: they are padded on the left, because they write on at the right.
+# Left padding costs v2 more than its table had gained: v1, which knows no positions, is now better. If each story's positions are counted from its own start, nothing is lost. Remember this where a model answers several prompts at once: the prompts are padded on the left, because the model writes on at the right.
 #
 # ## Who did it?
 #
-# *ada chased ben. who chased ben? ada.* (These two names are not among those of the tales.) v2 has to predict the *a* from the space before it, at position 31. In the mirror, *ben chased ada. who chased ada? ben.*, the same space stands at the same position. Token and position are all that v2 knows, so its two predictions are equal, and one of them is wrong.
+# *ada chased ben. who chased ben? ada.* The tales have no such names. v2 has to predict the *a* from the space before it, at position 31. In the mirror, *ben chased ada. who chased ada? ben.*, the same space stands at the same position. Token and position are all that v2 knows, so its two predictions are equal, and one of them is wrong.
 
 # %% tags=["nbval-ignore-output"]
 chances = []
@@ -339,7 +341,7 @@ invariants.promises(about_v2)
 # %% [markdown]
 # ## When the table ends
 #
-# The table has 64 rows, one for each position of a window. The table has no position 64. So for a longer text the note keeps only the last [`block_size`](../docs/glossary.md#block-size) tokens and numbers them from 0 again. Let v2 write 300 characters in this way.
+# The table has 64 rows, for positions 0 to 63. So for a longer text the note keeps only the last [`block_size`](../docs/glossary.md#block-size) tokens and numbers them from 0 again. Let v2 write 300 characters in this way.
 
 # %%
 answers = ["64, 65, 66 and so on", "0, 1, 2 and so on: it begins again", "always 63", "always 0"]
@@ -498,7 +500,7 @@ learned_positions.BEYOND_V2.check(texts)
 #
 # Note 004 proposes v2 and compares a position with a cinema ticket. What it says about *codes* is right: a character has another code at another position. It concludes that v2 can tell 我爱你 from 你爱我. In one sense this is so: v2 gives the two sentences different probabilities, as v1 did. But it predicts the same after 我爱 as after 你爱.
 #
-# The note prefers adding because a sum *fuses* token and position, like two colours of paint. Under a linear head it does not; they vote separately. It also compares the sum with a radio wave and with GPS. But a carrier wave is *multiplied* with the music, and on a map distances are given, while row 5 of our table is unrelated to row 6 until training relates them. Finally, its code cuts the inputs to 64 tokens but not the targets, so the loss of a text of 70 fails.
+# The note prefers adding because a sum *fuses* token and position, like two colours of paint. Under a linear head it does not; they vote separately. It also compares the sum with a radio wave and with GPS. But a carrier wave is *multiplied* with the music, and on a map distances are given, while row 5 of our table is unrelated to row 6 until training relates them. Finally, its code cuts the inputs to 64 tokens but not the targets, so computing the loss of a text of 70 tokens fails.
 
 # %% tags=["nbval-ignore-output"]
 claims = [
