@@ -42,7 +42,7 @@ plots.set_style()
 live.sinusoidal()
 
 # %% [markdown]
-# Each row of <span class="light-table">the table</span> is the code of one position, as colours. <span class="light-likeness">The curve</span> compares the code of one position with the codes of all others. Drag the **position**: the peak moves along and keeps its shape.
+# Each row of <span class="light-table">the table</span> is the code of one position, as colours. <span class="light-likeness">The curve</span> compares the code of one position with all others (1: the same code). Drag the **position**: the peak moves along and keeps its shape.
 #
 # ## Digits that turn
 #
@@ -60,7 +60,7 @@ Table(("m", "binary", "sin m", "cos m", "sin m/10", "cos m/10"), rows, stable=6)
 
 
 # %% [markdown]
-# From 3 to 4 the quick pair turns by one radian, and the slow pair hardly moves. Our models have 96 channels, so 48 pairs. With θ = 10000 the quickest pair turns once in 6.3 tokens, and the slowest once in 51,862. The paper gives no reason for 10000.
+# From 3 to 4 the quick pair turns by one radian, and the slow pair hardly moves. Our models have 96 channels, so 48 pairs. With θ = 10000 the quickest pair turns once in 6.3 tokens, and the slowest once in 51,862.
 #
 # ## A step is a rotation
 #
@@ -111,7 +111,7 @@ assert torch.allclose(alike[190, 20], by_formula, atol=1e-3)
 # %% [markdown]
 # A cosine is the same for a distance and its negative. **The dot product of two codes tells how far apart they are, and not which comes first.**
 #
-# Go back to the explorer. With **θ** = 10 all waves are quick, and the peak is narrow: four tokens away the likeness is below 0.1, and from 10 to 17 tokens about −0.2. With a large θ most pairs stand still, and distant positions look alike. Half the **width** leaves out every second wave, and <span class="light-likeness">the curve</span> hardly changes.
+# Go back to the explorer. With **θ** = 10 all waves are quick, and the peak is narrow: four tokens away the likeness is below 0.1. With a large θ most pairs stand still, and distant positions look alike. Half the **width** leaves out every second wave, and <span class="light-likeness">the curve</span> hardly changes.
 #
 # ## A head that answers
 #
@@ -165,9 +165,9 @@ plt.show()
 #
 # v3 is the Transformer of 03a, and adds the code $c$ of its position to each token's embedding $x$. Why *add*? If we appended the code as further channels, a matrix would compute $W_1 x + W_2 c$. After adding it computes $Wx + Wc$. The price: token and position share channels, and training must keep them apart.
 #
-# Neither part drowns the other. Every pair has length 1, so a code has the length $\sqrt{48} \approx 6.9$. Before training, an embedding of 96 random channels has about $\sqrt{96} \approx 9.8$.
+# Neither part drowns the other. A code of 48 pairs of length 1 has the length $\sqrt{48} \approx 6.9$. Before training, an embedding of 96 random channels has about $\sqrt{96} \approx 9.8$.
 #
-# We use plain tales, on which a model learns who chased whom in seconds. Every window begins with a story. The baseline is [NoPE](../docs/glossary.md#nope), the same model without position encoding.
+# We use plain tales, and every window begins with a story. The baseline is [NoPE](../docs/glossary.md#nope), the same model without position encoding.
 
 # %%
 corpus = load_corpus("plain-tales", n_chars=400_000)
@@ -218,7 +218,9 @@ for version, share in right.items():
     print(f"{version:5}", paired.beside(share, answered[version], "%"))
 
 # %% [markdown]
-# A dot is one model; the numbers count those above 90%. v3 has 95 to 100% from 9 of 12 seeds, and 74 to 85% from three. NoPE has 48 to 54%. It also stays at chance after 600 steps, from twelve seeds ([figure](../figures/ladder.png)).
+# A dot is one model; the numbers count those above 90%. v3 has 95 to 100% from 9 of 12 seeds, and 74 to 85% from three. NoPE has 48 to 54%; other runs of 600 steps also stay at chance ([figure](../figures/ladder.png)).
+#
+# In 03a it often learned order. There names had one letter, and a window held one story; here names have four, and windows hold more than one story. We have not tested which difference matters.
 #
 # ## Does v3 have such a head?
 #
@@ -235,7 +237,7 @@ plots.draw_matrix(ax, looked_at[layer, head], title, *labels, plots.visible(aske
 plt.show()
 
 # %% [markdown]
-# A line below the diagonal means that letters read the one before. Does v3 need this head for its answers? A picture of weights cannot tell. An [ablation](../docs/glossary.md#ablation) can: we set the output of one head to zero, and ask again.
+# A line below the diagonal means that letters read the one before. The title's share is a mean over letters. Our hand-made head reaches 70%; v3's heads also read other letters. Does v3 need this head for its answers? A picture of weights cannot tell. An [ablation](../docs/glossary.md#ablation) can: we set the output of one head to zero, and ask again.
 
 # %%
 without_guess = live.predict(
@@ -257,7 +259,7 @@ print("without the head of the picture:", paired.beside(without[layer, head], ke
 without_guess.compare(round(100 * without[layer, head]))
 
 # %% [markdown]
-# In the twelve stored runs 52% (chance) to 100% of the answers stay right without this head. The head that is needed most is in layer 1 from 9 of 12 seeds. Lesson 04 goes on with this.
+# In the twelve stored runs 52% (chance) to 100% of the answers stay right without this head. The head that is needed most is in layer 1 from 9 of 12 seeds.
 #
 # Look at the other heads, or type your own story.
 
@@ -291,9 +293,9 @@ limits = (inside - 0.05, inside + 0.05, math.log(shape.vocab_size))
 cliff.compare(levels[sum(bool(beyond > limit) for limit in limits)])
 
 # %% [markdown]
-# v3 does worse than equal probabilities. Two things are new at once: the positions, and the longer text. To separate them, we take 64 letters and tell v3 that they stand at 128 to 191.
+# v3 does worse than equal probabilities. NoPE's rise is the cost of longer text alone, since it gets no positions. For v3 two things are new at once: the positions, and the longer text. To separate them, we take 64 letters and tell v3 that they stand at 128 to 191.
 #
-# Many texts blame the slow pairs, which take values there that training never showed. So we mix two positions in each code. First the 35 slow pairs, which turn less than once in a window, say 0 to 63, and the 13 quick pairs still say 128 to 191. Then the other way round.
+# Many texts blame the slow pairs, which take values there that training never showed. So we mix two positions in each code. First the 35 slow pairs, which turn less than once in a window, get positions 0 to 63, and the 13 quick pairs keep 128 to 191. Then the reverse.
 
 # %%
 cures = ["neither helps", "only the slow ones", "only the quick ones", "either helps"]
@@ -325,7 +327,7 @@ for arm, names in arms:
 # %% [markdown]
 # The move does not raise the loss of the second v3. In the long text its loss is 1.0 to 1.6 nats, and that of the first v3 is 3.7 to 4.6. So most of the loss comes from codes that were not met in training. The longer text itself costs this second v3 0.5 to 1.1 nats.
 #
-# In the long text no change of the table helps the first v3 much. With all pairs put back, several tokens share each position; whether slow pairs that stop turning (*frozen*) help is undecided.
+# In the long text it is undecided whether slow pairs that stop turning (*frozen*), or all pairs put back, help the first v3.
 #
 # ## Promises
 #
@@ -385,7 +387,7 @@ plt.show()
 # %% [markdown]
 # A head can now prefer some distances, at any position.
 #
-# Two things are missing. The number is the same for every query, so a blank after *who* and a blank after *whom* cannot prefer different distances. Shaw's $q\cdot a_{m-n}$ can do that, at a higher cost. And the number of a distance that training never met is not trained. So all distances beyond the window must share one trained number. Lesson 04 puts the distance into the dot product of query and key itself, with nothing to learn.
+# Two things are missing. The number is the same for every query, so a blank after *who* and a blank after *whom* cannot prefer different distances. Shaw's $q\cdot a_{m-n}$ can do that. And the number of a distance that training never met is not trained. So all distances beyond the window must share one trained number.
 #
 # How did your guesses do?
 

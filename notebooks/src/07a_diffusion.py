@@ -141,7 +141,7 @@ Table(("the model sees", "letter", "p of a", "p of b"), rows, stable=4)
 #
 # $$\int_0^1 \tfrac1t\,t(1-t)\,dt = \tfrac12 \quad\text{and}\quad \int_0^1 \tfrac1t\,t^2\,dt = \tfrac12.$$
 #
-# This is why MDLM and LLaDA train with weights $1/t$. Among $n$ letters a set of $l$ holes gets $1/\big(l\binom nl\big)$, as in the first exercise.
+# This is why MDLM and LLaDA train with weights $1/t$. Among $n$ letters a set of $l$ holes has the probability $t^l(1-t)^{n-l}$. Divided by $t$ and averaged over $t$, this gives the weight $1/\big(l\binom nl\big)$ of the first exercise.
 
 # %%
 words = torch.tensor([[0, 0], [0, 1], [1, 0], [1, 1]])  # aa, ab, ba, bb
@@ -179,7 +179,7 @@ assert torch.allclose(nelbo_by_hand, -P.flatten().log(), atol=1e-5)
 #
 # ## Why the training loss is not the cost
 #
-# Our training does not divide by $t$. At $t = 0.01$ a hole would weigh 100 times as much as at $t = 1$, and the loss would jump from batch to batch. We take the *pooled* mean, over all holes of a batch, as BERT did.
+# Our training does not divide by $t$. At $t = 0.01$ a hole would weigh 100 times as much as at $t = 1$, and the loss would jump from batch to batch. We take the *pooled* mean, over all holes of a batch.
 
 # %%
 pooled_guess = live.predict(
@@ -228,11 +228,9 @@ hasty_guess.compare(hasty_guess.options[1 if never_below else 2 if sometimes els
 # %% [markdown]
 # For `ab` the coin gives the probability (0.1 + 0.27) / 2 = 0.185, which costs 1.687 nats. The NELBO is the mean of −log 0.1 and −log 0.27, which is 1.806. A mean of −log is never below −log of the mean. So **the NELBO is an upper bound** on the cost. It is *loose* where orders contradict each other: for `ba` by a quarter of a nat.
 #
-# How loose is it for a trained model? We cannot say, since 64 letters have $64!$ orders. One could draw some orders and take −log of their mean probability. On average this is a tighter bound (Burda et al. 2016).
+# How loose is it for a trained model? We cannot say, since 64 letters have $64!$ orders. On average, drawing some orders gives a tighter bound (Burda et al. 2016).
 #
 # ## What has our model learned?
-#
-# The next cell waits for the training, then shows one sentence.
 
 # %% tags=["nbval-ignore-output"]
 run.result()
@@ -272,7 +270,7 @@ plots.draw_curves(ax, 100 * shares, curves, title, "masked (%)", "loss (nats per
 plt.show()
 
 # %% [markdown]
-# The NELBO is one number: the mean height of the curve above, in nats per character of *text*. The [floor](../docs/glossary.md#floor) is the cost for a reader who knows the grammar:
+# At rate $t$, a share $t$ of all characters are holes, and the weight $1/t$ makes up for it. So the NELBO per character of *text* is the mean height of the curve above. The [floor](../docs/glossary.md#floor) is the cost for a reader who knows the grammar:
 
 # %% tags=["nbval-ignore-output"]
 bound, error = metrics.nelbo(model, corpus.val[:8192])
@@ -280,6 +278,8 @@ pooled, _ = metrics.masked_losses(model, corpus.val[:8192])
 print(f"floor {corpus.floor:.2f}, NELBO {bound:.2f} ± {error:.2f}, pooled mean {pooled:.2f}")
 
 # %% [markdown]
+# The pooled mean is higher here: texts with many holes count more in it, and their holes cost more.
+#
 # v4 loses 0.54 nats on windows of these tales after 600 steps ([lesson 08](08_the_ladder.ipynb)). But v4 learns one order and this model learns all of them, and its number is only an upper bound.
 #
 # ## Watch it write
@@ -392,12 +392,12 @@ ahead = paired.decided_side(remasking.differences(study, "surest first, 0.5", "a
 cold_guess.compare(cold_guess.options[{"above": 0, "below": 1}.get(ahead, 2)])
 
 # %% [markdown]
-# Each dot is a seed, *again* means remasking, and the numbers are temperatures. *Decided* means that six seeds pass the rule of lesson 08.
+# Each dot is a seed, *again* means remasking, and the last numbers are temperatures (1 where none stands). *Decided* means that six seeds pass the rule of lesson 08.
 #
 # - **Early guesses are worse** (right picture). With 95% masked, the likeliest letter is right in 26% of the cases, with half masked in 71%, with 5% in 79%. The most frequent character is right in 15 to 17%.
 # - **Orders differ.** At temperature 1, the order of chance writes 26% right sentences, and *surest first* 50%.
 # - **Remasking helps.** By lot it gains 11 points over the order of chance with as many looks (decided). Doubt against *surest first* is undecided.
-# - **A lower temperature helps too.** *Surest first* gains 24 points from temperature 1 to 0.5 (decided). If each sentence counts once, it gains 15. At 0.5, doubt with as many looks is 20 points behind (decided).
+# - **A lower temperature helps too.** *Surest first* gains 24 points from temperature 1 to 0.5 (decided), and 15 if each sentence counts once (rings). At 0.5, doubt with as many looks is 20 points behind (decided).
 # - **Doubt with more looks helps.** With four times as many looks it gains 14 points over *surest first* at temperature 1 (decided). Against *surest first* at 0.5 nothing is decided: that has 74% in the mean, but 52 to 89% from seed to seed.
 #
 # So doubt with four times the looks cannot be told apart from a lower temperature, which costs no look. Six other seeds gave the same verdicts on remasking by lot, on temperature 1 against 0.5, and on this pair. Of 1,963 whole tales not one was right: names are not carried from sentence to sentence.
