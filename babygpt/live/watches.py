@@ -78,7 +78,7 @@ def next_characters(tokenizer: CharTokenizer, times: int = 40) -> Watch:
 
     def draw(ax: Axes, frames: Frames, title: str, total: int) -> None:
         step, table = frames[-1]
-        finding = f"After {step} steps the surest row gives one character {table.max():.0%}"
+        finding = f"After {step} steps the most certain row predicts a character with {table.max():.0%}"
         plots.draw_matrix(ax, table, finding, "next character", "this character", marks, top=1.0)
 
     return Watch(bigram_table, draw, times, width=1.3, height=4.2)
@@ -120,9 +120,9 @@ def heads(tokenizer: CharTokenizer, text: str, times: int = 40) -> Watch:
         first, now = (np.asarray(weights, np.float32) for _, weights in (frames[0], frames[-1]))
         moved = np.abs(now - first).sum(axis=-1).mean(axis=-1) / 2  # (L, H), shares of 1
         layer, head = np.unravel_index(int(moved.argmax()), moved.shape)
-        change = f"moved most: {moved.max():.0%} of its attention"
-        words = change if len(frames) > 1 else "is shown large, before training"
-        finding = f"Layer {layer + 1}, head {head + 1} {words}"
+        change = f": training moved {moved.max():.0%} of its attention"
+        words = change if len(frames) > 1 else " is shown large, before training"
+        finding = f"Layer {layer + 1}, head {head + 1}{words}"
         plots.draw_attention_heads(ax, now, letters, (int(layer), int(head)), finding)
 
     return Watch(lambda model: attention_weights(model, idx).astype(np.float16), draw, times, 2.2, 3.8)

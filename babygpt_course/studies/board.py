@@ -332,4 +332,5 @@ def who_answers(roles: Mapping[str, Sequence[float]]) -> str:
     some = sum(max(seeds) >= KNOWN for seeds in roles.values()) - len(sure)
     if not sure and not some:
         return f"No run answers who did it: {max(map(max, roles.values())):.0%} at best"
-    return f"All seeds of {', '.join(sure) or 'no model'} answer, some of {some} more"
+    models = f"{' and '.join(sure)} answer" if len(sure) > 1 else f"{sure[0] if sure else 'No model'} answers"
+    return f"{models} from every seed, {some} more from some"

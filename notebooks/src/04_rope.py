@@ -346,7 +346,7 @@ turn_guess
 torch.manual_seed(1337)
 slider = live.Scale("theta", 10_000.0, 10.0, 1_000_000.0, "θ")
 again, dials = build("v4", shape), [slider]
-steered = live.train(again, objective, recipe, "v4, steered", floor, watches, dials, baseline=runs["v4"])
+steered = live.train(again, objective, recipe, "steered v4", floor, watches, dials, baseline=runs["v4"])
 
 # %% tags=["answer", "nbval-ignore-output"]
 steered.wait_for_step(225)

@@ -310,7 +310,7 @@ alpha_guess
 torch.manual_seed(1337)
 sliders = [live.Scale("alpha", 0.3, 0.01, 10.0, "α"), live.Slider("delta", 0, -3, 3, "all δ (radians)")]
 again, dials = build("v7", shape), {"controls": sliders, "baseline": runs["v7"]}
-steered = live.train(again, objective, recipe, "v7, steered", watches=watches, **dials)
+steered = live.train(again, objective, recipe, "steered v7", watches=watches, **dials)
 
 # %% [markdown]
 # **Do not wait for a leap in the loss curve.** Each step has other texts and masks, so its loss jumps anyway. The curve is a mean of ten steps, and spreads a sudden change over ten. Watch instead:

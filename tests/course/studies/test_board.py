@@ -87,9 +87,9 @@ def test_the_front_are_those_that_nobody_is_decidedly_below():
 @pytest.mark.parametrize(
     ("roles", "told"),
     [
-        ({"a": [0.95, 0.97], "b": [0.5, 0.95]}, "All seeds of a answer, some of 1 more"),
+        ({"a": [0.95, 0.97], "b": [0.5, 0.95]}, "a answers from every seed, 1 more from some"),
         ({"a": [0.52, 0.5], "b": [0.5, 0.6]}, "No run answers who did it: 60% at best"),
-        ({"a": [0.5, 0.95]}, "All seeds of no model answer, some of 1 more"),
+        ({"a": [0.5, 0.95]}, "No model answers from every seed, 1 more from some"),
     ],
 )
 def test_who_answers_is_counted_by_seeds(roles, told):
