@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 import torch
 from hypothesis import settings
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from babygpt.config import ModelConfig
 from babygpt.data.batches import BranchBatch, interleave
@@ -66,6 +68,16 @@ class Posterior(LanguageModel):
 
 
 SHAPE = ModelConfig(vocab_size=11, block_size=16, n_layer=2, n_head=2, n_embd=16)
+
+
+def draw(seed: int = 0) -> torch.Generator:
+    """Return a generator of its own for a test that draws random numbers."""
+    return torch.Generator().manual_seed(seed)
+
+
+@pytest.fixture
+def ax() -> Axes:
+    return Figure().subplots()
 
 
 @pytest.fixture(autouse=True)

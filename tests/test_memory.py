@@ -9,14 +9,7 @@ import torch
 
 from babygpt import memory as budget
 from babygpt.config import ModelConfig, TrainConfig
-from babygpt.memory import (
-    device_memory,
-    is_out_of_memory,
-    portions,
-    require_memory,
-    require_memory_for_model,
-    require_memory_to_train,
-)
+from babygpt.memory import portions, require_memory, require_memory_for_model, require_memory_to_train
 from babygpt.metrics import exact_nelbo, loss_by_position, nelbo
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import Branches, MaskedDiffusion, NextToken
@@ -38,12 +31,12 @@ def memory(monkeypatch):
 
 def test_the_memory_is_the_machines_or_the_containers(monkeypatch, tmp_path):
     monkeypatch.setattr(budget, "LIMITS", ())
-    assert device_memory(CPU) == psutil.virtual_memory().total
+    assert budget.device_memory(CPU) == psutil.virtual_memory().total
     limits = {"memory.max": "2000000000\n", "high": "max\n"}
     for name, text in limits.items():
         (tmp_path / name).write_text(text)
     monkeypatch.setattr(budget, "LIMITS", [tmp_path / name for name in (*limits, "missing")])
-    assert device_memory(CPU) == 2 * GB
+    assert budget.device_memory(CPU) == 2 * GB
     require_memory("zeros", 2 * GB)
     with pytest.raises(ValueError, match=r"zeros need at least 1e\+31 GB of memory; there are 2"):
         require_memory("zeros", 10**40)
@@ -162,7 +155,7 @@ def test_an_allocation_that_failed_is_known_whoever_made_it():
     ):
         with pytest.raises((RuntimeError, MemoryError)) as caught:
             allocate()
-        assert is_out_of_memory(caught.value)
+        assert budget.is_out_of_memory(caught.value)
 
 
 def test_other_errors_are_none_of_memory():
@@ -175,4 +168,4 @@ def test_other_errors_are_none_of_memory():
         (RuntimeError("mat1 and mat2 shapes cannot be multiplied"), False),
         (ValueError("zeros need at least 3 GB of memory; there are 1"), False),
     ):
-        assert is_out_of_memory(error) is known, error
+        assert budget.is_out_of_memory(error) is known, error

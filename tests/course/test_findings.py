@@ -49,32 +49,31 @@ def test_00_a_cut_window_costs_the_best_reader_more_than_the_floor():
     assert np.mean(floors["mean"]["tales"][:96]) - floors["floor"]["tales"] == pytest.approx(0.17, abs=0.005)
 
 
-def test_01_and_02_v1_reaches_its_floor_and_v2_gains_where_windows_begin_with_a_story():
-    bags = ORDER["bags"]
-    assert max(map(abs, bags["v1, anywhere"])) < 0.004
+BOTH_ORDERS = (ORDER, load_results("fresh/order"))
+
+
+@pytest.mark.parametrize(("order", "off"), [(BOTH_ORDERS[0], 0.004), (BOTH_ORDERS[1], 0.005)])
+def test_01_and_02_v1_reaches_its_floor_and_v2_gains_where_windows_begin_with_a_story(order, off):
+    bags = order["bags"]
+    assert max(map(abs, bags["v1, anywhere"])) < off
     assert exceeds(np.subtract(bags["v1, aligned"], bags["v2, aligned"]), 0.2) == "holds"
     assert exceeds(np.subtract(bags["v1, anywhere"], bags["v2, anywhere"])) == "fails"
 
 
 def test_03a_two_layers_learn_order_from_some_seeds_and_one_layer_from_none():
-    stored = ORDER["fed"], load_results("fresh/order")["fed"]
-    learned = [[sum(share > 0.9 for share in shares) for shares in fed.values()] for fed in stored]
+    stored = [order["fed"].values() for order in BOTH_ORDERS]
+    learned = [[sum(share > 0.9 for share in shares) for shares in fed] for fed in stored]
     assert learned[0] == [0, 0, 8, 12, 4, 8]  # one layer, two, two and a mark: 300 and 600 steps
     assert [*np.sum(learned, axis=0)] == [0, 0, 9, 17, 9, 13]  # of 20 seeds
     assert min(ORDER["failed"]["again, 600 steps"]) > 0.98
     assert set(ORDER["fed"]["one layer, 600 steps"]) == {0.5}
 
 
-BOTH_ORDERS = (ORDER, load_results("fresh/order"))
-
-
 def test_03b_v3_answers_and_nope_does_not():
-    right = {
-        arm: np.ravel([order["race"]["accuracy"][arm] for order in BOTH_ORDERS]) for arm in ("v3", "nope")
-    }
-    assert [round(100 * right["nope"].min()), round(100 * right["nope"].max())] == [48, 54]
-    assert np.sort(right["v3"])[[0, 2, 3, -1]].tolist() == [0.74, 0.845, 0.9475, 0.995]
-    assert max(BOARD["nope"]["roles"]) < 0.55
+    v3, nope = ([order["race"]["accuracy"][arm] for order in BOTH_ORDERS] for arm in ("v3", "nope"))
+    assert [round(100 * np.min(nope)), round(100 * np.max(nope))] == [48, 54]
+    assert np.sort(v3, axis=None)[[0, 2, 3, -1]].tolist() == [0.74, 0.845, 0.9475, 0.995]
+    assert [sum(share > 0.9 for share in shares) for shares in v3] == [6, 3]
 
 
 def test_03b_the_head_that_reads_the_letter_before_may_be_needed_or_not():
@@ -293,11 +292,10 @@ def test_07a_temperature_does_what_remasking_was_for():
     assert side(longer.format(1), "surest first, 1") == "above"
     looks = [mean(study["ways"][way]["looks"]) for way in ("surest first, 0.5", longer.format(1))]
     assert looks == [63, pytest.approx(4 * 63, rel=0.05)]
-    right = {
-        way: study["ways"][way]["sentences"] for way in ("by chance", "surest first, 1", "surest first, 0.5")
-    }
-    assert [round(mean(found), 2) for found in right.values()] == [0.26, 0.50, 0.74]
-    assert [f"{at(right['surest first, 0.5']):.0%}" for at in (min, max)] == ["52%", "89%"]
+    ways = ("by chance", "surest first, 1", "surest first, 0.5")
+    right = [study["ways"][way]["sentences"] for way in ways]
+    assert [round(mean(found), 2) for found in right] == [0.26, 0.50, 0.74]
+    assert [f"{at(right[-1]):.0%}" for at in (min, max)] == ["52%", "89%"]
     assert not any(max(one["tales"]) for one in study["ways"].values())
     assert sum(sum(one["whole_tales"]) for one in study["ways"].values()) == 1963
 
@@ -305,14 +303,8 @@ def test_07a_temperature_does_what_remasking_was_for():
 @pytest.mark.parametrize("name", ["remasking", "fresh/remasking"])
 def test_07a_what_its_recap_says_holds_from_fresh_seeds_too(name):
     study, cold = load_results(name), "surest first, 0.5"
-    gained, heat, looks = (
-        remasking.differences(study, *pair)
-        for pair in (
-            ("again by lot", "by chance"),
-            (cold, "surest first, 1"),
-            (cold, "again by doubt, 256 steps, 1"),
-        )
-    )
+    rivals = {"by chance": "again by lot", "surest first, 1": cold, "again by doubt, 256 steps, 1": cold}
+    gained, heat, looks = (remasking.differences(study, way, other) for other, way in rivals.items())
     assert [decided_side(gaps) for gaps in (gained, heat, looks)] == ["above", "above", "undecided"]
     assert round(100 * mean(gained)) == 11
     right = [study["guesses"][str(share)] for share in remasking.MASKED[:-1]]
@@ -324,7 +316,6 @@ def test_07a_late_guesses_are_better():
     right = [study["guesses"][str(share)] for share in remasking.MASKED]
     assert [round(mean(found), 2) for found in right] == [0.26, 0.55, 0.71, 0.78, 0.79]
     assert all(0.1 < share < 0.25 for found in study["frequent"].values() for share in found)
-    assert max(BOARD["v7"]["roles"] + BOARD["v7-rope"]["roles"]) < 0.6 < 0.9 < min(BOARD["v4"]["roles"])
 
 
 def test_07b_gates_and_their_rivals():
@@ -357,7 +348,6 @@ def test_07b_pope():
     assert (len(riddle["seeds"]), riddle["tuning_seed"] in riddle["seeds"]) == (13, False)
     assert solved == {"pope": 2, "signed": 0, "v4": 0, "v3": 4}
     assert tuned == {"pope": 4, "signed": 0, "v4": 0, "v3": 0}
-    assert decided_side(paired_differences(LADDER, "pope", "v4")) == "above"
     assert max(BOARD["pope"]["roles"]) < 0.6 < 0.9 < min(BOARD["v4"]["roles"])
 
 
@@ -472,16 +462,6 @@ def test_10_claims_of_the_papers():
 
 
 # ---------------------------------------------------------------- from seeds that found nothing
-
-
-def test_fresh_order():
-    order = load_results("fresh/order")
-    bags, right = order["bags"], order["race"]["accuracy"]
-    assert exceeds(np.subtract(bags["v1, aligned"], bags["v2, aligned"]), 0.2) == "holds"
-    learned = [sum(x > 0.9 for x in shares) for shares in (*order["fed"].values(), right["v3"])]
-    assert (learned, max(right["nope"]) < 0.55) == ([0, 0, 1, 5, 5, 5, 3], True)
-    moved, inside = (far("v3, all positions", at, order) for at in ("moved", "inside"))
-    assert exceeds(moved - inside) == "fails"
 
 
 def test_fresh_ladder_and_gaussian():

@@ -9,17 +9,8 @@ import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
 
-from babygpt.encodings import (
-    ExactPhase,
-    GatesLast,
-    KeysOnly,
-    LearnedPhase,
-    Polar,
-    PoPE,
-    Quadrature,
-    RandomPhase,
-)
-from babygpt.encodings.polar import ALPHA, LONGEST_TABLE
+from babygpt.encodings import LearnedPhase, Polar, PoPE, Quadrature, RandomPhase
+from babygpt.encodings.polar import ALPHA, LONGEST_TABLE, ExactPhase, GatesLast, KeysOnly
 from babygpt.models.transformer import norm
 from babygpt.positions import Positions
 

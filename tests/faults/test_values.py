@@ -17,18 +17,8 @@ from safetensors.torch import save_file
 
 from babygpt.cli import main
 from babygpt.config import ModelConfig
-from babygpt.encodings import (
-    FIRE,
-    ALiBi,
-    Fourier,
-    LearnedPositions,
-    Polar,
-    Rotary,
-    Rotary2D,
-    Sinusoidal,
-    T5Bias,
-    gaussian,
-)
+from babygpt.encodings import ALiBi, Fourier, LearnedPositions, Polar, Rotary, Rotary2D, Sinusoidal, gaussian
+from babygpt.encodings.learned_biases import FIRE, T5Bias
 from babygpt.errors import BadInput
 from babygpt.models.versions import build
 from babygpt.positions import Positions

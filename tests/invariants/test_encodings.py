@@ -4,21 +4,8 @@ import pytest
 import torch
 
 from babygpt import invariants
-from babygpt.encodings import (
-    ALiBi,
-    Encoding,
-    ExactPhase,
-    GatesLast,
-    KeysOnly,
-    LearnedPhase,
-    Polar,
-    PoPE,
-    Quadrature,
-    RandomPhase,
-    Rotary,
-    Sinusoidal,
-    gaussian,
-)
+from babygpt.encodings import ALiBi, Encoding, LearnedPhase, Polar, PoPE, Rotary, Sinusoidal, gaussian
+from babygpt.encodings.polar import ExactPhase, GatesLast, KeysOnly, Quadrature, RandomPhase
 from babygpt.models.versions import build
 
 IDX = torch.tensor([3, 1, 4, 1, 5, 9, 2, 6, 5, 3])

@@ -1,11 +1,10 @@
-"""Fixtures for tests of the live lab: a small model, an objective that a test can hold back, an Axes."""
+"""Fixtures for tests of the live lab: a small model, an objective that a test can hold back."""
 
 import threading
 
 import matplotlib
 import pytest
 import torch
-from matplotlib.figure import Figure
 
 from babygpt import plots
 from babygpt.config import ModelConfig
@@ -91,8 +90,3 @@ def make(small_corpus):
 @pytest.fixture
 def objective(small_corpus):
     return NextToken(small_corpus, BLOCK)
-
-
-@pytest.fixture
-def ax():
-    return Figure().subplots()

@@ -9,13 +9,8 @@ from babygpt.data import tales
 from babygpt.data.stories import Question
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.encodings import Encoding
-from babygpt.metrics import (
-    answer_log_probs,
-    answer_losses,
-    greedy_answers,
-    role_accuracy,
-    whole_answer_accuracy,
-)
+from babygpt.metrics import answer_log_probs, answer_losses, greedy_answers
+from babygpt.metrics.answers import role_accuracy, whole_answer_accuracy
 from babygpt.models.language_model import LanguageModel
 from babygpt.sampling import generate
 

@@ -11,32 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from babygpt.config import ModelConfig
-from babygpt.encodings import (
-    ALiBi,
-    Encoding,
-    ExactPhase,
-    GatesLast,
-    KeysOnly,
-    LearnedPhase,
-    Polar,
-    PoPE,
-    Quadrature,
-    RandomPhase,
-    Rotary,
-)
+from babygpt.encodings import ALiBi, Encoding, LearnedPhase, Polar, PoPE, Rotary
 from babygpt.encodings.gaussian import Gaussian
+from babygpt.encodings.polar import ExactPhase, GatesLast, KeysOnly, Quadrature, RandomPhase
 from babygpt.errors import BadInput
-from babygpt.metrics import ablate_heads, without_heads
-from babygpt.metrics.inspection import (
-    attention_weights,
-    bigram_table,
-    gates_of,
-    kernel_values,
-    phases_of,
-    position_votes,
-    reach,
-    weights_of,
-)
+from babygpt.metrics import ablate_heads, attention_weights, inspection, without_heads
+from babygpt.metrics.inspection import gates_of, kernel_values, phases_of, reach, weights_of
 from babygpt.models.transformer import Transformer
 from babygpt.positions import Positions
 
@@ -126,7 +106,7 @@ def test_a_model_without_attention_is_refused(awake, text, version: str) -> None
 
 def test_v1s_table_is_what_it_says_after_any_text(awake, text) -> None:
     model, idx = awake("v1"), text(12)
-    table = bigram_table(model)
+    table = inspection.bigram_table(model)
     assert table.shape == (11, 11)
     with torch.no_grad():
         said = model(idx[None])[0].exp()
@@ -138,7 +118,7 @@ def test_v1s_table_is_what_it_says_after_any_text(awake, text) -> None:
 def test_v2s_votes_are_what_its_logits_gain_from_a_position(awake) -> None:
     """Put one token at every position, so that its own vote cancels."""
     model = awake("v2")
-    votes = position_votes(model)
+    votes = inspection.position_votes(model)
     assert votes.shape == (16, 11)
     assert np.abs(votes).max() > 0.1
     for token in (0, 7):

@@ -14,7 +14,6 @@ from babygpt.config import ModelConfig
 from babygpt.encodings import Encoding, LearnedPhase, Rotary2D
 from babygpt.models.language_model import BagOfTokens, BagWithPositions, KVCache, LanguageModel
 from babygpt.models.transformer import Transformer
-from babygpt.models.versions import VERSIONS
 from babygpt.objectives import cross_entropy
 from babygpt.positions import Positions
 
@@ -134,11 +133,14 @@ def test_two_caches_are_independent_and_each_needs_room(awake, text) -> None:
 
 
 @pytest.mark.parametrize("version", WAYS)
-def test_rows_of_a_batch_may_have_their_own_positions(awake, text, version: str) -> None:
-    """Use as many rows as heads, so that a mix-up gives other numbers."""
-    time = torch.tensor([[0, 1, 2, 3], [2, 5, 9, 11]])
-    branch = torch.zeros_like(time) if VERSIONS[version].branches else None
-    assert_pieces_are_the_whole(awake(version), text(2, 4), Positions(time, branch), [2])
+def test_rows_of_a_batch_may_have_their_own_positions(awake, text, standing, version: str) -> None:
+    """Use as many rows as heads, so that a mix-up gives other numbers; tests/encodings read the others."""
+    model, idx, time = awake(version), text(2, 4), torch.tensor([[0, 1, 2, 3], [2, 5, 9, 11]])
+    positions = standing(version, time)
+    assert_pieces_are_the_whole(model, idx, positions, [2])
+    for b in range(2):
+        alone = model(idx[b : b + 1], standing(version, time[b]))
+        assert torch.allclose(model(idx, positions)[b : b + 1], alone, atol=1e-5)
 
 
 class OwnBranch(Encoding):

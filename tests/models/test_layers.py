@@ -9,16 +9,8 @@ import torch.nn.functional as F
 from babygpt import invariants
 from babygpt.config import ModelConfig
 from babygpt.data.tokenizer import CharTokenizer
-from babygpt.encodings import (
-    ALiBi,
-    Encoding,
-    Fourier,
-    LearnedPositions,
-    PerLayer,
-    Rotary,
-    Sinusoidal,
-    rope_and_none,
-)
+from babygpt.encodings import ALiBi, Encoding, Fourier, LearnedPositions, Rotary, Sinusoidal
+from babygpt.encodings.layers import PerLayer, rope_and_none
 from babygpt.models.language_model import KVCache
 from babygpt.models.transformer import Transformer, norm, score_scale
 from babygpt.models.versions import build

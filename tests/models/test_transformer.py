@@ -195,17 +195,6 @@ def test_a_change_anywhere_reaches_every_token_that_may_look(awake, text, one_te
         assert (change[0 if VERSIONS[version].masks else -1 :] > 1e-6).all()
 
 
-@pytest.mark.parametrize("version", ["v2", "v3", "v5", "v5-absolute", "v6", "v7", "pope"])
-def test_each_row_of_a_batch_may_have_its_own_positions(awake, text, standing, version: str) -> None:
-    """Use as many rows as heads, so that a mix-up gives other numbers."""
-    model, idx = awake(version), text(2, 4)
-    time = torch.tensor([[0, 1, 2, 3], [2, 5, 9, 11]])
-    together = model(idx, standing(version, time))
-    for b in range(2):
-        alone = model(idx[b : b + 1], standing(version, time[b]))
-        assert torch.allclose(together[b : b + 1], alone, atol=1e-5)
-
-
 @given(order=st.permutations(range(9)))
 @pytest.mark.parametrize("version", ["v4", "v5"])
 def test_times_in_any_order_are_read_by_time(awake, text, version: str, order: list[int]) -> None:

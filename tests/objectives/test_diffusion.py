@@ -16,12 +16,9 @@ from babygpt.data.tokenizer import CharTokenizer
 from babygpt.metrics.denoising import exact_nelbo
 from babygpt.objectives import DiffusionBound, MaskedDiffusion, cross_entropy, denoise
 from babygpt.objectives.diffusion import mask_out, mask_token_id, masking_rates
+from tests.conftest import draw
 
 MASK = 10
-
-
-def draw(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 def numbers(train: int = 1000, val: int = 400, mask_id: int = 1) -> Corpus:

@@ -10,10 +10,7 @@ from torch import nn
 from babygpt.data.batches import IGNORED, BranchBatch, collate
 from babygpt.data.corpus import Corpus, from_text
 from babygpt.objectives import Branches, NextToken, branch_losses, cross_entropy, mean_loss
-
-
-def draw(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
+from tests.conftest import draw
 
 
 def test_targets_are_the_tokens_after(small_corpus: Corpus) -> None:

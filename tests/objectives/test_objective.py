@@ -13,15 +13,9 @@ from babygpt.data.batches import IGNORED
 from babygpt.data.corpus import Corpus
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.models.versions import VERSIONS
-from babygpt.objectives import (
-    Branches,
-    DiffusionBound,
-    MaskedDiffusion,
-    NextToken,
-    Objective,
-    cross_entropy,
-    objective_for,
-)
+from babygpt.objectives import Branches, DiffusionBound, MaskedDiffusion, NextToken, objective_for
+from babygpt.objectives.objective import Objective, cross_entropy
+from tests.conftest import draw
 
 
 def test_cross_entropy_is_pytorchs() -> None:
@@ -78,10 +72,6 @@ def test_an_unknown_version_is_named(small_corpus) -> None:
 
 
 # ---------------------------------------------------------------- of every objective
-
-
-def draw(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 def numbers(train: int = 1000, val: int = 400) -> Corpus:

@@ -15,11 +15,6 @@ from babygpt_course.studies.seed_plots import draw_seed_dots
 from babygpt_course.studies.stretching import draw_wavelengths
 
 
-@pytest.fixture
-def ax():
-    return Figure().subplots()
-
-
 def labelled(ax):
     return bool(ax.get_title(loc="left") or ax.get_title()) and bool(ax.get_ylabel())
 

@@ -8,14 +8,11 @@ from babygpt.models.language_model import LanguageModel
 from babygpt.models.versions import VERSIONS
 from babygpt.positions import Positions
 from babygpt.sampling import generate, generate_parallel
+from tests.conftest import draw
 
 BLOCK = 16
 WAYS = ["v6", "v6-rope2d"]  # a code that is added, and one that turns
 PROMPTS = [(1,), (16,), (3, 3), (1, 7, 4), (16, 2, 9)]  # tokens of each
-
-
-def draw(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 def prompts(text, lengths: tuple[int, ...]) -> list[torch.Tensor]:

@@ -12,28 +12,15 @@ from hypothesis import strategies as st
 
 from babygpt.models.versions import VERSIONS
 from babygpt.objectives import denoise
-from babygpt.sampling import (
-    Filled,
-    SecondThoughts,
-    ancestral,
-    by_confidence,
-    by_entropy,
-    continue_text,
-    drafts,
-    fill_in,
-    rewrite,
-)
-from babygpt.sampling.remasking import again_chances
+from babygpt.sampling.diffusion import Filled, ancestral, by_confidence, by_entropy, continue_text, fill_in
+from babygpt.sampling.remasking import SecondThoughts, again_chances, drafts, rewrite
+from tests.conftest import draw
 
 MASK, BLOCK = 10, 16
 DENOISERS = [name for name, version in VERSIONS.items() if version.masks]
 ORDERS = st.one_of(
     st.floats(0, 1.5).map(by_confidence), st.floats(0, 9).map(by_entropy), st.integers(1, 40).map(ancestral)
 )
-
-
-def draw(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 def torn(text, length: int, seed: int, rows: int = 3) -> torch.Tensor:

@@ -8,15 +8,12 @@ import torch
 from babygpt.models.language_model import LanguageModel
 from babygpt.sampling import generate
 from babygpt.sampling.next_token import sample_token
+from tests.conftest import draw
 
 BLOCK = 16
 
 
 WAYS = ["v1", "v2", "v4", "v5", "pope"]  # no attention, a table that ends, a rotation, a bias, wide keys
-
-
-def draw(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 def by_hand(model: LanguageModel, prompt: list[int], n: int) -> list[int]:

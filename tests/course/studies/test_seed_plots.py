@@ -1,14 +1,8 @@
 """Stored results are drawn seed by seed."""
 
 import pytest
-from matplotlib.figure import Figure
 
 from babygpt_course.studies import seed_plots
-
-
-@pytest.fixture
-def ax():
-    return Figure().subplots()
 
 
 def test_gaps_are_a_row_for_each_code_and_a_colour_for_each_number(ax):
