@@ -44,8 +44,8 @@ SOURCES = (
 ON_A_PAGE = """\
 ```{{note}}
 You read this as a web page. Explorers of formulas are alive here; pictures of trained models are recorded.
-You can replay a training, but not start one. Answers fold out with a click. To run code and to write your
-own, open <a href="{}.ipynb" download>the notebook</a>, with the course installed.
+You can replay the trainings. Answers fold out with a click. To train these models, to run code and to write
+your own, open <a href="{}.ipynb" download>the notebook</a>, with the course installed.
 ```
 """
 
