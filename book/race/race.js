@@ -2,7 +2,7 @@
 // the stories and a recorded run lie in engine.js, which is loaded when the reader presses the button.
 
 const NAMES = { none: "No positions", sinusoid: "Sinusoid (v3)", rope: "RoPE (v4)", alibi: "ALiBi" };
-const STEPS = 600, EVERY = 30, SMOOTH = 0.9, REPLAY_MS = 150;
+const STEPS = 600, EVERY = 30, SMOOTH = 0.9, REPLAY_MS = 150, SETTLE_MS = 600;
 const FOUND = 0.8, CHANCE = 0.65; // shares of right answers that we call "found out" and "guesses"
 const [WIDTH, HEIGHT, LEFT, BOTTOM, TOP] = [360, 210, 40, 176, 12];
 
@@ -26,7 +26,8 @@ function shape(name, attributes, text = "") {
 class Chart {
   constructor(title, unit, [low, high], ticks, levels) {
     this.x = step => LEFT + (step / STEPS) * (WIDTH - LEFT - 8);
-    this.y = value => TOP + ((high - Math.min(high, value)) / (high - low)) * (BOTTOM - TOP);
+    this.y = value => TOP + ((high - value) / (high - low)) * (BOTTOM - TOP);
+    this.high = high;
     this.svg = shape("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": title });
     for (const tick of ticks) {
       const y = this.y(tick), words = unit === "%" ? percent(tick) : tick.toFixed(1);
@@ -47,7 +48,8 @@ class Chart {
   }
 
   draw(side, points) {
-    this.curves[side].setAttribute("points", points.map(([step, y]) => `${this.x(step)},${this.y(y)}`).join(" "));
+    const inside = points.filter(([, y]) => y <= this.high);
+    this.curves[side].setAttribute("points", inside.map(([step, y]) => `${this.x(step)},${this.y(y)}`).join(" "));
   }
 }
 
@@ -61,8 +63,8 @@ class Race {
     this.choices = asked ? chosen : [el.dataset.left, el.dataset.right];
     this.workers = [];
     const floor = Number(el.dataset.floor), bigram = Number(el.dataset.bigram);
-    this.loss = new Chart("Loss, nats per character", "", [0.2, 2.2], [0.5, 1, 1.5, 2], [
-      [bigram, "bigram floor: best with one letter of memory", -4], [floor, "floor: best of any model", 12],
+    this.loss = new Chart("Loss (lower is better), nats per character", "", [0.2, 2.2], [0.5, 1, 1.5, 2], [
+      [bigram, "best without looking back (bigram floor)", -4], [floor, "best of any model (floor)", 12],
     ]);
     this.share = new Chart("Right answers to “who did it?”", "%", [0.3, 1], [0.4, 0.6, 0.8, 1], [[0.5, "chance", 13]]);
     this.build();
@@ -82,8 +84,9 @@ class Race {
     this.step = element("output", {});
     this.cards = [0, 1].map(side => this.card(side));
     const controls = element("div", { class: "race-controls" }, this.start, this.pause, this.again, this.step);
-    const pictures = element("div", { class: "race-row" }, this.loss.figure, this.share.figure);
-    this.el.replaceChildren(controls, element("div", { class: "race-row" }, ...this.cards), pictures, this.said);
+    const pictures = element("div", { class: "race-row race-pictures" }, this.share.figure, this.loss.figure);
+    const cards = element("div", { class: "race-row race-cards" }, ...this.cards);
+    this.el.replaceChildren(controls, cards, pictures, this.said);
   }
 
   card(side) {
@@ -92,8 +95,9 @@ class Race {
     select.value = this.choices[side];
     select.addEventListener("change", () => {
       this.choices[side] = select.value;
-      if (!this.start.disabled && this.again.disabled) return; // nothing was trained yet
-      this.restart();
+      this.saveAddress();
+      clearTimeout(this.settling); // arrow keys pass through several encodings
+      if (this.runs) this.settling = setTimeout(() => this.restart(), SETTLE_MS);
     });
     const lines = element("div", { class: "race-lines" }, "Here you will see what the model writes.");
     return element("div", { class: `race-card ${["left", "right"][side]}` }, select, lines);
@@ -108,13 +112,11 @@ class Race {
     [this.said.textContent, this.began] = ["", performance.now()];
     this.start.textContent = "Train again";
     this.saveAddress();
-    this.start.disabled = true;
     try {
       await this.load();
     } catch {
       this.said.textContent = "engine.js could not be loaded. Reload the page to try again.";
     }
-    this.start.disabled = false;
     if (!window.babygptRace || this.round !== round) return;
     this.pause.disabled = this.again.disabled = false;
     this.setPaused(false);
@@ -136,9 +138,8 @@ class Race {
     const encode = some => Uint8Array.from(some, character => characters.indexOf(character));
     const failed = () => this.round === round && this.replay(side, encoding, round);
     try {
-      const url = URL.createObjectURL(new Blob([worker], { type: "text/javascript" }));
-      const it = (this.workers[side] = new Worker(url));
-      URL.revokeObjectURL(url);
+      this.url ??= URL.createObjectURL(new Blob([worker], { type: "text/javascript" }));
+      const it = (this.workers[side] = new Worker(this.url));
       it.addEventListener("error", failed, { once: true });
       it.addEventListener("message", ({ data }) => {
         if (this.round === round) data.error ? failed() : this.receive(side, data);
@@ -178,7 +179,7 @@ class Race {
       this.share.draw(side, run.shares);
       this.write(side, lines, likelier);
     }
-    this.step.textContent = `step ${Math.min(...this.runs.map(one => one.step))} of ${STEPS}`;
+    this.step.textContent = `seed ${this.seed}, step ${Math.min(...this.runs.map(one => one.step))} of ${STEPS}`;
     if (this.runs.every(one => one.step === STEPS)) this.conclude();
   }
 
@@ -187,7 +188,9 @@ class Race {
     const rows = lines.map((line, i) => {
       const [prompt, right, wrong] = examples[i];
       const written = Array.from(line, token => characters[token]).join("").slice(prompt.length).trimEnd();
-      const found = likelier[i] === 1, verdict = `${(found ? right : wrong).slice(0, -1)} is likelier ${found ? "✓" : "✗"}`;
+      const found = likelier[i] === 1, name = (found ? right : wrong).slice(0, -1);
+      const verdict = likelier[i] === 0.5 ? "Both names are equally likely." :
+        `Of the two names, ${name} is likelier ${found ? "✓" : "✗"}`;
       return element("p", {}, `${prompt.trim()} `, element("b", {}, written || "…"), " ", element("i", {}, verdict));
     });
     this.cards[side].querySelector(".race-lines").replaceChildren(...rows);
@@ -201,8 +204,10 @@ class Race {
     const shares = this.runs.map(run => run.shares.at(-1)[1]), n = window.babygptRace.questions.length;
     const found = shares.map(share => share >= FOUND), guesses = shares.map(share => share <= CHANCE);
     const only = found[0] && guesses[1] ? 0 : found[1] && guesses[0] ? 1 : null;
-    const verdict = only !== null ? `Only one model learned who did it: ${names[only]}. ` +
-        "The other has seen the same letters, but it still guesses between the two names." :
+    const verdict = this.choices[0] === this.choices[1] ?
+      "Both have the same encoding, weights and stories, so their curves are the same." :
+      only !== null ? `Only one model learned who did it: ${names[only]}. ` +
+        "The other read the same stories, and is right in about half of the questions." :
       found[0] && found[1] ? "Both models learned who did it." :
       guesses[0] && guesses[1] ? "Neither model learned who did it in these steps. Try another seed." :
       "The difference is not clear with this seed. Try another one.";
@@ -210,6 +215,7 @@ class Race {
     const how = this.recorded ? "(recorded, because this browser cannot train here)" : `and ${seconds} seconds`;
     const scores = names.map((name, side) => `${name} ${percent(shares[side])}`).join(", ");
     this.said.textContent = `After ${STEPS} steps ${how}. Right answers to ${n} questions: ${scores}. ${verdict}`;
+    if (document.activeElement === this.pause) this.start.focus(); // a disabled button would lose the focus
     this.pause.disabled = true;
     this.stop();
   }

@@ -169,7 +169,7 @@ source(Rotary)
 # - **Cheap.** In each layer a token needs $4C$ multiplications to rotate, and $4C^2$ for the matrices of attention.
 # - **With a cache.** A cached key stays rotated by its own position.
 #
-# ## Does RoPE make far tokens count less?
+# ## Do RoPE and ALiBi make far tokens count less?
 #
 # The curve of the first explorer falls with distance. It shows a query that *equals* its key. We take 10,000 random queries and keys instead.
 
