@@ -209,11 +209,11 @@ decay.compare(falls[2 if max(abs(near), abs(far)) < 0.1 else 3 if far > near els
 live.alibi()
 
 # %% [markdown]
-# <span class="light-score">The first picture</span> shows what ALiBi subtracts from *any* score, and RoPE's curve for q = k, shifted to 0. <span class="light-attention">The second</span> shows the share of attention up to each distance, if all keys are equal. RoPE looks near because q = k.
+# <span class="light-score">The first picture</span> shows what ALiBi subtracts from *any* score, and RoPE's curve for q = k, shifted to 0. <span class="light-attention">The second</span> shows the share of attention up to each distance, if all keys are equal. RoPE prefers near tokens there only because q = k.
 #
 # ## Two layouts
 #
-# Which channels form a pair? The paper and this course pair neighbours, (0, 1), (2, 3), …: *interleaved*. Much other code, such as Hugging Face's Transformers, pairs channel $i$ with $i + D/2$: *half-split*. Each is right by itself, because channels have no order of their own. But $W_q$ and $W_k$ were trained for one layout. In code with the other, no error appears, and the scores are wrong.
+# Which channels form a pair? The paper and this course pair neighbours, (0, 1), (2, 3), …: *interleaved*. Much other code, such as Hugging Face's Transformers, pairs channel $i$ with $i + D/2$: *half-split*. Each is right, because channels have no order. But $W_q$ and $W_k$ were trained for one layout. In code with the other, no error appears, and the scores are wrong.
 #
 # We can **convert the weights**. Row $r$ of $W_q$ makes channel $r$ of $q$, so we permute each head's rows, in $W_q$ and $W_k$ alike.
 #
@@ -331,11 +331,11 @@ fewest = np.min(study["without"][arm], axis=(1, 2))[np.array(study["accuracy"][a
 print("without the head that is needed most:", paired.beside(without.min(), fewest.tolist(), "%"))
 
 # %% [markdown]
-# The difference between the first two lines is the finding. It may be small or negative: another head may look at the name too, and the head that is needed most may look elsewhere. Twelve stored runs know the first letter. Three fall below 70% only without some head of layer 1, five only without one of layer 2, two in both cases, and two in neither. Weights show where a head looks, and an ablation with its control whether the model needs it.
+# The difference between the first two lines is the finding. It may be small or negative: another head may look at the name too, and the head that is needed most may look elsewhere. Twelve stored runs know the first letter. In ten of them fewer than 70% of the answers are right without some head. It is in layer 1 in three runs and in layer 2 in five; two runs have one in each. Weights show where a head looks, and an ablation with its control whether the model needs it.
 #
 # ## Turn θ while it learns
 #
-# We train v4 again, with a slider for θ. Move it whenever you like. Otherwise the notebook sets θ to 10 at step 225, so that all pairs but the first turn faster.
+# We train v4 again, with a slider for θ. Move it, or the notebook sets θ to 10 at step 225, so that all pairs but the first turn faster.
 
 # %%
 effects = ["nothing", "it drifts away slowly", "it leaps, then catches up", "it leaps, and ends behind"]
@@ -368,7 +368,7 @@ turn_guess.compare(effects[2 * bool(gap[at] > 0.1) + bool(gap[-10:].mean() > 0.0
 #
 # ## Longer windows
 #
-# Does v4 also read texts that are *longer* than its windows? In stored runs, models predicted the same letters twice: from a text of four windows, and from its last 64 letters alone.
+# Does v4 also read texts that are *longer* than its windows? In stored runs, models predicted the same letters twice: from up to four windows before them, and from the 64 letters before them.
 
 # %%
 shown = {"alibi": "only ALiBi's", "v4": "only v4's", "v3": "only v3's"}
@@ -460,7 +460,7 @@ rope.ABLATION.check(controlled_effect)
 # 1. If queries and keys share one matrix for each position, and scores depend on distance alone, pairs of channels rotate, and others stay fixed or change sign. RoPE rotates all pairs, at many speeds.
 # 2. RoPE does not make far tokens count less. Independent queries and keys score 0 on average at every distance; only the score of q = k falls.
 # 3. Interleaved and half-split layouts are both right, and weights fit only their own. Permuting rows of $W_q$ and $W_k$ converts them.
-# 4. After 450 steps on the plain tales, v4 prefers the right name in over 90% of the questions from 17 of 20 seeds. None of these writes more than 35% of the names. The layer of the most needed head differs from seed to seed.
+# 4. After 450 steps on the plain tales, v4 prefers the right name in over 90% of the questions from 17 of 20 seeds (six more than above). None of these writes more than 35% of the names. The layer of the most needed head differs from seed to seed.
 # 5. v4 does not notice where a text stands, but its loss rises at distances that it was not trained on. On four windows ALiBi's loss rises by less, and the sinusoid's by more, from all twelve seeds (600 steps, 2 layers of 96).
 
 # %% [markdown]
@@ -529,7 +529,7 @@ rope.ABLATION.check(controlled_effect)
 # %% [markdown]
 # ## What the source notes say
 #
-# Note 001, one of the notes this course is built on, starts from RoPE. Its code is the mixture above. [Lesson 05](05_gaussian_rope.ipynb) measures its claims and repairs the code.
+# Note 001 starts from RoPE. Its code is the mixture above. [Lesson 05](05_gaussian_rope.ipynb) measures its claims and repairs the code.
 
 # %% [markdown]
 # ## Further reading
