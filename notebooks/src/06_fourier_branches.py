@@ -95,7 +95,7 @@ bag_guess.compare(outcomes[changes["v6-none"] > 1e-4])
 #
 # is added to the token's embedding, whose width is $C$. Time is left to RoPE.
 #
-# How well does this separate two texts? Suppose the queries and keys of a head are as alike as the codes. The last blank of branch 0 looks at the two letters of time 0, *a* of its own text and *b* of the other. RoPE cannot tell them apart. A score in our models is $2\sqrt{24} = 9.8$ times the [cosine](../docs/glossary.md#cosine) of query and key ([lesson 05](05_gaussian_rope.ipynb)).
+# How well does this separate two texts? Suppose the queries and keys of a head are as alike as the codes. The last blank of branch 0 looks at the two letters of time 0, *a* of its own text and *b* of the other. RoPE cannot tell them apart. Our heads have 24 channels, so a score is $2\sqrt{24} = 9.8$ times the [cosine](../docs/glossary.md#cosine) of query and key ([lesson 05](05_gaussian_rope.ipynb)).
 
 # %%
 def code(branch, stride, C=96):
@@ -115,7 +115,7 @@ for stride, channels in ((128, 96), (1, 96), (1, 2)):
 Table(("stride", "pairs", "cosine", "score of a", "score of b", "weight of a"), rows, stable=6)
 
 # %% [markdown]
-# In the first row the cosine is 0.33: the codes are *33% alike*. So *a* scores 9.8, *b* scores 9.8 · 0.33 = 3.2, and the softmax gives *a* $e^{9.8}/(e^{9.8} + e^{3.2}) = 99.9\%$. At stride 1 the codes are 97% alike, and *a* gets 58%. The third row, at the same stride, shows a way out. The query and key matrices can select pairs, and by the quickest pair alone *a* gets 98.9%.
+# In the first row the cosine is 0.33: the codes are *33% alike*. So *a* scores 9.8, *b* scores 9.8 · 0.33 = 3.2, and the softmax gives *a* $e^{9.8}/(e^{9.8} + e^{3.2}) = 99.9\%$. At stride 1 the codes are 97% alike, and *a* gets 58%. But the query and key matrices can select pairs: by the quickest pair alone *a* gets 98.9% (third row).
 #
 # ## The rival: 2-D RoPE
 #
@@ -138,11 +138,11 @@ added, rotated = (x @ x.T / x.square().sum(dim=-1) for x in (codes, turned))  # 
 alike_guess.compare(kinds[int(np.sign(round(float((rotated - added)[0, 1]), 4)))])
 
 # %% [markdown]
-# The squares compare every two branches: <span class="light-fourier">Fourier codes</span> and <span class="light-rope">2-D RoPE</span>. They are equal wherever you set the sliders. At the note's width of 512 channels, neighbours are 41% alike. The note's 93 to 99% are one slow pair, like the orange curve.
+# The squares compare every two branches: <span class="light-fourier">Fourier codes</span> and <span class="light-rope">2-D RoPE</span>. They are equal wherever you set the sliders. At the note's width of 512 channels, neighbours are 41% alike. The note's 93 to 99% are the cosine of one slow pair (orange: the slowest).
 #
 # The dot product of the pairs $(\sin p\omega, \cos p\omega)$ and $(\sin p'\omega, \cos p'\omega)$ is $\cos (p - p')\omega$. If RoPE turns one pair by $p\omega$ and by $p'\omega$, the angle between the results is $(p - p')\omega$, with the same cosine.
 #
-# A larger stride is not always better, because a cosine falls and rises again. Set **width** to 96, and **stride** to 128 and to 256. <span class="light-first">The blue curve</span> rises at branch 1, from 33% to 38%.
+# A larger stride is not always better, because a cosine falls and rises again. Set **width** to 96, and **stride** to 128, then to 256. At branch 1 <span class="light-first">the blue curve</span> moves up from 33% to 38%.
 #
 # ## Train three models
 #
@@ -173,7 +173,7 @@ for name in options:
     runs[name] = live.train(models[name], objective, recipe, name, floors, watches)
 
 # %% [markdown]
-# The last panel shows the gap over the steps. The panel before it puts *one* text into both branches, and draws how alike their codes and streams are. For 2-D RoPE the curve *codes* takes whole keys. Half of their pairs do not turn with the branch, and the six others of a head are 29% alike: together 64%.
+# The middle panel puts *one* text into both branches, and draws how alike their codes and streams are. For 2-D RoPE the curve *codes* compares keys. Six pairs of a head turn with the branch and are 29% alike. The six others do not, and are 100% alike: the mean is 64%.
 
 # %% tags=["answer", "nbval-ignore-output"]
 curves = {name: [step.loss for step in run.result()] for name, run in runs.items()}
@@ -190,7 +190,7 @@ display(Table(("model", "gap (nats per character)", "streams alike after layer 1
 gap_guess.compare(answers[sum(gap > 0.02 for gap in gaps.values())])
 
 # %% [markdown]
-# *Ours* are six stored runs of 400 steps. Without a code the other text costs 0.09 to 0.10 [nats](../docs/glossary.md#nats) per character. With a code the gap is below 0.002 nats in all six. **Both codes keep two texts apart.**
+# *Ours* are six stored runs of each model, with 400 steps. Without a code the other text costs 0.09 to 0.10 [nats](../docs/glossary.md#nats) per character. With a code the gap is below 0.002 nats in all twelve. **Both codes keep two texts apart.**
 #
 # Inside the model they differ. 2-D RoPE adds nothing, and a text looks nearly the same in either branch: after layer 1 the streams are 99.9% alike. Under Fourier codes they are 79 to 83% alike.
 #
@@ -250,7 +250,7 @@ plt.show()
 print(f"six seeds and six others: {sides}\n{paired.RULE}")
 
 # %% [markdown]
-# A dot is a run of 400 steps. **Under 2-D RoPE** stride 1 costs 0.02 nats more than stride 128. This is decided by the printed rule ([lesson 08](08_the_ladder.ipynb)), and six other seeds confirm it. **Under Fourier codes it is undecided.** Six seeds decide for 0.03 nats, and six others do not. The other strides are undecided beside 128.
+# A dot is a run of 400 steps. **Under 2-D RoPE** stride 1 costs 0.02 nats more than stride 128. The printed rule decides this ([lesson 08](08_the_ladder.ipynb)), and six other seeds confirm it. **Under Fourier codes it is undecided.** Six seeds decide that stride 1 costs 0.03 nats more, and six others do not. The other strides are undecided beside 128.
 #
 # So codes that are 97% alike cost little or nothing: a head can select quick pairs.
 #
@@ -259,7 +259,7 @@ print(f"six seeds and six others: {sides}\n{paired.RULE}")
 # A gap near 0 does not mean that a text ignores the other. We put another text into branch 1, and compare the predictions of branch 0 before and after. Their [KL](../docs/glossary.md#kl) divergence is the [**leak**](../docs/glossary.md#leak).
 
 # %%
-sets = ["none of them", "the three with the isolation mask", "those, and the two codes with the open mask"]
+sets = ["none of them", "the three with the isolation mask", "all isolated ones, and the open ones with a code"]
 question = "We read each model with the open mask and isolated. Which of the six leaks are exactly 0?"
 leak_guess = live.predict(question, sets)
 leak_guess
@@ -282,7 +282,7 @@ leak_guess.compare(sets[min(sum(leak == 0 for leak in leaks.values()) // 2, 2)])
 # %% [markdown]
 # With a code, 0.0002 to 0.0014 nats leak in our runs. With the isolation mask the leak is exactly 0. **If texts of different people share a sequence, isolate them.**
 #
-# Four [promises](../docs/glossary.md#promise) hold with any weights. Then your Fourier model writes two stories.
+# Four [promises](../docs/glossary.md#promise) hold with any weights.
 
 # %% tags=["nbval-ignore-output"]
 sample = interleave([corpus.val[i * 40 : i * 40 + 21] for i in range(3)], [0, 2, 5])
@@ -334,14 +334,14 @@ four_guess.compare(largest if max(four.values()) > 0.15 else choices[-1])
 #
 # The last two columns split your gap. *New numbers* is the extra loss of a text that is alone, if its number is 0 to 3 instead of 0. A new Fourier code is a vector that the model has never met. It costs a fifth of our gaps (13 to 31%). Under 2-D RoPE only the *difference* of two branches counts. A text alone has difference 0 in any branch, and pays nothing. Among four texts the differences 2 and 3 are new.
 #
-# So the training may be to blame, and not the codes. We test it: two texts carry **any two of eight** numbers, drawn anew for each sample. Training then meets all numbers and differences, two texts at once.
+# Is the training to blame? We test it: two texts carry **any two of eight** numbers, drawn anew for each sample. Training then meets all numbers and differences.
 
 # %%
 study.draw_branches(plt.figure(figsize=(12.5, 4.8)), results)
 plt.show()
 
 # %% [markdown]
-# A dot is a run, and a ring is the part of the new numbers. *Turned* means 2-D RoPE. *Learnable* codes begin as Fourier and are trained. *RoPE's band* has the frequencies of 2-D RoPE. *Learned* vectors are trained, *random* ones are not.
+# A dot is a run, and a ring is the part of its gap that new numbers cost. *Turned* means 2-D RoPE. *Learnable* codes begin as Fourier and are trained. *RoPE's band* has the frequencies of 2-D RoPE. *Learned* vectors are trained, *random* ones are not.
 #
 # - **Left, trained on 1 to 8 texts:** eight texts cost 0.06 nats or less under every code, and 0.40 to 0.42 without one.
 # - **Middle, trained on two:** at four texts all added codes cost 0.45 to 1.25 nats, and at eight 1.3 to 2.4. 2-D RoPE costs 0.05 to 0.09, and 0.33 to 0.45.
@@ -460,7 +460,7 @@ tasks.STRIDE_MATTERS.check(stride_matters)
 # %% [markdown]
 # ## Recap
 #
-# All after 400 steps (2 layers of 96, six seeds). Six other seeds confirm all that is not called undecided.
+# All after 400 steps (2 layers of 96). Numbers are of six seeds and six others, which confirm all that is not called undecided.
 #
 # 1. In a shared sequence each token has a time and a branch, and sees itself and all strictly earlier times. Without a branch code a model cannot tell which past is its own: a second text costs 0.09 to 0.10 nats per character.
 # 2. With the same frequencies, Fourier codes and 2-D RoPE leave two branches equally alike. Either keeps two texts apart, at a cost below 0.003 nats.
@@ -534,14 +534,14 @@ tasks.STRIDE_MATTERS.check(stride_matters)
 # %% [markdown]
 # ## What the source notes say
 #
-# We checked notes 002 and 003:
+# Notes 002 and 003:
 #
 # - *At stride 128 the codes are 17.4 apart and 31% alike.* 17.4 is right, and they are 41% alike.
-# - *2-D RoPE leaves branches 93 to 99% alike, even at stride 4096.* By all 16 pairs of a head the cosine is 0.25 at stride 128, and −0.04 at 4096. Only the *streams* of trained models are that much alike.
-# - *A Fourier code needs no stride.* The old program divided by the stride again. The new one does not, so now the stride acts.
-# - *Without single texts first, training collapses.* Nothing collapsed. At an equal budget such a warm-up ends 0.05 nats *higher* (decided and confirmed).
+# - *2-D RoPE leaves branches 93 to 99% alike, even at stride 4096.* By all 16 pairs of a head the cosine is 0.25 at stride 128, and −0.04 at 4096. The *streams* of trained models are that much alike, at every stride.
+# - *A Fourier code needs no stride.* The old program divided $p$ by the stride, so the stride did nothing. The new one does not.
+# - *Without single texts first, training collapses.* Nothing collapsed. At an equal budget, models that begin with single texts end 0.05 nats *higher* (decided and confirmed).
 #
-# A question mark means undecided. More: [note 002](../docs/notes/002.md), [note 003](../docs/notes/003.md).
+# A question mark means undecided. *Harder than one* has it because of two texts under Fourier codes. More: [note 002](../docs/notes/002.md), [note 003](../docs/notes/003.md).
 
 # %% tags=["nbval-ignore-output"]
 rivals = [
