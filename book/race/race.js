@@ -86,7 +86,13 @@ class Race {
     const controls = element("div", { class: "race-controls" }, this.start, this.pause, this.again, this.step);
     const pictures = element("div", { class: "race-row race-pictures" }, this.share.figure, this.loss.figure);
     const cards = element("div", { class: "race-row race-cards" }, ...this.cards);
-    this.el.replaceChildren(controls, cards, pictures, this.said);
+    this.legend = [0, 1].map(side => element("span", { class: ["left", "right"][side] }));
+    this.el.replaceChildren(controls, cards, element("p", { class: "race-legend" }, ...this.legend), pictures, this.said);
+    this.nameCurves();
+  }
+
+  nameCurves() {
+    this.legend.forEach((it, side) => (it.textContent = NAMES[this.choices[side]]));
   }
 
   card(side) {
@@ -95,6 +101,7 @@ class Race {
     select.value = this.choices[side];
     select.addEventListener("change", () => {
       this.choices[side] = select.value;
+      this.nameCurves();
       this.saveAddress();
       clearTimeout(this.settling); // arrow keys pass through several encodings
       if (this.runs) this.settling = setTimeout(() => this.restart(), SETTLE_MS);

@@ -151,7 +151,9 @@ def test_a_page_that_may_not_train_shows_a_recorded_run(browser: Browser, addres
     recorded = json.loads(race.RECORDED.read_text(encoding="utf-8"))["messages"]
     shares = [100 * recorded[name][-1]["share"] for name in ("none", "rope")]
     np.testing.assert_allclose([int(n) for n in re.findall(r"(\d+)%", told)], shares, atol=0.51)
-    assert points_of(page) == [600, 600, 21, 21]  # losses, and shares every 30 steps
+    shares_drawn, losses_drawn = points_of(page)[:2], points_of(page)[2:]
+    assert shares_drawn == [21, 21]  # every 30 steps
+    assert all(500 < n <= 600 for n in losses_drawn)  # the first ones lie above the picture
 
 
 def test_the_start_page_tells_what_the_recorded_seeds_say():
