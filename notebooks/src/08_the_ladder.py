@@ -135,7 +135,7 @@ Table(("letter", "p by v4", "likeliest", "p by v5 fixed", "likeliest"), rows, st
 # %% [markdown]
 # Above the table is the climb from chance to right answers. In the table, look for letters that are not the likeliest: there the model would write another name.
 #
-# After 300 steps our six runs of v4 end at 0.57 to 0.61 nats, and those of the fixed kernel at 0.55 to 0.62. These ranges overlap, so **one pair of runs decides nothing**. At step 200 one model may answer and the other not. With another seed this may be reversed.
+# After 300 steps our six runs of v4 end at 0.57 to 0.61 nats, and those of the fixed kernel at 0.55 to 0.62. These ranges overlap, so **one pair of runs decides nothing**. At step 200 one model may answer and the other not, or the reverse with another seed.
 #
 # ## Compare pairs
 #
@@ -152,7 +152,7 @@ cells = [
 Table(("loss (nats)", *map(str, results["seeds"]), "mean", "standard deviation"), cells, stable=9)
 
 # %% [markdown]
-# If a seed is lucky for both models, this luck drops out of their difference. On this board hardly any luck is shared: here unpaired runs would spread by √(0.027² + 0.010²) = 0.029, and the pairs by 0.031. Yet pairs cost nothing, and in an exercise of lesson 06 they help.
+# If a seed is lucky for both models, this luck drops out of their difference. On this board hardly any luck is shared: the standard deviation of the difference would be √(0.027² + 0.010²) = 0.029 without pairs, and is 0.031 in pairs. Yet pairs cost nothing, and in lesson 06 they help.
 #
 # All six differences have one sign. Is that proof?
 
@@ -194,7 +194,7 @@ print(f"equal models: one sign in {one_sign:.1%} of all cases, decided in {decid
 # %% [markdown]
 # All three hold: v5 is *above* v5 fixed. If one fails, as for v3 beside v4, the verdict is [undecided](../docs/glossary.md#undecided).
 #
-# Luck decides fewer than 1 of 35 comparisons of equal models. But eleven models from left to right make 55 pairs. If all were equal, luck would decide one or two. We therefore trained nine of them again, from six other seeds. *Confirmed* means that these give the same verdict. They confirm this pair, by 0.04 nats.
+# Luck decides fewer than 1 of 35 comparisons of equal models. But eleven models from left to right make 55 pairs. If all were equal, luck would decide one or two. We therefore trained nine of them again, from six other seeds. *Confirmed* means that these give the same verdict. Here they do (by 0.04 nats).
 #
 # A decided difference may be too small to matter. We count an effect from 0.02 nats per character, or from 5 points of right answers. How small a difference can six seeds decide?
 
@@ -206,7 +206,7 @@ print(f"v3 minus v4: standard deviation {spread:.3f}, so six seeds decide a mean
 print(f"by the third condition a mean of 0.01 would need {needed} seeds")
 
 # %% [markdown]
-# And 26 such differences hardly ever have one sign. So **our rule sees only differences that are large beside the spread between seeds.**
+# And 26 differences with this mean and spread hardly ever have one sign. So **our rule sees only differences that are large beside the spread between seeds.**
 #
 # ## A bound is not a loss
 #
@@ -302,7 +302,7 @@ for name, sets in both.items():
 Table(("model", "answers, of 6 seeds", "of 6 others", "best whole names", "of 6 others"), rows, stable=5)
 
 # %% [markdown]
-# Of twelve seeds, 11 answer with RoPE and with the fixed kernel, but only 3 with the trained kernel ([lesson 05](05_gaussian_rope.ipynb) asks why). PoPE from left to right and attention without a code have none.
+# RoPE and the fixed kernel each answer from 11 of twelve seeds, the trained kernel from only 3 ([lesson 05](05_gaussian_rope.ipynb) asks why). PoPE from left to right and attention without a code have none.
 #
 # To write a name is harder than to prefer it. The first six seeds of RoPE answer and write 10 to 25% of the names, but one of the others writes 93%. So our seeds do not rank the models by whole names.
 #
@@ -310,7 +310,7 @@ Table(("model", "answers, of 6 seeds", "of 6 others", "best whole names", "of 6 
 #
 # ## Longer than trained
 #
-# In windows four times as long the fixed kernel has a loss of 0.442 nats, against 0.535 in windows of training. Does it gain from the longer text? The first characters of any window are hard, and a long window has a smaller share of them. So its mean falls in any case.
+# In windows four times as long the fixed kernel has a loss of 0.442 nats, against 0.535 in windows of training. Does it gain from the longer text? The first characters of any window are hard, and a long window has a smaller share of them. So its mean can fall without any gain.
 #
 # For a fair comparison we predict **the same characters twice**: from everything before them, up to 255 characters, and from the last 64 alone.
 
@@ -347,7 +347,7 @@ heading = ("bound", "inside, beside v7-rope", "change at 4× (nats)", "change, b
 Table(heading, rows, stable=4)
 
 # %% [markdown]
-# Inside the window PoPE and v7's gates are undecided beside RoPE. Outside, PoPE's bound rises least and v7's most.
+# Inside the window v7-pope and v7 are undecided beside v7-rope. Outside, of these three v7-pope's bound rises least and v7's most.
 #
 # ## What an encoding costs
 #
@@ -410,7 +410,7 @@ def longer(near: torch.Tensor, far: torch.Tensor, least: int) -> tuple[float, fl
 ladder.LONGER.check(longer)
 
 # %% [markdown]
-# The last exercise asks for an `Encoding` of your own. Override what you need: `embed` adds to the embeddings, `transform_qk` changes queries and keys, and `score_bias(queries, keys)` returns what is added to the scores, (H, Tq, Tk). `queries.time` and `keys.time` hold the positions, (Tq,) and (Tk,). A subclass of `Rotary` keeps RoPE's rotation. RoPE as an example:
+# The last exercise asks for an `Encoding` of your own. Override what you need: `embed` adds to the embeddings, `transform_qk` changes queries and keys, and `score_bias(queries, keys)` returns what is added to the scores, (H, Tq, Tk). `queries.time` and `keys.time` hold the positions, (Tq,) and (Tk,). A subclass of `Rotary` keeps RoPE's rotation:
 
 # %%
 source(Rotary)

@@ -37,7 +37,7 @@ plots.set_style()
 # - `case.hint()` lists what still fits. The score counts what you asked, the wrong names and the hints;
 # - `case.reveal()` gives up. After a right name or this, `case.plaque()` and `case.source()` are open.
 #
-# These are the promises that you can ask for. A promise is about how a model is built, not about what it has learned. So we measure before training, but first fill all weights with random numbers. As the model is built, the last matrices of its blocks are zero, and it would keep almost every promise.
+# These are the promises that you can ask for. A promise is about how a model is built, not about what it has learned. So we measure before training, but first fill all weights with random numbers. In a new model the last matrices of the blocks are zero, so it would keep almost every promise.
 
 # %%
 museum = Museum(load_corpus())
@@ -163,7 +163,7 @@ by_seed = costs["ends"]["nothing wrong"]
 noise.compare(max(by_seed) - min(by_seed))
 
 # %% [markdown]
-# These six runs are stored (`babygpt_course.museum.costs`). They end between 1.75 and 1.80, and case 2 ends in this range too. Its seed is lucky: the twin ends below all six. If you have one curve and no twin, you cannot tell such a bug from a healthy model with another seed. We chose a case that shows this: the same bug from the six seeds ends between 1.85 and 1.93.
+# These six runs are stored (`babygpt_course.museum.costs`). They end between 1.75 and 1.80, and case 2 ends in this range too. If you have one curve and no twin, you cannot tell such a bug from a healthy model with another seed. We chose a case that shows this. Its seed is lucky: the twin ends below all six. From the six stored seeds this bug ends between 1.85 and 1.93.
 #
 # So we ask, and begin with a promise that splits the catalogue. `formula` is broken by eight of the seventeen, but it only says *that* something differs. `shift` asks for RoPE's purpose: does a score stay the same if both positions move together?
 
@@ -173,7 +173,7 @@ second.ask("shift")
 # %% [markdown]
 # It is broken, so the bug is in what is done to queries and keys. Four exhibits fit: two layouts in one, a lost minus, a [kernel](../docs/glossary.md#kernel) of the position, and cosines without sines. How do they differ?
 #
-# - Without the minus, and without the sine, the 2 × 2 matrix M(m) that acts on a pair at position m is symmetric, and M(5)M(12) = M(12)M(5). So the score does not change if query and key swap positions 12 and 5: left and right look alike.
+# - Without the minus, and without the sine, the 2 × 2 matrix M(m) that acts on a pair at position m is symmetric. So the score is qᵀM(12)M(5)k, and M(12)M(5) = M(5)M(12). The score does not change if query and key swap positions: left and right look alike.
 # - The kernel of the position fades. Just past the window all scores are nearly 0, so the model cannot tell neighbours apart.
 # - Mixed layouts do neither.
 
