@@ -93,7 +93,7 @@ models = {"v7-polar": build("v7-polar", shape)}
 runs = {"as written": live.train(models["v7-polar"], objective, recipe, "as written", watches=watches)}
 
 # %% [markdown]
-# The dashboard shows the loss, the gates of keys, and a text as the model fills it in. The title above the gates tells how far φ has moved.
+# The dashboard shows the loss, the gates of keys, and a text as the model fills it in.
 
 # %% tags=["answer", "nbval-ignore-output"]
 runs["as written"].result()
@@ -145,7 +145,7 @@ for alpha in (3.0, 0.3, 0.03, 0.01, 0.001, 0.0):
 Table(("α", "largest change of a key, from α = 1", "attention to MASK"), rows, stable=1)
 
 # %% [markdown]
-# The last column uses random queries and keys, and every other token is MASK. Down to a hundredth, α changes almost nothing: MASK keeps half of the attention. Below that, the small constant in the norm counts. In the explorer, drag α; then set *order* to `norm, then gates` and drag it again.
+# The last column uses random queries and keys, and every other token is MASK. Down to a hundredth, α changes almost nothing: MASK keeps half of the attention. Below that it counts: before the norm divides, it adds a small constant. In the explorer, drag α; then set *order* to `norm, then gates` and drag it again.
 #
 # ## What is left: cos(iω)
 #
@@ -341,7 +341,7 @@ if at < len(gap):
     display(alpha_guess.compare(effects[2 if end > 0.15 else 1 if soon > 0.15 else 0]))
 
 # %% [markdown]
-# Why does a large α harm? Queries and keys are normalised *before* the gates, so training cannot shorten the keys of holes. Their scores are 10 / 0.3 = 33 times as large, and letters get hardly any attention. This is our reading of one run.
+# Why does a large α harm? Queries and keys are normalised *before* the gates, so training cannot shorten the keys of holes. Their scores are 10 / 0.3 = 33 times as large. Beside a large positive score, letters get hardly any attention. This is our reading of one run.
 #
 # ## What each repair is worth
 #
@@ -358,7 +358,7 @@ plt.show()
 #
 # - **The exact phase** decides nothing. A **random** one gains 0.11 nats (decided).
 # - **Gates after the norm** let α count, and the loss *rises* by 0.33. **α on keys only** takes 0.20 back (both decided).
-# - **Is α = 0.3 better than α = 1**, which is no mask gate? Before quadrature it costs 0.07 (decided), but from six other seeds 0.03 (undecided). In v7 only the others decide, for a *gain* of 0.04. So it is undecided.
+# - **Is α = 0.3 better than α = 1 (no mask gate)?** Before quadrature it costs 0.07 (decided), but from six other seeds 0.03 (undecided). In v7 it *gains* 0.04 from the other seeds (decided), and ours decide nothing. So it is undecided.
 # - **Quadrature** gains 0.51 nats, and **the learned phase** (v7) 0.14 more (both decided).
 #
 # As written the gate loses 2.15 nats for each masked character, v7 1.52, RoPE 1.52 (undecided against v7) and no encoding 2.90. So the note's gate beats no encoding, and is far behind a rotation.
@@ -393,7 +393,7 @@ display(Table(("model", "minus", "mean (nats)", "lowest to highest", "decided"),
 design_guess.compare(arms[outcome])
 
 # %% [markdown]
-# *One side* breaks the mirror and gains nothing: its loss is 0.03 nats above quadrature (undecided; a gain of 0.02 is excluded). *Both sides* gains 0.12 (decided). Six other seeds confirm both. **Breaking the mirror does not lower the loss. Heads of both kinds do.** Perhaps a model needs heads that look to the right too, but we did not test this.
+# *One side* breaks the mirror and gains nothing: its loss is 0.03 nats above quadrature (undecided; but any gain is below 0.02, decided). *Both sides* gains 0.12 (decided). Six other seeds confirm both. **Breaking the mirror does not lower the loss. Heads of both kinds do.** Perhaps a model needs heads that look to the right too, but we did not test this.
 #
 # Is *training* the phases worth anything? Our six seeds decide nothing between v7 and *both sides*; six others put v7 0.04 nats ahead (decided). The verdicts differ, so it is undecided.
 #
@@ -417,18 +417,18 @@ assert torch.allclose(rotated[..., 1::2], sines, atol=1e-5)
 #
 # ## What, or where?
 #
-# [PoPE](../docs/glossary.md#pope), a published encoding, has the same phase, and makes all contents positive by a [softplus](../docs/glossary.md#softplus). Then contents tell **what** a token looks for, and phases **where**. In RoPE contents are in the sine term too, and move the crest.
+# [PoPE](../docs/glossary.md#pope), a published encoding, has the same phase, and makes all contents positive by a [softplus](../docs/glossary.md#softplus). Then contents tell **what** a token looks for, and phases **where**. In RoPE contents scale the sine term too, so they move the crest.
 #
-# Our task needs both: three to six letters, then *what stands to the right of the g?* To guess one of the other letters gives 32%; 90% count as learned.
+# Our task needs both: three to six letters, then *what stands to the right of the g?* A guess among the other letters is right in 32%; we call 90% learned.
 
 # %%
 lookup.draw_lookup(plt.figure(figsize=(13, 4.4)), load_results("lookup"))
 plt.show()
 
 # %% [markdown]
-# On the left each encoding tries four learning rates from one seed, and only PoPE learns the task. On the right each trains at its best rate from thirteen other seeds. The sinusoids learn it from four, PoPE from two, RoPE and PoPE without softplus from none. So the seed on the left was lucky. If models were equal, chance would give two against none in half of all trials: undecided.
+# On the left each encoding tries four learning rates from one seed, and only PoPE learns the task. On the right each trains at its best rate from thirteen other seeds. The sinusoids learn it from four, PoPE from two, RoPE and PoPE without softplus from none. So the seed on the left was lucky. Equal models, too, give two against none in about half of all trials: undecided.
 #
-# In masked diffusion PoPE, v7 and RoPE are undecided too. In models that write from left to right PoPE is 0.07 nats behind RoPE after 600 steps (confirmed, [results](../docs/results.md)). The paper reports the opposite, for far larger models and with scores half as large.
+# In masked diffusion PoPE, v7 and RoPE are undecided too. In models that write from left to right PoPE is 0.07 nats behind RoPE after 600 steps (confirmed, [results](../docs/results.md)). The paper reports the opposite; its models are far larger, its scores half as large.
 
 # %%
 live.tally()
