@@ -14,6 +14,7 @@ from babygpt.live.predictions import Guess
 from babygpt_course.exercises import lesson_04 as rope
 from tools.book.outputs import Page, key_of
 from tools.book.recorder import exercise_facts, guess_facts
+from tools.book.recording import AFTER
 from tools.notebooks import ANSWER, WIDGET
 
 QUESTION = "Which is <longer>?"
@@ -67,6 +68,15 @@ def test_a_live_picture_becomes_a_figure_with_the_picture_at_rest(tmp_path: Path
     assert data["numbers"] == RECORDING["numbers"]
     assert figure.figcaption.get_text() == f"Recorded: 3 pictures. {RECORDING['beyond']}"
     assert str(notebook.cells[0].outputs[0]).count("</script>") == 1  # no word ends the script that holds it
+
+
+def test_the_first_training_of_two_lessons_is_one_that_the_reader_starts(tmp_path: Path):
+    training = {**RECORDING, "controls": [{**RECORDING["controls"][0], "label": AFTER, "rest": 0}]}
+    noted = facts(views={"explorer": RECORDING, "first": training, "second": training})
+    cells = [new_code_cell(outputs=[widget(name)]) for name in noted["views"]]
+    pages = [str(html_of(cell)) for cell in convert(noted, tmp_path, *cells).cells]
+    assert ['class="race"' in page for page in pages] == [False, True, False]
+    assert 'data-left="sinusoid" data-right="rope"' in pages[1]
 
 
 def test_a_guess_is_asked_for_and_its_outcome_is_told_apart(tmp_path: Path, guess: Guess):
