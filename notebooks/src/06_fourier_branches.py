@@ -259,7 +259,7 @@ print(f"six seeds and six others: {sides}\n{paired.RULE}")
 # A gap near 0 does not mean that a text ignores the other. We put another text into branch 1, and compare the predictions of branch 0 before and after. Their [KL](../docs/glossary.md#kl) divergence is the [**leak**](../docs/glossary.md#leak).
 
 # %%
-sets = ["none of them", "the three with the isolation mask", "all isolated ones, and the open ones with a code"]
+sets = ["none of them", "the three with the isolation mask", "those, and the open ones with a code"]
 question = "We read each model with the open mask and isolated. Which of the six leaks are exactly 0?"
 leak_guess = live.predict(question, sets)
 leak_guess
