@@ -132,7 +132,7 @@ for story in (text, "ben chased ada. who chased ada? "):
 #
 # Such a slow pair hardly turns within a text, so it compares content at any distance. A quick pair tells neighbours apart. Barbero et al. 2024 found both uses in Gemma 7B. [Partial RoPE](../docs/glossary.md#partial-rope) even leaves some channels unrotated. A larger [θ](../docs/glossary.md#theta), 500,000 in Llama 3, slows all pairs but the first.
 #
-# In real numbers, the rotation of all pairs is:
+# In real numbers the rotation is:
 
 # %%
 def rotate_real(x, position, theta=10_000.0):
