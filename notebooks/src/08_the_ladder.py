@@ -133,7 +133,7 @@ print(ask.prompt, ask.answer)
 Table(("letter", "p by v4", "likeliest", "p by v5 fixed", "likeliest"), rows, stable=1)
 
 # %% [markdown]
-# Above the table is the climb from chance to right answers. In the table, look for letters that are not the likeliest: there the model would write another name.
+# In the table, look for letters that are not the likeliest: there the model would write another name.
 #
 # After 300 steps our six runs of v4 end at 0.57 to 0.61 nats, and those of the fixed kernel at 0.55 to 0.62. These ranges overlap, so **one pair of runs decides nothing**. At step 200 one model may answer and the other not, or the reverse with another seed.
 #
@@ -152,7 +152,7 @@ cells = [
 Table(("loss (nats)", *map(str, results["seeds"]), "mean", "standard deviation"), cells, stable=9)
 
 # %% [markdown]
-# If a seed is lucky for both models, this luck drops out of their difference. On this board hardly any luck is shared: the standard deviation of the difference would be √(0.027² + 0.010²) = 0.029 without pairs, and is 0.031 in pairs. Yet pairs cost nothing, and in lesson 06 they help.
+# If a seed is lucky for both models, this luck drops out of their difference. These two models hardly share any luck. Without shared luck the difference would have a standard deviation of √(0.027² + 0.010²) = 0.029. It has 0.031. Yet pairs cost nothing, and in lesson 06 they help.
 #
 # All six differences have one sign. Is that proof?
 
@@ -194,9 +194,9 @@ print(f"equal models: one sign in {one_sign:.1%} of all cases, decided in {decid
 # %% [markdown]
 # All three hold: v5 is *above* v5 fixed. If one fails, as for v3 beside v4, the verdict is [undecided](../docs/glossary.md#undecided).
 #
-# Luck decides fewer than 1 of 35 comparisons of equal models. But eleven models from left to right make 55 pairs. If all were equal, luck would decide one or two. We therefore trained nine of them again, from six other seeds. *Confirmed* means that these give the same verdict. Here they do (by 0.04 nats).
+# Luck decides fewer than 1 of 35 comparisons of equal models. But eleven models from left to right make 55 pairs. If all were equal, luck would decide one or two. We therefore trained nine of them again, from six other seeds. *Confirmed* means that these give the same verdict. They put v5 above v5 fixed too, by 0.04 nats.
 #
-# A decided difference may be too small to matter. We count an effect from 0.02 nats per character, or from 5 points of right answers. How small a difference can six seeds decide?
+# A decided difference may be too small to matter. We ignore effects below 0.02 nats per character, or below 5 points of right answers. How small a difference can six seeds decide?
 
 # %%
 spread = stdev(paired_differences(results, "v3", "v4"))
@@ -212,7 +212,7 @@ print(f"by the third condition a mean of 0.01 would need {needed} seeds")
 #
 # v1 to v6 have a loss: −log p of the text, exactly. The models of lessons 07a and 07b fill in, and have a [NELBO](../docs/glossary.md#nelbo): the text costs them *at most* this.
 #
-# Take the word `ab` of [lesson 07a](07a_diffusion.ipynb). The NELBO of the model *Hasty* is 1.806 nats, and the word costs it 1.687. Suppose that the word costs a model from left to right 1.75. This is below Hasty's bound and above Hasty's cost. So we never subtract a bound from a loss, and the package refuses to:
+# Take the word `ab` of [lesson 07a](07a_diffusion.ipynb). The NELBO of the model *Hasty* is 1.806 nats, and the word costs it 1.687. Suppose that a model from left to right has loss 1.75 here. This is below Hasty's bound, yet Hasty is better. So we never subtract a bound from a loss, and the package refuses to:
 
 # %%
 try:
@@ -279,7 +279,7 @@ for name, side in sides.items():
 Table(("minus v4 (nats)", "six seeds", "verdict", "six others", "verdict"), rows, stable=5)
 
 # %% [markdown]
-# Luck may move the mean by the number behind ±. **Among the sinusoid, RoPE, the fixed kernel, v6 and ALiBi no pair is decided.** Six other seeds confirm this for four of them. They put v6 behind ALiBi, by 0.05 nats. As the two sets disagree, we call that pair undecided.
+# Luck may move the mean by the number behind ±. **Among the sinusoid, RoPE, the fixed kernel, v6 and ALiBi no pair is decided.** In six other seeds one pair is decided: v6 is behind ALiBi, by 0.05 nats. As the two sets disagree, we call this pair undecided.
 #
 # *Undecided* does not mean *equal*. v6 may be 0.05 nats below RoPE or 0.07 above it.
 #
@@ -329,7 +329,7 @@ Table(("change (nats)", "six seeds", "verdict", "six others", "verdict"), rows, 
 #
 # The best reader could not gain either: no story is longer than a window.
 #
-# For the models that fill in we take windows of 256 minus windows of 64. The characters differ, but equally for all three models, so we compare their changes:
+# For the models that fill in we take the bound in windows of 256 minus that in windows of 64. The characters differ, but equally for all three models, so we compare their changes:
 
 # %%
 change = {name: np.subtract(board[name]["4x"], board[name]["1x"]) for name in ("v7", "v7-rope", "v7-pope")}
@@ -373,7 +373,7 @@ display(Table(("note", *vars(total)), lines, stable=1))
 of_ten.compare(10 * total.holds / len(measured))
 
 # %% [markdown]
-# Fewer than half hold. One fault may make several claims fail, so the last column counts faults. Two ideas work after one line is changed: a kernel of the position becomes a kernel of the distance, and a gate gets back its sine. `python -m babygpt claims` prints all verdicts.
+# Fewer than half hold. One fault may make several claims fail, so the last column counts faults. Two ideas work after one line is changed: the kernel takes the distance instead of the position, and the gate gets a sine beside its cosine. `python -m babygpt claims` prints all verdicts.
 
 # %% tags=["nbval-ignore-output"]
 live.tally()
@@ -437,7 +437,7 @@ ladder.OWN_ENCODING.check(RoPESoFar)
 # %% [markdown]
 # ## Recap
 #
-# 1. Our rule needs at least six paired seeds, all on one side, and a mean that luck takes so far from zero in only 5 of 100 cases. *Undecided* does not mean *equal*.
+# 1. Our rule needs at least six paired seeds, all on one side, and a mean so far from zero that luck reaches it in only 5 of 100 cases. *Undecided* does not mean *equal*.
 # 2. A bound is not a loss. The model with the higher bound may give a text the higher probability.
 # 3. On these tales (226 thousand weights, 600 steps, one learning rate) two sets of six seeds leave the sinusoid, RoPE, the fixed kernel and ALiBi undecided. Both put PoPE from left to right and attention without a code behind RoPE. The trained kernel, the learned table and v6 are undecided beside RoPE.
 # 4. Most runs have nearly all answers right or toss coins, so we count seeds. A model that prefers the right name may not write it.
