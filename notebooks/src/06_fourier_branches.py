@@ -95,7 +95,7 @@ bag_guess.compare(outcomes[changes["v6-none"] > 1e-4])
 #
 # is added to the token's embedding, whose width is $C$. Time is left to RoPE.
 #
-# How well does this separate two texts? Suppose the queries and keys of a head are as alike as the codes. The last blank of branch 0 looks at the two letters of time 0, *a* of its own text and *b* of the other. RoPE cannot tell them apart. Our heads have 24 channels, so a score is $2\sqrt{24} = 9.8$ times the [cosine](../docs/glossary.md#cosine) of query and key ([lesson 05](05_gaussian_rope.ipynb)).
+# How well does this separate two texts? Suppose a query and a key have the cosine of their codes. The last blank of branch 0 looks at the two letters of time 0, *a* of its own text and *b* of the other. RoPE cannot tell them apart. Our heads have 24 channels, so a score is $2\sqrt{24} = 9.8$ times the [cosine](../docs/glossary.md#cosine) of query and key ([lesson 05](05_gaussian_rope.ipynb)).
 
 # %%
 def code(branch, stride, C=96):
@@ -332,7 +332,7 @@ four_guess.compare(largest if max(four.values()) > 0.15 else choices[-1])
 # %% [markdown]
 # In our runs four texts cost 0.7 to 1.1 nats under Fourier codes, 0.28 to 0.30 without a code, and 0.05 to 0.09 under 2-D RoPE.
 #
-# The last two columns split your gap. *New numbers* is the extra loss of a text that is alone, if its number is 0 to 3 instead of 0. A new Fourier code is a vector that the model has never met. It costs a fifth of our gaps (13 to 31%). Under 2-D RoPE only the *difference* of two branches counts. A text alone has difference 0 in any branch, and pays nothing. Among four texts the differences 2 and 3 are new.
+# The last two columns split your gap. For *new numbers* each text is read alone: its mean loss in branches 0 to 3, minus its loss in branch 0. A new Fourier code is a vector that the model has never met. New numbers make up 13 to 31% of our Fourier gaps. Under 2-D RoPE only the *difference* of two branches counts. A text alone has difference 0 in any branch, and pays nothing. Among four texts the differences 2 and 3 are new.
 #
 # Is the training to blame? We test it: two texts carry **any two of eight** numbers, drawn anew for each sample. Training then meets all numbers and differences.
 
@@ -349,7 +349,7 @@ plt.show()
 #
 # ## Are several texts harder?
 #
-# We trained on 1, 2, 4, 8 or 16 texts a sequence, the same 16 texts in every step. Each model is judged among as many texts as in its training. The control isolates all 16.
+# All models get the same texts, 16 a step, with 1, 2, 4, 8 or 16 in a sequence. Each model is judged among as many texts as in its training. The control isolates all 16.
 
 # %%
 alone, more = study.losses_among(results, study.ISOLATED, 16), {}  # nats above isolated texts
@@ -368,11 +368,11 @@ for n, each in more.items():
 # %% [markdown]
 # **Several texts are harder than isolated ones**, at this size and budget. Eight texts cost 0.07 nats under Fourier codes and 0.06 under 2-D RoPE, sixteen 0.12 and 0.07. All four are decided and confirmed.
 #
-# These models lose as much, or more, when they read one text alone. So the other texts do not disturb the reading: the models have learned less.
+# Given one text alone, these models lose as much as among many, or more. So the other texts do not disturb the reading: the models have learned less.
 #
 # ## What the open mask is good for
 #
-# Now both branches tell **the same story**, and branch 1 begins 8 letters later. The best reader of *one* text loses the floor, 0.33 nats.
+# Now both branches tell **the same story**, and branch 1 begins 8 letters later. A reader of *one* text cannot lose less than the floor, 0.33 nats.
 
 # %%
 question = "What will branch 1, which is behind, lose per character on new stories?"
@@ -460,11 +460,11 @@ tasks.STRIDE_MATTERS.check(stride_matters)
 # %% [markdown]
 # ## Recap
 #
-# All after 400 steps (2 layers of 96). Numbers are of six seeds and six others, which confirm all that is not called undecided.
+# All after 400 steps (2 layers of 96). Numbers are of six seeds, and of six others that confirm everything not called undecided.
 #
 # 1. In a shared sequence each token has a time and a branch, and sees itself and all strictly earlier times. Without a branch code a model cannot tell which past is its own: a second text costs 0.09 to 0.10 nats per character.
 # 2. With the same frequencies, Fourier codes and 2-D RoPE leave two branches equally alike. Either keeps two texts apart, at a cost below 0.003 nats.
-# 3. With the open mask every trained model leaks, isolated none. The open mask pays if texts help each other: a branch that repeats the other loses 0.02 nats.
+# 3. With the open mask every trained model leaks; isolated, none does. The open mask pays if texts help each other: a branch that repeats the other loses 0.02 nats.
 # 4. Trained on two texts and given four, models lose 0.7 to 1.1 nats under Fourier codes and 0.05 to 0.09 under 2-D RoPE. Training with any two of eight numbers brings eight texts to 0.04 nats or less.
 # 5. At an equal budget several texts are harder than isolated ones: eight cost 0.06 to 0.08 nats, sixteen 0.07 to 0.12. Stride 1 costs 0.02 nats more than 128 under 2-D RoPE; under Fourier codes that is undecided.
 
@@ -534,14 +534,12 @@ tasks.STRIDE_MATTERS.check(stride_matters)
 # %% [markdown]
 # ## What the source notes say
 #
-# Notes 002 and 003:
-#
 # - *At stride 128 the codes are 17.4 apart and 31% alike.* 17.4 is right, and they are 41% alike.
 # - *2-D RoPE leaves branches 93 to 99% alike, even at stride 4096.* By all 16 pairs of a head the cosine is 0.25 at stride 128, and −0.04 at 4096. The *streams* of trained models are that much alike, at every stride.
-# - *A Fourier code needs no stride.* The old program divided $p$ by the stride, so the stride did nothing. The new one does not.
+# - *A Fourier code needs no stride.* Only the old program divided $p$ by the stride, and there the stride did nothing.
 # - *Without single texts first, training collapses.* Nothing collapsed. At an equal budget, models that begin with single texts end 0.05 nats *higher* (decided and confirmed).
 #
-# A question mark means undecided. *Harder than one* has it because of two texts under Fourier codes. More: [note 002](../docs/notes/002.md), [note 003](../docs/notes/003.md).
+# A question mark means undecided. *Several branches are harder than one* has it because two texts are undecided under Fourier codes. More: [note 002](../docs/notes/002.md), [note 003](../docs/notes/003.md).
 
 # %% tags=["nbval-ignore-output"]
 rivals = [
