@@ -104,7 +104,7 @@ phi_guess.compare(distances[2 if moved == 0 else 1 if moved < 0.1 else 0])
 # %% [markdown]
 # ## Can φ learn?
 #
-# Training moves a number along its [gradient](../docs/glossary.md#gradient). The note calls its product an approximation of $\cos(i\omega + \varphi)$, so we compare the gradients of both at $\varphi = 0$:
+# Training moves a number against its [gradient](../docs/glossary.md#gradient). The note calls its product an approximation of $\cos(i\omega + \varphi)$, so we compare the gradients of both at $\varphi = 0$:
 
 # %%
 zero, angles = torch.zeros(3, requires_grad=True), torch.tensor([1.0, 2.0, 3.0])
@@ -145,7 +145,7 @@ for alpha in (3.0, 0.3, 0.03, 0.01, 0.001, 0.0):
 Table(("α", "largest change of a key, from α = 1", "attention to MASK"), rows, stable=1)
 
 # %% [markdown]
-# The last column uses random queries and keys, and every other token is MASK. Down to a hundredth, α changes almost nothing: MASK keeps half of the attention. Below that it counts: before the norm divides, it adds a small constant. In the explorer, drag α; then set *order* to `norm, then gates` and drag it again.
+# The last column uses random queries and keys, and every other token is MASK. Down to a hundredth, α changes almost nothing: MASK keeps half of the attention. Below that α counts, because the norm adds a small constant before it divides. In the explorer, drag α; then set *order* to `norm, then gates` and drag it again.
 #
 # ## What is left: cos(iω)
 #
@@ -356,9 +356,9 @@ plt.show()
 # %% [markdown]
 # Read the right side from the top:
 #
-# - **The exact phase** decides nothing. A **random** one gains 0.11 nats (decided).
+# - **The exact phase** is undecided. A **random** one gains 0.11 nats (decided).
 # - **Gates after the norm** let α count, and the loss *rises* by 0.33. **α on keys only** takes 0.20 back (both decided).
-# - **Is α = 0.3 better than α = 1 (no mask gate)?** Before quadrature it costs 0.07 (decided), but from six other seeds 0.03 (undecided). In v7 it *gains* 0.04 from the other seeds (decided), and ours decide nothing. So it is undecided.
+# - **Is α = 0.3 better than α = 1 (no mask gate)?** Before quadrature it costs 0.07 (decided); six other seeds do not confirm this (0.03). In v7 it *gains* 0.04 from those six (decided), ours decide nothing. So both are undecided.
 # - **Quadrature** gains 0.51 nats, and **the learned phase** (v7) 0.14 more (both decided).
 #
 # As written the gate loses 2.15 nats for each masked character, v7 1.52, RoPE 1.52 (undecided against v7) and no encoding 2.90. So the note's gate beats no encoding, and is far behind a rotation.
@@ -393,9 +393,9 @@ display(Table(("model", "minus", "mean (nats)", "lowest to highest", "decided"),
 design_guess.compare(arms[outcome])
 
 # %% [markdown]
-# *One side* breaks the mirror and gains nothing: its loss is 0.03 nats above quadrature (undecided; but any gain is below 0.02, decided). *Both sides* gains 0.12 (decided). Six other seeds confirm both. **Breaking the mirror does not lower the loss. Heads of both kinds do.** Perhaps a model needs heads that look to the right too, but we did not test this.
+# *One side* breaks the mirror and gains nothing. Its loss is 0.03 nats above quadrature's (undecided); a gain of 0.02 is excluded. *Both sides* gains 0.12 (decided). Six other seeds confirm these results. **Breaking the mirror does not lower the loss. Heads of both kinds do.** Perhaps a model needs heads that look to the right too, but we did not test this.
 #
-# Is *training* the phases worth anything? Our six seeds decide nothing between v7 and *both sides*; six others put v7 0.04 nats ahead (decided). The verdicts differ, so it is undecided.
+# Is *training* the phases worth anything? Our six seeds decide nothing between v7 and *both sides*; six others put v7 0.04 nats ahead (decided). So it is undecided.
 #
 # ## Where it ends
 #
@@ -426,9 +426,9 @@ lookup.draw_lookup(plt.figure(figsize=(13, 4.4)), load_results("lookup"))
 plt.show()
 
 # %% [markdown]
-# On the left each encoding tries four learning rates from one seed, and only PoPE learns the task. On the right each trains at its best rate from thirteen other seeds. The sinusoids learn it from four, PoPE from two, RoPE and PoPE without softplus from none. So the seed on the left was lucky. Equal models, too, give two against none in about half of all trials: undecided.
+# On the left each encoding tries four learning rates from one seed, and only PoPE learns the task. On the right each trains at its best rate from thirteen other seeds. The sinusoids learn it from four, PoPE from two, RoPE and PoPE without softplus from none. So the seed on the left was lucky. Two against none is undecided: if equal models learn it twice, both times are one model's in about half of all trials.
 #
-# In masked diffusion PoPE, v7 and RoPE are undecided too. In models that write from left to right PoPE is 0.07 nats behind RoPE after 600 steps (confirmed, [results](../docs/results.md)). The paper reports the opposite; its models are far larger, its scores half as large.
+# In masked diffusion PoPE, v7 and RoPE are undecided too. In models that write from left to right PoPE is 0.07 nats behind RoPE after 600 steps (confirmed, [results](../docs/results.md)). The paper reports the opposite; its models are far larger, its attention scores half of ours.
 
 # %%
 live.tally()
@@ -550,7 +550,7 @@ gate_exercises.LOOK_RIGHT.check(phases_to_the_right)
 # %% [markdown]
 # ## What the source note says
 #
-# Note 000, one of the notes this course is built on, replaces RoPE in a diffusion model, and leaves to an experiment whether gates are better. Gates are simpler: a query, a key and their score take 3 multiplications a channel, with RoPE 5. The repairs are ours. [A page](../docs/notes/000.md) explains all claims.
+# Note 000 replaces RoPE in a diffusion model, and leaves to an experiment whether gates are better. Gates are simpler: a query, a key and their score take 3 multiplications a channel, with RoPE 5. The repairs are ours. [A page](../docs/notes/000.md) explains all claims.
 
 # %% tags=["nbval-ignore-output"]
 SHOWN = [
