@@ -289,7 +289,7 @@ def draw_longer(ax: Axes, found: Mapping[str, Mapping[str, Any]], masks: bool) -
         title, label = "In longer windows {}'s bound rises by {:.1f}", "bound at 4× minus 1× length (nats)"
     else:
         costs = {name: [x for x in one["past"] if x is not None] for name, one in found.items()}
-        title, label = "In longer windows {} loses {:.1f} nats more", "loss change four windows far (nats)"
+        title, label = "In longer windows {} loses {:.1f} nats more", "loss at 4× minus 1× (nats)"
     means = {name: float(np.mean(seeds)) for name, seeds in costs.items() if seeds}
     worst, highest = max(means, key=means.__getitem__), np.inf if masks else 1.0
     draw_rows(ax, costs, title.format(worst, means[worst]), label, highest, 0.0)
@@ -322,7 +322,7 @@ def front_title(results: Results, masks: bool) -> str:
     """Return a title: who leads, or how many are undecided, and the lowest mean loss among them."""
     names = front(results, masks)
     lowest = min(float(np.mean(results["board"][name]["1x"])) for name in names)
-    what = f"lowest {'bound' if masks else 'loss'}, {lowest:.2f}"
+    what = f"lowest {'bound' if masks else 'loss'}, {lowest:.3f}"
     return f"{names[0]} has the {what}" if len(names) == 1 else f"The {what}, is undecided among {len(names)}"
 
 
