@@ -158,11 +158,11 @@ for sentence in ("我爱你", "你爱我"):  # with an exclamation mark before a
 ratio_guess.compare(found["我爱你"] / found["你爱我"])
 
 # %% [markdown]
-# Each of the four pairs is twice as probable, and 2 · 2 · 2 · 2 = 16. The two sentences are the whole text. Yet together they get only 17/81 of the probability. The rest goes to strings such as 我！ and 我爱我！, which nobody wrote. The table knows pairs, and not sentences.
+# Each of the four pairs in ！我爱你！ is twice as probable as its counterpart in ！你爱我！, and 2 · 2 · 2 · 2 = 16. The two sentences are the whole text. Yet together they get only 17/81 of the probability. The rest goes to strings such as 我！ and 我爱我！, which nobody wrote. The table knows pairs, and not sentences.
 #
 # The table also contains zeros. If a new text holds a pair that was never counted, its loss is −ln 0, which is infinite. People therefore add a small number to every count; this is called *smoothing*. A softmax never gives 0, so v1 needs no smoothing.
 #
-# Can v1 represent any table without zeros? Yes, V channels are enough: let `E` be the identity matrix and `W` hold the logarithms. With D channels the product `E @ W.T` has rank D at most. So with many fewer than V channels most tables are out of reach. The last exercise is about this case.
+# Can v1 represent every table that has no zeros? Yes, V channels are enough: let `E` be the identity matrix and `W` hold the logarithms. With D channels the product `E @ W.T` has rank D at most. So with many fewer than V channels most tables are out of reach. The last exercise is about this case.
 #
 # ## One training step by hand
 #
@@ -231,7 +231,7 @@ print(f"bigram floor {floor:.2f}, entropy floor {corpus.floor:.2f} nats per char
 # %% [markdown]
 # ## Watch it learn
 #
-# We train a v1 with 64 [channels](../docs/glossary.md#channel) for 300 steps. The dashboard shows its **loss** with both floors, its **right answers** to 24 questions about order, each beside its mirror, and its **table**.
+# We train a v1 with 64 [channels](../docs/glossary.md#channel) for 300 steps. The dashboard shows its **loss** with both floors, its **right answers** to 24 questions about order, and its **table**.
 #
 # For the second guess: in the tales a space always follows a question mark, and *u* always follows *q*.
 
@@ -314,7 +314,7 @@ for story in ("ada chased ben. who chased ben? ", "ben chased ada. who chased ad
 Table(("story", "logit of a", "logit of b", "p of a", "p of b", "right"), rows, stable=1)
 
 # %% [markdown]
-# Both questions end with a space, and v1 sees only that space. The two lines hold the same numbers (in the exact table 0.090 and 0.063), so v1 prefers *a* in both. Once it is right, once wrong. Whole names are compared in the same way.
+# Both questions end with a space, and v1 sees only that space. The two lines hold the same numbers, so v1 prefers *a* in both. Once it is right, once wrong. Whole names are compared in the same way.
 
 # %%
 accuracy = role_accuracy(model, corpus.tokenizer, questions)

@@ -175,7 +175,7 @@ end_of_v2 = live.predict(
 end_of_v2
 
 # %% [markdown]
-# Beside the loss you see what each position **votes** for, its part of the logits, whatever the token: red is for a character, blue against it. Watch which columns get their colour first.
+# Beside the loss you see the **votes** of each position: the part of the logits that does not depend on the token. Red is for a character, blue against it. Watch which columns get their colour first.
 
 # %% tags=["answer", "nbval-ignore-output"]
 torch.manual_seed(0)
@@ -191,7 +191,7 @@ display(Table(("windows cut", "v1 (nats per character)", "v2"), rows, stable=1))
 end_of_v2.compare(losses["v2", "aligned"])
 
 # %% [markdown]
-# In all twelve of our runs the same came out. On aligned windows v2 ended 0.21 nats below v1. On random windows the position table gained nothing. More training would not help v1: the best table of pairs, counted on aligned windows, scores 2.11, and v1 ends there.
+# In all twelve of our runs the same came out. On aligned windows v2 ended 0.21 nats below v1. On random windows the position table gained nothing. More training would not help v1: the best bigram table, counted on aligned windows, scores 2.11, and v1 ends there.
 #
 # *Where* does v2 gain? We take the loss apart, position by position.
 
@@ -219,7 +219,7 @@ plt.show()
 #
 # ## Token and position vote separately
 #
-# The head is linear, so the logits of v2 are a sum of two parts:
+# Let $e$ be the token's vector and $p$ the position's vector. The head is linear, so the logits of v2 are a sum of two parts:
 #
 # $$\text{logits} = (e + p)\,W^\top + b = \underbrace{e\,W^\top + b}_{\text{votes of the token}} + \underbrace{p\,W^\top}_{\text{votes of the position}}.$$
 
@@ -258,7 +258,7 @@ print(f"concatenated {last.val_loss:.3f}, added {losses['v2', 'aligned']:.3f} na
 beside.compare(ends[1 if abs(apart) < 0.02 else 0 if apart > 0 else 2])
 
 # %% [markdown]
-# Both end at the same loss, because both models can only add two votes. What would a real *combination* gain, with a row for each **pair** of token and position? No training is needed: we count, as in lesson 01, but for each position separately. Since some pairs are rare, each gets one more count, split among the next characters as the bigram table does.
+# Both end at the same loss, because both models can only add two votes. What would a real *combination* gain, with a row for each **pair** of token and position? No training is needed: we count, as in lesson 01, but for each position separately. Some pairs are rare. So each pair gets one more count, divided among the next characters as in the bigram table.
 
 # %%
 amounts = ["under 0.05 nats", "0.05 to 0.15 nats", "more than 0.15 nats"]
@@ -283,7 +283,7 @@ pair_gain.compare(amounts[int(further > 0.05) + int(further > 0.15)])
 #
 # ## Starts and padding
 #
-# The table learns about *starts* because position 0 always means the same. Where windows are cut at random, models often get a [BOS](../docs/glossary.md#bos) token (*beginning of sequence*) in front of each text, so that a start can be recognised by its token. In the tales the line end does this work. BOS does not help v2 in random windows: it changes the prediction of the first character only, since no later token sees it.
+# In aligned windows the table learns about *starts*, because position 0 is always the start of a story. Where windows are cut at random, models often get a [BOS](../docs/glossary.md#bos) token (*beginning of sequence*) in front of each text, so that a start can be recognised by its token. In the tales the line end does this work. BOS does not help v2 in random windows: it changes the prediction of the first character only, since no later token sees it.
 #
 # Stories differ in length, but a batch is a rectangle. Shorter stories are therefore filled up with [padding](../docs/glossary.md#padding). This costs twice. First, computing time: in a batch of 64 stories of our validation text almost half of the tokens would be padding. Second, positions: if the padding stands on the *left*, a story no longer begins at position 0. We pad 64 short stories on both sides and count only the loss of real characters.
 
@@ -429,7 +429,7 @@ learned_positions.BEYOND_V2.check(texts)
 # 1. v2 adds to each token's vector a learned vector for its position, one row for each of `block_size` positions. Still no token sees another.
 # 2. A character has another code at another position. But 爱 has the same code after 我 as after 你, so v2 answers exactly half of the mirror questions right.
 # 3. Where windows begin with a story, v2 ends 0.2 nats below v1 on the tales (300 steps, six seeds and again six others), most of it at the first positions. Where windows begin anywhere, its table gains nothing.
-# 4. Under a linear head, token and position vote separately, so concatenating them ends where adding does. A table for each *pair* of token and position, which no sum can imitate, is ahead of v2 by another 0.2 nats.
+# 4. Under a linear head, token and position vote separately, so concatenating them ends where adding does. A table with a row for each *pair* of token and position is ahead of v2 by another 0.2 nats; no sum can imitate it.
 # 5. A table ends: the input is cut to the last `block_size` tokens, and from there on v2 writes from its last row, as a bigram model does.
 
 # %% [markdown]
@@ -471,7 +471,7 @@ learned_positions.BEYOND_V2.check(texts)
 #
 # </details>
 #
-# **4.** Letter *a* is followed by *b* at even positions and by *c* at odd ones; after *b* it is the other way round. Which model can learn this without doubt?
+# **4.** Letter *a* is followed by *b* at even positions and by *c* at odd ones; after *b* it is the other way round. Which model can predict all of this with certainty?
 #
 # - a) v2, with enough channels
 # - b) a model that concatenates token and position, under a linear head
@@ -500,7 +500,7 @@ learned_positions.BEYOND_V2.check(texts)
 #
 # Note 004 proposes v2 and compares a position with a cinema ticket. What it says about *codes* is right: a character has another code at another position. It concludes that v2 can tell 我爱你 from 你爱我. In one sense this is so: v2 gives the two sentences different probabilities, as v1 did. But it predicts the same after 我爱 as after 你爱.
 #
-# The note prefers adding because a sum *fuses* token and position, like two colours of paint. Under a linear head it does not; they vote separately. It also compares the sum with a radio wave and with GPS. But a carrier wave is *multiplied* with the music, and on a map distances are given, while row 5 of our table is unrelated to row 6 until training relates them. Finally, its code cuts the inputs to 64 tokens but not the targets, so computing the loss of a text of 70 tokens fails.
+# The note prefers adding because a sum *fuses* token and position, like two colours of paint. Under a linear head it does not; they vote separately. It also compares the sum with a radio wave and with GPS. But a radio wave is *multiplied* with the music. On a map distances are given; rows 5 and 6 of our table are unrelated until training relates them. Finally, its code cuts the inputs to 64 tokens but not the targets, so computing the loss of a text of 70 tokens fails.
 
 # %% tags=["nbval-ignore-output"]
 claims = [
