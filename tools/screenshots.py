@@ -56,7 +56,9 @@ RACE_HAS_REACHED = """([box, share]) => {
     const { runs } = document.querySelector(box).race;
     return runs && Math.min(...runs.map(run => run.step)) >= share * 600;
 }"""
-HAS_REACHED = """([area, share]) => {
+HAS_REACHED = """([all, area, share]) => {
+    const undrawn = [...document.querySelectorAll(all)].find(it => !it.querySelector("img")?.alt);
+    (document.querySelector(area) ?? undrawn)?.scrollIntoView(); // nothing is drawn while it is out of sight
     const made = /step ([\\d,]+) of ([\\d,]+)/.exec(document.querySelector(area)?.textContent);
     const [step, total] = (made ?? []).slice(1).map(number => Number(number.replaceAll(",", "")));
     return step >= share * total;
@@ -108,7 +110,8 @@ def take_screenshots(folder: Path) -> list[Path]:
             with Notebook(browser, address, path.name, SIZE) as notebook:
                 notebook.start_all()
                 try:
-                    notebook.page.wait_for_function(HAS_REACHED, arg=[area, SHARE], timeout=300_000)
+                    arguments = [DASHBOARD, area, SHARE]
+                    notebook.page.wait_for_function(HAS_REACHED, arg=arguments, timeout=100_000)
                 finally:
                     notebook.require_no_errors()
                 paths.append(notebook.picture(area, folder / f"{name}.png"))
