@@ -80,8 +80,8 @@ def test_the_front_are_those_that_nobody_is_decidedly_below():
     stored = losses(a=close, b=[x + 0.01 * (-1) ** i for i, x in enumerate(close)], c=far)
     assert board.against(stored, "a") == {"b": "undecided", "c": "above"}
     assert board.front(stored, masks=False) == ["a", "b"]
-    assert board.front_title(stored, masks=False) == "The lowest loss, 1.00, is undecided among 2"
-    assert board.front_title(losses(a=close, c=far), masks=False) == "a has the lowest loss, 1.00"
+    assert board.front_title(stored, masks=False) == "The lowest loss, 1.005, is undecided among 2"
+    assert board.front_title(losses(a=close, c=far), masks=False) == "a has the lowest loss, 1.005"
 
 
 @pytest.mark.parametrize(
