@@ -98,10 +98,10 @@ def take_screenshots(folder: Path) -> list[Path]:
     cells = (SETUP, TRAIN, "run.wait_for_step(360)", "run.result();", *EXPLORERS.values())
     served = {"lab.ipynb": notebook_text(*cells), **texts}
     with chromium() as browser, serve_notebooks(served) as address:
-        film_race(browser, folder / "race.gif")
+        paths = [film_race(browser, folder / "race.gif")]
         with Notebook(browser, address, "lab.ipynb", SIZE) as notebook:
             notebook.run(0, 1, 2)
-            paths = [notebook.picture(DASHBOARD, folder / "dashboard.png")]
+            paths.append(notebook.picture(DASHBOARD, folder / "dashboard.png"))
             notebook.run(*range(3, len(cells)))
             for nth, name in enumerate(EXPLORERS):
                 paths.append(notebook.picture(EXPLORER, folder / f"{name}.png", nth))

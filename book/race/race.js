@@ -116,7 +116,7 @@ class Race {
     this.stop();
     const round = (this.round = {}); // what an earlier round still sends is dropped
     this.runs = this.choices.map(encoding => ({ encoding, step: 0, losses: [], shares: [], mean: null }));
-    [this.said.textContent, this.began] = ["", performance.now()];
+    [this.said.textContent, this.began, this.recorded] = ["", performance.now(), false];
     this.start.textContent = "Train again";
     this.saveAddress();
     try {
@@ -206,12 +206,13 @@ class Race {
   // ------------------------------------------------------------ the end, and the rest
 
   conclude() {
-    const names = this.choices.map((encoding, side) => (this.choices[0] === this.choices[1] ?
+    const same = this.runs[0].encoding === this.runs[1].encoding;
+    const names = this.runs.map(({ encoding }, side) => (same ?
       `${["the first", "the second"][side]} model` : NAMES[encoding]));
     const shares = this.runs.map(run => run.shares.at(-1)[1]), n = window.babygptRace.questions.length;
     const found = shares.map(share => share >= FOUND), guesses = shares.map(share => share <= CHANCE);
     const only = found[0] && guesses[1] ? 0 : found[1] && guesses[0] ? 1 : null;
-    const verdict = this.choices[0] === this.choices[1] ?
+    const verdict = same ?
       "Both have the same encoding, weights and stories, so their curves are the same." :
       only !== null ? `Only one model learned who did it: ${names[only]}. ` +
         "The other read the same stories, and is right in about half of the questions." :
