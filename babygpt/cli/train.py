@@ -42,7 +42,7 @@ SETTINGS: dict[str, tuple[Any, str]] = {  # setting of an encoding -> its defaul
     "factor": (1.0, "how many times longer texts may be than those trained on, 4 for 4n"),
     "share": (0.25, "of the pairs that turn, the quickest ones; the others never do"),
     "scale_base": (512.0, "tokens over which the quickest pair fades to 0.29"),
-    "every": (4, "layers number N, 2N, ... have no code, counted from 1"),
+    "every": (4, "layers number N, 2N, ... have no encoding, counted from 1"),
 }
 LAYERED = ("per_layer", "layers")
 

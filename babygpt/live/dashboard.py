@@ -186,11 +186,11 @@ class Dashboard(View):
         first, *others = self.canvas.axes
         made = run.history[:upto]
         losses = [step.loss for step in made]
-        title = f"{run.title} is untrained"
+        title = f"{run.title}: the model is untrained"
         if counts := run.validating:  # else the picture would stand still meanwhile
-            title = "{} reads {:,} of {:,} validation windows".format(run.title, *counts)
+            title = "{}: {:,} of {:,} validation windows read".format(run.title, *counts)
         elif losses:
-            title = f"The loss of {run.title} is {np.mean(losses[-10:]):.2f} nats at step {upto}"
+            title = f"{run.title}: the loss is {np.mean(losses[-10:]):.2f} nats at step {upto}"
         changed = {step.step: step.changed.items() for step in made if step.changed}
         moves = {at: ", ".join(f"{k} {format_number(x)}" for k, x in new) for at, new in changed.items()}
         curves, grey = {run.title: losses}, ""

@@ -79,6 +79,7 @@ def draw_moves(ax: Axes, moves: Mapping[int, str], total: int) -> None:
         named[next((begin for begin in named if step - begin < total / 12), step)] = words
     artists.keep_only(ax, Annotation, [f"move {i}" for i in range(len(named))])
     turned: Any = {"xycoords": ("data", "axes fraction"), "rotation": 90, "ha": "right", "va": "center"}
+    turned["bbox"] = {"boxstyle": "square,pad=0.1", "fc": ax.get_facecolor(), "ec": "none", "alpha": 0.8}
     for i, (step, words) in enumerate(named.items()):
         artists.text(ax, f"move {i}", (float(step), 0.42), words, size=9, **turned)
 

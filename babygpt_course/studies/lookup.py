@@ -168,7 +168,7 @@ def who_learned(results: Results) -> str:
     found = {LABELS.get(name, name): seeds for name, seeds in results["accuracy"].items()}
     solved = {name: sum(share >= SOLVED for share in seeds) for name, seeds in found.items()}
     if not any(solved.values()):
-        return f"Nobody learns it: {max(max(seeds) for seeds in found.values()):.0%} at best"
+        return f"No model learns it: {max(max(seeds) for seeds in found.values()):.0%} at best"
     counts = ", ".join(f"{name} {n}" for name, n in solved.items())
     return f"Learned: {counts} of {max(len(seeds) for seeds in found.values())} seeds"
 

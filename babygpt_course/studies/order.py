@@ -88,7 +88,7 @@ def measure_far(model: Transformer, corpus: Corpus) -> dict[str, float]:
 
 
 def measure_fed(name: str, seed: int, most_steps: int) -> dict[str, float]:
-    """Train a model without a code on one-letter tales: the share of right answers to who fed whom."""
+    """Train a model without an encoding on one-letter tales: the share of right answers to who fed whom."""
     n_layer, first, steps = (FED | AGAIN)[name]
     asked = ("who? {name.a!b}.", "whom? {name.b!a}.")
     stories = tuple(first + "{name.a} fed {name.b}. " + question for question in asked)
@@ -109,7 +109,7 @@ def measure_fed(name: str, seed: int, most_steps: int) -> dict[str, float]:
 
 
 def measure_order(workers: sweeps.Workers, scale: sweeps.Scale = SCALE) -> Results:
-    """Train the models of lessons 01 to 03b: v1 and v2, one layer or two without a code, and v3.
+    """Train the models of lessons 01 to 03b: v1 and v2, one layer or two without an encoding, and v3.
 
     returns  settings, {"bags": arm -> loss minus the bigram floor, one a seed}, {"fed" and "failed": arm ->
              right answers, likewise}, {"race": measurement -> arm -> one value a seed: "accuracy"; "without":
@@ -156,13 +156,13 @@ def measure_order(workers: sweeps.Workers, scale: sweeps.Scale = SCALE) -> Resul
 
 
 def draw_order(figure: Figure, results: Results) -> None:
-    """Draw right answers without a code, and what a text that moves past the window costs v3."""
+    """Draw right answers without an encoding, and what a text that moves past the window costs v3."""
     left, right = figure.subplots(1, 2)
     fed, n = percent(results["fed"]), len(results["seeds"])
     learned = [sum(share > 90 for share in fed[f"two layers, {steps} steps"]) for steps in (300, 600)]
-    title = f"Two layers without a code learn order from {learned[0]} of {n} seeds\n"
+    title = f"Two layers without an encoding learn order from {learned[0]} of {n} seeds\n"
     title += f"in 300 steps, and from {learned[1]} in 600"
-    draw_seed_dots(left, fed, title, "right answers without a code (%)", {"chance": 50.0}, (40.0, 102.0))
+    draw_seed_dots(left, fed, title, "right answers without an encoding (%)", {"chance": 50.0}, (40.0, 102.0))
     cures = ("inside", "moved", "moved, slow put back", "moved, quick put back")
     moved = {name: [one[name] for one in results["race"]["far"]["v3"]] for name in cures}
     title = "A text moved past v3's window:\nslow and quick pairs both carry the loss"

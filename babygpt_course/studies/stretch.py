@@ -111,7 +111,7 @@ Maker = str | Callable[[ModelConfig], LanguageModel]
 ARMS: dict[str, tuple[Maker, dict[str, Any]]] = {  # name -> version, options of its encoding
     "v4": ("v4", {}),
     "nope": ("nope", {}),
-    "v4-nope": ("v4-nope", {"every": 2}),  # of two layers the second has no code
+    "v4-nope": ("v4-nope", {"every": 2}),  # of two layers the second has no encoding
     "partial": ("partial", {"share": 0.25}),
     "alibi": ("alibi", {}),
     "t5": ("t5", T5_SCALED),
@@ -342,7 +342,7 @@ def draw_stretch(figure: Figure, results: Results) -> None:
     best = [min(found, key=lambda name: mean(found[name])) for found in (dots, rings)]
     title, label = "Least lost: {}; tuned {}".format(*best), "nats above v4's window (rings: fine-tuned)"
     draw_seed_dots(cost, {"control": [], **dots}, title, label, {"": 0.0}, rings=rings)
-    label, chance, span = "right digits (%; rings: only one is told)", {"": 50.0}, (-3.0, 103.0)
+    label, chance, span = "right digits (%; rings: no older value)", {"": 50.0}, (-3.0, 103.0)
     for ax, runs, who in ((recall, methods, "v4 untuned"), (arms, tuple(ARMS), "trained so")):
         last, alone = (
             percent({run: values(results, run, f"{what} {FACTOR}") for run in runs})

@@ -48,7 +48,7 @@ def stretched(model: Transformer, method: str, factor: float) -> Transformer:
 
     All weights are shared: take a `copy.deepcopy` before fine-tuning, or the first model learns too.
 
-    method   "none" to read on as it is, "interpolation", "ntk", "yarn", or "drop" for no code at all
+    method   "none" to read on as it is, "interpolation", "ntk", "yarn", or "drop" for no encoding at all
              (DroPE, Gelberg et al. 2025, arXiv:2512.12167, which trains a little more after that)
     factor   at least 1
     returns  a model whose window is `factor` times as long, rounded down
@@ -61,10 +61,10 @@ def stretched(model: Transformer, method: str, factor: float) -> Transformer:
     layers = encoding.all() if isinstance(encoding, PerLayer) else [encoding]
     other = next((one for one in layers if type(one) not in (Rotary, Encoding)), None)
     if other is not None or not any(type(one) is Rotary for one in layers):
-        found = "a model without a code" if other is None else type(other).__name__
+        found = "a model without an encoding" if other is None else type(other).__name__
         raise BadInput(
             f"{found} cannot be stretched: the methods change RoPE's frequencies, "
-            "so the model must be a v4, or have RoPE in some layers and no code in the others"
+            "so the model must be a v4, or have RoPE in some layers and no encoding in the others"
         )
     new = [METHODS[method](one, block_size, factor) if isinstance(one, Rotary) else one for one in layers]
     return with_encoding(model, PerLayer(new) if isinstance(encoding, PerLayer) else new[0], block_size)
@@ -79,7 +79,7 @@ LABELS = {
     "ntk": "NTK-aware",
     "interpolation": "position interpolation",
     "none": "as it is",
-    "drop": "no code at all (DroPE)",
+    "drop": "no encoding at all (DroPE)",
 }
 
 

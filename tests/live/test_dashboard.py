@@ -242,7 +242,7 @@ def test_validation_goes_on_in_words_and_pictures(make, small_corpus, monkeypatc
 
     start(make(), Validated(small_corpus, BLOCK)).result()
     counts = ["0 of 65", "64 of 65"]
-    assert [name for name, _ in seen] == [f"v4 reads {count} validation windows" for count in counts]
+    assert [name for name, _ in seen] == [f"v4: {count} validation windows read" for count in counts]
     assert all(f"validating {n} windows" in status for (_, status), n in zip(seen, counts, strict=True))
 
 

@@ -253,7 +253,7 @@ def test_moved_knobs_have_a_line_and_the_last_of_close_ones_a_name(ax):
 
 def test_a_title_ends_before_the_next_one_begins():
     with matplotlib.rc_context(plots.STYLE | {"figure.constrained_layout.use": False}):
-        axes, words = Figure((9, 3)).subplots(1, 3), "The loss of v4, steered is 0.79 nats"
+        axes, words = Figure((9, 3)).subplots(1, 3), "v4, steered: the loss is 0.79 nats"
         for ax in axes:
             set_title(ax, words)
         titles = [find_artist(ax, Text, "title") for ax in axes]

@@ -73,7 +73,7 @@ def test_layers_without_a_code_stay_without(awake) -> None:
         ("v4", "ntk", 0.5, r"factor \(0.5\) must be at least 1"),
         ("v4", "none", float("nan"), r"factor \(nan\) must be a finite number"),
         ("v5", "ntk", 2, "RelativeGaussian cannot be stretched"),
-        ("nope", "yarn", 2, "a model without a code cannot be stretched"),
+        ("nope", "yarn", 2, "a model without an encoding cannot be stretched"),
         ("alibi", "none", 2, "ALiBi cannot be stretched"),
         ("partial", "drop", 2, "PartialRotary cannot be stretched"),
     ],
