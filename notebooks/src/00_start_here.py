@@ -41,7 +41,7 @@ live.rotary()
 # %% [markdown]
 # Both hands turn, and the angle between them stays the same. Now drag the orange **k**: the angle changes with the **distance** between the tokens. <span class="light-later">The second clock</span> shows the same two tokens 37 positions later. Its hands point elsewhere, and their angle is the same. So the angle tells the model how far apart two tokens are, wherever they stand.
 #
-# One clock is not enough, because it repeats after a full turn. RoPE therefore uses many clocks of different speeds (*pair of channels* chooses one). <span class="light-score">The curve</span> is the mean cosine of all their angles, at each distance. Notebook 04 explains every part of this picture. Here is the angle for a clock that turns by 0.3 radians a token, and tokens at distance 3:
+# One clock is not enough, because it repeats after a full turn. RoPE therefore uses many clocks of different speeds (*pair of channels* chooses one). <span class="light-score">The curve</span> takes the angles of all clocks and shows their mean cosine, at each distance. Notebook 04 explains every part of this picture. Here is the angle for a clock that turns by 0.3 radians a token, and tokens at distance 3:
 
 # %%
 hands = np.exp(0.3j * np.arange(100))  # 100 positions as points on a circle of complex numbers
@@ -97,7 +97,7 @@ assert sorted(story.prompt) == sorted(mirror_story.prompt)
 #
 # One **step** of training takes 16 windows of text and computes the [loss](../docs/glossary.md#loss), a number that is small if the predictions are good. The [gradient](../docs/glossary.md#gradient) says how the loss changes with each weight. The [optimizer](../docs/glossary.md#optimizer) then moves every weight a little in the direction that makes the loss smaller; the [learning rate](../docs/glossary.md#learning-rate) sets how far. Lesson 01 makes one such step by hand. At the end we measure the loss in [validation](../docs/glossary.md#validation), on text that no step has used.
 #
-# The model trains in the background while you read on. You can **pause** and **stop** it. Its curve shows the training loss. The squares show where its four attention heads look, the largest one for the head that changed most; lesson 03a explains them.
+# The model trains in the background while you read on. You can **pause** and **stop** it. Its curve shows the training loss. The four small squares show where its attention heads look; lesson 03a explains them. The large square shows the head that changed most.
 
 # %% tags=["nbval-ignore-output"]
 torch.manual_seed(0)
@@ -124,7 +124,7 @@ lines = [line for text in texts for line in corpus.tokenizer.decode(text).strip(
 print("\n".join(lines[:8]))
 
 # %% [markdown]
-# We count. A word is right if it stands in the training text. A shape is right if a question and an answer of one word end the story (*so …* may follow). A story is whole if the grammar can write it.
+# We count. A word is right if it stands in the training text. A story is in shape if it ends with a question and a one-word answer; one sentence with *so* may follow. A story is whole if the grammar can write it.
 
 # %% tags=["answer", "nbval-ignore-output"]
 vocabulary = set(re.findall(r"\w+", corpus.tokenizer.decode(corpus.train)))
@@ -175,7 +175,7 @@ rows = [(name, f"{nats:.2f}", f"{math.exp(nats):.1f}") for name, nats in limits.
 Table(("", "nats per character", "perplexity"), rows, stable=3)
 
 # %% [markdown]
-# The training loss starts at a uniform guess. It can fall below the bigram floor only because the model uses more than one character, and then slowly approaches the entropy floor.
+# The training loss starts at a uniform guess. It falls below the bigram floor, so the model uses more than one character. Then the loss slowly approaches the entropy floor.
 
 # %%
 yes, below, no = "yes", "yes, and even below it", "no, whatever its size"
@@ -194,11 +194,11 @@ print(f"entropy floor: {corpus.floor:.3f} nats")
 floor_guess.compare(no if gap > 0.05 else below if gap < -0.05 else yes)
 
 # %% [markdown]
-# If a window starts in the middle of a story, nobody can know what came before. Even the best possible reader therefore loses 0.17 nats more than the entropy floor, most of it at the start of the window. Learning stories by heart does not help either, because there are too many, as we see now.
+# If a window starts in the middle of a story, nobody can know what came before. Even the best possible reader therefore loses 0.17 nats more than the entropy floor, most of it at the start of the window. Learning stories by heart does not lead below the floor: there are too many stories, as we see now.
 #
 # ## A story by hand
 #
-# How can we know a floor exactly? A grammar fills holes in a template, and all candidates for a hole are equally likely. We write one story and count the choices. In the template, `!b` only says which name would be the wrong answer.
+# How can we know a floor exactly? A grammar fills holes in a template, and all candidates for a hole are equally likely. We write one story and count the choices. The cell prints the template first; its `!b` only names the wrong answer.
 
 # %%
 names, verbs = grammar.words["name"], grammar.words["verb"]
@@ -210,7 +210,7 @@ print(f"{by_hand} One story in {math.prod(choices):,}: {nats:.2f} nats")
 assert math.isclose(nats, -grammar.log_prob(by_hand))
 
 # %% [markdown]
-# There were five choices: the template, the first name, the verb, the second name (one fewer is left), and what stands in the gap. The answer and all repeated words were no choice. The probability of the story is 1 over the product, and its loss is the sum of the five logarithms. The entropy floor is the average of such sums over all stories, divided by their average length.
+# There were five choices: the template, the first name, the verb, the second name (one fewer is left), and what stands in the gap. The answer and all repeated words were no choice. Multiply the five numbers of candidates: the probability of the story is 1 over this product. Its loss is the sum of the five logarithms. The entropy floor is the average of such sums over all stories, divided by their average length.
 #
 # ## Does your model know who did it?
 #
@@ -231,7 +231,7 @@ asked = grammar.questions(200, seed=2, max_chars=96)
 answers_guess.compare(100 * metrics.role_accuracy(model, corpus.tokenizer, asked))
 
 # %% [markdown]
-# A coin would get 50%, give or take 3.5 points. If your model is near that, it sounds right and does not know who did it. Is RoPE to blame, or is the model undertrained?
+# A coin would get 50%, with a standard deviation of 3.5 points. If your model is near that, it sounds right and does not know who did it. Is RoPE to blame, or is the model undertrained?
 #
 # We stored longer runs: 600 steps, 96 channels, and the *plain tales*, which have one kind of fact and nothing between fact and question. We trained v4 and [*nope*](../docs/glossary.md#nope), the same model without any position encoding, from twelve [seeds](../docs/glossary.md#seed) each.
 
@@ -331,7 +331,7 @@ start.QUESTIONS.check(enough_questions)
 # ## Recap
 #
 # 1. A story and its mirror hold the same characters and have opposite answers, so a model that ignores order is right about exactly half of them.
-# 2. If the hands of two tokens turn with their positions, the angle between them depends on their distance alone.
+# 2. If the hands of two tokens turn with their positions, the angle between the hands depends only on the distance of the tokens.
 # 3. A loss is counted in nats per character. For the tales two limits are known exactly: the bigram floor for models that see one character, and the entropy floor for all models.
 # 4. On windows cut anywhere even a perfect reader stays above the entropy floor, because nobody knows what stood before the cut.
 # 5. On the plain tales, v4 answered more than nine questions of ten from 11 of 12 seeds (2 layers of 96 channels, 600 steps). Its twin without a position encoding stayed at chance from all of them.

@@ -158,11 +158,11 @@ variance_guess.compare(growth[close.index(True)])
 # %% [markdown]
 # Each product has variance 1, and variances of independent terms add up to $D$. A typical score is therefore $\sqrt D$ in size: 32 for $D$ = 1024. Such scores saturate the softmax: nearly all weight falls on one key, chosen by chance.
 #
-# A saturated softmax hardly learns. The slope of a weight $w$, as a function of its score, is $w(1 - w)$. It is about 0 for $w$ near 0 or 1, so almost no [gradient](../docs/glossary.md#gradient) reaches queries and keys. Dividing by $\sqrt D$ brings the variance back to 1 for every $D$ (Vaswani et al. 2017).
+# A saturated softmax hardly learns. The slope of a weight $w$, as a function of its score, is $w(1 - w)$. It is about 0 for $w$ near 0 or 1, so almost no [gradient](../docs/glossary.md#gradient) reaches queries and keys. Dividing by $\sqrt D$ brings the variance back to 1 for every $D$.
 #
 # ## Why our models multiply by 2
 #
-# Training can still make queries and keys longer, until the softmax saturates after all. To prevent this, our models normalise both before the dot product, a variant of *query–key norm* (Henry et al. 2020). The [norm](../docs/glossary.md#norm) brings the mean square of the channels to 1 ([RMSNorm](https://arxiv.org/abs/1910.07467)). Each vector then has the length $\sqrt D$, and a score lies between $-\sqrt D$ and $\sqrt D$.
+# Training can still make queries and keys longer, until the softmax saturates again. To prevent this, our models normalise both before the dot product, a variant of *query–key norm* (Henry et al. 2020). The [norm](../docs/glossary.md#norm) brings the mean square of the channels to 1 ([RMSNorm](https://arxiv.org/abs/1910.07467)). Each vector then has the length $\sqrt D$, so the largest dot product is $D$. The largest score is $D/\sqrt D = \sqrt D$.
 #
 # Now scores may be too small. Our models of 96 channels have $D$ = 24. Take one key that fits the query perfectly, and 63 keys with score 0:
 
@@ -199,7 +199,7 @@ def my_attention(x, layer):
 
 
 # %% [markdown]
-# Each token has a vector of $C$ channels, the [stream](../docs/glossary.md#stream), which begins as its normalised embedding. A [block](../docs/glossary.md#block) reads a normalised copy of the stream and *adds* its result, so it overwrites nothing. A block has two such steps: attention, and an [MLP](../docs/glossary.md#mlp) that transforms each token separately. The MLP multiplies by a matrix, replaces negative numbers by 0, squares the others, and multiplies by a second matrix. At the end, the output head turns the stream into [logits](../docs/glossary.md#logit).
+# Each token has a vector of $C$ channels, the [stream](../docs/glossary.md#stream), which begins as its normalised embedding. A [block](../docs/glossary.md#block) has two steps: attention, and an [MLP](../docs/glossary.md#mlp) that transforms each token separately. Each step reads a normalised copy of the stream and *adds* its result, so no step overwrites anything. The MLP multiplies by a matrix, replaces negative numbers by 0, squares the others, and multiplies by a second matrix. At the end, the output head turns the stream into [logits](../docs/glossary.md#logit).
 
 # %%
 def my_transformer(tokens, model):
@@ -229,7 +229,7 @@ source(Attention)
 # %% [markdown]
 # ## What attention costs
 #
-# A head computes $T^2$ scores for $T$ tokens. The four matrices work on each token alone, so their cost grows like $T$. We count multiplications in a layer of $C$ = 96 channels.
+# A head computes $T^2$ scores for $T$ tokens. The four matrices work on each token alone, so their cost grows like $T$. We count multiplications in the attention of one layer, with $C$ = 96 channels.
 
 # %%
 lengths = {20: "about 20", 200: "about 200", 2_000: "about 2,000", 20_000: "about 20,000"}
@@ -251,7 +251,7 @@ for T in (48, 96, 192, 384, 768):
 cost_guess.compare(lengths[min(lengths, key=lambda n: abs(math.log(n / longer[0])))])
 
 # %% [markdown]
-# Twice the text needs twice the multiplications in the matrices, and **four times** as many in scores and mix. Scores take $T^2C$, and the mix as many. Both sides are equal at $T = 2C$, here 192 tokens: $4TC^2 = 2T^2C$.
+# Twice the text needs twice the multiplications in the matrices, and **four times** as many in scores and mix. The scores of all heads take $T^2C$, and the mix as many. The matrices take $4TC^2$, so the costs are equal at $T = 2C$, here 192 tokens.
 #
 # While a model writes, the keys and values of earlier tokens do not change. A [cache](../docs/glossary.md#cache) keeps them, and each new token computes only its own row of $T$ scores.
 #
@@ -303,7 +303,7 @@ small_world.compare(outcomes[(right["one layer"] > 0.9) + 2 * (right["two layers
 # %% [markdown]
 # One layer is right in **exactly** half of the questions, and training cannot change that. It reads the same bag in both stories of a pair, gives the same answer twice, and is right once.
 #
-# Two layers can learn it. For this page we chose a [seed](../docs/glossary.md#seed) that does. Here are twenty others, which we did not choose.
+# Two layers can learn it. For this page we chose a [seed](../docs/glossary.md#seed) that learns it. Here are twenty seeds that we did not choose.
 
 # %% tags=["answer", "nbval-ignore-output"]
 first, fresh = (results.load_results(name)["fed"] for name in ("order", "fresh/order"))
@@ -318,7 +318,7 @@ print("two layers, 300 steps:", paired.beside(right["two layers"], fed["two laye
 # %% [markdown]
 # A dot is one trained model; the numbers count models with more than 90% right answers. With two layers these are 9 of 20 after 300 steps and 17 after 600. So two causal layers *can* learn order without position encoding, but not reliably.
 #
-# Many models put a *beginning-of-sequence* token (BOS) before every text. With such a mark (*marked start*) 9 of 20 seeds learn it in 300 steps and 13 in 600, so whether it matters is undecided.
+# Many models put a *beginning-of-sequence* token (BOS) before every text; the picture calls it *marked start*. Our seeds do not decide whether such a mark matters.
 #
 # ## Where the order comes from
 #
@@ -345,9 +345,9 @@ depth_guess.compare(without[0 if not seers["both ways"] else min(seers["both way
 assert seers == {"causal": [2, 3], "both ways": []}
 
 # %% [markdown]
-# Without the mask a model is blind at any depth. A causal model sees order from two layers on, even before training. Haviv et al. 2022 found this in trained models; Kazemnejad et al. 2023 proved that the first layer can compute each position, given a BOS token; a second layer must use it.
+# Without the mask a model is blind at any depth. A causal model sees order from two layers on, even before training. Haviv et al. 2022 found this in trained models. Kazemnejad et al. 2023 proved that the first layer can compute each position if the text begins with BOS.
 #
-# Letters with the query (0, 0) give the first letter the weights 1, 1/2, 1/3 and so on. If the first letter has the value 1 and all others 0, as with a BOS token, the mix of token $t$, counted from 0, is $1/(t + 1)$: **the mask is a clock**. A second layer can read such numbers: of two names, the one with the larger number came first. Without a mask each token's result depends only on the token itself and on the bag, in every layer.
+# If all scores are equal, the first letter gets the weight 1 from itself, 1/2 from the second letter, 1/3 from the third. Give the first letter the value 1, and all others 0. Then the mix of token $t$, counted from 0, is $1/(t + 1)$: **the mask is a clock**. Of two names, the one with the larger mix came first. A second layer can compare the mixes. Without a mask each token's result depends only on the token itself and on the bag, in every layer.
 #
 # ## Take the mask away
 #
@@ -392,11 +392,11 @@ assert shares[2] == shares[0]
 # %% [markdown]
 # Without the first mask exactly half of the answers are right: every token reads the same bag, so nothing tells which name came first. The second mask does not matter, because the token that answers stands last and may read everything anyway. So the first layer gets the order from its mask, and the second layer reads it. If your model did not learn the task, all numbers are near half; try another number in `torch.manual_seed`.
 #
-# There is another way without counting: the second name can read *fed*, and the first cannot. Our ablation cannot tell these ways apart.
+# The first layer may also use its mask without counting: the second name can read *fed*, and the first cannot. Our ablation does not show which way the model uses.
 #
 # ## Look inside
 #
-# Type your own story, and compare the two layers. The last blank reads, and the name comes next.
+# Type your own story, and compare the last row of both layers: the last blank predicts the name.
 
 # %% tags=["nbval-ignore-output"]
 live.attention(models["two layers"], tokenizer, "A fed B. whom? ")
@@ -455,11 +455,11 @@ lesson_03a.HALF_BLIND.check(half_blind)
 # %% [markdown]
 # ## Recap
 #
-# 1. Attention is scores, mask, weights, mix: a token reads a weighted mean of values, and its query and their keys decide the weights.
+# 1. Attention is scores, mask, weights, mix: a token reads a weighted mean of values. The weights come from its query and the keys.
 # 2. One attention layer ignores the order of earlier tokens: shuffle them, and the mix of the last token stays the same.
 # 3. A dot product of D random channels has variance D, so scores are divided by √D. Our models normalise queries and keys and multiply by 2, so that attention can be sharp. The number of scores grows like T².
 # 4. A causal model without position encoding sees order from two layers on, because an average over the past depends on how long the past is. Without the mask it is blind at any depth.
-# 5. On stories of sixteen or seventeen characters, two layers without a code learn who fed whom from 9 of 20 seeds in 300 steps and from 17 of 20 in 600. Without the mask of the first layer such a model falls back to exactly half.
+# 5. On stories with one-letter names, two layers without position encoding learn who fed whom from 9 of 20 seeds in 300 steps. In 600 steps 17 seeds learn it. Without the mask of the first layer such a model falls back to exactly half.
 
 # %% [markdown]
 # ## Self-test
