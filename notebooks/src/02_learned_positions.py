@@ -172,7 +172,7 @@ rows = []
 for how, name in (("aligned", "aligned"), ("random", "anywhere")):
     ours = np.mean([np.subtract(b[f"v1, {name}"], b[f"v2, {name}"]) for b in bags])
     v1_loss, v2_loss = losses["v1", how], losses["v2", how]
-    rows.append((how, *(f"{x:z.2f}" for x in (v1_loss, v2_loss, v1_loss - v2_loss, ours))))
+    rows.append((how, *(f"{x:.3f}" for x in (v1_loss, v2_loss, v1_loss - v2_loss, ours))))
 heading = ("windows", "your v1 (nats per character)", "your v2", "your gain", "gain in our 12 runs")
 display(Table(heading, rows, stable=1))
 end_of_v2.compare(losses["v2", "aligned"])
