@@ -11,20 +11,19 @@
 #
 # **Is it enough to tell each token its position?**
 #
-# v1 of lesson 01 does not know the past. The source note on v2 says that v1 lacks *positions*. Its remedy is the position [encoding](../docs/glossary.md#encoding) of the first GPTs: give each position a vector of its own, learn it like all other weights, and add it to the token's vector. You will
+# v1 of lesson 01 sees the present token and nothing else. Our second model, **v2**, also knows the position of this token. Each position has a vector, and training learns this vector like all other weights. v2 adds it to the token's vector. The first GPTs used this position [encoding](../docs/glossary.md#encoding). You will
 #
-# 1. add tokens and positions by hand, and see what the sum cannot know,
-# 2. find out for which texts a position is worth something,
-# 3. train v2 and read what its table has learned,
-# 4. see what a start, padding and the end of the table do to it.
+# 1. add tokens and positions by hand,
+# 2. compare windows that begin with a story and windows that begin anywhere,
+# 3. train v2 and measure what it gains over v1,
+# 4. see what v2 does after the last row of its table.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about 30 seconds to run on two cores, about 26 minutes to read and guess; the exercises about 20 more, and 35 for those marked *stretch*.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about 15 seconds to run on two cores, about 20 minutes to read and guess; the exercises about 20 more, and 35 for those marked *stretch*.
 
 # %% tags=["nbval-ignore-output"]
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from babygpt import ModelConfig, NextToken, Positions, TrainConfig, build, invariants, live, plots
@@ -37,6 +36,7 @@ from babygpt.tables import Table, source
 from babygpt.training import train
 from babygpt_course.claims import findings
 from babygpt_course.exercises import lesson_02 as learned_positions
+from babygpt_course.studies.results import load_results
 
 # %%
 plots.set_style()
@@ -44,7 +44,7 @@ corpus = load_corpus("tales")
 V, newline, space = corpus.tokenizer.vocab_size, *(corpus.tokenizer.ids[c] for c in "\n ")
 starts = batches.line_starts(corpus.val, newline, length=65)
 windows = {"aligned": batches.cut(corpus.val, starts, 65)}  # (N, 65): each begins with a story
-share = F.one_hot(windows["aligned"], V).double().mean(dim=0)  # (65, V)
+share = torch.nn.functional.one_hot(windows["aligned"], V).double().mean(dim=0)  # (65, V)
 fig, ax = plt.subplots(figsize=(10, 5.5))
 title = f"At position 4 of a story a space is certain; at position 60 its share is {share[60, space]:.0%}"
 plots.draw_matrix(ax, share.numpy().T, title, "position (tokens)", "character there", top=0.5)
@@ -53,15 +53,19 @@ fig.axes[1].set_ylabel("share of stories (0.5 or more is yellow)")
 plt.show()
 
 # %% [markdown]
-# A column is a position in a story, and a bright cell is a frequent character (• is a space). Stories begin with a name such as *pori*: all names have four letters, consonant, vowel, consonant, vowel. So a model that knows the position can predict a lot at the start of a story. Later words differ in length, and the columns become alike.
+# Each column of the picture is a position in a story. A bright cell is a frequent character; • is a space. Look at columns 0 to 4 first. Every story begins with a name such as *pori*. All names have four letters: consonant, vowel, consonant, vowel. So a space follows in column 4. A model that knows the position can use this.
 #
-# ## Adding by hand
+# Now look at the columns on the right. Later words differ in length, so these columns look alike. There the position helps less.
 #
-# We take the note's four characters and two channels. 我爱你 means *I love you*, and 你爱我 *you love me*. Still no token sees another.
+# ## A table of positions
+#
+# We take four characters and vectors of two numbers. The table E has one row for each token. The table P has one row for each position. v2 looks up one row in each table and adds the two rows. We call this sum the *code* of the token. v2 predicts the next token from this code.
+#
+# Our two sentences are 我爱你, *I love you*, and 你爱我, *you love me*.
 
 # %%
 after_love = live.predict(
-    "v2 knows token and position. Can it predict one thing after 我爱, and another after 你爱?",
+    "v2 has read 我爱 in one text and 你爱 in another. Can its next predictions differ?",
     ["yes", "no", "only once it is trained"],
 )
 after_love
@@ -83,9 +87,11 @@ code_one, code_other = E[one] + P, E[other] + P  # (T, D) = (3, 2)
 after_love.compare("no" if torch.equal(code_one[1], code_other[1]) else "yes")
 
 # %% [markdown]
-# Compare the two lines of 我: its code is [0.11, 0.22] at position 0 and [0.15, 0.26] at position 2. In v1 it had one code. Now compare the two lines of 爱. It stands at position 1 in both sentences, so its code is [0.33, 0.44] in both. Equal codes give equal predictions, and no training can change that. **A position says nothing about the neighbour.**
+# Compare the two lines of 我. Its code is [0.11, 0.22] at position 0 and [0.15, 0.26] at position 2. In v1 these two codes were equal.
 #
-# In the package, `LearnedPositions` makes the sum, and v2 is v1 with one more line. A [batch](../docs/glossary.md#batch) holds B texts, here our two: token vectors have the shape (B, T, D), and the same table (T, D) is added to each text. Lesson 03a explains `cache`.
+# Now compare the two lines of 爱. It stands at position 1 in both sentences, so its code is [0.33, 0.44] in both. Equal codes give equal predictions. So v2 predicts the same after 我爱 as after 你爱, and training cannot change that. **A position says nothing about the neighbour.**
+#
+# The next cell shows v2 in the package. It first checks that the package computes the sums of our table. You can ignore `cache` until lesson 03a.
 
 # %%
 encoding = LearnedPositions(max_positions=3, n_embd=2)
@@ -95,45 +101,18 @@ assert torch.allclose(codes, torch.stack([code_one, code_other]))
 source(BagWithPositions)
 
 # %% [markdown]
-# ## What a position is worth
+# ## Where does a window begin?
 #
-# In lesson 01 a toy text said 我爱你 twice and 你爱我 once. The best bigram table gave them 16 and 1 of 81 parts of the probability. The other 64 parts went to nonsense such as 我！, because the table did not know that a sentence ends after three characters.
+# A model reads [windows](../docs/glossary.md#window) cut out of a long text. Position 0 is the first token of a window. There are two ways to cut.
+#
+# - **Aligned**: each window begins with a story. The first picture shows such windows.
+# - **Random**: a window may begin anywhere, for example in the middle of a name. GPTs are usually trained on random windows.
+#
+# About every fifth character of the tales is a space. For each position we count how many windows have a space there. This gives one curve for aligned windows and one curve for random windows.
 
 # %%
-ways = ["all to the two sentences", "some to them, and some to sentences that nobody said", "none to them"]
-lost_parts = live.predict("A model knows the position. Where do the 64 lost parts go?", ways)
-lost_parts
-
-# %% [markdown]
-# We count what follows at each of four positions; position 0 is the ！ before the sentence. To keep the table small we use the position alone and ignore the token.
-
-# %% tags=["answer"]
-following = torch.zeros(4, 4)  # (position, next character)
-for sentence in ("我爱你", "我爱你", "你爱我"):
-    following[torch.arange(4), toy.encode(f"{sentence}！")] += 1 / 3
-every = [a + b + c for a in toy.characters for b in toy.characters for c in toy.characters]
-chances = {three: following[torch.arange(4), toy.encode(f"{three}！")].prod().item() for three in every}
-print(*(f"{sentence}: {p * 81:.0f} / 81" for sentence, p in chances.items() if p > 0), sep="\n")
-theirs = 81 * (chances["我爱你"] + chances["你爱我"])  # 17 in v1
-lost_parts.compare(ways[0 if theirs > 80 else 1 if theirs > 18 else 2])
-
-# %% [markdown]
-# All four sentences have the form *somebody loves somebody*. The position has taught the model the **shape** of a sentence, and 28 of the 64 parts now go to sentences of the text. The other 36 go to two sentences that nobody said. For the last character the model knows that a person must come. It does not know which one, because it cannot see the first.
-#
-# ## Two ways to cut windows
-#
-# A model reads [windows](../docs/glossary.md#window) cut out of a long text, and position 0 is where the window begins. There are two ways to cut.
-#
-# - **Aligned**: each window begins with a story, as in the first picture.
-# - **At random**, as GPTs usually do. Position 0 may then be the middle of a name.
-#
-# About every fifth character of the tales is a space. We ask for each position in how many windows it holds a space.
-
-# %%
-choices = ["both", "only the aligned one", "only the random one", "neither"]
-swinging = live.predict(
-    "Two curves, one for each cut. Which rises more than 0.3 above its own lowest point?", choices
-)
+choices = ["in both", "only in the aligned one", "only in the random one", "in neither"]
+swinging = live.predict("In which curve are the highest and the lowest point more than 0.3 apart?", choices)
 swinging
 
 # %% tags=["answer", "nbval-ignore-output"]
@@ -141,20 +120,22 @@ anywhere = torch.randint(len(corpus.val) - 65, (len(starts),), generator=torch.G
 windows["random"] = batches.cut(corpus.val, anywhere, 65)
 spaces = {how: (w == space).double().mean(dim=0).numpy() for how, w in windows.items()}
 fig, ax = plt.subplots(figsize=(8, 4))
-title = "From a story's start the position tells where spaces are; in random windows it does not"
+title = "The position tells where spaces are, but only in aligned windows"
 plots.draw_curves(
     ax, np.arange(65), spaces, title, "position (tokens)", "share of windows with a space there"
 )
 plt.show()
 wide = [how for how, shares in spaces.items() if np.ptp(shares) > 0.3]  # from lowest to highest
-swinging.compare(f"only the {wide[0]} one" if len(wide) == 1 else "both" if wide else "neither")
+swinging.compare(f"only in the {wide[0]} one" if len(wide) == 1 else "in both" if wide else "in neither")
 
 # %% [markdown]
-# In random windows every position holds the same mixture of characters; only sampling noise is left. Position and text are independent, so a token that sees *only itself and its position* learns nothing from the position. Once tokens see each other (lesson 03a), a model can compare two positions, and then a position code helps in random windows too. BERT and GPT-2 used learned tables in this way.
+# Look at the aligned curve first. It reaches 1 at position 4, where the first name has ended. Then it swings less and less. The random curve stays near 0.2, because every position holds the same mixture of characters.
+#
+# v2 sees only one token and its position. In random windows the position tells it nothing about the text. This changes in lesson 03a: there tokens see each other, so a model can compare two positions.
 #
 # ## Train it
 #
-# We train v1 and v2 on both kinds of windows, four short runs from one [seed](../docs/glossary.md#seed). Three come first; the fourth, v2 on aligned windows, we shall watch.
+# We train v1 and v2 on both kinds of windows. The next cell trains three of these four models.
 
 # %%
 shape = ModelConfig(V, block_size=64, n_embd=64)
@@ -175,7 +156,7 @@ end_of_v2 = live.predict(
 end_of_v2
 
 # %% [markdown]
-# Beside the loss you see the **votes** of each position: the part of the logits that does not depend on the token. Red is for a character, blue against it. Watch which columns get their colour first.
+# The fourth model is v2 on aligned windows, and you can watch it learn. The left panel shows the loss. The right panel shows how each position changes the logits. We call this change the position's **vote**. Red makes a character more probable, and blue makes it less probable. Watch which columns get their colours first.
 
 # %% tags=["answer", "nbval-ignore-output"]
 torch.manual_seed(0)
@@ -186,14 +167,22 @@ run = live.train(v2, objectives["aligned"], recipe, "v2", lines, [watch])
 
 # %% tags=["answer", "nbval-ignore-output"]
 losses["v2", "aligned"] = run.result()[-1].val_loss
-rows = [(how, *(f"{losses[v, how]:.2f}" for v in ("v1", "v2"))) for how in windows]
-display(Table(("windows cut", "v1 (nats per character)", "v2"), rows, stable=1))
+bags = [load_results(study)["bags"] for study in ("order", "fresh/order")]  # six seeds each
+rows = []
+for how, name in (("aligned", "aligned"), ("random", "anywhere")):
+    ours = np.mean([np.subtract(b[f"v1, {name}"], b[f"v2, {name}"]) for b in bags])
+    v1_loss, v2_loss = losses["v1", how], losses["v2", how]
+    rows.append((how, *(f"{x:.3f}" for x in (v1_loss, v2_loss, v1_loss - v2_loss, ours))))
+heading = ("windows", "your v1 (nats per character)", "your v2", "your gain", "gain in our 12 runs")
+display(Table(heading, rows, stable=1))
 end_of_v2.compare(losses["v2", "aligned"])
 
 # %% [markdown]
-# In all twelve of our runs the same came out. On aligned windows v2 ended 0.21 nats below v1. On random windows the position table gained nothing. More training would not help v1: the best bigram table, counted on aligned windows, scores 2.11, and v1 ends there.
+# Look at the last two columns. The gain is the loss of v1 minus the loss of v2. We trained v1 and v2 from twelve seeds, for 300 steps each. On aligned windows v2 gains 0.21 nats. On random windows it gains nothing.
 #
-# *Where* does v2 gain? We take the loss apart, position by position.
+# Now drag *replay* in the dashboard to 0 and slowly forward. The columns on the left get their colours first. Column *t* votes for the character at position *t* + 1. So columns 0 to 3 spell the rest of a name: vowel, consonant, vowel, space. Further right the votes fade.
+#
+# Does the loss show the same? The next picture shows the loss at each position.
 
 # %% tags=["nbval-ignore-output"]
 fig, axes = plt.subplots(1, 2, figsize=(12, 4), sharey=True)
@@ -211,17 +200,15 @@ for ax, (how, w) in zip(axes, windows.items(), strict=True):
 plt.show()
 
 # %% [markdown]
-# At position 3 the aligned v2 loses almost nothing: a name has ended, so a space must come. Then the stories drift apart, and from position 50 on v2 is hardly better than v1.
-#
-# Drag *replay* slowly forward. The first columns get their colours first. Position *t* votes for the character at *t* + 1, so columns 0 to 3 spell the rest of a name: vowel, consonant, vowel, space. Further right the votes fade. The row of the line end ↵ is red on the right, because a story that has gone on for 50 characters is more likely to end.
-#
-# Training keeps raising the vote of position 3 for the space, even when the space is already predicted. No finite vote gives the space all of the probability, so a little loss is always left.
+# Look at position 3 in the left panel. v2 loses almost nothing there, because the first name has ended and a space must follow. Further right the two curves approach each other. From position 50 on v2 gains hardly anything. In the right panel v1 and v2 have the same curve.
 #
 # ## Token and position vote separately
 #
-# Let $e$ be the token's vector and $p$ the position's vector. The head is linear, so the logits of v2 are a sum of two parts:
+# How does v2 use its sum? Let $e$ be the token's vector and $p$ the position's vector. The head multiplies their sum by a matrix $W$ and adds a bias $b$:
 #
 # $$\text{logits} = (e + p)\,W^\top + b = \underbrace{e\,W^\top + b}_{\text{votes of the token}} + \underbrace{p\,W^\top}_{\text{votes of the position}}.$$
+#
+# So v2 adds two votes. The next cell computes the votes and checks that their sum gives the logits of v2.
 
 # %%
 token_votes = v2.token_embedding.weight @ v2.head.weight.T + v2.head.bias  # (V, V)
@@ -230,86 +217,15 @@ part = corpus.val[:64]
 assert torch.allclose(v2(part[None])[0], token_votes[part] + position_votes, atol=1e-4)
 
 # %% [markdown]
-# The alternative to adding is to *concatenate*: the head then reads 2D channels and has twice the weights, a half for tokens and a half for positions.
-
-# %%
-ends = ["above v2", "within 0.02 nats of v2", "below v2"]
-beside = live.predict("Trained on the same windows, where does the model that concatenates end?", ends)
-beside
-
-
-# %% tags=["answer", "nbval-ignore-output"]
-class SideBySide(BagWithPositions):
-    """v2, but token and position are concatenated and not added."""
-
-    def __init__(self, config):
-        super().__init__(config)
-        self.head = torch.nn.Linear(2 * config.n_embd, config.vocab_size)
-
-    def forward(self, idx, positions=None, cache=None):
-        tokens = self.token_embedding(idx)  # (B, T, D)
-        return self.head(torch.cat([tokens, self.encoding.table[: idx.shape[1]].expand_as(tokens)], dim=-1))
-
-
-torch.manual_seed(0)
-*_, last = train(SideBySide(shape), objectives["aligned"], recipe)
-apart = last.val_loss - losses["v2", "aligned"]
-print(f"concatenated {last.val_loss:.3f}, added {losses['v2', 'aligned']:.3f} nats per character")
-beside.compare(ends[1 if abs(apart) < 0.02 else 0 if apart > 0 else 2])
-
-# %% [markdown]
-# Both end at the same loss, because both models can only add two votes. What would a real *combination* gain, with a row for each **pair** of token and position? No training is needed: we count, as in lesson 01, but for each position separately. Some pairs are rare. So each pair gets one more count, divided among the next characters as in the bigram table.
-
-# %%
-amounts = ["under 0.05 nats", "0.05 to 0.15 nats", "more than 0.15 nats"]
-pair_gain = live.predict("Positions gained 0.2 nats. How much more does the table of pairs gain?", amounts)
-pair_gain
-
-# %% tags=["answer", "nbval-ignore-output"]
-T, held = shape.block_size, windows["aligned"]
-learn = batches.cut(corpus.train, batches.line_starts(corpus.train, newline, T + 1), T + 1)
-keys = (torch.arange(T) * V + learn[:, :-1]) * V + learn[:, 1:]  # position, token, next token
-counts = torch.bincount(keys.flatten(), minlength=T * V * V).view(T, V, V).double()
-bigrams = counts.sum(dim=0) / counts.sum(dim=(0, 2))[:, None]
-smoothed = counts + bigrams + 1e-6
-table = smoothed / smoothed.sum(dim=-1, keepdim=True)
-combined = -table[torch.arange(T), held[:, :-1], held[:, 1:]].log().mean().item()
-further = losses["v2", "aligned"] - combined
-print(f"pairs {combined:.2f}, v2 {losses['v2', 'aligned']:.2f} nats per character")
-pair_gain.compare(amounts[int(further > 0.05) + int(further > 0.15)])
-
-# %% [markdown]
-# The table of pairs gains another 0.2 nats. A nonlinear layer after the sum could learn such combinations; v2 has none.
+# The vote of a position is the same for every token. So v2 can learn that a space is probable after position 3. It cannot learn that position 3 makes a space more probable after *a* and less probable after *b*. A nonlinear layer after the sum could learn this, but v2 has none.
 #
-# ## Starts and padding
+# ## Padding moves a story
 #
-# In aligned windows the table learns about *starts*, because position 0 is always the start of a story. Where windows are cut at random, models often get a [BOS](../docs/glossary.md#bos) token (*beginning of sequence*) in front of each text, so that a start can be recognised by its token. In the tales the line end does this work. BOS does not help v2 in random windows: it changes the prediction of the first character only, since no later token sees it.
-#
-# Stories differ in length, but a batch is a rectangle. Shorter stories are therefore filled up with [padding](../docs/glossary.md#padding). This costs twice. First, computing time: in a batch of 64 stories of our validation text almost half of the tokens would be padding. Second, positions: if the padding stands on the *left*, a story no longer begins at position 0. We pad 64 short stories on both sides and count only the loss of real characters.
-
-# %% tags=["nbval-ignore-output"]
-stories = [corpus.tokenizer.encode(line + "\n") for line in corpus.tokenizer.decode(corpus.val).split("\n")]
-some = [story for story in stories if 2 <= len(story) <= 65][:64]  # they fit into the table
-gaps = torch.tensor([65 - len(story) for story in some])
-right = torch.stack([F.pad(story, (0, n), value=newline) for story, n in zip(some, gaps, strict=True)])
-left = torch.stack([F.pad(story, (n, 0), value=newline) for story, n in zip(some, gaps, strict=True)])
-real = {"right": torch.arange(64) < 64 - gaps[:, None], "left": torch.arange(64) >= gaps[:, None]}
-from_start = Positions((torch.arange(64) - gaps[:, None]).clamp(min=0))  # counted from the story's start
-for side, batch, positions in (("right", right, None), ("left", left, None), ("left", left, from_start)):
-    each = cross_entropy(v2(batch[:, :-1], positions), batch[:, 1:])[real[side]]
-    counted = "the story" if positions else "the window"
-    print(f"v2, padded on the {side}, positions from the start of {counted}: {each.mean():.2f} nats")
-each = cross_entropy(models["v1", "aligned"](left[:, :-1]), left[:, 1:])[real["left"]]
-print(f"v1, padded on the left: {each.mean():.2f} nats")
-longest = max(map(len, stories[:64]))
-print(f"padding in a batch of 64 stories: {1 - sum(map(len, stories[:64])) / (64 * longest):.0%}")
-
-# %% [markdown]
-# Left padding costs v2 more than its table had gained: v1, which knows no positions, is now better. If each story's positions are counted from its own start, nothing is lost. Remember this where a model answers several prompts at once: the prompts are padded on the left, because the model writes on at the right.
+# Stories differ in length, but a batch is a rectangle. So shorter stories are filled up with [padding](../docs/glossary.md#padding). Padding on the *left* moves the story: its first token no longer stands at position 0. v2 then adds the wrong rows of its table. The remedy is to count the positions of each story from its own first token.
 #
 # ## Who did it?
 #
-# *ada chased ben. who chased ben? ada.* The tales have no such names. v2 has to predict the *a* from the space before it, at position 31. In the mirror, *ben chased ada. who chased ada? ben.*, the same space stands at the same position. Token and position are all that v2 knows, so its two predictions are equal, and one of them is wrong.
+# *ada chased ben. who chased ben? ada.* v2 has to predict the *a* of the last word. It sees the space before this *a*, at position 31. The mirror story is *ben chased ada. who chased ada? ben.* There v2 has to predict a *b*, and it sees the same space at the same position.
 
 # %% tags=["nbval-ignore-output"]
 chances = []
@@ -325,14 +241,15 @@ assert chances[0] == chances[1]
 assert set(accuracy.values()) == {0.5}
 
 # %% [markdown]
-# A lower loss has not bought a single right answer: exactly 50%. The panel of [promises](../docs/glossary.md#promise) says it in general. The first line is the sharpest: if we replace *every* earlier token, the prediction does not change.
+# The first two lines show equal probabilities, although the right answers differ. So v2 is right in one of the two stories and wrong in the other. The last two lines count 400 questions: exactly 50% of the answers are right, as for v1. The lower loss has not bought a single right answer.
+#
+# The panel of [promises](../docs/glossary.md#promise) is the same as for v1. Read its first line. We replaced every earlier token, and the prediction did not change.
 
 # %% tags=["nbval-ignore-output"]
 about_v2 = [
     invariants.blind_to_the_past(v2, part),
     invariants.order_blind(v2, part),
     invariants.causal(v2, part),
-    invariants.cache_equals_full(v2, part),
     invariants.extrapolates_or_refuses(v2, part),
 ]
 assert all(promise.holds for promise in about_v2)
@@ -341,11 +258,11 @@ invariants.promises(about_v2)
 # %% [markdown]
 # ## When the table ends
 #
-# The table has 64 rows, for positions 0 to 63. So for a longer text the note keeps only the last [`block_size`](../docs/glossary.md#block-size) tokens and numbers them from 0 again. Let v2 write 300 characters in this way.
+# The table has 64 rows, for positions 0 to 63. A longer text has positions without a row. So v2 keeps only the last 64 tokens, its [`block_size`](../docs/glossary.md#block-size), and numbers them from 0 again. We let v2 write 300 characters in this way.
 
 # %%
 answers = ["64, 65, 66 and so on", "0, 1, 2 and so on: it begins again", "always 63", "always 0"]
-row_used = live.predict("From the 65th character on, which row of the table does v2 write from?", answers)
+row_used = live.predict("From the 65th character on, which row does the newest token get?", answers)
 row_used
 
 # %% tags=["answer", "nbval-ignore-output"]
@@ -362,7 +279,7 @@ stays = len(set(used[64:])) == 1
 row_used.compare(f"always {used[-1]}" if stays else answers[0 if used[64] == 64 else 1])
 
 # %% [markdown]
-# The newest token is the last of the 64 that are kept, so it always gets row 63. What v2 knew about the start of a story is used up after 64 characters. From then on it writes as a bigram model with one fixed vote. And a token that stood at position 40 stands at 39 one step later: its number no longer says where it is in the story.
+# The newest token is always the last of the 64 tokens that v2 keeps, so it always gets row 63. The vote of the position is now the same at every step. From here on v2 writes as a bigram model does. It no longer knows how far the story has gone.
 
 # %%
 live.tally()
@@ -426,11 +343,11 @@ learned_positions.BEYOND_V2.check(texts)
 # %% [markdown]
 # ## Recap
 #
-# 1. v2 adds to each token's vector a learned vector for its position, one row for each of `block_size` positions. Still no token sees another.
-# 2. A character has another code at another position. But 爱 has the same code after 我 as after 你, so v2 answers exactly half of the mirror questions right.
-# 3. Where windows begin with a story, v2 ends 0.2 nats below v1 on the tales (300 steps, six seeds and again six others), most of it at the first positions. Where windows begin anywhere, its table gains nothing.
-# 4. Under a linear head, token and position vote separately, so concatenating them ends where adding does. A table with a row for each *pair* of token and position is ahead of v2 by another 0.2 nats; no sum can imitate it.
-# 5. A table ends: the input is cut to the last `block_size` tokens, and from there on v2 writes from its last row, as a bigram model does.
+# 1. v2 adds to each token's vector a learned vector for its position. It still sees no other token.
+# 2. 爱 has the same code after 我 as after 你, so v2 predicts the same. It answers exactly half of the mirror questions right.
+# 3. On windows that begin with a story, v2 ends 0.21 nats below v1 (tales, 300 steps, twelve seeds). Most of the gain lies at the first positions. On windows that begin anywhere, v2 gains nothing.
+# 4. Under a linear head, token and position vote separately. No position can change its vote from token to token.
+# 5. The table ends with the window. In a longer text v2 always writes from its last row, as a bigram model does.
 
 # %% [markdown]
 # ## Self-test
@@ -443,64 +360,64 @@ learned_positions.BEYOND_V2.check(texts)
 #
 # <details><summary>Answer</summary>
 #
-# **b.** It predicts from the code of 爱 at position 1, which is one sum in both texts, with any weights. *a* is tempting: the codes at position 0 do differ, but no token of v2 sees them.
+# **b.** v2 predicts from the code of 爱 at position 1, and this code is the same in both texts. *a* is tempting: the codes at position 0 do differ, but v2 does not see them when it predicts.
 #
 # </details>
 #
 # **2.** Windows are cut at random. In which model can a position code still be of use?
 #
-# - a) in none, since position and text are independent
+# - a) in none, since the position says nothing about the text
 # - b) in v2, if it is trained for longer
-# - c) in one whose tokens see each other
+# - c) in a model whose tokens see each other
 #
 # <details><summary>Answer</summary>
 #
-# **c.** Such a model can compare two positions. *a* is true only of a token that sees nothing but itself and its position.
+# **c.** Such a model can compare two positions. *a* is tempting, but it is true only of a model that sees one token and one position.
 #
 # </details>
 #
-# **3.** After position 3 of an aligned window there is always a space. Why does its vote for the space go on growing?
+# **3.** v2 has 64 rows in its table and writes a long text. Which row does its 100th character get, when it is the newest one?
 #
-# - a) no finite vote gives the space all of the probability, so a little loss is left
-# - b) the table has not yet seen all names
-# - c) the learning rate is too high
+# - a) row 99, since it stands at position 99
+# - b) row 35, since numbering begins again after row 63
+# - c) row 63, since it is the last token that v2 keeps
 #
 # <details><summary>Answer</summary>
 #
-# **a.** The loss is −ln p, and p reaches 1 only for an infinite vote. Against *b*: every name had its space there, so further names tell the table nothing new.
+# **c.** v2 keeps the last 64 tokens and numbers them from 0 to 63. *b* is tempting, but v2 numbers the kept tokens anew at every step.
 #
 # </details>
 #
-# **4.** Letter *a* is followed by *b* at even positions and by *c* at odd ones; after *b* it is the other way round. Which model can predict all of this with certainty?
+# **4.** Letter *a* is followed by *b* at even positions and by *c* at odd positions. After *b* it is the other way round. Which model can predict all of this with certainty?
 #
 # - a) v2, with enough channels
-# - b) a model that concatenates token and position, under a linear head
+# - b) v2, after enough training
 # - c) a table with a row for each pair of token and position
 #
 # <details><summary>Answer</summary>
 #
-# **c.** The vote of a position would have to depend on the token, which a sum of two votes cannot express. *b* is tempting, but a linear head over a concatenation adds two votes as well.
+# **c.** The vote of a position would have to depend on the token. *a* is tempting, but v2 adds two votes with any number of channels.
 #
 # </details>
 #
-# **5.** You pad short prompts on the left for a v2, and count positions from the start of the window. What happens?
+# **5.** You pad short stories on the left for v2, and count positions from the start of the window. What happens?
 #
 # - a) nothing, since padding is not counted in the loss
-# - b) the text gets positions that it never had in training, and is predicted worse
+# - b) the stories get rows of the table that were learned for later positions
 # - c) v2 raises an error
 #
 # <details><summary>Answer</summary>
 #
-# **b.** The rows of the table belong to a story's start, and the story has moved. *a* is right about the loss, and wrong about the positions. Count its positions from its own first token.
+# **b.** The story has moved, so its first token no longer gets row 0. *a* is tempting: the loss can skip the padding, but the story still has wrong positions.
 #
 # </details>
 
 # %% [markdown]
 # ## What the source note says
 #
-# Note 004 proposes v2 and compares a position with a cinema ticket. What it says about *codes* is right: a character has another code at another position. It concludes that v2 can tell 我爱你 from 你爱我. In one sense this is so: v2 gives the two sentences different probabilities, as v1 did. But it predicts the same after 我爱 as after 你爱.
+# Note 004 proposes v2. It says that a character has another code at another position, and this is right. It concludes that v2 can tell 我爱你 from 你爱我. v2 does give the two sentences different probabilities, as v1 did. But it predicts the same after 我爱 as after 你爱.
 #
-# The note prefers adding because a sum *fuses* token and position, like two colours of paint. Under a linear head it does not; they vote separately. It also compares the sum with a radio wave and with GPS. But a radio wave is *multiplied* with the music. On a map distances are given; rows 5 and 6 of our table are unrelated until training relates them. Finally, its code cuts the inputs to 64 tokens but not the targets, so computing the loss of a text of 70 tokens fails.
+# The note also says that adding *fuses* token and position, like two colours of paint. Under a linear head it does not, because the two vote separately. All claims are in [`docs/notes/004.md`](../docs/notes/004.md).
 
 # %% tags=["nbval-ignore-output"]
 claims = [
@@ -523,4 +440,4 @@ findings("004", claims)
 # %% [markdown]
 # ## What comes next
 #
-# Every token now knows its position, and none knows its neighbours. They have to see each other: that is **attention**. But attention compares two tokens, and a comparison alone does not know where they stand. → [03a · Attention](03a_attention.ipynb)
+# v2 knows the position of each token, and still no token sees another. For this we need **attention**. But attention compares two tokens, and this comparison does not know where they stand. → [03a · Attention](03a_attention.ipynb)
