@@ -47,7 +47,7 @@ live.rotary()
 #
 # $$(A_m q)\cdot(A_n k)\quad\text{depends on } m - n \text{ only, for every } q \text{ and } k .$$
 #
-# We assume two things. The encoding *multiplies*; T5 adds to the score instead. And queries and keys *share* one matrix for each position; [xPos](https://arxiv.org/abs/2212.10554) has two. We also let position 0 change nothing: $A_0 = I$.
+# We assume that the encoding *multiplies*, and that queries and keys *share* one matrix for each position. We also let position 0 change nothing: $A_0 = I$.
 #
 # The score is $q^\top A_m^\top A_n k$. The wish holds for every $q$ and $k$, so the matrix $A_m^\top A_n$ depends on $m - n$ only.
 #
@@ -91,7 +91,7 @@ which_agree.compare(cases[{(True, True): 0, (True, False): 1, (False, True): 2}.
 #
 # ## A head that finds the name
 #
-# *ada chased ben. who chased ben?* The last blank stands at 31, and the answer begins with the *a* at 0. We build a head with one pair that turns by 0.1 radians a token. Before the rotation, *a* and *b* have the key 1, and all other letters 0. The query of the blank is 5, turned back by 31 steps: $5\,e^{-3.1i}$. So an *a* or *b* at distance $d$ scores $5\cos\big(0.1\,(d - 31)\big)$.
+# *ada chased ben. who chased ben?* The blank after this question stands at 31, and the answer begins with the *a* at 0. We build a head with one pair that turns by 0.1 radians a token. Before the rotation, *a* and *b* have the key 1, and all other letters 0. The query of the blank is 5, turned back by 31 steps: $5\,e^{-3.1i}$. So an *a* or *b* at distance $d$ scores $5\cos\big(0.1\,(d - 31)\big)$.
 
 # %%
 def blank_scores(story, start=0):
@@ -120,7 +120,7 @@ for story in (text, "ben chased ada. who chased ada? "):
 
 
 # %% [markdown]
-# The right letter gets most attention, also from position 1000 on. Like the head of 03b, it works only for *who* and for this length. But one dot product combines content and distance.
+# The right letter gets most attention, also from position 1000. Like the head of 03b, it works only for *who* and for this length. But one dot product combines content and distance.
 #
 # ## Many pairs, many speeds
 #
@@ -130,7 +130,7 @@ for story in (text, "ben chased ada. who chased ada? "):
 #
 # Su et al. 2021 took over the sinusoid's [frequencies](../docs/glossary.md#frequency). With the 24 channels of our heads, the quickest pair turns once in 6.3 tokens, and the slowest once in 29,000.
 #
-# Such a slow pair hardly turns within a text, so it compares content at any distance. A quick pair tells neighbours apart. Barbero et al. 2024 found both uses in Gemma 7B. [Partial RoPE](../docs/glossary.md#partial-rope) even leaves some channels unrotated. A larger [θ](../docs/glossary.md#theta), 500,000 in Llama 3, slows all pairs but the first.
+# Such a slow pair hardly turns within a text, so it compares content at any distance. A quick pair tells neighbours apart. [Partial RoPE](../docs/glossary.md#partial-rope) even leaves some channels unrotated. A larger [θ](../docs/glossary.md#theta), 500,000 in Llama 3, slows all pairs but the first.
 #
 # In real numbers the rotation is:
 
@@ -167,11 +167,10 @@ source(Rotary)
 # - **Queries and keys, not values.** Position should influence where a token looks, not what it reads.
 # - **In every head.** All heads have the same angles, and $W_q$ and $W_k$ learn to use them.
 # - **Cheap.** In each layer a token needs $4C$ multiplications to rotate, and $4C^2$ for the matrices of attention.
-# - **With a cache.** A cached key stays rotated by its own position.
 #
 # ## Do RoPE and ALiBi make far tokens count less?
 #
-# The curve of the first explorer falls with distance. It shows a query that *equals* its key. We take 10,000 random queries and keys instead.
+# The curve of the first explorer falls with distance. It shows a query that *equals* its key. We take 10,000 random queries and keys.
 
 # %%
 torch.manual_seed(0)
@@ -201,15 +200,15 @@ decay.compare(falls[2 if max(abs(near), abs(far)) < 0.1 else 3 if far > near els
 # %% [markdown]
 # **RoPE does not make far tokens count less.** A rotated random vector is another random vector, so scores have the mean 0 and the same spread at every distance. If $q = k$, the score is a sum of cosines. All are 1 at distance 0 and then drift apart, so it falls and wobbles. If $q$ is turned 31 steps back, like our blank, the peak stands at 31. $W_q$ and $W_k$ are learned, so a head can prefer any distance.
 #
-# Su et al. prove only that an upper *bound* falls with distance. Many texts take it for the score (Barbero et al. 2024).
+# Su et al. prove only that an upper *bound* of the score falls with distance. Many texts say this of the score itself (Barbero et al. 2024).
 #
-# **ALiBi** makes far tokens count less. It rotates nothing, and subtracts a penalty for each token of distance, large in one head and small in another.
+# **ALiBi** makes far tokens count less. It subtracts a penalty for each token of distance, large in one head and small in another.
 
 # %%
 live.alibi()
 
 # %% [markdown]
-# <span class="light-score">The first picture</span> shows what ALiBi subtracts from *any* score, and RoPE's curve for q = k, shifted to 0. <span class="light-attention">The second</span> shows the share of attention up to each distance, if all keys are equal. RoPE prefers near tokens there only because q = k.
+# <span class="light-score">The first picture</span> shows ALiBi's penalties, which do not depend on q and k. The dashed line is RoPE's curve for q = k, shifted so that it begins at 0. <span class="light-attention">The second</span> shows the share of attention up to each distance, if these curves are the scores. RoPE prefers near tokens here only because q = k.
 #
 # ## Two layouts
 #
@@ -217,7 +216,7 @@ live.alibi()
 #
 # We can **convert the weights**. Row $r$ of $W_q$ makes channel $r$ of $q$, so we permute each head's rows, in $W_q$ and $W_k$ alike.
 #
-# A *mixture* is wrong with any weights. Suppose code takes half-split angles and interleaved partners. Then channel 0 turns by $a = m\omega_0$, and its partner, channel 1, by $b = m\omega_1$. The matrix $\begin{pmatrix}\cos a & -\sin a\\ \sin b & \cos b\end{pmatrix}$ has the determinant $\cos(a - b)$; a rotation has 1. So lengths change, and scores depend on positions. A falling loss does not reveal this bug; a test of lengths does.
+# A *mixture* is wrong with any weights. In the half-split layout the first channels have the angles of the pairs 0, 1, … Suppose code takes these angles, but pairs neighbours. Then channel 0 turns by $a = m\omega_0$, and its partner, channel 1, by $b = m\omega_1$. The matrix $\begin{pmatrix}\cos a & -\sin a\\ \sin b & \cos b\end{pmatrix}$ has the determinant $\cos(a - b)$; a rotation has 1. So lengths change, and scores depend on positions. A falling loss does not reveal this bug; a test of lengths does.
 #
 # ## Train v4 beside v3
 #
@@ -246,7 +245,7 @@ for version in ("v3", "v4"):
     runs[version] = live.train(models[version], objective, recipe, version, floor, watches)
 
 # %% [markdown]
-# Both see the same batches. Watch the right answers to 24 questions (chance: 50%), and the last row of the heads, in which the blank before the answer looks back. Twelve [seeds](../docs/glossary.md#seed) do not decide whether v3 or v4 has the lower loss inside the window (600 steps, [rule](08_the_ladder.ipynb), [figure](../figures/ladder.png)).
+# Both see the same batches. Watch the right answers to 24 questions (chance: 50%), and the last row of the heads, in which the blank before the answer looks back. Which has the lower loss inside the window? Twelve stored [seeds](../docs/glossary.md#seed) do not decide it (600 steps, [rule](08_the_ladder.ipynb), [figure](../figures/ladder.png)).
 
 # %% tags=["answer", "nbval-ignore-output"]
 starts = torch.linspace(0, len(corpus.val) - 65, 64).long()
@@ -298,7 +297,7 @@ print("loss of letter 2:", paired.beside(vowel, [letters[1] for letters in study
 writes.compare(100 * written)
 
 # %% [markdown]
-# The stored runs write 8 to 35% of the names. The second letter costs about $\ln 5 = 1.61$ nats, a guess among five vowels. v4 knows the first letter of the name and guesses the vowel. So comparing two names mostly tests first letters. v4 is undertrained: after 1800 steps 8 of 14 seeds write at least 89% of the names ([results](../docs/results.md)).
+# The stored runs write 8 to 35% of the names correctly. The second letter costs about $\ln 5 = 1.61$ nats, a guess among five vowels. v4 knows the first letter of the name and guesses the vowel. So comparing two names mostly tests first letters. v4 is undertrained: after 1800 steps 8 of 14 seeds write at least 89% of the names ([results](../docs/results.md)).
 #
 # ## Does v4 need this head?
 #
@@ -331,11 +330,11 @@ fewest = np.min(study["without"][arm], axis=(1, 2))[np.array(study["accuracy"][a
 print("without the head that is needed most:", paired.beside(without.min(), fewest.tolist(), "%"))
 
 # %% [markdown]
-# The difference between the first two lines is the finding. It may be small or negative: another head may look at the name too, and the head that is needed most may look elsewhere. Twelve stored runs know the first letter. In ten of them fewer than 70% of the answers are right without some head. It is in layer 1 in three runs and in layer 2 in five; two runs have one in each. Weights show where a head looks, and an ablation with its control whether the model needs it.
+# The difference between the first two lines is the finding. It may be small or negative: another head may look at the name too, and the head that is needed most may look elsewhere. Twelve stored runs know the first letter. Ten of these have a head without which fewer than 70% of the answers are right. Three have it in layer 1 and five in layer 2. Two have one in each layer. Weights show where a head looks, and an ablation with its control whether the model needs it.
 #
 # ## Turn θ while it learns
 #
-# We train v4 again, with a slider for θ. Move it, or the notebook sets θ to 10 at step 225, so that all pairs but the first turn faster.
+# We train v4 again, with a slider for θ. Move it; if you do not, the notebook sets θ to 10 at step 225. Then all pairs but the first turn faster.
 
 # %%
 effects = ["nothing", "it drifts away slowly", "it leaps, then catches up", "it leaps, and ends behind"]
@@ -368,7 +367,7 @@ turn_guess.compare(effects[2 * bool(gap[at] > 0.1) + bool(gap[-10:].mean() > 0.0
 #
 # ## Longer windows
 #
-# Does v4 also read texts that are *longer* than its windows? In stored runs, models predicted the same letters twice: from up to four windows before them, and from the 64 letters before them.
+# Does v4 also read texts that are *longer* than its windows? In stored runs, models predicted the same letters twice. First they read up to four windows before each letter, and then only the last 64 letters.
 
 # %%
 shown = {"alibi": "only ALiBi's", "v4": "only v4's", "v3": "only v3's"}
@@ -389,7 +388,7 @@ calm = [name for name in shown if max(map(abs, past[name])) < 0.15]
 longer_guess.compare(shown[calm[0]] if len(calm) == 1 else "v4's and ALiBi's")
 
 # %% [markdown]
-# A longer text has longer distances, and v4 never met them in training. *Relative* does not mean *unlimited*: RoPE's loss rises by 0.33 to 0.59 nats, ALiBi's by 0.03 to 0.13, and the sinusoid's by 2.6 to 3.3 (12 seeds, 600 steps). [Lesson 10](10_beyond_the_window.ipynb) shows how models with RoPE read longer texts.
+# A longer text has longer distances, and v4 never met them in training. *Relative* does not mean *unlimited*: RoPE's loss rises by 0.33 to 0.59 nats (12 seeds, 600 steps). ALiBi's rises by 0.03 to 0.13 nats. The sinusoid's rises by 2.6 to 3.3. [Lesson 10](10_beyond_the_window.ipynb) shows how models with RoPE read longer texts.
 
 # %% tags=["nbval-ignore-output"]
 live.tally()
@@ -460,8 +459,8 @@ rope.ABLATION.check(controlled_effect)
 # 1. If queries and keys share one matrix for each position, and scores depend on distance alone, pairs of channels rotate, and others stay fixed or change sign. RoPE rotates all pairs, at many speeds.
 # 2. RoPE does not make far tokens count less. Independent queries and keys score 0 on average at every distance; only the score of q = k falls.
 # 3. Interleaved and half-split layouts are both right, and weights fit only their own. Permuting rows of $W_q$ and $W_k$ converts them.
-# 4. After 450 steps on the plain tales, v4 prefers the right name in over 90% of the questions from 17 of 20 seeds (six more than above). None of these writes more than 35% of the names. The layer of the most needed head differs from seed to seed.
-# 5. v4 does not notice where a text stands, but its loss rises at distances that it was not trained on. On four windows ALiBi's loss rises by less, and the sinusoid's by more, from all twelve seeds (600 steps, 2 layers of 96).
+# 4. We have 20 seeds of v4, six more than above (plain tales, 450 steps). 17 seeds prefer the right name in over 90% of the questions. No seed writes more than 35% of the names. The layer of the most needed head differs from seed to seed.
+# 5. v4 does not notice where a text stands, but its loss rises at distances that it was not trained on. On four windows ALiBi's loss rises by less, and the sinusoid's by more. This holds for all twelve seeds (600 steps, 2 layers of 96).
 
 # %% [markdown]
 # ## Self-test

@@ -94,7 +94,7 @@ rows = [(str(s), *(f"{on_name(s, kernel):.0%}" for kernel in kernels)) for s in 
 Table(("score of the first letter", "its attention without K", "with K"), rows, stable=3)
 
 # %% [markdown]
-# Take the line of 5. Without K the first letter weighs $e^5 = 148$ and each other letter 1: 148 / 179 is 83%. With K the first letter weighs 148 · 0.09 = 13.4, and the others K(0) + … + K(30) = 11.4. That leaves 54%. **A high score overrules the kernel, and a low score does not.** The highest score in our models, with 24 channels a head, is $2\sqrt{24} = 9.8$, because queries and keys are [normalised](../docs/glossary.md#norm).
+# Take the line of 5. Without K the first letter weighs $e^5 = 148$ and each other letter 1: 148 / 179 is 83%. With K the first letter weighs 148 · 0.09 = 13.4, and the others K(0) + … + K(30) = 11.4. That leaves 54%. **A high score overrules the kernel, and a low score does not.** Our models [normalise](../docs/glossary.md#norm) queries and keys and double the score (03a). So the highest score, with 24 channels a head, is $2\sqrt{24} = 9.8$.
 
 # %%
 effects = ["they all double", "near tokens gain, and far tokens lose", "nothing"]
@@ -179,7 +179,7 @@ invariants.promises(kept)
 #
 # ## Train v5
 #
-# We use the small tales of lesson 04, with windows of 64 characters and questions between two names. The right name begins 16 to 32 characters before the answer.
+# We use the plain tales of lesson 04, with windows of 64 characters and questions between two names. The right name begins 16 to 32 characters before the answer.
 
 # %%
 corpus = load_corpus("plain-tales", n_chars=400_000)
@@ -213,7 +213,7 @@ print(f"σ {trained.sigma1:.1f} and {trained.sigma2:.1f} tokens; K halves in {ha
 kernel_guess.compare(f"K becomes {widths[halves < 8]}, and {shares[right['v5'] <= 0.75]}")
 
 # %% [markdown]
-# K became narrower in each of our twelve stored runs: it halved in 2 or 3 tokens. We say that a run *answers* if more than 90% of the 400 answers are right. 2 of 12 runs did.
+# K became narrower in each of our twelve stored runs: it halved in 2 or 3 tokens. We say that a run *answers* if more than 90% of the 400 answers are right. 2 of the 12 runs did.
 #
 # Is a kernel bad for such questions? We need a control: the same first weights, the same batches, and a kernel that stays at the note's numbers.
 
@@ -242,7 +242,7 @@ for name, share in right.items():
 fixed_guess.compare(round(100 * right["v5 fixed"]))
 
 # %% [markdown]
-# Among our twelve runs 5 answered with K fixed, 2 with K trained, and 9 with RoPE alone. The first six seeds made training K look harmful, and the next six did not confirm it.
+# We stored twelve runs of each model. 5 answered with K fixed, 2 with K trained, and 9 with RoPE alone. The first six seeds made training K look harmful, and the next six did not confirm it.
 #
 # ## One question, number by number
 #
@@ -265,11 +265,11 @@ p = models["v5 fixed"](ids[None])[0, -1].softmax(dim=-1).detach()
 print("next letter:", ", ".join(f"p({name[0]}) = {p[tokenizer.ids[name[0]]]:.2f}" for name in list(at)[:2]))
 
 # %% [markdown]
-# Read a line from left to right: RoPE's score, the kernel's penalty, their sum, and the attention. At 29 tokens K takes 2.3 from a score. A head that is sure of the name can afford that, as in the first table.
+# At 29 tokens K takes 2.3 from a score. A head that is sure of the name can afford that, as in the first table.
 #
 # ## Longer training
 #
-# We stored runs of 300, 600 and 1200 steps (2 layers of 96) from six [seeds](../docs/glossary.md#seed). The rule of [lesson 08](08_the_ladder.ipynb) decides between two models: all six differences lie on one side, and their mean is too large to be luck (Student's t, 95%).
+# We stored runs of 300, 600 and 1200 steps (2 layers of 96) from six [seeds](../docs/glossary.md#seed). The rule of [lesson 08](08_the_ladder.ipynb) decides between two models if all six differences of their losses lie on one side, and the mean is too large to be luck (Student's t, 95%).
 
 # %%
 choices = ["only the fixed one", "only the trained one", "both", "neither"]
@@ -290,13 +290,13 @@ below = [name for name, each in sides.items() if each[-1] == "below"]
 late_guess.compare(choices[3 if not below else 2 if len(below) == 2 else below == ["v5"]])
 
 # %% [markdown]
-# v4 is RoPE alone, and v5 has a trained K; *late* and *slow* come below. **The fixed kernel and RoPE are undecided** after 300, 600 and 1200 steps, and so they are with six other seeds.
+# v4 is RoPE alone, and v5 has a trained K; *late* and *slow* follow in the next section. **The fixed kernel and RoPE are undecided** after 300, 600 and 1200 steps, and so they are with six other seeds.
 #
-# The trained kernel is behind RoPE after 1200 steps, by 0.07 nats (decided; 0.06 with the other seeds). After 600 steps the two sets of seeds disagree. Of twelve runs of 1200 steps, 12 answer with RoPE, 11 with the fixed kernel and 3 with the trained one. The fixed and the trained kernel differ only in the training of K. So **it is the training of the kernel, not the kernel,** that keeps v5 from answering.
+# After 1200 steps the trained kernel is 0.07 nats behind RoPE (decided; 0.06 with the other seeds). After 600 steps the two sets of seeds disagree. After 1200 steps all 12 runs with RoPE answer. With the fixed kernel 11 of 12 answer, and with the trained kernel 3 of 12. The two kernels differ only in the training of K. So **it is the training of the kernel, not the kernel,** that keeps v5 from answering.
 #
 # ## Why does training close the kernel?
 #
-# Here is a conjecture: at first the last few letters, which make up words, lower the loss most. A name far back does not help yet, because no head has learned to use it. So the gradient narrows K, and a hidden name is then hard to find. Here are the kernels of our twelve runs, after 300 steps, in the table of *ada*:
+# Here is a conjecture. At first a model gains most from the last few letters, which make up words. A name far back does not help yet, because no head has learned to use it. So the gradient narrows K, and then the name is hard to find. Here is the table of *ada* again, with the kernels of our twelve runs after 300 steps:
 
 # %%
 numbers = [kernel for run in (first, second) for (kernel,) in run["300"]["v5"]["kernel"]]
@@ -321,7 +321,9 @@ ax.set_title(f"In 1200 steps K closes to {narrow} tokens or fewer; trained late 
 plt.show()
 
 # %% [markdown]
-# Before training K fell to a hundredth at 53 tokens (dashed). In 300 steps *late* and *slow* both keep it open, so a low rate is one explanation. It does not explain the runs of 1200 steps. There the learning rates after step 600 add up to those of a run of 300, in which K closes. It still ended at 41 to 50 tokens instead of 13 to 17. 5 of 6 runs answer instead of 1, and the loss is 0.06 nats lower than with K trained from the start (decided). Six other seeds confirm this (6 runs instead of 2). As the conjecture says, **a kernel that is trained late stays open**, also in the run that does not answer. Its loss and that of a fixed kernel are undecided.
+# Before training K fell to a hundredth at 53 tokens (dashed). In runs of 300 steps *late* and *slow* both keep K open, so a low learning rate may be the reason.
+#
+# A low rate does not explain the runs of 1200 steps. There the rates after step 600 have the same sum as in a whole run of 300 steps, and such a run closes K. But *late* kept K open to 41 to 50 tokens; trained from the start, K ended at 13 to 17. With *late* 5 of 6 runs answer, instead of 1. The loss of *late* is 0.06 nats lower (decided). Six other seeds confirm this: 6 of them answer, instead of 2. So **a kernel that is trained late stays open**, also in the run that does not answer. The losses of *late* and of the fixed kernel are undecided.
 #
 # ## How far back does each model read?
 #
@@ -349,7 +351,7 @@ plt.show()
 hiding_guess.compare(called[max(price, key=price.get)])
 
 # %% [markdown]
-# **RoPE uses the far part of its window.** Without all that is over 20 characters back, the loss in the window's second half rises by 0.09 to 0.12 [nats](../docs/glossary.md#nats). The fixed kernel is undecided beside it. ALiBi fades with distance too, yet it loses more than RoPE, 0.13 to 0.15 nats. The trained kernel loses less than RoPE, 0.02 to 0.06 nats: it hardly reads there. Six seeds decide both, and six others confirm them.
+# **RoPE uses the far part of its window.** If characters more than 20 back are hidden, RoPE's loss in the window's second half rises by 0.09 to 0.12 [nats](../docs/glossary.md#nats). The fixed kernel and RoPE are undecided. ALiBi fades with distance too, but its loss rises more than RoPE's, by 0.13 to 0.15 nats. The loss of the trained kernel rises less than RoPE's, by 0.02 to 0.06: it hardly reads there. Both differences from RoPE are decided and confirmed.
 
 # %% tags=["answer"]
 fig, ax = plt.subplots(figsize=(8, 4.4))
@@ -364,11 +366,11 @@ lead = [v for v in far if all(decided_side(np.subtract(far[v], far[w])) == "belo
 far_guess.compare(called[lead[0]] if lead else "no single one")
 
 # %% [markdown]
-# In the last of four windows RoPE meets distances that it was never trained on. Its loss is 1.16 to 1.54 nats (six seeds). Past 64 the loss of v5 stays below 0.6, because K hides these distances. The fixed K divides a weight by 5.5 at 20 tokens and by 900,000 at 100.
+# In the last of four windows RoPE meets distances that it was never trained on. Its loss is 1.16 to 1.54 nats (six seeds). Past 64 the loss of v5 stays below 0.6, because K hides these distances.
 #
-# The fixed kernel is about one nat lower than RoPE there (decided and confirmed). ALiBi and the fixed kernel are undecided there. Inside the window ALiBi's line is the lowest. But two sets of six seeds disagree, so beside RoPE and the fixed kernel it is undecided.
+# The fixed kernel is about one nat lower than RoPE there (decided and confirmed). ALiBi and the fixed kernel are undecided there. Inside the window ALiBi's line is the lowest. But a second set of six seeds disagrees, so ALiBi, RoPE and the fixed kernel are undecided there.
 #
-# The note's formula is 0.18 nats behind RoPE even inside the window (decided and confirmed). These runs, and its line, had only 300 steps.
+# The note's formula (grey) had only 300 steps. After 300 steps it is 0.18 nats behind RoPE even inside the window (decided and confirmed).
 #
 # **So a kernel of the distance, left at its widths, is a sound idea.** But a low loss in a long text does not mean that the model remembers: K hides the far past.
 
@@ -438,9 +440,9 @@ tasks.BROKEN.check(broken)
 # ## Recap
 #
 # 1. The note's formula multiplies a score by K(m) K(n), which depends on positions and not on their distance. Late in a window attention becomes an average.
-# 2. v5 adds log K(m − n) to the scores. A common factor of both α cancels in the softmax, and a norm removes a K that was multiplied in before it.
+# 2. v5 adds log K(m − n) to the scores. A factor that both α share cancels in the softmax. If a vector is multiplied by K first and normalised afterwards, K is lost.
 # 3. A high score overrules the kernel. 31 tokens back a score of 8 gets 96% of the attention, and a score of 2 gets 6%, if the others are 0.
-# 4. With 2 layers of 96 and windows of 64, neither set of six seeds decides between a fixed K and RoPE inside the window (300, 600, 1200 steps). At four times the length the fixed K is about one nat better (1200 steps); so is ALiBi.
+# 4. A fixed K and RoPE are undecided inside the window, after 300 to 1200 steps and with both sets of six seeds (2 layers of 96, windows of 64). At four times the length the fixed K is about one nat better than RoPE (1200 steps). So is ALiBi.
 # 5. K trained from the start halves in 2 tokens, and 3 of 12 seeds answer after 1200 steps. With K fixed, or trained from step 600 on, 11 of 12 do.
 
 # %% [markdown]
@@ -509,7 +511,7 @@ tasks.BROKEN.check(broken)
 # %% [markdown]
 # ## What the source note says
 #
-# Note 001, one of the notes this course is built on, reports no experiment. Its code does not compute its formula:
+# Note 001 reports no experiment. Its code does not compute its formula:
 #
 # - `K_r` holds a number for each *token*, and PyTorch multiplies the *channels* by it. The note's example raises an error.
 # - The angles belong to half-split pairs, and the partners are interleaved (lesson 04). The result is no rotation.
