@@ -50,7 +50,7 @@ def file_lock(path: Path) -> Iterator[None]:
             lock.acquire()
         except Timeout:
             holder = "another process"
-            with suppress(OSError, UnicodeError):  # Windows lets nobody read a locked file
+            with suppress(OSError, UnicodeError):  # a locked file cannot be read on Windows
                 holder = note.read_text(encoding="utf-8") or holder
             ways = f"wait for it, choose another path, or remove {note} if that process is gone for good"
             raise BadInput(f"{path} is being written by {holder}; {ways}") from None

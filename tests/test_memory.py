@@ -147,7 +147,7 @@ def test_scores_decide_how_many_long_rows_go_at_once(awake, memory):
 # ---------------------------------------------------------------- when memory ran out after all
 
 
-def test_an_allocation_that_failed_is_known_whoever_made_it():
+def test_a_failed_allocation_is_recognised_from_any_source():
     for allocate in (
         lambda: torch.empty(2**60, dtype=torch.uint8),
         lambda: np.empty(2**60, dtype=np.uint8),

@@ -186,7 +186,7 @@ class View(Output):
             self.image.value = self.canvas.png()
 
     def _paint(self) -> None:
-        """Refresh in the painter's thread; show an error under the widgets, for nobody else hears of it."""
+        """Refresh in the painter's thread; show an error under the widgets."""
         try:
             self.refresh()
         except BaseException as error:

@@ -38,7 +38,7 @@ def require_equal(
     """Raise Wrong if two values differ.
 
     what      describes the inputs in a sentence: "x of shape (1, 2)"
-    mistakes  sentence that tells the learner -> the value of somebody who makes this mistake
+    mistakes  sentence that tells the learner -> the value that this mistake gives
     hint      ends the sentence, with its punctuation, for values that come from none of these
     atol      how far numbers may be apart
     """

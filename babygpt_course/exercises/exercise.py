@@ -115,7 +115,7 @@ class Exercise:
     checks    one for each requirement, the most basic first, which tests the answer by itself; or requirement
               -> check, if the text has no list of them
     answer    the solution: a value, or a function or class called ..._answer, whose source is shown
-    mistakes  sentence that tells the learner -> answer of somebody who makes this mistake
+    mistakes  sentence that tells the learner -> an answer with this mistake
     seconds   that a check may take; more than a few for one that trains
     picture   a function that calls an answer and returns the matrix to draw, and labels of x and y
     """

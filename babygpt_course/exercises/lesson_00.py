@@ -51,7 +51,7 @@ def mirrors(attempt: Any, draw: Generator, asked: str) -> None:
                 if got.strip() == words_exchanged(text, one, other).strip():
                     hint = ". A full stop may touch a name, and Chinese has no spaces"
                 elif one not in got or other not in got:
-                    hint = ". Once the first name has become the second, nobody can tell which is which"
+                    hint = ". Once the first name has become the second, the two cannot be told apart"
                 came = f"came out: {got!r}, which holds other characters than the story{hint}"
                 require(sorted(got) == sorted(text), f"for {what} {came}")
 

@@ -32,7 +32,7 @@ def half_split_answer(x: Tensor, positions: Tensor, theta: float = 10_000.0) -> 
 
 
 def other_layouts(x: Tensor, positions: Tensor, theta: float) -> dict[str, Tensor]:
-    """Rotate as somebody does who makes a mistake: sentence for the learner -> (B, H, T, D)."""
+    """Rotate with each mistake: sentence for the learner -> (B, H, T, D)."""
     angle = positions[:, None] * frequencies(x.shape[-1], theta).to(x)  # (T, D/2)
     first, second = x.chunk(2, dim=-1)
     halves = torch.cat((-second, first), dim=-1)
@@ -98,7 +98,7 @@ def interleave_rows_answer(weight: Tensor, head_dim: int) -> Tensor:
 
 
 def misorder(weight: Tensor, head_dim: int) -> dict[str, Tensor]:
-    """Order a weight as somebody does who makes a mistake: sentence for the learner -> (H · D, C)."""
+    """Order a weight with each mistake: sentence for the learner -> (H · D, C)."""
     heads, order = weight.unflatten(0, (-1, head_dim)), pairs_side_by_side(head_dim)  # (H, D, C)
     back = "That is the way from neighbours to halves: row 1 of a head comes from its row D/2, not row 2"
     return {

@@ -236,7 +236,7 @@ class Exhibit:
 
     name     what it is called
     does     what the code does, in a sentence
-    unseen   why nobody noticed, in a sentence
+    unseen   why the bug stays unnoticed, in a sentence
     part     the wrong encoding or model; None if nothing is wrong
     met      where it was met
     healthy  makes the model without it

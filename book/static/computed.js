@@ -1,5 +1,5 @@
 // Stands in for the kernel of an explorer that the page computes. `widget` is the explorer; tools/book/computed.py
-// puts it before this text. The page's address keeps the values: somebody who gets it sees the same view.
+// puts it before this text. The page's address keeps the values: who opens it sees the same view.
 
 function localModel(name, state) {
   const calls = new Map(), asked = new URLSearchParams(location.search), rest = {};

@@ -88,7 +88,7 @@ def see_all(page: Page) -> None:
 
 
 @pytest.mark.slow
-def test_every_page_opens_without_an_error_asks_nobody_else_is_light_and_fits_its_screen(
+def test_every_page_opens_without_an_error_or_foreign_request_is_light_and_fits_its_screen(
     desk: BrowserContext, html: Path, address: str
 ):
     page, wrong = watched(desk, address)

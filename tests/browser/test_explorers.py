@@ -185,7 +185,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture
 def visit(browser: Browser, address: str) -> Iterator[Visit]:
-    """Open the page, which at the end must have raised no error and asked nobody else for anything."""
+    """Open the page, which at the end must have raised no error and made no foreign request."""
     pages, wrong = list[Page](), list[str]()
 
     def open_page(query: str = "", **options: Any) -> Page:

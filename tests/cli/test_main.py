@@ -105,7 +105,7 @@ def test_any_other_error_is_ours_and_goes_on_to_python(failing, error):
     assert result.stderr == OUR_FAULT + "\n"
 
 
-def test_clicks_own_errors_are_nobodys_fault(failing):
+def test_clicks_own_errors_have_no_traceback(failing):
     result = failing(click.UsageError("no"))
     assert (result.exit_code, OUR_FAULT in result.output) == (2, False)
     assert failing(click.Abort()).exit_code == 1

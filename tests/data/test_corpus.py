@@ -81,7 +81,7 @@ def test_a_text_too_large_for_memory_is_refused_unread(tmp_path: Path, monkeypat
     monkeypatch.setattr("babygpt.memory.device_memory", lambda device: 1700)
     assert len(load_corpus(str(path)).train) == 90
     monkeypatch.setattr("babygpt.memory.device_memory", lambda device: 399)
-    path.write_bytes(b"\xff" * 100)  # whoever reads it says that this is no UTF-8
+    path.write_bytes(b"\xff" * 100)  # not UTF-8
     with pytest.raises(ValueError, match=r"the characters of .*long\.txt .* need at least"):
         load_corpus(str(path))
 

@@ -212,7 +212,7 @@ def test_what_the_grammar_cannot_write_is_refused() -> None:
     for text in (
         "",
         "ann met bo. who? ann",
-        "ann met bo. who? eve.",  # the answer is nobody who met
+        "ann met bo. who? eve.",  # eve did not meet
         "ann met ann. who? ann.",  # two variables never show one word
         "ann met bo. who? ann..",
         "ann met bo. who? ann.\n",

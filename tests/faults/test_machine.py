@@ -74,7 +74,7 @@ def test_what_cannot_fit_into_memory_is_refused_at_once(run, desk, work):
 # ---------------------------------------------------------------- the terminal
 
 
-def test_a_text_that_nobody_reads_ends_in_silence(start, desk, tmp_path):
+def test_a_closed_stdout_ends_in_silence(start, desk, tmp_path):
     """Close the reader early, as in `python -m babygpt generate ... | head -1`."""
     reader, writer = os.pipe()
     os.close(reader)

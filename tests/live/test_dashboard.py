@@ -369,7 +369,7 @@ def test_twenty_runs_leave_no_more_than_one(go):
     assert run is not None
     assert megabytes() - memory < 25  # one canvas alone has 3
     assert (kept := go()) is not run
-    assert alive() != before  # a second run that somebody keeps is counted
+    assert alive() != before  # a second run that is kept is counted
     assert kept.panel.root.comm is not None
 
 

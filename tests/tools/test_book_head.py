@@ -69,6 +69,6 @@ def test_a_book_without_an_address_names_none_and_its_sentences_can_be_found(tmp
 
 
 @pytest.mark.parametrize("tag", ["script", "pre", "svg"])
-def test_what_nobody_reads_is_not_found(tag: str):
+def test_invisible_text_is_not_found(tag: str):
     page = f'<article id="furo-main-content"><h1>A</h1><{tag}>no</{tag}><p>Yes.</p></article>'
     assert list(parts_of(page)) == [("", "A", ["Yes."])]

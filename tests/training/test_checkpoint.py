@@ -170,7 +170,7 @@ def test_missing_extra_or_changed_weights_are_refused(path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [math.nan, -math.inf, 3e38, -1e16])
-def test_weights_that_nobody_can_use_are_refused(path: Path, made: Checkpoint, number: float) -> None:
+def test_unusable_weights_are_refused(path: Path, made: Checkpoint, number: float) -> None:
     weights, before = parts(path)[1], path.read_bytes()
     weights["head.weight"][0, 1] = number
     made.model.load_state_dict(weights)

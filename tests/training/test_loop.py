@@ -331,7 +331,7 @@ def test_a_second_training_of_a_model_is_told_and_the_first_goes_on(
     assert same(weights(model), weights(expected))
 
 
-def test_trainings_of_one_model_may_take_turns_whoever_gave_up(make, objective: NextToken) -> None:
+def test_trainings_of_one_model_may_take_turns_after_one_stopped(make, objective: NextToken) -> None:
     """Leave a training half-way, keep one half-way, break one off in a step, in this thread or another."""
     model = make("v4")
     abandoned = [train(model, objective, PLAN) for _ in range(2)]

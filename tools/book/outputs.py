@@ -54,7 +54,7 @@ class Page:
             if "exercise" in shown:
                 exercises.append((cell.source.strip(), shown["exercise"]))
             for called, exercise in exercises:
-                if f"{called}.check(" in cell.source:  # instead of a verdict on an answer that nobody gave
+                if f"{called}.check(" in cell.source:  # instead of a verdict on the stub
                     cell.outputs = [html_output(exercise_folds(exercise, self.name))]
                 elif f"{called}.draw(" in cell.source:
                     cell.outputs = []

@@ -64,7 +64,7 @@ MUTANTS = [
     Mutant(STORY, "rules forgotten", without_rules, [RULES, AGAIN, STORIES]),
     Mutant(STORY, "no minus", lambda *given: -story_log_prob_answer(*given), ALL, "above 0"),
     Mutant(STORY, "bits", lambda *given: story_log_prob_answer(*given) / math.log(2), ALL),
-    Mutant(MIRROR, "one after the other", one_by_one, [SAME, BACK, EXCHANGED], "nobody can tell"),
+    Mutant(MIRROR, "one after the other", one_by_one, [SAME, BACK, EXCHANGED], "cannot be told apart"),
     Mutant(MIRROR, "words have borders", partial(by_pattern, border=r"\b"), [EXCHANGED]),
     Mutant(MIRROR, "apart at spaces", words_exchanged, [SAME, EXCHANGED], "full stop"),
     Mutant(MIRROR, "a letter as the sign", sign("x"), [BACK, EXCHANGED]),
