@@ -482,7 +482,6 @@ ladder.OWN_ENCODING.check(RoPESoFar)
 #
 # - [Student 1908](https://doi.org/10.1093/biomet/6.1.1): how far the mean of a few samples may be off.
 # - [Bouthillier et al. 2021](https://arxiv.org/abs/2103.03098): what varies from run to run besides the seed.
-# - [Kazemnejad et al. 2023](https://arxiv.org/abs/2305.19466): encodings, and none, on longer tasks than in training.
 
 # %% [markdown]
 # ## What comes next
