@@ -11,14 +11,14 @@
 #
 # **Which encoding is better, and how do we know?**
 #
-# Now all versions meet on one board: the same stories, the same [seeds](../docs/glossary.md#seed), 600 steps, and the same body of 226 thousand weights around the [encoding](../docs/glossary.md#encoding). Such a board is easily misread. You will
+# Now all versions meet on one board. All read the same stories for 600 steps. v3 to v6 share one body, and differ in the [encoding](../docs/glossary.md#encoding). You will
 #
-# 1. train two of its models, and see that one run of each decides nothing,
-# 2. build a rule that decides from six pairs of runs,
-# 3. see why a bound is not a loss,
-# 4. read the board: losses, answers, longer windows, cost.
+# 1. train two models, and see that one run of each decides nothing,
+# 2. learn the rule by which this course decides between two models,
+# 3. read the board: which loss is lowest, which models answer questions,
+# 4. compare the models in windows longer than those of training.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about a minute to run on two cores, about 30 minutes to read and guess; the exercises about 20 more, and 25 for those marked *stretch*.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about a minute to run on two cores, about 22 minutes to read and guess; the exercises about 20 more, and 25 for those marked *stretch*.
 
 # %% tags=["nbval-ignore-output"]
 from statistics import mean, stdev
@@ -30,51 +30,39 @@ import torch
 from babygpt import ModelConfig, NextToken, TrainConfig, build, live, load_corpus, plots
 from babygpt.encodings import Rotary
 from babygpt.tables import Table, source
-from babygpt_course.claims import CLAIMS, count_verdicts
 from babygpt_course.exercises import lesson_08 as ladder
-from babygpt_course.studies.board import COLUMNS, KNOWN, against, draw_ladder, paired_differences, table_row
+from babygpt_course.studies.board import KNOWN, paired_differences
 from babygpt_course.studies.ladder_explorer import explore_ladder
 from babygpt_course.studies.paired import beside, critical_t, decided_side
 from babygpt_course.studies.results import load_results
+from babygpt_course.studies.seed_plots import draw_seed_dots
 
 # %% tags=["nbval-ignore-output"]
 plots.set_style()
 results, fresh = load_results("ladder"), load_results("fresh/ladder")
 board = results["board"]
-rivals = {"v3": "the sinusoid", "v4": "RoPE", "v5 fixed": "the fixed kernel", "alibi": "ALiBi"}
 explore_ladder(results)
 
 # %% [markdown]
-# Each row is a model, and each dot one run: its [loss](../docs/glossary.md#loss) minus the loss of v4 from the same seed. The bar is the mean. Choose another **column**, or another model to be **compared with**.
+# Each row is a model, and each dot is one run. The dot shows the [loss](../docs/glossary.md#loss) of this run minus the loss of v4 from the same [seed](../docs/glossary.md#seed). The bar is the mean of six seeds.
 #
-# v3 is the sinusoid, v4 is RoPE. v5 has a trained Gaussian [kernel](../docs/glossary.md#kernel), *v5 fixed* an untrained one, and *learned* a table of positions. v6 was trained on one to four texts at once and reads one here. *alibi* is from lesson 04 and *pope* from 07b; [*nope*](../docs/glossary.md#nope) has no code.
+# | name | encoding |
+# |---|---|
+# | v3 | sinusoid |
+# | v4 | RoPE |
+# | v5 | RoPE with a trained Gaussian kernel |
+# | v5 fixed | RoPE with the same kernel, not trained |
+# | v6 | branches; reads one text here |
+# | learned | table of positions |
+# | alibi | ALiBi |
+# | pope | PoPE, from lesson 07b |
+# | nope | none |
 #
-# Three dots of v3 lie left of the line, one on it, and two right of it. Is the sinusoid better than RoPE?
-#
-# All models train at one [learning rate](../docs/glossary.md#learning-rate), and we tuned it for none of them. A model that is behind may need another rate; we have not measured that.
-#
-# ## Three ways to measure a model
-#
-# Suppose a model has read *ada chased ben. who chased ben?* and a space, and gives the letters of both names these probabilities:
-
-# %%
-letters = {"ada": [0.7, 0.4, 0.9], "ben": [0.2, 0.9, 0.9]}
-rows = []
-for name, p in letters.items():
-    loss = -np.log(p).mean()
-    rows.append((name, " · ".join(map(str, p)), f"{np.prod(p):.3f}", f"{loss:.2f}"))
-Table(("name", "p of its letters", "p of the name", "loss (nats per letter)"), rows, stable=4)
-
-# %% [markdown]
-# - The **loss** is the mean of −log p over the letters that come. For *ada* it is (0.36 + 0.92 + 0.11) / 3 = 0.46 [nats](../docs/glossary.md#nats). The board computes it on text that was not used in training.
-# - **Right answers**: the share of questions where the right one of two names is likelier, as here: 0.252 is more than 0.162.
-# - **Whole names**: the model writes, always the likeliest letter. If *n* has 0.5 after *a*, and *d* has 0.4, it writes *an*, and the name is wrong.
-#
-# So a model can prefer the right name and not write it.
+# Look at v3. Three dots lie left of the line, one on it, and two right of it. So is the sinusoid better than RoPE?
 #
 # ## Train two of the models
 #
-# We begin with v4 and *v5 fixed*, from one seed, for half the steps.
+# We begin with one seed, and train v4 and *v5 fixed* for 300 steps.
 
 # %%
 apart = live.predict(
@@ -91,70 +79,52 @@ corpus = load_corpus("plain-tales", n_chars=400_000)
 objective, tokenizer = NextToken(corpus, block_size=64), corpus.tokenizer
 shape = ModelConfig(tokenizer.vocab_size, block_size=64, n_layer=2, n_head=4, n_embd=96)
 questions = corpus.grammar.questions(24, seed=2, max_chars=64)
-recipe, floors, looks = TrainConfig(steps=300), {"best reader": results["window_floor"]}, {}
+recipe, floors = TrainConfig(steps=300), {"best reader": results["window_floor"]}
 
 
 def race(name, model):
     """Train a model in the background, with its right answers beside its loss."""
-    looks[name] = live.roles(tokenizer, questions)
-    return live.train(model, objective, recipe, name, floors, [looks[name]])
+    return live.train(model, objective, recipe, name, floors, [live.roles(tokenizer, questions)])
 
 
 # %% tags=["answer", "nbval-ignore-output"]
-runs, models = {}, {}
+runs = {}
 for name, version, options in (("v4", "v4", {}), ("v5 fixed", "v5", {"learnable": False})):
     torch.manual_seed(1337)
-    models[name] = build(version, shape, **options)
-    runs[name] = race(name, models[name])
+    runs[name] = race(name, build(version, shape, **options))
 
 # %% [markdown]
-# The dashboards show the loss and the right answers to 24 questions (chance: 50%). The best reader knows the grammar and sees only the window. Watch at which step each model begins to answer.
+# Each dashboard shows the loss and the **right answers** to 24 questions such as *who chased ben?* An answer is right if the model gives the right one of two names the higher probability. Guessing gives 50%. The *best reader* is a program that knows the grammar of the stories.
 
 # %% tags=["answer", "nbval-ignore-output"]
 records = {name: run.result() for name, run in runs.items()}
 ends = {name: steps[-1].val_loss if steps else runs[name].uniform_loss for name, steps in records.items()}
-stored = load_results("gaussian")["plain"]["300"]  # six seeds, as many steps
+stored = [load_results(name)["plain"]["300"] for name in ("gaussian", "fresh/gaussian")]
+ours = {name: [x for each in stored for x in each[name]["val_loss"]] for name in ends}
 for name, loss in ends.items():
-    print(f"{name:9}", beside(loss, stored[name]["val_loss"], "nats"))
+    print(f"{name:9}", beside(loss, ours[name], "nats"))
+lower = sum(x < y for x, y in zip(ours["v4"], ours["v5 fixed"], strict=True))
+print(f"v4 has the lower loss in {lower} of our {len(ours['v4'])} pairs of runs")
 apart.compare(abs(ends["v4"] - ends["v5 fixed"]))
 
-# %% tags=["nbval-ignore-output"]
-for name, run in runs.items():
-    print(f"{name:9}", *(f"{share:.0%} at step {step}," for step, share in run.frames[looks[name]][2:]))
-ask = questions[2]
-ids, start = tokenizer.encode(ask.prompt + ask.answer), len(ask.prompt)
-p = {name: model(ids[None])[0, start - 1 : -1].softmax(dim=-1).detach() for name, model in models.items()}
-rows = []
-for i, letter in enumerate(ask.answer):
-    likeliest = [f"{tokenizer.decode(each[i].argmax()[None])} {each[i].max():.2f}" for each in p.values()]
-    own = [f"{each[i, ids[start + i]]:.2f}" for each in p.values()]
-    rows.append((letter, *(cell for pair in zip(own, likeliest, strict=True) for cell in pair)))
-print(ask.prompt, ask.answer)
-Table(("letter", "p by v4", "likeliest", "p by v5 fixed", "likeliest"), rows, stable=1)
-
 # %% [markdown]
-# In the table, look for letters that are not the likeliest: there the model would write another name.
-#
-# After 300 steps our six runs of v4 end at 0.57 to 0.61 nats, and those of the fixed kernel at 0.55 to 0.62. These ranges overlap, so **one pair of runs decides nothing**. At step 200 one model may answer and the other not, or the reverse with another seed.
+# First read the last line. We trained the same two models from twelve seeds. In six of these pairs v4 has the lower loss, and in the other six v5 fixed has the lower loss. So **one pair of runs decides nothing**.
 #
 # ## Compare pairs
 #
-# A seed determines the first weights and the order of the batches. Two models with one seed read the same windows in the same order, so we subtract **seed by seed**. Here are two other rows, after 600 steps: v5 with its kernel trained, and with its kernel left alone.
+# A seed determines the first weights of a model and the order of its batches. Two models with the same seed read the same windows in the same order. So we subtract **seed by seed**: each seed gives one difference.
+#
+# Here are v5 and v5 fixed after 600 steps, from six seeds:
 
 # %%
 trained, fixed = board["v5"]["1x"], board["v5 fixed"]["1x"]
 gaps = [a - b for a, b in zip(trained, fixed, strict=True)]
 rows = [("v5", trained, ".3f"), ("v5 fixed", fixed, ".3f"), ("difference", gaps, "+.3f")]
-cells = [
-    (name, *(f"{x:{form}}" for x in (*numbers, mean(numbers))), f"{stdev(numbers):.3f}")
-    for name, numbers, form in rows
-]
-Table(("loss (nats)", *map(str, results["seeds"]), "mean", "standard deviation"), cells, stable=9)
+cells = [(name, *(f"{x:{form}}" for x in (*numbers, mean(numbers)))) for name, numbers, form in rows]
+Table(("loss (nats)", *(f"seed {seed}" for seed in results["seeds"]), "mean"), cells, stable=8)
 
 # %% [markdown]
-# If a seed is lucky for both models, this luck drops out of their difference. These two models hardly share any luck. Without shared luck the difference would have a standard deviation of √(0.027² + 0.010²) = 0.029. It has 0.031. Yet pairs cost nothing, and in lesson 06 they help.
-#
-# All six differences have one sign. Is that proof?
+# Read the last row. All six differences are above zero. Is that proof?
 
 # %%
 one_sign_guess = live.predict(
@@ -173,46 +143,84 @@ one_sign = mean(min(some) > 0 or max(some) < 0 for some in luck)
 one_sign_guess.compare(100 * one_sign)
 
 # %% [markdown]
-# Six coins all fall on one side in 2 of 64 cases, and three coins in 2 of 8. So three seeds of one sign are weak evidence. Our rule has three conditions:
+# Think of coins. Six coins all fall on one side in 2 of 64 cases, which is 3%. Three coins do so in 2 of 8 cases, which is 25%. So three seeds of one sign are weak evidence. Six are stronger.
 #
-# 1. There are at least **six** paired seeds.
-# 2. All differences have **one sign**.
-# 3. Their mean is **far from zero**: luck takes it so far in only 5 of 100 cases.
+# ## The rule
 #
-# The third condition needs the [standard error](../docs/glossary.md#standard-error): the standard deviation of the differences, divided by √6. The statistician *Student* computed the limit for few samples: 2.57 standard errors for six. `critical_t` returns it.
+# A **set** is six seeds. From each seed we train both models, and subtract their losses. So a set gives six differences. The set *decides* between the two models if two conditions hold:
+#
+# 1. **One sign.** All six differences lie on the same side of zero.
+# 2. **A clear mean.** The mean of the six differences is more than 2.57 standard errors away from zero.
+#
+# The [standard error](../docs/glossary.md#standard-error) tells how far luck typically moves the mean of a set. It is the standard deviation of the six differences, divided by √6. Between equal models, luck moves the mean by more than 2.57 standard errors in only 5 of 100 cases.
+#
+# Now we apply the rule to v5 minus v5 fixed:
+#
+# 1. The six differences are 0.081, 0.029, 0.076, 0.025, 0.103 and 0.073. All lie above zero. The first condition holds.
+# 2. Their mean is 0.064, and their standard deviation is 0.031. So the standard error is 0.031 / √6 ≈ 0.013. The mean is 0.064 / 0.013 ≈ 5 standard errors above zero. This is more than 2.57, so the second condition holds.
+#
+# Both conditions hold, so this set decides: v5 has the higher loss. The function `critical_t` returns the limit, and `decided_side` applies the rule:
 
 # %%
 error = stdev(gaps) / len(gaps) ** 0.5
-print(f"{mean(gaps):.3f} / {error:.4f} = {mean(gaps) / error:.1f} standard errors from zero")
-print(f"luck reaches {critical_t(len(gaps)):.2f} in 5 of 100 cases")
+print(f"{mean(gaps):.3f} / {error:.3f} is about {mean(gaps) / error:.0f}; the limit is {critical_t(6):.2f}")
+print("v5 minus v5 fixed:", decided_side(gaps))
 assert min(gaps) > 0
 assert mean(gaps) > critical_t(len(gaps)) * error
-assert decided_side(gaps) == "above"
-decided = mean(decided_side(some) != "undecided" for some in luck)
-print(f"equal models: one sign in {one_sign:.1%} of all cases, decided in {decided:.1%}")
+by_luck = mean(decided_side(some) != "undecided" for some in luck)
+print(f"between equal models luck decides {by_luck:.1%} of all comparisons")
 
 # %% [markdown]
-# All three hold: v5 is *above* v5 fixed. If one fails, as for v3 beside v4, the verdict is [undecided](../docs/glossary.md#undecided).
+# A picture shows the same rule. A dot is a difference. The bar reaches from the mean 2.57 standard errors to the left and to the right. **A set decides if all dots and the whole bar lie on one side of zero.**
+
+# %% tags=["nbval-ignore-output"]
+invented = [0.10, 0.008, 0.012, 0.016, 0.020, 0.024]
+pairs = {"v5 − v5 fixed": gaps, "v3 − v4": paired_differences(results, "v3", "v4"), "invented": invented}
+ax = plt.figure(figsize=(9, 3)).gca()
+title = "Only the first set decides: its dots and its bar lie on one side of zero"
+draw_seed_dots(ax, pairs, title, "difference (nats per character)", {"equal": 0.0})
+for row, seeds in enumerate(pairs.values()):
+    half = critical_t(6) * stdev(seeds) / 6**0.5
+    ax.plot([mean(seeds) - half, mean(seeds) + half], [row + 0.3] * 2, color="black", lw=4)
+plt.show()
+
+
+# %% [markdown]
+# - **First row.** All dots and the bar lie right of zero. This set decides.
+# - **Second row.** The dots lie on both sides of zero. This set does not decide between v3 and v4.
+# - **Third row.** We invented these numbers. All dots lie right of zero, but one dot lies far from the others. This dot makes the standard error large, and the bar crosses zero. This set does not decide.
 #
-# Luck decides fewer than 1 of 35 comparisons of equal models. But eleven models from left to right make 55 pairs. If all were equal, luck would decide one or two. We therefore trained nine of them again, from six other seeds. *Confirmed* means that these give the same verdict. They put v5 above v5 fixed too, by 0.04 nats.
+# ## Decided and undecided
 #
-# A decided difference may be too small to matter. We ignore effects below 0.02 nats per character, or below 5 points of right answers. How small a difference can six seeds decide?
+# Luck can still deceive one set: it decides fewer than 1 of 35 comparisons of equal models. But the board has eleven models that write from left to right, and they make 55 pairs. So luck would decide one or two pairs, even if all models were equal. Therefore we trained nine models again, from a second set of six other seeds. Now we can define two words for the whole course:
+#
+# > A difference is **decided** if both sets decide it, for the same side. Every other difference is [**undecided**](../docs/glossary.md#undecided).
+#
+# The second set also puts v5 above v5 fixed, so this difference is decided. Where we have only one set, this set must decide.
 
 # %%
-spread = stdev(paired_differences(results, "v3", "v4"))
-least = critical_t(6) * spread / 6**0.5
-needed = next(n for n in range(6, 100) if critical_t(n) * spread / n**0.5 < 0.01)
-print(f"v3 minus v4: standard deviation {spread:.3f}, so six seeds decide a mean of {least:.3f} or more")
-print(f"by the third condition a mean of 0.01 would need {needed} seeds")
+def sets_of(*names):
+    """Return the sets of six seeds from which all these models were trained: two, or one."""
+    return [each for each in (results, fresh) if all(name in each["board"] for name in names)]
+
+
+def decide(name, rival):
+    """Return the side that every set decides for, or "undecided"."""
+    sides = {decided_side(paired_differences(each, name, rival)) for each in sets_of(name, rival)}
+    return sides.pop() if len(sides) == 1 else "undecided"
+
+
+print("v5 beside v5 fixed:", decide("v5", "v5 fixed"))
+print("v3 beside v4:", decide("v3", "v4"))
 
 # %% [markdown]
-# And 26 differences with this mean and spread hardly ever have one sign. So **our rule sees only differences that are large beside the spread between seeds.**
+# *Undecided* does not mean *equal*. Look at the second bar in the picture: it reaches from −0.03 to +0.02 nats. So v3 may be a little better than v4, or a little worse.
+#
+# *Decided* does not mean *important*. We ignore differences below 0.02 nats per character, or below 5 points of right answers.
 #
 # ## A bound is not a loss
 #
-# v1 to v6 have a loss: −log p of the text, exactly. The models of lessons 07a and 07b fill in, and have a [NELBO](../docs/glossary.md#nelbo): the text costs them *at most* this.
-#
-# Take the word `ab` of [lesson 07a](07a_diffusion.ipynb). The NELBO of the model *Hasty* is 1.806 nats, and the word costs it 1.687. Suppose that a model from left to right has loss 1.75 here. This is below Hasty's bound, yet Hasty is better. So we never subtract a bound from a loss, and the package refuses to:
+# The five models whose names begin with v7 fill in letters ([lesson 07a](07a_diffusion.ipynb)). For these models we cannot compute the loss. We can compute a bound, the [NELBO](../docs/glossary.md#nelbo): the loss is *at most* this number. The loss may be far lower. So we never subtract a bound from a loss, and the package refuses to:
 
 # %%
 try:
@@ -221,159 +229,122 @@ except ValueError as refusal:
     print(refusal)
 
 # %% [markdown]
-# You can compare their right answers. A model that fills in chooses the name with the lower bound.
-#
 # ## The board
 #
-# Three guesses about models that write from left to right, after 600 steps:
+# Make a guess about right answers after 600 steps:
 
 # %%
 near_mean = live.predict(
-    "v6 answers 82% right, in the mean of six runs. How many of them lie within 10 points of that?",
+    "v6 answers 81% right, in the mean of twelve runs. How many of these runs lie within 10 points of 81%?",
     low=0,
-    high=6,
+    high=12,
     near=0,
 )
-whole_names = live.predict(
-    "RoPE prefers the right name in 96 to 98%. How many names does its best run write whole?",
-    low=0,
-    high=100,
-    unit="%",
-    near=10,
-)
-helped = live.predict("Which gains from a text four times as long?", [*rivals.values(), "none of these"])
-display(near_mean, whole_names, helped)
+near_mean
+
+
+# %% [markdown]
+# Each model has a row.
+#
+# - **Loss** is the mean over all seeds. The sign ≤ marks a bound, which has no verdict.
+# - **Minus v4** is the mean difference from v4. The **verdict** says whether this difference is decided: *above* means a higher loss than v4.
+# - **Answers** counts the seeds that answer at least nine of ten questions right.
+
+# %%
+def pooled(name, key):
+    """Return a number of each run of a model: twelve runs, or six."""
+    return [x for each in sets_of(name) for x in each["board"][name][key]]
+
+
+def all_gaps(name, rival):
+    """Return the differences between two models from all their seeds."""
+    return [x for each in sets_of(name, rival) for x in paired_differences(each, name, rival)]
+
+
+# %% tags=["answer"]
+rows, ranked = [], sorted(board, key=lambda name: (board[name]["masks"], mean(pooled(name, "1x"))))
+for name in ranked:
+    loss, roles = f"{mean(pooled(name, '1x')):.3f}", pooled(name, "roles")
+    minus, side = "–", "–"
+    if board[name]["masks"]:
+        loss = f"≤ {loss}"
+    elif name != "v4":
+        minus, side = f"{mean(all_gaps(name, 'v4')):+.3f}", decide(name, "v4")
+    rows.append((name, loss, minus, side, f"{sum(x >= KNOWN for x in roles)} of {len(roles)}"))
+Table(("model", "loss (nats)", "minus v4", "verdict", "answers, of all seeds"), rows, stable=5)
+
+# %% [markdown]
+# The picture shows the nine models that we trained from twelve seeds. Each dot is a seed.
 
 # %% tags=["answer", "nbval-ignore-output"]
-draw_ladder(plt.figure(figsize=(15, 8)), results)
+attending = [name for name in ranked if name in fresh["board"]]
+minus_v4 = {name: all_gaps(name, "v4") for name in attending}
+shares = {name: [100 * x for x in pooled(name, "roles")] for name in attending}
+left, right = plt.figure(figsize=(12, 4.5)).subplots(1, 2)
+title = "Only PoPE and nope lie above v4 in every seed"
+draw_seed_dots(left, minus_v4, title, "loss minus v4 (nats per character)", {"equal": 0.0})
+title = "Most runs answer nearly everything, or guess"
+draw_seed_dots(right, shares, title, "right answers (%)", {"chance": 50.0}, (-3, 103))
 plt.show()
 
 # %% tags=["answer"]
-print(f"{results['command']}: {results['minutes']:.0f} minutes, {len(results['seeds'])} seeds")
-Table(COLUMNS, [table_row(results, name) for name in board], stable=9)
-
-# %% [markdown]
-# In the picture a dot is a seed, and a ring its share of whole names. In the table ≤ marks a bound, and ± is the standard deviation over the seeds. Answers are sorted. *Refuses*: the model has no code for such positions. Speed is a share of v4's.
-
-# %% tags=["answer"]
-sides = against(results, "v4")
-answers = board["v6"]["roles"]
-gains = [v for v in rivals if decided_side(board[v]["past"]) == "below"]
-display(
-    near_mean.compare(sum(abs(share - mean(answers)) <= 0.1 for share in answers)),
-    whole_names.compare(100 * max(board["v4"]["whole"])),
-    helped.compare(rivals[gains[0]] if gains else "none of these"),
-)
+answers = pooled("v6", "roles")
+near_mean.compare(sum(abs(share - mean(answers)) <= 0.1 for share in answers))
 
 # %% [markdown]
 # ## Which loss is lowest?
-
-# %%
-rows = []
-for name, side in sides.items():
-    minus = paired_differences(results, name, "v4")
-    margin = critical_t(len(minus)) * stdev(minus) / len(minus) ** 0.5
-    again = paired_differences(fresh, name, "v4") if name in fresh["board"] else None
-    others = (f"{mean(again):+.3f}", decided_side(again)) if again else ("–", "–")
-    rows.append((name, f"{mean(minus):+.3f} ± {margin:.3f}", side, *others))
-Table(("minus v4 (nats)", "six seeds", "verdict", "six others", "verdict"), rows, stable=5)
-
-# %% [markdown]
-# Luck may move the mean by the number behind ±. **Among the sinusoid, RoPE, the fixed kernel, v6 and ALiBi no pair is decided.** In six other seeds one pair is decided: v6 is behind ALiBi, by 0.05 nats. As the two sets disagree, we call this pair undecided.
 #
-# *Undecided* does not mean *equal*. v6 may be 0.05 nats below RoPE or 0.07 above it.
+# Look at the left panel. A dot right of the line is a seed in which the model has a higher loss than v4.
 #
-# The first six seeds put four models with attention behind RoPE. Six others confirm **PoPE, by 0.07 to 0.08 nats, and attention without a code, by 0.23 to 0.24**. They do not confirm the trained kernel and the learned table: one run of each is below RoPE. So we call these two undecided. v1 and v2 have no attention, and stay at the [bigram](../docs/glossary.md#bigram) floor.
+# - ALiBi, v5 fixed, v3 and v6 have dots on both sides, so they are undecided beside v4. **Among these five models no pair is decided.** We cannot name the best model.
+# - PoPE and nope have all their dots right of the line. PoPE is 0.08 nats above v4, and nope is 0.23 nats above v4.
+# - v5 and *learned* each have eleven dots right of the line and one dot left. The first set puts them above v4, but the second set does not decide. So they are undecided.
 #
-# The lowest mean is 0.535 (fixed kernel). The best reader of such windows has 0.468.
+# v1 and v2 stand only in the table. They are a whole nat above v4, as they have no attention.
 #
-# ## Who answers?
+# All models train at one [learning rate](../docs/glossary.md#learning-rate), and we tuned it for none of them. PoPE or nope may need another rate.
 #
-# Most dots of the right answers stand near 100% or near 50%. At some step a run learns to look back for the name, and climbs within one or two hundred steps. So a mean may describe no run: v6 has four runs at 95% or more and two at chance. We **count the seeds** with nine right answers in ten:
-
-# %%
-attending = ["v4", *(name for name in sides if name in fresh["board"])]
-both = {name: [each["board"][name] for each in (results, fresh)] for name in attending}
-rows = []
-for name, sets in both.items():
-    known = [sum(share >= KNOWN for share in each["roles"]) for each in sets]
-    whole = [100 * max(each["whole"]) for each in sets]
-    rows.append((name, *map(str, known), *(f"{share:.0f}%" for share in whole)))
-Table(("model", "answers, of 6 seeds", "of 6 others", "best whole names", "of 6 others"), rows, stable=5)
-
-# %% [markdown]
-# RoPE and the fixed kernel each answer from 11 of twelve seeds, the trained kernel from only 3 ([lesson 05](05_gaussian_rope.ipynb) asks why). PoPE from left to right and attention without a code have none.
+# ## Which models answer?
 #
-# To write a name is harder than to prefer it. The first six seeds of RoPE answer and write 10 to 25% of the names, but one of the others writes 93%. So our seeds do not rank the models by whole names.
+# Look at the right panel. Most dots stand near 100% or near 50%. At some step a run learns to look back for the name. The runs near 50% had not learned this by step 600.
 #
-# The models that fill in learn the answers from no seed. Their task is harder: letters may come in any order.
+# So a mean may describe no run at all: no run of v6 lies within 10 points of its mean. Therefore we **count the seeds that answer**. v4 and v5 fixed answer from 11 of twelve seeds. v5 answers from only 3 ([lesson 05](05_gaussian_rope.ipynb) asks why). PoPE and nope answer from no seed.
 #
 # ## Longer than trained
 #
-# In windows four times as long the fixed kernel has a loss of 0.442 nats, against 0.535 in windows of training. Does it gain from the longer text? The first characters of any window are hard, and a long window has a smaller share of them. So its mean can fall without any gain.
+# In windows of training v5 fixed has a loss of 0.54 nats. In windows four times as long its loss is 0.45. Does v5 fixed gain from the longer text?
 #
-# For a fair comparison we predict **the same characters twice**: from everything before them, up to 255 characters, and from the last 64 alone.
+# This comparison is unfair. The first characters of any window are hard to predict, because little text stands before them. A long window has a smaller share of such characters. So its mean loss is lower even if the model gains nothing.
+#
+# For a fair comparison each model predicts **the same characters twice**: once from up to 255 characters before them, and once from the last 64 characters alone. We subtract the second loss from the first. A model that gains has a change below zero.
 
 # %%
+rivals = {"v3": "v3 (sinusoid)", "v4": "v4 (RoPE)", "v5 fixed": "v5 fixed", "alibi": "ALiBi"}
+helped = live.predict("Which model gains from the longer text?", [*rivals.values(), "none of these"])
+helped
+
+# %% tags=["answer"]
 rows = []
-for name, sets in both.items():
-    if None not in sets[0]["past"]:
-        changes = [each["past"] for each in sets]
-        rows.append(
-            (name, *(text for x in changes for text in (f"{round(mean(x), 2) + 0:+.2f}", decided_side(x))))
-        )
-Table(("change (nats)", "six seeds", "verdict", "six others", "verdict"), rows, stable=5)
-
-# %% [markdown]
-# **No model gains.** Both Gaussians change by less than 0.001 nats: at a distance of 64 their kernel is below 0.002, so they do not read there. All others lose (confirmed). The sinusoid loses 3 nats: it never met such positions in training.
-#
-# The best reader could not gain either: no story is longer than a window.
-#
-# For the models that fill in we take the bound in windows of 256 minus that in windows of 64. The characters differ, but equally for all three models, so we compare their changes:
-
-# %%
-change = {name: np.subtract(board[name]["4x"], board[name]["1x"]) for name in ("v7", "v7-rope", "v7-pope")}
-inside = against(results, "v7-rope") | {"v7-rope": "–"}
-rows = [
-    (
-        name,
-        inside[name],
-        f"{x.mean():+.2f}",
-        "–" if name == "v7-rope" else decided_side(x - change["v7-rope"]),
-    )
-    for name, x in change.items()
-]
-heading = ("bound", "inside, beside v7-rope", "change at 4× (nats)", "change, beside v7-rope")
+for name in attending:
+    if None not in board[name]["past"]:
+        short, long, change = (mean(pooled(name, key)) for key in ("1x", "4x", "past"))
+        rows.append((name, f"{short:.2f}", f"{long:.2f}", f"{round(change, 2) + 0:+.2f}"))
+heading = ("mean loss (nats)", "windows of 64", "windows of 256", "change, same characters")
 Table(heading, rows, stable=4)
 
-# %% [markdown]
-# Inside the window v7-pope and v7 are undecided beside v7-rope. Outside, of these three v7-pope's bound rises least and v7's most.
-#
-# ## What an encoding costs
-#
-# An encoding has few parameters: none for RoPE, the sinusoid and ALiBi, 4 for a trained kernel, 96 for PoPE, 64 rows of 96 for a learned table. From left to right PoPE is slowest (0.83 of v4's speed), because its queries and keys have twice the channels. v6 has 0.85, since it trains on several texts at once. We do not rank the others with attention (0.93 to 1.04), since other work ran on the machine.
-#
-# **So which encoding is better?** After 600 steps at this size, none in everything. Inside the window four are undecided, from two sets of seeds. Beyond it the Gaussians, ALiBi and PoPE lose little. Whether they *remember* is another question, which [lesson 10](10_beyond_the_window.ipynb) asks.
-#
-# ## What became of the notes
-#
-# This course began with five source notes (`docs/notes/`). We measured those of their claims that a laptop can test. A claim *holds* as written, *fails*, *depends* on what you ask, or is *undecided*.
-
-# %%
-of_ten = live.predict("Of ten claims, how many hold as they are written?", low=0, high=10, near=1)
-of_ten
-
-# %% tags=["answer", "nbval-ignore-output"]
-measured = [(claim, claim.measure().verdict) for claim in CLAIMS]
-total = count_verdicts(measured)
-notes = sorted({claim.note for claim in CLAIMS})
-rows = [(name[:3], count_verdicts([pair for pair in measured if pair[0].note == name])) for name in notes]
-lines = [(name, *map(str, vars(counts).values())) for name, counts in (*rows, ("all", total))]
-display(Table(("note", *vars(total)), lines, stable=1))
-of_ten.compare(10 * total.holds / len(measured))
+# %% tags=["answer"]
+changes = {name: [decided_side(each["board"][name]["past"]) for each in sets_of(name)] for name in rivals}
+gains = [name for name in rivals if set(changes[name]) == {"below"}]
+helped.compare(rivals[gains[0]] if gains else "none of these")
 
 # %% [markdown]
-# Fewer than half hold. One fault may make several claims fail, so the last column counts faults. Two ideas work after one line is changed: the kernel takes the distance instead of the position, and the gate gets a sine beside its cosine. `python -m babygpt claims` prints all verdicts.
+# Look at the last column: it is nowhere below zero. **No model gains.** Even a perfect reader would gain nothing here, since no story is longer than a window.
+#
+# - v5 and v5 fixed change by less than 0.001 nats. At a distance of 64 their kernel is below 0.002, so they do not read the text beyond the window.
+# - All other models lose. ALiBi and PoPE lose little. v3 loses 3 nats, since it never met such positions in training.
+# - *learned* has no row: it refuses positions beyond its window.
+#
+# **So which encoding is better?** At this size and after 600 steps, no encoding is best in everything. Inside the window, five models are undecided. Beyond the window, the two Gaussian kernels, ALiBi and PoPE lose little. [Lesson 10](10_beyond_the_window.ipynb) asks whether they *remember*.
 
 # %% tags=["nbval-ignore-output"]
 live.tally()
@@ -437,11 +408,11 @@ ladder.OWN_ENCODING.check(RoPESoFar)
 # %% [markdown]
 # ## Recap
 #
-# 1. Our rule needs at least six paired seeds, all on one side, and a mean so far from zero that luck reaches it in only 5 of 100 cases. *Undecided* does not mean *equal*.
-# 2. A bound is not a loss. The model with the higher bound may give a text the higher probability.
-# 3. On these tales (226 thousand weights, 600 steps, one learning rate) two sets of six seeds leave the sinusoid, RoPE, the fixed kernel and ALiBi undecided. Both put PoPE from left to right and attention without a code behind RoPE. The trained kernel, the learned table and v6 are undecided beside RoPE.
-# 4. Most runs have nearly all answers right or toss coins, so we count seeds. A model that prefers the right name may not write it.
-# 5. Past the window, on the same characters, no model gains. The Gaussians change by less than 0.001 nats. The others lose (means of two sets): ALiBi and PoPE 0.06 to 0.08, v6 0.09 to 0.17, RoPE 0.44 to 0.47, no code 0.6, the sinusoid 3.
+# 1. One pair of runs decides nothing. A set of six paired seeds decides if all differences have one sign and their mean is more than 2.57 standard errors from zero.
+# 2. A difference is *decided* if both sets of six seeds decide it for the same side. *Undecided* does not mean *equal*.
+# 3. A bound is not a loss, and we never subtract one from the other.
+# 4. At this size (226 thousand weights, 600 steps, one learning rate) ALiBi, v5 fixed, RoPE, the sinusoid and v6 are undecided. PoPE and nope have a higher loss than RoPE.
+# 5. Past the window, on the same characters, no model gains. The Gaussian kernels hardly change, ALiBi and PoPE lose less than 0.1 nats, RoPE loses 0.46, and the sinusoid loses 3.
 
 # %% [markdown]
 # ## Self-test
@@ -454,19 +425,19 @@ ladder.OWN_ENCODING.check(RoPESoFar)
 #
 # <details><summary>Answer</summary>
 #
-# **b.** Five coins fall on one side in 2 of 32 cases, six in 2 of 64. The rule does not need *a*.
+# **b.** Our sets have six seeds, since five coins fall on one side too often: in 2 of 32 cases. Against *c*: models of one seed read the same windows.
 #
 # </details>
 #
 # **2.** v7-pope has a bound of 1.05, and v4 a loss of 0.54. What follows?
 #
 # - a) v4 is better on these stories, by half a nat
-# - b) v7-pope is better, since its text costs less than the bound
-# - c) nothing about which gives the text the higher probability
+# - b) v7-pope is better, since its loss is less than the bound
+# - c) nothing about which model has the lower loss
 #
 # <details><summary>Answer</summary>
 #
-# **c.** The text costs v7-pope at most 1.05, perhaps far less. *a* subtracts a loss from a bound.
+# **c.** The loss of v7-pope is at most 1.05, and perhaps far less. *a* subtracts a loss from a bound.
 #
 # </details>
 #
@@ -511,10 +482,10 @@ ladder.OWN_ENCODING.check(RoPESoFar)
 #
 # - [Student 1908](https://doi.org/10.1093/biomet/6.1.1): how far the mean of a few samples may be off.
 # - [Bouthillier et al. 2021](https://arxiv.org/abs/2103.03098): what varies from run to run besides the seed.
-# - [Kazemnejad et al. 2023](https://arxiv.org/abs/2305.19466): encodings, and none, on longer tasks than in training.
-# - [Gopalakrishnan et al. 2025](https://arxiv.org/abs/2509.10534): PoPE, whose authors report that it reads further.
 
 # %% [markdown]
 # ## What comes next
 #
 # The museum shows models whose loss falls although something is wrong with their positions. → [09 · The museum of bugs](09_museum_of_bugs.ipynb)
+#
+# The course began with five source notes. `python -m babygpt claims` prints what became of their claims.
