@@ -11,7 +11,7 @@
 #
 # **Can one sequence hold several texts, and keep them apart?**
 #
-# Usually a model writes one text, and each forward pass adds one token. In source note 002 each pass adds a token to *each* of several texts. The note puts all tokens into one sequence, and calls the texts [**branches**](../docs/glossary.md#branch). The model adds a code of its branch to each token. This makes **v6**. You will
+# Usually a model writes one text, and each forward pass adds one token. In source note 002 each pass adds a token to *each* of several texts. The note puts all tokens into one sequence, and calls the texts [**branches**](../docs/glossary.md#branch). To each token the model adds a code of its branch. This makes **v6**. You will
 #
 # 1. find out what goes wrong without a code,
 # 2. compute how well a code separates two texts,
@@ -59,7 +59,7 @@ plt.show()
 #
 # The left picture is the note's rule, the **open mask**: a token sees itself and all tokens of earlier times, in every branch. It does not see another token of its own time, because one forward pass writes all tokens of one time. The right picture is an isolation [mask](../docs/glossary.md#mask): a token sees its own text only.
 #
-# Why not a batch? In a batch the texts are isolated too, and attention computes fewer scores. So one sequence pays only if texts may *read* each other.
+# Why not a batch? A batch isolates its texts too, and attention computes fewer scores. So one sequence pays only if texts may *read* each other.
 #
 # ## Without a branch code
 #
@@ -98,7 +98,7 @@ bag_guess.compare(outcomes[changes["v6-none"] > 1e-4])
 #
 # How well does the code separate two texts? The last blank of branch 0 sees the two letters of time 0: *a* of its own text, and *b* of the other text. RoPE rotates these two keys equally. Only the code tells which one belongs to branch 0.
 #
-# We suppose that a score is 9.8, the highest in our heads ([lesson 05](05_gaussian_rope.ipynb)), times the [cosine](../docs/glossary.md#cosine) of the two codes.
+# The highest score in our heads is 9.8 ([lesson 05](05_gaussian_rope.ipynb)). We suppose that a score is 9.8 times the [cosine](../docs/glossary.md#cosine) of the query's code and the key's code.
 
 # %%
 def code(branch, stride, C=96):
@@ -139,11 +139,11 @@ added, rotated = (x @ x.T / x.square().sum(dim=-1) for x in (codes, turned))  # 
 alike_guess.compare(kinds[int(np.sign(round(float((rotated - added)[0, 1]), 4)))])
 
 # %% [markdown]
-# The two squares compare every two branches, under <span class="light-fourier">Fourier codes</span> and under <span class="light-rope">2-D RoPE</span>. Move the sliders: the squares stay equal. At the note's width of 512, neighbours are 41% alike in both.
+# The two squares compare every two branches, under <span class="light-fourier">Fourier codes</span> and under <span class="light-rope">2-D RoPE</span>. Move the sliders: the squares stay equal. At the note's width of 512, neighbouring branches are 41% alike in both.
 #
 # Why are they equal? Take one pair of channels with the frequency $\omega$, and two branches at $p$ and $p'$. In the Fourier codes the pair is $(\sin p\omega, \cos p\omega)$ and $(\sin p'\omega, \cos p'\omega)$. Their dot product is $\cos (p - p')\omega$. 2-D RoPE rotates the pair by $p\omega$ and by $p'\omega$. The angle between the results is $(p - p')\omega$, with the same cosine.
 #
-# The note took all pairs of the Fourier code, but only one slow pair of 2-D RoPE. <span class="light-first">The third panel</span> draws the slowest pair in orange: it is alike in all branches.
+# The note found a difference because it took all pairs of the Fourier code, but only one slow pair of 2-D RoPE. <span class="light-first">The third panel</span> draws the slowest pair in orange: it is alike in all branches.
 #
 # ## Train three models
 #
@@ -263,14 +263,14 @@ for ax, (way, words) in zip(axes, trained.items(), strict=True):
         kind: {f"{n}": ours[f"{way}: {kind}"][f"gap {n}"] for n in study.COUNTS} for kind in study.RIVALS
     }
     eight = [gap for each in found.values() for gap in each["8"]]
-    title = f"{words}:\neight texts cost {min(eight):.2f} to {max(eight):.2f} nats"
+    title = f"{words}: eight texts cost {min(eight):.2f} to {max(eight):.2f} nats"
     seed_plots.draw_gaps(ax, found, title)
 plt.show()
 
 # %% [markdown]
-# Each dot is a run of 400 steps. Right of 0.01, each line of the grid stands for ten times more. Compare the green dots, eight texts. On the left they cost 0.29 to 0.45 nats under 2-D RoPE, and far more under Fourier codes. On the right they cost 0.04 nats or less. So the models on the left lacked training with the other numbers.
+# Each dot is a run of 400 steps. Compare the green dots, eight texts. On the left they cost 0.29 to 0.45 nats under 2-D RoPE, and far more under Fourier codes. On the right they cost 0.04 nats or less. So the models on the left lacked training with the other numbers.
 #
-# Does a text pay for its own new number, or for the other texts? In exercise 3 you design the experiment.
+# Does a text pay for its own new number, or for the other texts? Exercise 3 asks for the experiment.
 #
 # ## Does anything leak?
 #
@@ -293,7 +293,7 @@ display(Table(("model", "leak by the open mask (nats per character)", "isolated"
 leak_guess.compare(sets[min(sum(leak == 0 for leak in leaks.values()) // 2, 2)])
 
 # %% [markdown]
-# With a code very little leaks by the open mask, but it is not 0. With the isolation mask the leak is exactly 0. **If texts of different people share a sequence, isolate them.**
+# With a code the leak by the open mask is very small, but not 0. With the isolation mask it is exactly 0. **If texts of different people share a sequence, isolate them.**
 #
 # ## What the open mask is good for
 #
@@ -390,7 +390,7 @@ tasks.STRIDE_MATTERS.check(stride_matters)
 #
 # 1. In a shared sequence each token has a time and a branch. It sees itself and all tokens of earlier times. Without a branch code a model confuses the texts: a second text costs 0.09 nats per character.
 # 2. With the same frequencies, two branches are equally alike under Fourier codes and under 2-D RoPE. Both codes keep two texts apart, at a cost below 0.003 nats.
-# 3. In one run a new stride made the loss leap, because the model had learned the old code. From the start, stride 1 costs 0.02 nats more than 128 under 2-D RoPE. Under Fourier codes the difference is undecided.
+# 3. In one run a new stride made the loss leap, because the model had learned the old code. From the start, stride 1 costs 0.02 nats more than 128 under 2-D RoPE. Under Fourier codes this is undecided.
 # 4. Models trained on two texts lose 0.7 to 1.1 nats more among four under Fourier codes, and 0.05 to 0.09 under 2-D RoPE. If training draws any two of eight numbers, eight texts cost 0.04 nats or less.
 # 5. With the open mask every trained model leaks. With the isolation mask nothing leaks. The open mask pays if texts help each other: a branch that repeats the other one loses only 0.02 nats.
 
@@ -464,7 +464,7 @@ tasks.STRIDE_MATTERS.check(stride_matters)
 # - *2-D RoPE leaves branches 93 to 99% alike, even at stride 4096.* This is wrong for the codes, and right for the vectors inside our trained models. So the verdict is *depends*.
 # - *A Fourier code needs no stride.* This is undecided, as above.
 #
-# The other claims of both notes unfold below. More: [note 002](../docs/notes/002.md), [note 003](../docs/notes/003.md).
+# More: [note 002](../docs/notes/002.md), [note 003](../docs/notes/003.md).
 
 # %% tags=["nbval-ignore-output"]
 shown = [

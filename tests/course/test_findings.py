@@ -225,9 +225,8 @@ def test_06_gaps():
     for code in TRAINED["up to eight"][1:]:
         assert exceeds(gaps("up to eight: none", 8) - gaps(f"up to eight: {code}", 8)) == "holds"
         assert gaps(f"up to eight: {code}", 8).max() < 0.06 < 0.39 < gaps("up to eight: none", 8).min()
-    for n in (4, 8):
-        for code, rival in product(added, ("2-D RoPE", "none")):
-            assert exceeds(gaps(f"two: {code}", n) - gaps(f"two: {rival}", n)) == "holds"
+    for n, code, rival in product((4, 8), added, ("2-D RoPE", "none")):
+        assert exceeds(gaps(f"two: {code}", n) - gaps(f"two: {rival}", n)) == "holds"
     for code in TRAINED["two of eight numbers"]:
         assert exceeds(gaps(f"two: {code}", 8) - gaps(f"two of eight numbers: {code}", 8)) == "holds"
         assert gaps(f"two of eight numbers: {code}", 8).max() < 0.04
