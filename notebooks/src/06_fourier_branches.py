@@ -11,30 +11,29 @@
 #
 # **Can one sequence hold several texts, and keep them apart?**
 #
-# Each forward pass could add one token to *each* of several texts. Source note 002 puts the tokens of all texts into one sequence. It calls the texts [**branches**](../docs/glossary.md#branch), and adds to each token a code of its branch. This makes **v6**. You will
+# Usually a model writes one text, and each forward pass adds one token. In source note 002 each pass adds a token to *each* of several texts. The note puts all tokens into one sequence, and calls the texts [**branches**](../docs/glossary.md#branch). To each token the model adds a code of its branch. This makes **v6**. You will
 #
 # 1. find out what goes wrong without a code,
 # 2. compute how well a code separates two texts,
-# 3. train three models, and steer one while it learns,
+# 3. train three models, and change one while it learns,
 # 4. give them more texts than in training, and texts that help each other.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about 1 to 2 minutes to run on two cores, about 37 minutes to read and guess; the exercises about 37 more.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about 1 to 2 minutes to run on two cores, about 30 minutes to read and guess; the exercises about 37 more.
 
 # %%
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from babygpt import Branches, ModelConfig, TrainConfig, build, invariants, live, load_corpus, metrics, plots
+from babygpt import Branches, ModelConfig, TrainConfig, build, live, load_corpus, metrics, plots
 from babygpt.data.batches import interleave
 from babygpt.encodings import fourier, rotary
-from babygpt.positions import Positions, causal_mask
-from babygpt.sampling import generate_parallel
+from babygpt.positions import causal_mask
 from babygpt.tables import Table
 from babygpt_course.claims import findings
 from babygpt_course.exercises import lesson_06 as tasks
 from babygpt_course.studies import branches as study
-from babygpt_course.studies import paired, seed_plots, strides
+from babygpt_course.studies import paired, seed_plots
 from babygpt_course.studies.results import load_results
 
 # %%
@@ -54,15 +53,17 @@ plt.show()
 # %% [markdown]
 # ## Two texts in one sequence
 #
-# Branch 0 holds *ada chased ben. who chased ben?* and branch 1 *ben chased ada. who chased ada?* The pictures show the first four letters of each. The sequence holds all tokens of time 0, then all of time 1, and so on. `a0` is the *a* of branch 0, and `•` is a blank. A token's target is the next letter *of its own text*.
+# Branch 0 holds *ada chased ben. who chased ben?* Branch 1 holds *ben chased ada. who chased ada?* The sequence starts with both tokens of time 0, then come both tokens of time 1, and so on. A token's target is the next letter *of its own text*.
 #
-# Each query has a row, and may look at the yellow keys. All tokens of one time are written in the same forward pass, so none can depend on another. On the left is the note's rule: **a token sees itself, and everything at strictly earlier times, of every branch**. On the right is an isolation [mask](../docs/glossary.md#mask), which hides the other texts.
+# The pictures show the first four letters of each text. `a0` is the letter *a* of branch 0, and `•` is a blank. Each row is a query, which may look at the yellow keys.
 #
-# Why not a batch? Its rows are isolated, and cheaper: four texts of 48 tokens have $4 \cdot 48^2 = 9{,}216$ scores in a batch, and $(4 \cdot 48)^2 = 36{,}864$ in one sequence. So one sequence pays only if texts may *read* each other.
+# The left picture is the note's rule, the **open mask**: a token sees itself and all tokens of earlier times, in every branch. It does not see another token of its own time, because one forward pass writes all tokens of one time. The right picture is an isolation [mask](../docs/glossary.md#mask): a token sees its own text only.
+#
+# Why not a batch? A batch isolates its texts too, and attention computes fewer scores. So one sequence pays only if texts may *read* each other.
 #
 # ## Without a branch code
 #
-# After 32 letters, at the last blank, a model must answer *ada* in branch 0 and *ben* in branch 1. We give it RoPE for time, and no branch code.
+# After 32 letters, each text ends with a blank. Now the model must answer *ada* in branch 0 and *ben* in branch 1. We give the model RoPE for time, the open mask, and no branch code.
 
 # %%
 outcomes = ["the same in both texts", "different in the two texts"]
@@ -85,17 +86,19 @@ bag_guess.compare(outcomes[changes["v6-none"] > 1e-4])
 
 
 # %% [markdown]
-# Without a code they are the same, with any weights. Both queries are blanks at time 31, both see the same tokens at the same times, and RoPE encodes nothing but time. So one of the answers must be wrong. With a branch code (`v6`) the predictions differ.
+# Without a code (`v6-none`) the probabilities are the same in both texts, with any weights. Both queries are a blank at time 31. Both see the same letters at the same earlier times. RoPE encodes only time, so nothing tells the two queries apart, and one of the answers must be wrong. With a branch code (`v6`) the probabilities differ.
 #
 # ## The code
 #
-# Note 002 takes the sinusoid of [lesson 03b](03b_sinusoidal.ipynb) and applies it to the *branch*. Branch $b$ gets the position $p = b \cdot s$, where $s$ is the [stride](../docs/glossary.md#stride), 128 in the note. Its [Fourier code](../docs/glossary.md#fourier-code)
+# Note 002 takes the sinusoid of [lesson 03b](03b_sinusoidal.ipynb) and applies it to the *branch*. Branch $b$ gets the position $p = b \cdot s$. The number $s$ is the [stride](../docs/glossary.md#stride), 128 in the note. The [Fourier code](../docs/glossary.md#fourier-code) of the branch is
 #
-# $$\mathrm{code}(b) = (\sin p\omega_0,\ \cos p\omega_0,\ \sin p\omega_1,\ \cos p\omega_1,\ \dots),\qquad \omega_i = 10000^{-2i/C},$$
+# $$\mathrm{code}(b) = (\sin p\omega_0,\ \cos p\omega_0,\ \sin p\omega_1,\ \cos p\omega_1,\ \dots),\qquad \omega_i = 10000^{-2i/C}.$$
 #
-# is added to the token's embedding, whose width is $C$. Time is left to RoPE.
+# The model adds this code to the token's embedding. $C$ is the width of the embedding, 96 in our models. RoPE still encodes time.
 #
-# How well does this separate two texts? Suppose a query and a key have the cosine of their codes. The last blank of branch 0 looks at the two letters of time 0, *a* of its own text and *b* of the other. RoPE cannot tell them apart. Our heads have 24 channels, so a score is $2\sqrt{24} = 9.8$ times the [cosine](../docs/glossary.md#cosine) of query and key ([lesson 05](05_gaussian_rope.ipynb)).
+# How well does the code separate two texts? The last blank of branch 0 sees the two letters of time 0: *a* of its own text, and *b* of the other text. RoPE rotates these two keys equally. Only the code tells which one belongs to branch 0.
+#
+# The highest score in our heads is 9.8 ([lesson 05](05_gaussian_rope.ipynb)). We suppose that a score is 9.8 times the [cosine](../docs/glossary.md#cosine) of the query's code and the key's code.
 
 # %%
 def code(branch, stride, C=96):
@@ -106,26 +109,24 @@ def code(branch, stride, C=96):
 
 assert torch.allclose(code(3, 128), fourier.fourier(torch.tensor(3 * 128), 96), atol=1e-4)
 rows, best = [], 2 * 24**0.5  # the highest score in a head of 24 channels
-for stride, channels in ((128, 96), (1, 96), (1, 2)):
-    own, other = code(0, stride)[:channels], code(1, stride)[:channels]
-    cosine = torch.cosine_similarity(own, other, dim=0)
+for stride in (128, 1):
+    cosine = torch.cosine_similarity(code(0, stride), code(1, stride), dim=0)
     weight = (best * torch.stack([torch.tensor(1.0), cosine])).softmax(dim=0)[0]
-    names = str(stride), str(channels // 2), f"{cosine:.2f}"
-    rows.append((*names, f"{best:.1f}", f"{best * cosine:.1f}", f"{weight:.1%}"))
-Table(("stride", "pairs", "cosine", "score of a", "score of b", "weight of a"), rows, stable=6)
+    rows.append((f"{stride}", f"{cosine:.2f}", f"{best:.1f}", f"{best * cosine:.1f}", f"{weight:.1%}"))
+Table(("stride", "cosine of the codes", "score of a", "score of b", "weight of a"), rows, stable=5)
 
 # %% [markdown]
-# In the first row the cosine is 0.33: the codes are *33% alike*. So *a* scores 9.8, *b* scores 9.8 · 0.33 = 3.2, and the softmax gives *a* $e^{9.8}/(e^{9.8} + e^{3.2}) = 99.9\%$. At stride 1 the codes are 97% alike, and *a* gets 58%. But the query and key matrices can select pairs: by the quickest pair alone *a* gets 98.9% (third row).
+# Look at the row of stride 128. The cosine of the two codes is 0.33, and we say that they are *33% alike*. So *a* scores 9.8, and *b* scores 9.8 · 0.33 = 3.2. The softmax gives *a* the weight $e^{9.8}/(e^{9.8} + e^{3.2}) = 99.9\%$. At stride 1 the codes are 97% alike, and *a* gets only 58%.
 #
 # ## The rival: 2-D RoPE
 #
-# **2-D RoPE** rotates half of the pairs of queries and keys by time, as RoPE does, and the other half by branch times stride. The note says that this leaves two branches 93 to 99% alike.
+# The note compares its code with **2-D RoPE**, which adds nothing to the embedding. It rotates half of the pairs of queries and keys by time, and the other half by $p$, the branch times the stride. The note says that two branches are 31% alike under Fourier codes, and 93 to 99% alike under 2-D RoPE.
 
 # %%
 kinds = ("equally alike", "more alike under 2-D RoPE", "more alike under Fourier codes")
 alike_guess = live.predict(
-    "One stride, the same frequencies. How alike are two branches by a Fourier code, and by the pairs "
-    "of 2-D RoPE that turn with the branch?",
+    "Both codes get the same stride and frequencies. How alike are two branches by their Fourier codes, and "
+    "by the pairs that 2-D RoPE rotates by branch?",
     kinds,
 )
 alike_guess
@@ -138,17 +139,17 @@ added, rotated = (x @ x.T / x.square().sum(dim=-1) for x in (codes, turned))  # 
 alike_guess.compare(kinds[int(np.sign(round(float((rotated - added)[0, 1]), 4)))])
 
 # %% [markdown]
-# The squares compare every two branches: <span class="light-fourier">Fourier codes</span> and <span class="light-rope">2-D RoPE</span>. They are equal wherever you set the sliders. At the note's width of 512 channels, neighbours are 41% alike. The note's 93 to 99% are the cosine of one slow pair (orange: the slowest).
+# The two squares compare every two branches, under <span class="light-fourier">Fourier codes</span> and under <span class="light-rope">2-D RoPE</span>. Move the sliders: the squares stay equal. At the note's width of 512, neighbouring branches are 41% alike in both.
 #
-# The dot product of the pairs $(\sin p\omega, \cos p\omega)$ and $(\sin p'\omega, \cos p'\omega)$ is $\cos (p - p')\omega$. If RoPE turns one pair by $p\omega$ and by $p'\omega$, the angle between the results is $(p - p')\omega$, with the same cosine.
+# Why are they equal? Take one pair of channels with the frequency $\omega$, and two branches at $p$ and $p'$. In the Fourier codes the pair is $(\sin p\omega, \cos p\omega)$ and $(\sin p'\omega, \cos p'\omega)$. Their dot product is $\cos (p - p')\omega$. 2-D RoPE rotates the pair by $p\omega$ and by $p'\omega$. The angle between the results is $(p - p')\omega$, with the same cosine.
 #
-# A larger stride is not always better, because a cosine falls and rises again. Set **width** to 96, and **stride** to 128, then to 256. At branch 1 <span class="light-first">the blue curve</span> moves up from 33% to 38%.
+# The note found a difference because it took all pairs of the Fourier code, but only one slow pair of 2-D RoPE. <span class="light-first">The third panel</span> draws the slowest pair in orange: it is alike in all branches.
 #
 # ## Train three models
 #
-# Every sequence holds **two pieces of 48 letters** of our plain tales. Each begins at a random time in a window of 64. Three models get the same texts and the open mask: no code, Fourier, 2-D RoPE.
+# Every sequence holds **two pieces of 48 letters** of our plain tales. Each piece begins at a random time in a window of 64. The three models get the same texts and the open mask. `v6-none` has no code, `v6` has Fourier codes, and `v6-rope2d` has 2-D RoPE.
 #
-# The [**interference** gap](../docs/glossary.md#interference) is the loss of a text beside another one, minus the loss of the same text alone.
+# We measure the [**interference** gap](../docs/glossary.md#interference). It is the loss of a text beside another one, minus the loss of the same text alone.
 
 # %%
 corpus = load_corpus("plain-tales", n_chars=400_000)
@@ -163,9 +164,7 @@ gap_guess
 small = ModelConfig(tokenizer.vocab_size, block_size=64, n_layer=2, n_head=4, n_embd=96)
 options = {"v6-none": {}, "v6": {"stride": 128}, "v6-rope2d": {"stride": 128}}
 recipe, floors = TrainConfig(steps=240), {"floor": corpus.floor}
-line = tokenizer.decode(corpus.val[:24]).strip()
-watches = [live.branch_similarity(tokenizer, line, n=2, times=12)]
-watches += [live.interference(corpus.val, length=48, times=6)]
+watches = [live.interference(corpus.val, length=48, times=12)]
 models, runs = {}, {}
 for name in options:
     torch.manual_seed(1337)
@@ -173,30 +172,27 @@ for name in options:
     runs[name] = live.train(models[name], objective, recipe, name, floors, watches)
 
 # %% [markdown]
-# The middle panel puts *one* text into both branches, and draws how alike their codes and streams are. For 2-D RoPE the curve *codes* compares keys. Six pairs of a head turn with the branch and are 29% alike. The six others do not, and are 100% alike: the mean is 64%.
+# The right panel shows the gap during training. When all three models are trained, compare them with ours: twelve stored runs of each model, with 400 steps.
 
 # %% tags=["answer", "nbval-ignore-output"]
 curves = {name: [step.loss for step in run.result()] for name, run in runs.items()}
-results = load_results("branches")  # our runs: 400 steps
-called = {"v6-none": "none", "v6": "Fourier", "v6-rope2d": "2-D RoPE"}
-rows, gaps = [], {}
-for name, model in models.items():
-    ours = results["runs"][f"two: {called[name]}"]
-    gaps[name] = metrics.parallel_texts.interference_gap(model, corpus.val, 2, length=48, n_texts=128)
-    layer = metrics.parallel_texts.layer_similarity(model, corpus.val[:48], 2)[1, 0, 1]
-    streams = paired.beside(layer, ours["stream 1"], "%") if "stream 1" in ours else f"yours {layer:.0%}"
-    rows.append((name, paired.beside(round(gaps[name], 3), ours["gap 2"]), streams))
-display(Table(("model", "gap (nats per character)", "streams alike after layer 1"), rows, stable=1))
+stored, fresh = (load_results(name)["runs"] for name in ("branches", "fresh/branches"))  # six seeds each
+ours = {name: {key: stored[name][key] + found[key] for key in found} for name, found in fresh.items()}
+called = {"v6-none": "two: none", "v6": "two: Fourier", "v6-rope2d": "two: 2-D RoPE"}
+gaps = {
+    name: metrics.parallel_texts.interference_gap(model, corpus.val, 2, length=48, n_texts=128)
+    for name, model in models.items()
+}
+rows = [(name, paired.beside(round(gap, 3), ours[called[name]]["gap 2"])) for name, gap in gaps.items()]
+display(Table(("model", "gap (nats per character)"), rows, stable=1))
 gap_guess.compare(answers[sum(gap > 0.02 for gap in gaps.values())])
 
 # %% [markdown]
-# *Ours* are six stored runs of each model, with 400 steps. Without a code the other text costs 0.09 to 0.10 [nats](../docs/glossary.md#nats) per character. With a code the gap is below 0.002 nats in all twelve. **Both codes keep two texts apart.**
+# Without a code the other text costs 0.09 [nats](../docs/glossary.md#nats) per character. With either code it costs less than 0.003 nats. **Both codes keep two texts apart.**
 #
-# Inside the model they differ. 2-D RoPE adds nothing, and a text looks nearly the same in either branch: after layer 1 the streams are 99.9% alike. Under Fourier codes they are 79 to 83% alike.
+# ## Change the stride while the model learns
 #
-# ## Turn the stride while it learns
-#
-# The Fourier model starts once more, with the same weights and texts. After 120 steps its stride changes from 128 to 1. Branch 0 keeps its code, because $0 \cdot s = 0$. Branch 1 gets one that is 97% like it.
+# The Fourier model starts once more, with the same weights and texts. After 120 steps we change its stride from 128 to 1. Branch 0 keeps its code, because $0 \cdot s = 0$. Branch 1 gets a new code, which is 97% like the code of branch 0.
 
 # %%
 ways = ["it hardly changes", "it leaps, and is back at the end"]
@@ -211,7 +207,7 @@ again = build("v6", small, stride=128)
 steered = live.train(again, objective, recipe, "steered v6", floors, watches, [slider], baseline=runs["v6"])
 
 # %% [markdown]
-# Move the slider and watch the curve *codes*. If you have not moved it by step 120, the next cell does it. Its curves are means of ten steps.
+# Move the slider and watch both panels. On the left, grey is the run whose stride stays 128. On the right is the interference gap. If you have not moved the slider by step 120, the next cell sets the stride to 1.
 
 # %% tags=["answer", "nbval-ignore-output"]
 steered.wait_for_step(120)
@@ -221,97 +217,23 @@ left, right = curves["v6"], [step.loss for step in steered.result()]
 common = min(len(left), len(right))  # either run may have been stopped
 moved = next((step.step - 1 for step in steered.history if step.changed), common)
 more = np.subtract(right[:common], left[:common])[moved:]  # nats, after the change
-title = f"{len(more)} common steps after the change: too few to compare"
 if len(more) >= 40:
     leap, rest = more[:20].max(), more[-10:].mean()
-    title = f"Steered after {moved} steps: {leap:+.2f} nats in the worst step, {rest:+.2f} at the end"
+    print(f"changed after {moved} steps: {leap:+.2f} nats in the worst step, {rest:+.2f} at the end")
     turn_guess.compare(ways[0 if leap < 0.1 else 1 if rest < 0.03 else 2 if rest < 0.8 * leap else 3])
-fig, ax = plt.subplots(figsize=(7, 3.8))
-plots.draw_losses(ax, {"stride 128": left, "steered": right}, floors, title)
-plt.show()
+else:
+    print(f"{len(more)} common steps after the change: too few to compare")
 
 # %% [markdown]
-# A leap has a simple cause: the model has learned the old code. One run cannot tell whether the rest comes from the stride of 1 or from the change. So we trained models at five fixed strides.
-
-# %%
-sides = {kind: [] for kind in study.RIVALS}  # of stride 1 beside 128, from six seeds and from six others
-for of in ("", "fresh/"):
-    stored = {"runs": load_results(f"{of}branches")["runs"] | load_results(f"{of}strides")["runs"]}
-    for kind, found in sides.items():
-        one, two = (study.losses_among(stored, f"{run}: {kind}", 2) for run in ("stride 1", "two"))
-        found.append(paired.decided_side(np.subtract(one, two)))
-words = {"above": "higher", "below": "lower"}
-decided = [words.get(one, one) if one == two else "undecided" for one, two in sides.values()]
-fig, ax = plt.subplots(figsize=(8, 4.2))
-title = "Loss at stride 1, compared with 128: {} (Fourier), {} (2-D RoPE)".format(*decided)
-label = "loss among two (nats per character)"
-seed_plots.draw_by_stride(ax, strides.losses_among_two(load_results("strides")), title, label)
-plt.show()
-print(f"six seeds and six others: {sides}\n{paired.RULE}")
-
-# %% [markdown]
-# A dot is a run of 400 steps. **Under 2-D RoPE** stride 1 costs 0.02 nats more than stride 128. The printed rule decides this ([lesson 08](08_the_ladder.ipynb)), and six other seeds confirm it. **Under Fourier codes it is undecided.** Six seeds decide that stride 1 costs 0.03 nats more, and six others do not. The other strides are undecided beside 128.
+# Both curves leap. The cause is simple: the model has learned the old code of branch 1, and does not know the new code.
 #
-# So codes that are 97% alike cost little or nothing: a head can select quick pairs.
+# Is stride 1 also bad from the start? We trained models at both strides for 400 steps. We call a difference *decided* if all seeds agree, in each of two sets of six ([lesson 08](08_the_ladder.ipynb)). Under 2-D RoPE stride 1 costs 0.02 nats more than stride 128. Under Fourier codes the difference is undecided.
 #
-# ## Does anything leak?
-#
-# A gap near 0 does not mean that a text ignores the other. We put another text into branch 1, and compare the predictions of branch 0 before and after. Their [KL](../docs/glossary.md#kl) divergence is the [**leak**](../docs/glossary.md#leak).
-
-# %%
-sets = ["none of them", "the three with the isolation mask", "those, and the open ones with a code"]
-question = "We read each model with the open mask and isolated. Which of the six leaks are exactly 0?"
-leak_guess = live.predict(question, sets)
-leak_guess
-
-# %% tags=["answer", "nbval-ignore-output"]
-leaks = {}
-for name, model in models.items():
-    for model.isolated in (True, False):
-        leak = metrics.parallel_texts.leakage(model, corpus.val, 2, length=48, n_samples=8)
-        leaks[name, model.isolated] = leak
-rows = [
-    (name, paired.beside(leaks[name, False], results["runs"][f"two: {called[name]}"]["leak"]))
-    for name in models
-]
-display(Table(("model", "leak by the open mask (nats per character)"), rows, stable=1))
-isolated = [leaks[name, True] for name in models]
-print("isolated:", *isolated)
-leak_guess.compare(sets[min(sum(leak == 0 for leak in leaks.values()) // 2, 2)])
-
-# %% [markdown]
-# With a code, 0.0002 to 0.0014 nats leak in our runs. With the isolation mask the leak is exactly 0. **If texts of different people share a sequence, isolate them.**
-#
-# Four [promises](../docs/glossary.md#promise) hold with any weights.
-
-# %% tags=["nbval-ignore-output"]
-sample = interleave([corpus.val[i * 40 : i * 40 + 21] for i in range(3)], [0, 2, 5])
-ids, positions = sample.tokens[0], Positions(sample.time[0], sample.branch[0])
-plain = build("v4", small)
-plain.load_state_dict(models["v6-none"].state_dict())
-checked = [
-    invariants.sees_the_past_alone(models["v6"], ids, positions),
-    invariants.branches_permute(models["v6"], ids, positions),
-    invariants.parallel_cache_equals_full(models["v6"], ids, positions),
-    invariants.one_branch_is_one_text(models["v6-none"], plain, corpus.val[:40]),
-]
-assert all(promise.holds for promise in checked)
-invariants.promises(checked)
-
-# %% tags=["nbval-ignore-output"]
-facts = [corpus.grammar.questions(8, seed=3, max_chars=40)[i].prompt.strip() + " " for i in (0, 4)]
-prompts = [tokenizer.encode(fact) for fact in facts]
-for b, ids in enumerate(
-    generate_parallel(models["v6"], prompts, 24, 0.5, generator=torch.Generator().manual_seed(0))
-):
-    print(f"branch {b}: given {facts[b]!r}, written {tokenizer.decode(ids[len(facts[b]) :])!r}")
-
-# %% [markdown]
-# Each forward pass adds one letter to both texts. After 240 steps names can be wrong.
+# So codes that are 97% alike cost little or nothing, if the model has them from the start. A head can select the pairs that differ most. In the quickest pair, the two codes are only $\cos 1 = 54\%$ alike.
 #
 # ## More texts than in training
 #
-# Now four texts share a sequence, so branches 2 and 3 are new.
+# Now four texts share a sequence. All three models were trained with branches 0 and 1, so branches 2 and 3 are new.
 
 # %%
 choices = ["no code", "Fourier", "2-D RoPE", "none: all stay below 0.15 nats"]
@@ -319,60 +241,63 @@ four_guess = live.predict("Trained on two texts, given four: which model has the
 four_guess
 
 # %% tags=["answer", "nbval-ignore-output"]
-parts = {name: metrics.split_gap(m, corpus.val, 4, length=48, n_texts=128) for name, m in models.items()}
-rows, four = [], {}
-for name, (own, company) in parts.items():
-    four[name] = own + company
-    ours = results["runs"][f"two: {called[name]}"]["gap 4"]
-    rows.append((name, paired.beside(round(four[name], 3), ours), f"{own:z.2f}", f"{company:.2f}"))
-display(Table(("model", "gap (nats per character)", "new numbers", "other texts"), rows, stable=1))
+four = {
+    name: metrics.parallel_texts.interference_gap(model, corpus.val, 4, length=48, n_texts=128)
+    for name, model in models.items()
+}
+rows = [(name, paired.beside(round(gap, 3), ours[called[name]]["gap 4"])) for name, gap in four.items()]
+display(Table(("model", "gap among four (nats per character)"), rows, stable=1))
 largest = choices[list(four).index(max(four, key=four.get))]
 four_guess.compare(largest if max(four.values()) > 0.15 else choices[-1])
 
 # %% [markdown]
-# In our runs four texts cost 0.7 to 1.1 nats under Fourier codes, 0.28 to 0.30 without a code, and 0.05 to 0.09 under 2-D RoPE.
+# Fourier codes have the largest gap, even larger than no code. The codes of branches 2 and 3 are vectors that the model has never met. 2-D RoPE has the smallest gap. Under 2-D RoPE only the *difference* of two branches counts. The model knows the difference 1, and only 2 and 3 are new.
 #
-# The last two columns split your gap. For *new numbers* each text is read alone: its mean loss in branches 0 to 3, minus its loss in branch 0. A new Fourier code is a vector that the model has never met. New numbers make up 13 to 31% of our Fourier gaps. Under 2-D RoPE only the *difference* of two branches counts. A text alone has difference 0 in any branch, and pays nothing. Among four texts the differences 2 and 3 are new.
-#
-# Is the training to blame? We test it: two texts carry **any two of eight** numbers, drawn anew for each sample. Training then meets all numbers and differences.
+# Is the training to blame? We trained other models on two texts that carry **any two of eight** numbers, drawn anew for each sample. These models meet all numbers and all differences, but never more than two texts at once.
 
 # %%
-study.draw_branches(plt.figure(figsize=(12.5, 4.8)), results)
+trained = {"two": "Trained on branches 0 and 1", "two of eight numbers": "Trained on any two of eight"}
+fig, axes = plt.subplots(1, 2, figsize=(11, 3.6), sharex=True, sharey=True)
+for ax, (way, words) in zip(axes, trained.items(), strict=True):
+    found = {
+        kind: {f"{n}": ours[f"{way}: {kind}"][f"gap {n}"] for n in study.COUNTS} for kind in study.RIVALS
+    }
+    eight = [gap for each in found.values() for gap in each["8"]]
+    title = f"{words}: eight texts cost {min(eight):.2f} to {max(eight):.2f} nats"
+    seed_plots.draw_gaps(ax, found, title)
 plt.show()
 
 # %% [markdown]
-# A dot is a run, and a ring is the part of its gap that new numbers cost. *Turned* means 2-D RoPE. *Learnable* codes begin as Fourier and are trained. *RoPE's band* has the frequencies of 2-D RoPE. *Learned* vectors are trained, *random* ones are not.
+# Each dot is a run of 400 steps. Compare the green dots, eight texts. On the left they cost 0.29 to 0.45 nats under 2-D RoPE, and far more under Fourier codes. On the right they cost 0.04 nats or less. So the models on the left lacked training with the other numbers.
 #
-# - **Left, trained on 1 to 8 texts:** eight texts cost 0.06 nats or less under every code, and 0.40 to 0.42 without one.
-# - **Middle, trained on two:** at four texts all added codes cost 0.45 to 1.25 nats, and at eight 1.3 to 2.4. 2-D RoPE costs 0.05 to 0.09, and 0.33 to 0.45.
-# - **Right, any two of eight numbers:** eight texts cost 0.04 nats or less, under all three codes. So the middle models lacked training with these numbers.
+# Does a text pay for its own new number, or for the other texts? Exercise 3 asks for the experiment.
 #
-# ## Are several texts harder?
+# ## Does anything leak?
 #
-# All models get the same texts, 16 a step, with 1, 2, 4, 8 or 16 in a sequence. Each model is judged among as many texts as in its training. The control isolates all 16.
+# A small gap does not mean that a text ignores the other one. We put another text into branch 1, and compare the predictions of branch 0 before and after. The [KL](../docs/glossary.md#kl) divergence of these predictions is the [**leak**](../docs/glossary.md#leak). We measure it with the open mask and with the isolation mask.
 
 # %%
-alone, more = study.losses_among(results, study.ISOLATED, 16), {}  # nats above isolated texts
-for n in study.AT_A_TIME:
-    among = {kind: study.losses_among(results, f"{n} at a time: {kind}", n) for kind in study.RIVALS}
-    more[f"{n}"] = {kind: np.subtract(found, alone) for kind, found in among.items()}
-fig, ax = plt.subplots(figsize=(8, 4.2))
-ends = ", ".join(f"{np.mean(found):.2f} nats ({kind})" for kind, found in more["16"].items())
-title = f"Sixteen texts cost {ends} more than isolated ones"
-seed_plots.draw_seed_points(ax, more, title, "texts in a sequence", "loss minus isolated (nats)")
-plt.show()
-for n, each in more.items():
-    words = [f"{kind} {np.mean(found):+.2f}, {paired.decided_side(found)}" for kind, found in each.items()]
-    print(f"{n:>2} texts: {'; '.join(words)}")
+sets = ["none of them", "the three with the isolation mask", "those, and the open ones with a code"]
+leak_guess = live.predict("Three models, two masks: which of the six leaks are exactly 0?", sets)
+leak_guess
+
+# %% tags=["answer", "nbval-ignore-output"]
+leaks, rows = {}, []
+for name, model in models.items():
+    for model.isolated in (True, False):
+        leak = metrics.parallel_texts.leakage(model, corpus.val, 2, length=48, n_samples=8)
+        leaks[name, model.isolated] = leak
+    opened = paired.beside(leaks[name, False], ours[called[name]]["leak"])
+    rows.append((name, opened, f"{leaks[name, True]:g}"))
+display(Table(("model", "leak by the open mask (nats per character)", "isolated"), rows, stable=1))
+leak_guess.compare(sets[min(sum(leak == 0 for leak in leaks.values()) // 2, 2)])
 
 # %% [markdown]
-# **Several texts are harder than isolated ones**, at this size and budget. Eight texts cost 0.07 nats under Fourier codes and 0.06 under 2-D RoPE, sixteen 0.12 and 0.07. All four are decided and confirmed.
-#
-# Given one text alone, these models lose as much as among many, or more. So the other texts do not disturb the reading: the models have learned less.
+# With a code the leak by the open mask is very small, but not 0. With the isolation mask it is exactly 0. **If texts of different people share a sequence, isolate them.**
 #
 # ## What the open mask is good for
 #
-# Now both branches tell **the same story**, and branch 1 begins 8 letters later. A reader of *one* text cannot lose less than the floor, 0.33 nats.
+# Now both branches tell **the same story**. Branch 0 is *ahead*, and branch 1 begins 8 letters later, *behind*. A model that reads *one* text cannot lose less than the floor, 0.33 nats.
 
 # %%
 question = "What will branch 1, which is behind, lose per character on new stories?"
@@ -383,19 +308,20 @@ echo_guess
 torch.manual_seed(1337)
 echo = study.Echo(corpus, block_size=64, n_branches=(2, 2), length=48)
 listener = build("v6", small, stride=128)
-learning = live.train(listener, echo, recipe, "v6 on one story in both branches", floors)
+learning = live.train(listener, echo, recipe, "v6 on one story in both branches")
 
 # %% tags=["answer", "nbval-ignore-output"]
 learning.result()
-heard, ours = study.evaluate_echo(listener, corpus), results["runs"][study.ECHO]
-rows = [(name, paired.beside(heard[name], ours[name])) for name in heard]
+heard = study.evaluate_echo(listener, corpus)
+order = ("ahead", "behind", "ahead, isolated", "behind, isolated")
+rows = [(name, paired.beside(heard[name], ours[study.ECHO][name])) for name in order]
 display(Table(("branch and mask", "loss (nats per character)"), rows, stable=1))
 echo_guess.compare(heard["behind"])
 
 # %% [markdown]
-# The loss curve is the mean of both branches, and ends near the floor by chance. The branch behind loses 0.015 to 0.017 nats in our six runs, far below the floor: it copies branch 0. The branch ahead loses 0.59 to 0.64. Isolated, the branch behind loses 0.4 to 1.6 nats more than the branch ahead: it has learned to copy, and sees nothing to copy.
+# Look at the row *behind*. Branch 1 loses 0.02 nats, far below the floor, because it copies branch 0. The last row confirms this. Isolated, branch 1 finds nothing to copy, and loses much more than branch 0.
 #
-# So the open mask pays **if a branch can use what another has just written**. We tested an echo only, the easiest case.
+# So the open mask pays **if a branch can use what another has just written**. We tested only the easiest case, an echo.
 
 # %%
 live.tally()
@@ -403,7 +329,7 @@ live.tally()
 # %% [markdown]
 # ## Exercises
 #
-# Write over the stub, run it, then the check. In a new cell, `tasks.SEES.hint()` gives one hint at a time, `tasks.SEES.draw(sees)` draws your answer, and `tasks.SEES.solution()` shows a solution.
+# Write over the stub and run it. Then run the check. In a new cell, `tasks.SEES.hint()` gives one hint at a time, `tasks.SEES.draw(sees)` draws your answer, and `tasks.SEES.solution()` shows a solution.
 
 # %%
 tasks.SEES
@@ -460,13 +386,13 @@ tasks.STRIDE_MATTERS.check(stride_matters)
 # %% [markdown]
 # ## Recap
 #
-# All after 400 steps (2 layers of 96). Numbers are of six seeds, and of six others that confirm everything not called undecided.
+# The numbers are of models with 2 layers of width 96 after 400 steps, over twelve seeds.
 #
-# 1. In a shared sequence each token has a time and a branch, and sees itself and all strictly earlier times. Without a branch code a model cannot tell which past is its own: a second text costs 0.09 to 0.10 nats per character.
-# 2. With the same frequencies, Fourier codes and 2-D RoPE leave two branches equally alike. Either keeps two texts apart, at a cost below 0.003 nats.
-# 3. With the open mask every trained model leaks; isolated, none does. The open mask pays if texts help each other: a branch that repeats the other loses 0.02 nats.
-# 4. Trained on two texts and given four, models lose 0.7 to 1.1 nats under Fourier codes and 0.05 to 0.09 under 2-D RoPE. Training with any two of eight numbers brings eight texts to 0.04 nats or less.
-# 5. At an equal budget several texts are harder than isolated ones: eight cost 0.06 to 0.08 nats, sixteen 0.07 to 0.12. Stride 1 costs 0.02 nats more than 128 under 2-D RoPE; under Fourier codes that is undecided.
+# 1. In a shared sequence each token has a time and a branch. It sees itself and all tokens of earlier times. Without a branch code a model confuses the texts: a second text costs 0.09 nats per character.
+# 2. With the same frequencies, two branches are equally alike under Fourier codes and under 2-D RoPE. Both codes keep two texts apart, at a cost below 0.003 nats.
+# 3. In one run a new stride made the loss leap, because the model had learned the old code. From the start, stride 1 costs 0.02 nats more than 128 under 2-D RoPE. Under Fourier codes this is undecided.
+# 4. Models trained on two texts lose 0.7 to 1.1 nats more among four under Fourier codes, and 0.05 to 0.09 under 2-D RoPE. If training draws any two of eight numbers, eight texts cost 0.04 nats or less.
+# 5. With the open mask every trained model leaks. With the isolation mask nothing leaks. The open mask pays if texts help each other: a branch that repeats the other one loses only 0.02 nats.
 
 # %% [markdown]
 # ## Self-test
@@ -475,15 +401,15 @@ tasks.STRIDE_MATTERS.check(stride_matters)
 #
 # - a) itself and the earlier tokens of its own branch
 # - b) itself and all tokens on its left
-# - c) itself and all tokens at strictly earlier times
+# - c) itself and all tokens of earlier times
 #
 # <details><summary>Answer</summary>
 #
-# **c.** With *b* a token would see another of the same time. *a* is isolation.
+# **c.** With *b* a token would see another token of its own time. *a* is the isolation mask.
 #
 # </details>
 #
-# **2.** At stride 128 and width 512 two Fourier codes have a cosine of 0.41. What is it for the pairs of 2-D RoPE that turn with the branch?
+# **2.** At stride 128 and width 512 two Fourier codes have a cosine of 0.41. What is it for the pairs that 2-D RoPE rotates by branch?
 #
 # - a) 0.41
 # - b) 0.93 or more
@@ -491,7 +417,7 @@ tasks.STRIDE_MATTERS.check(stride_matters)
 #
 # <details><summary>Answer</summary>
 #
-# **a.** Both are the mean of $\cos (p - p')\omega$. *b* is the note's number.
+# **a.** Both are the mean of $\cos (p - p')\omega$ over the pairs. *b* is the note's number, of one slow pair.
 #
 # </details>
 #
@@ -503,19 +429,19 @@ tasks.STRIDE_MATTERS.check(stride_matters)
 #
 # <details><summary>Answer</summary>
 #
-# **b.** Not *a*: only isolation brought the leak to 0. Four texts cost 0.7 to 1.1 nats.
+# **b.** Not *a*: only the isolation mask brought the leak to 0. Not *c*: four texts cost 0.7 to 1.1 nats.
 #
 # </details>
 #
-# **4.** A Fourier model was trained on two texts a sequence, and is to read eight. What helped most?
+# **4.** A Fourier model was trained on two texts in a sequence, and now reads eight. What helps most?
 #
 # - a) a larger stride
-# - b) 2-D RoPE in its place
+# - b) 2-D RoPE instead of the Fourier code
 # - c) training with any two of eight numbers
 #
 # <details><summary>Answer</summary>
 #
-# **c.** The gap at eight falls to 0.03 nats. With *b* eight texts still cost 0.33 to 0.45.
+# **c.** Then eight texts cost 0.03 nats or less. With *b* they still cost 0.29 to 0.45 nats.
 #
 # </details>
 #
@@ -527,27 +453,25 @@ tasks.STRIDE_MATTERS.check(stride_matters)
 #
 # <details><summary>Answer</summary>
 #
-# **b.** *a* takes luck for the stride: at stride 128 six seeds lose 0.619 to 0.662.
+# **b.** *a* takes luck for the stride. At stride 128 alone, twelve seeds lose from 0.61 to 0.66.
 #
 # </details>
 
 # %% [markdown]
 # ## What the source notes say
 #
-# - *At stride 128 the codes are 17.4 apart and 31% alike.* 17.4 is right, and they are 41% alike.
-# - *2-D RoPE leaves branches 93 to 99% alike, even at stride 4096.* By all 16 pairs of a head the cosine is 0.25 at stride 128, and −0.04 at 4096. The *streams* of trained models are that much alike, at every stride.
-# - *A Fourier code needs no stride.* Only the old program divided $p$ by the stride, and there the stride did nothing.
-# - *Without single texts first, training collapses.* Nothing collapsed. At an equal budget, models that begin with single texts end 0.05 nats *higher* (decided and confirmed).
+# - *At stride 128 the codes are 17.4 apart and 31% alike.* 17.4 is right, but they are 41% alike.
+# - *2-D RoPE leaves branches 93 to 99% alike, even at stride 4096.* This is wrong for the codes, and right for the vectors inside our trained models. So the verdict is *depends*.
+# - *A Fourier code needs no stride.* This is undecided, as above.
 #
-# A question mark means undecided. *Several branches are harder than one* has it because two texts are undecided under Fourier codes. More: [note 002](../docs/notes/002.md), [note 003](../docs/notes/003.md).
+# More: [note 002](../docs/notes/002.md), [note 003](../docs/notes/003.md).
 
 # %% tags=["nbval-ignore-output"]
-rivals = [
+shown = [
+    "at stride 128 Fourier codes are 31% alike",
     "2-D RoPE leaves branches 93–99% alike, even at stride 4096",
-    "several branches are harder than one",
 ]
-inside = ["at stride 128 Fourier codes are 31% alike", "the outputs of two branches are independent"]
-display(findings("002", first=rivals + inside), findings("003", first=["Fourier codes need no stride"]))
+display(findings("002", first=shown), findings("003", first=["Fourier codes need no stride"]))
 
 # %% [markdown]
 # ## Further reading
