@@ -11,7 +11,7 @@
 #
 # **How does a model read further than it was trained?**
 #
-# A model was trained on [windows](../docs/glossary.md#window) of 64 characters. Now it reads a text of 256. Several papers *stretch* the positions of a trained model and report that this works. But a model can predict a long text well and still forget how the text began. So we measure loss and memory separately. You will
+# A model was trained on [windows](../docs/glossary.md#window) of 64 characters. Now it reads a text of 256. Several papers *stretch* the positions of a trained model and report that this works. But a model can predict a long text well and still forget how it began. So we measure loss and memory separately. You will
 #
 # 1. see which angles of RoPE are new in a long text,
 # 2. stretch the positions of your own model in three ways,
@@ -55,7 +55,7 @@ plt.show()
 #
 # Look at the first four discs. They are all grey, because these pairs make a full turn within the window. The other eight discs have an orange part. In the longer text **eight pairs reach angles for which the model was never trained**.
 #
-# Pair $p$ turns by $\omega_p = \theta^{-2(p-1)/D}$ radians per character. Our heads have $D = 24$ [channels](../docs/glossary.md#channel), and the base is $\theta = 10000$. So pair 1 is the quickest, and pair 12 is the slowest.
+# Pair $p$ turns by $\omega_p = \theta^{-2(p-1)/D}$ radians per character. Our heads have $D = 24$ [channels](../docs/glossary.md#channel), and the base is $\theta = 10000$. So pair 1 is the quickest, and pair 12 the slowest.
 #
 # ## A text that asks
 #
@@ -147,9 +147,9 @@ print("a lone value, 192 back:", paired.beside(share, ours("v4", "alone 4"), "%"
 which_falls.compare(outcomes[(nats > 0.1) + 2 * (share < 0.5)])
 
 # %% [markdown]
-# *Ours* is the range over the twelve stored models. In each of them four windows cost at least 0.15 nats. Within one window they find 92% of the lone values on average. At four windows they find 32%.
+# *Ours* is the range over the twelve stored models. In each of them four windows cost at least 0.15 nats. On average they find 92% of the lone values in one window, and 32% in four.
 #
-# From here on we compare models. We call a difference *decided* if all seeds agree, in two sets of six ([lesson 08](08_the_ladder.ipynb) has the whole rule). Below, each difference is decided unless we call it [*undecided*](../docs/glossary.md#undecided).
+# We call a difference *decided* if all seeds agree, in two sets of six ([lesson 08](08_the_ladder.ipynb) has the whole rule). Each difference that we state below is decided, unless we call it [*undecided*](../docs/glossary.md#undecided).
 #
 # ## Stretch the positions
 #
@@ -231,7 +231,7 @@ finds.compare(100 * found["interpolation"])
 
 
 # %% [markdown]
-# The next table shows the means over our twelve models. The first column is the loss in windows of 64 characters. The other columns are the three measures at four windows.
+# The next table shows the means over our twelve models. The first column is the loss in windows of 64. The other columns are the three measures at four windows.
 
 # %%
 def board(runs, **columns):
@@ -253,13 +253,13 @@ board(dict(zip(methods.values(), methods, strict=True)), **columns)
 #
 # - *Cost.* NTK-aware scaling costs least. Interpolation costs most. Its loss is high already in one window, because it slows the quick pairs.
 # - *A lone value.* Each method finds more than v4 as it is. Which of the three finds most is undecided.
-# - *The last of two.* YaRN gives the last value more often than NTK-aware scaling. YaRN against interpolation is undecided. Within one window v4 gives the last of two in 88% of the questions, and no method reaches this at four windows.
+# - *The last of two.* YaRN gives the last value more often than NTK-aware scaling. YaRN against interpolation is undecided. In one window v4 gives the last of two in 88% of the questions. No method reaches this in four.
 #
-# Now compare YaRN with v4 as it is. The difference of their costs is undecided, yet YaRN finds 91% of the lone values, and v4 finds 32%. **The loss does not tell you what a model remembers.**
+# Now compare YaRN with v4 as it is. Which of them costs less is undecided, yet YaRN finds far more lone values. **The loss does not tell you what a model remembers.**
 #
 # ## A little training
 #
-# Chen et al. [fine-tune](../docs/glossary.md#fine-tuning) the stretched model. We train 60 more steps on windows of 256, at lower learning rates. But any model might improve with 60 more steps. So we need a **control**: the same number of steps on the *old* windows of 64. Both trainings read equally many characters in a step.
+# Chen et al. [fine-tune](../docs/glossary.md#fine-tuning) the stretched model. We train your v4 for 60 more steps on windows of 256, at lower learning rates. But any model might improve with more steps. So we need a **control**: 60 steps on the *old* windows of 64, with as many characters in each step.
 
 # %%
 after_control = live.predict(f"v4 as it is gets 60 more steps at the old length. {far}", **percent)
@@ -286,15 +286,15 @@ trained_on = {"control": "control tuned", **{f"{methods[m]}, tuned": f"{m} tuned
 board(trained_on, **columns)
 
 # %% [markdown]
-# Compare the first two rows. The control finds 30% of the lone values, as few as before. The same steps at the new length give 60%, and a lower cost. So **the new length helps, and not only more training.** The new windows also contain questions from further back. We did not test how much these questions help.
+# Compare the first two rows. The control finds 30% of the lone values, about as many as before. The same steps at the new length give 60%, and a lower cost. So **the new length helps, and not only more training.** The new windows also contain questions from further back. We did not test how much these questions help.
 #
-# Training does not repair everything. Look at the last column. Tuned v4 gives the last of two in 36% of the questions, and YaRN without training gave it in 72%. And in one window each model tuned at the new length has a higher loss than v4 had.
+# Now look at the last column. Training does not bring back the order: tuned v4 gives the last of two in 36% of the questions, and YaRN without training gave it in 72%.
 #
 # ## Models that never rotated
 #
 # Models without rotation have no new angles. We trained three of them like v4. **ALiBi** subtracts a number from each score that grows evenly with the distance ([03b](03b_sinusoidal.ipynb)). **T5** adds a number that it learns for each range of distances. In our T5 all distances from 27 characters on share one number. **NoPE** has no encoding.
 #
-# These models can read eight windows. For this length we measure two things. The *change of the loss* is the loss in eight windows, minus the model's own loss from only the last 64 characters. The lone value was told 384 characters before the question.
+# These models can read eight windows. For this length, the *change of the loss* is the loss in eight windows, minus the model's own loss from only the last 64 characters. The lone value was told 384 characters before.
 
 # %%
 question = "Eight windows change ALiBi's loss by 0.05 nats. What share of lone values, 384 back, is found?"
@@ -310,7 +310,7 @@ calm.compare(100 * np.mean(ours("alibi", "alone 8")))
 # %% [markdown]
 # Compare ALiBi and NoPE in the first two columns. ALiBi's loss hardly changes, yet ALiBi finds only 45% of the values. NoPE's loss rises by 0.77 nats, yet NoPE finds 98%. A model that hardly looks at far characters is not disturbed by them, and does not remember them. **A steady loss only shows that the model is not disturbed. To test memory, ask a question.**
 #
-# The last two columns show the last of two values. T5 knows the order within its window. At four windows both values get the same number from T5, so T5 cannot tell which came later. It is right in about half of the questions. NoPE is right in about half of the questions even within one window, so it never learned the rule.
+# The last two columns show the last of two values. T5 knows the order within its window. At four windows both values get the same number from T5, so T5 cannot tell which came later. It is right in about half of the questions. NoPE never learned the rule: it is right in about half of the questions even within one window.
 #
 # Our models have 2 layers and were trained for 400 steps. The papers used far larger models and mostly other tasks, so our numbers refute none of them. [Our results](../docs/results.md) test single statements of the papers.
 
@@ -366,9 +366,9 @@ tasks.FORGETS.check(forgets)
 # ## Recap
 #
 # 1. A pair of RoPE that never finished a turn in training meets new angles beyond the window. In our heads these are 8 of 12 pairs.
-# 2. With new angles v4 forgets. It finds 92% of the lone values within one window, and 32% at four windows.
-# 3. Interpolation removes all new angles, but it also slows the quick pairs and costs most. NTK-aware scaling costs least. YaRN gives the last of two values more often than NTK-aware scaling.
-# 4. Sixty steps at the new length let v4 find 60% of the lone values. The control, with sixty steps at the old length, finds 30%.
+# 2. With new angles v4 forgets: it finds 92% of the lone values in one window, and 32% in four.
+# 3. Interpolation removes all new angles, but it slows the quick pairs and costs most. NTK-aware scaling costs least. YaRN gives the last of two values more often than NTK-aware scaling.
+# 4. Sixty steps at the new length let v4 find 60% of the lone values. The control finds 30%.
 # 5. A steady loss is no memory. At eight windows ALiBi's loss hardly changes, and it finds 45% of the lone values. NoPE's loss rises, and it finds 98%.
 
 # %% [markdown]
@@ -406,13 +406,13 @@ tasks.FORGETS.check(forgets)
 #
 # <details><summary>Answer</summary>
 #
-# **b.** Most characters need nothing from far back, so the loss hardly shows memory. *a* is tempting, but ALiBi's loss is steady and it finds less than half of the values.
+# **b.** Most characters need nothing from far back, so the loss hardly shows memory. *a* is tempting, but ALiBi's loss is steady, and ALiBi finds less than half of the values.
 #
 # </details>
 #
 # **4.** After 60 steps at the new length a model recalls from 192 characters. What shows that the *length* did it?
 #
-# - a) six seeds
+# - a) twelve seeds
 # - b) 60 steps at the old length, which do not give it
 # - c) a lower training loss
 #
@@ -440,7 +440,6 @@ tasks.FORGETS.check(forgets)
 # - [Peng et al. 2023](https://arxiv.org/abs/2309.00071): YaRN, with the three ways side by side.
 # - [Chen et al. 2023](https://arxiv.org/abs/2306.15595): position interpolation, and a passkey asked for from far back.
 # - [Kazemnejad et al. 2023](https://arxiv.org/abs/2305.19466): longer tasks, also without an encoding.
-# - [Barbero et al. 2024](https://arxiv.org/abs/2410.06205): which pairs of a large model do what.
 
 # %% [markdown]
 # ## What comes next
