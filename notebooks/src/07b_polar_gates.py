@@ -11,51 +11,57 @@
 #
 # **Can a gate stand in for a rotation?**
 #
-# The model of [07a](07a_diffusion.ipynb) knows positions by RoPE, which *rotates* queries and keys. Source note 000 puts [**gates**](../docs/glossary.md#gate) in its place: it multiplies each channel by a cosine of the position. A product is simpler than a rotation. Does the model learn as well with it? You will
+# The model of [07a](07a_diffusion.ipynb) fills in masked characters. It knows positions by RoPE, which *rotates* queries and keys. Source note 000 replaces the rotation by [**gates**](../docs/glossary.md#gate): it multiplies each channel by a cosine of the position. A product is simpler than a rotation. Does the model learn as well with it? You will
 #
-# 1. train the note's gate, and find out what its factors do,
-# 2. repair one fault after another, up to **v7**,
-# 3. move a factor while a model trains,
-# 4. find out which repair lowers the loss.
+# 1. train the note's gate, and find two factors in it that do nothing,
+# 2. repair the gate step by step, up to **v7**,
+# 3. compare the gates with RoPE and other rivals.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about 1 to 1½ minutes to run on two cores, about 34 minutes to read and guess; the exercises about 28 more.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about half a minute to run on two cores, about 23 minutes to read and guess; the exercises about 28 more.
 
 # %% tags=["nbval-ignore-output"]
+from statistics import mean
+
 import matplotlib.pyplot as plt
-import numpy as np
 import torch
 
 from babygpt import ModelConfig, Positions, TrainConfig, build, invariants, live, load_corpus, plots
 from babygpt.encodings import polar, rotary
-from babygpt.objectives.diffusion import MaskedDiffusion, denoise
+from babygpt.objectives.diffusion import MaskedDiffusion
 from babygpt.tables import Table
-from babygpt_course.claims import findings, note_000
+from babygpt_course.claims import findings
 from babygpt_course.exercises import lesson_07b as gate_exercises
-from babygpt_course.studies import lookup
-from babygpt_course.studies.paired import beside, decided_side, exceeds
-from babygpt_course.studies.polar_repairs import LABELS, SIGNS, draw_polar, gaps, with_phases
+from babygpt_course.studies.paired import decided_side, differences
+from babygpt_course.studies.polar_repairs import LABELS, REPAIRS
 from babygpt_course.studies.results import load_results
+from babygpt_course.studies.seed_plots import draw_seed_dots
 
 # %%
 plots.set_style()
 live.polar()
 
 # %% [markdown]
-# <span class="light-gates">The first panel</span> shows the gates of keys: a row for each position, a column for each channel. Frames mark [MASK tokens](../docs/glossary.md#mask-token). <span class="light-scores">The second</span> holds the score of each query with each key, if all contents are equal. <span class="light-across">The third</span> shows scores over the distance i − j, for three values of the sum i + j.
+# The explorer shows the note's gate in one head. A query stands at position $i$, a key at position $j$.
 #
-# With RoPE a score depends on the distance alone: the second panel would be constant along diagonals, and the three curves would be one. The note's gate gives three curves. Set *gate* to `[cos, sin]`, and they become one.
+# - <span class="light-gates">The first panel</span> shows the gates of keys: a row for each position, a column for each channel. Frames mark [MASK tokens](../docs/glossary.md#mask-token).
+# - <span class="light-scores">The second panel</span> shows the score of each query with each key. All contents are equal here.
+# - <span class="light-across">The third panel</span> shows scores over the distance $i-j$. Each curve belongs to one value of the sum $i+j$.
+#
+# Look at the third panel. With RoPE the three curves would be one, because a score depends on the distance alone. With the note's gate the curves differ.
 #
 # ## The gate
 #
-# The note multiplies channel $k$ of a query or key at position $i$ by three factors. Then comes a [norm](../docs/glossary.md#norm):
+# The note multiplies channel $k$ of a query or key at position $i$ by three factors. Then it applies a [norm](../docs/glossary.md#norm):
 #
 # $$q'_{i,k} = \text{norm}\big(q_{i,k}\;\cos(i\,\omega_k)\;\cos(\varphi_k)\;a_i\big),\qquad \omega_k = 10000^{-k/D},\qquad a_i = \begin{cases}\alpha = 0.3 & \text{token } i \text{ is MASK}\\ 1 & \text{else}\end{cases}$$
 #
-# 1. $\cos(i\omega_k)$ is a wave over positions, with a frequency for each channel.
+# 1. $\cos(i\omega_k)$ is a wave over positions. Each channel has its own frequency $\omega_k$.
 # 2. $\cos\varphi_k$ should shift this wave by a trained [phase](../docs/glossary.md#phase). All φ begin at 0.
-# 3. [α](../docs/glossary.md#alpha) should turn attention away from MASK.
+# 3. $a_i$ should turn attention away from MASK. Its value for MASK is called [α](../docs/glossary.md#alpha).
 #
-# By hand, with phases that are not 0:
+# The norm divides all channels of a token by one number. Afterwards their root mean square is 1.
+#
+# The next cell computes the gate by hand, with phases that are not 0.
 
 # %%
 D, T = 32, 48
@@ -74,7 +80,7 @@ for mine, theirs in zip(by_hand, gates.transform_qk(q, k, positions), strict=Tru
 # %% [markdown]
 # ## Train it as written
 #
-# Texts, masks and size are those of 07a. We train for 150 steps.
+# Texts, masks and size of the model are those of 07a. We train for 150 steps.
 
 # %%
 distances = ["more than 0.1 radians", "less than 0.1 radians", "not at all"]
@@ -102,9 +108,9 @@ print(f"φ moved by {moved:g} radians")
 phi_guess.compare(distances[2 if moved == 0 else 1 if moved < 0.1 else 0])
 
 # %% [markdown]
-# ## Can φ learn?
+# ## Why φ does not learn
 #
-# Training moves a number against its [gradient](../docs/glossary.md#gradient). The note calls its product an approximation of $\cos(i\omega + \varphi)$, so we compare the gradients of both at $\varphi = 0$:
+# Training moves a number against its [gradient](../docs/glossary.md#gradient). The note calls its product an approximation of a true phase, $\cos(i\omega + \varphi)$. We compare the two gradients at $\varphi = 0$, for three angles $i\omega$:
 
 # %%
 zero, angles = torch.zeros(3, requires_grad=True), torch.tensor([1.0, 2.0, 3.0])
@@ -114,11 +120,11 @@ for name, gate in both.items():
     print(f"{name:13}", [f"{x:.2f}" for x in slope.abs().tolist()])
 
 # %% [markdown]
-# The derivative of $\cos\varphi$ is $-\sin\varphi$. At $\varphi = 0$ it is exactly 0, so the first step leaves φ at 0, and so does every later step. Besides, a factor that is the same at all positions cannot shift a wave.
+# The gradient of the note's product is 0 at each angle. The derivative of $\cos\varphi$ is $-\sin\varphi$, and $\sin 0 = 0$. So the first step leaves φ at 0. The next step starts from 0 again, and φ never moves.
 #
-# ## What the norm does to a factor
+# ## Why α does nothing
 #
-# The norm divides all channels of a token by one number, so that their root mean square is 1.
+# We leave out one of the three factors, apply the norm, and compare the keys with those of the full gate.
 
 # %%
 factors = {"the wave cos(iω)": wave, "the factor cos φ": phi.cos(), "the mask factor α": mask}
@@ -134,28 +140,19 @@ for name, by in change.items():
 norm_guess.compare(next((name for name, by in change.items() if by < 1e-3), "none"))
 
 # %% [markdown]
-# α is **one number for all channels of a token**, so the norm divides it out. $\cos\varphi$ differs from channel to channel, and survives. How small must α become before it counts?
-
-# %%
-rows, (_, plain_keys) = [], polar.Polar(D, alpha=1.0).transform_qk(q, k, positions)
-for alpha in (3.0, 0.3, 0.03, 0.01, 0.001, 0.0):
-    gated = polar.Polar(D, alpha=alpha)
-    change = (gated.transform_qk(q, k, positions)[1] - plain_keys).abs()
-    rows.append((f"{alpha:g}", f"{change.max():.0e}", f"{note_000.attention_to_masked(gated):.1%}"))
-Table(("α", "largest change of a key, from α = 1", "attention to MASK"), rows, stable=1)
-
-# %% [markdown]
-# The last column uses random queries and keys, and every other token is MASK. Down to a hundredth, α changes almost nothing: MASK keeps half of the attention. Below that α counts, because the norm adds a small constant before it divides. In the explorer, drag α; then set *order* to `norm, then gates` and drag it again.
+# Without α the keys stay as they are. α is **one number for all channels of a token**. It makes all channels smaller, and the root mean square by which the norm divides gets smaller too. So α cancels. The factor $\cos\varphi$ differs from channel to channel, so the norm cannot cancel it.
+#
+# In the explorer, drag α: no score moves. Set *order* to `norm, then gates` and drag α again. Now the scores move.
 #
 # ## What is left: cos(iω)
 #
-# A query at $i$ and a key at $j$ meet in a product of two waves, and
+# α cancels and φ stays at 0, so only the wave is left. A query at $i$ and a key at $j$ meet in a product of two waves:
 #
 # $$\cos(i\omega)\cos(j\omega) = \tfrac12\cos\big((i-j)\omega\big) + \tfrac12\cos\big((i+j)\omega\big).$$
 #
-# The first half depends on the distance, the second on *where in the window* both tokens stand.
+# The first half depends on the distance $i-j$. The second half depends on the sum $i+j$: on *where in the window* both tokens stand.
 #
-# Take our sentence with a hole: *ada cha░ed ben. who chased ben? ada.* The hole is the query, at position 7. Its neighbours are *a* at 6 and *e* at 8. Our toy [head](../docs/glossary.md#head) has four channels with ω = 1, ½, ¼, ⅛, and all contents are 1.
+# Take a sentence with a hole: *ada cha░ed ben. who chased ben? ada.* The hole is the query, at position 7. Its left neighbour is *a* at 6, its right neighbour is *e* at 8. Our toy [head](../docs/glossary.md#head) has four channels with ω = 1, ½, ¼, ⅛, and all contents are 1. The text starts at position 0, 20 or 40 of the window.
 
 # %%
 text, hole, w = "ada cha░ed ben. who chased ben? ada.", 7, torch.tensor([1.0, 0.5, 0.25, 0.125])
@@ -179,86 +176,77 @@ rows = [(str(start), *neighbours(product, start)) for start in (0, 20, 40)]
 Table(("the text starts at", *heading), rows, stable=5)
 
 # %% [markdown]
-# Check the first score:
+# The first score has a term for each channel. Check it by hand:
 #
 # $$\cos(7)\cos(6) + \cos(3.5)\cos(3) + \cos(1.75)\cos(1.5) + \cos(0.875)\cos(0.75) = 0.72 + 0.93 - 0.01 + 0.47 = 2.11$$
 #
-# The [softmax](../docs/glossary.md#softmax) divides $e^{2.11}$ = 8.2 by the sum over all 36 characters, 53.6. That is 15%.
-#
-# Start the same text at 40, and the hole looks more at *e* than at *a*. A model with such scores must first learn to ignore $i+j$.
+# Compare the last two columns. In a text that starts at 0 the hole looks more at *a*. In the same text at 40 the hole looks more at *e*. The distances are equal; only $i+j$ has changed.
 #
 # ## Five repairs
 #
-# Each repair keeps those before it.
+# Each repair removes one fault, and keeps the repairs before it.
 #
-# 1. **Exact phase:** $\cos(i\omega + \varphi)$. Now φ has a gradient.
-# 2. **Random phase:** φ begins at random, so not every wave has its crest at position 0.
-# 3. **Gates after the norm.** Now α counts.
-# 4. **α on keys only.** On a query α makes all scores smaller. Then attention gets flatter exactly where a letter must be predicted.
-# 5. **[Quadrature](../docs/glossary.md#quadrature):** a sine beside each cosine. A query becomes $[q\cos, q\sin]$, a key $[k\cos, k\sin]$.
+# 1. **Exact phase.** The gradient of φ was 0. The gate becomes $\cos(i\omega + \varphi)$, and φ has a gradient.
+# 2. **Random phase.** All waves had a crest at position 0. Now each φ begins at a random value, so the crests lie apart.
+# 3. **Gates after the norm.** The norm cancelled α. Now the norm comes first, so α counts.
+# 4. **α on keys only.** α on a query makes all scores of this query smaller, so its attention gets flatter. But a query at MASK must find the letter to predict. Now only keys have α.
+# 5. **[Quadrature](../docs/glossary.md#quadrature).** The scores depended on $i+j$. Now each cosine gets a sine beside it: a query becomes $[q\cos, q\sin]$, a key $[k\cos, k\sin]$.
 #
-# Since $\cos a\cos b + \sin a\sin b = \cos(a-b)$, quadrature removes $i+j$. A phase in both query and key would cancel too, so quadrature has none. We test each gate on random vectors:
+# Why does a sine help? Multiply the waves of query and key, and add:
+#
+# $$\cos(i\omega)\cos(j\omega) + \sin(i\omega)\sin(j\omega) = \cos\big((i-j)\omega\big).$$
+#
+# The sum $i+j$ is gone. A φ that query and key share would cancel too, so quadrature has no φ.
+#
+# The next cell tests each gate on random vectors. The first column tells whether α counts, the second whether a score depends on $i-j$ alone.
 
 # %%
 before = [polar.Polar(D), polar.ExactPhase(D), polar.RandomPhase(D)]
 after = [polar.GatesLast(D), polar.KeysOnly(D), polar.Quadrature(D)]
 rows = []
-for name, gate in zip(LABELS.values(), before + after, strict=False):
+for name, gate in zip(REPAIRS.values(), before + after, strict=False):
     kept = not invariants.alpha_is_idle(gate).holds, invariants.shift_invariant(gate).holds
     rows.append((name, *("✓" if one else "✗" for one in kept)))
 Table(("gate", "α counts", "i − j alone"), rows, stable=3)
 
 # %% [markdown]
-# ## Read it backwards
+# α counts from the third repair on. Only the fifth repair removes $i+j$. In the explorer, set *gate* to `[cos, sin]`: the three curves become one.
 #
-# Now untrained models get our sentence and its reverse, *.ada ?neb desahc ohw .neb de░ahc ada*. Their weights are random and large, so that answers depend on the text.
+# ## Left or right?
+#
+# Back to the toy head, now with quadrature.
 
 # %%
-ends = ["another letter", "the same letter, another probability", "the same letter, the same probability"]
-backwards_guess = live.predict("The text is reversed. What does quadrature write in the hole?", ends)
-backwards_guess
+sides = ["a, on the left", "e, on the right", "both get the same"]
+side_guess = live.predict("Quadrature: which neighbour of the hole gets more attention?", sides)
+side_guess
 
 
 # %% tags=["answer"]
-def answers(version):
-    """Probabilities for the hole by an untrained model, in the text and in its reverse: two of (V,)."""
-    torch.manual_seed(0)
-    model = build(version, ModelConfig(tokenizer.vocab_size, block_size=64, n_layer=2, n_head=4, n_embd=32))
-    for p in model.parameters():
-        torch.nn.init.normal_(p, std=0.3)
-    idx = live.encode_masked(tokenizer, text.replace("░", "_"))  # (1, T)
-    with torch.inference_mode():
-        return denoise(model, idx)[0, hole].softmax(-1), denoise(model, idx.flip(1))[0, -1 - hole].softmax(-1)
-
-
-asked, rows = {version: answers(version) for version in ("v7-polar", "v7-quadrature", "v7")}, []
-for name, found in asked.items():
-    rows.append((LABELS[name], *(f"{tokenizer.characters[p.argmax()]} {p.max():.3f}" for p in found)))
-
-# %% tags=["answer"]
-display(Table(("gate", "likeliest letter, p", "in the reverse"), rows, stable=1))
-one, other = asked["v7-quadrature"]
-equal = torch.allclose(one, other, atol=1e-5)
-backwards_guess.compare(ends[2 if equal else 1 if one.argmax() == other.argmax() else 0])
-
-
-# %% [markdown]
-# A cosine is **even**: $\cos(-x) = \cos x$. With quadrature a key three to the left and an equal key three to the right get the same score. In our toy head *a* and *e* both score 3.38 (δ = 0° in the next table). The head adds up their values with equal weights, so a░e and e░a give the same output, and then the same answer.
-#
-# Such a model is a **mirror**, and no training can change that. v1 to v6 look only to the left, so an even score would not harm them. The note's own gate is no mirror, because its scores depend on absolute positions.
-#
-# The **sixth repair** puts a phase *between* query and key, for each head $h$ and each channel:
-#
-# $$\sum_k q_k k_k\cos\big((i-j)\,\omega_k - \delta_{hk}\big)$$
-#
-# It shifts the crest of each wave to one side. All δ begin at 0 and are trained. This is v7.
-
-# %%
 def ahead(delta):
-    """Scores in which the waves of keys are ahead by an angle."""
+    """Scores in which the waves of keys are ahead by an angle; 0 is quadrature."""
     return lambda i, j: ((i - j[:, None]) * w - delta).cos().sum(dim=-1)
 
 
+rows = [(str(start), *neighbours(ahead(0), start)) for start in (0, 20, 40)]
+display(Table(("the text starts at", *heading), rows, stable=5))
+a, e = (float(score) for score in rows[0][1:3])
+side_guess.compare(sides[2 if a == e else 0 if a > e else 1])
+
+# %% [markdown]
+# All three rows are equal, so the start of the text no longer matters. But *a* and *e* are equal too.
+#
+# The reason is the cosine. A cosine is **even**: $\cos(-x) = \cos x$. A key one position to the left and an equal key one position to the right get the same score. So the head adds up the values of both with equal weights. It cannot tell *a░e* from *e░a*.
+#
+# All heads of the model do the same. So the model is a **mirror**: it gives a text and its reverse the same answers. This holds for all weights, so training cannot change it.
+#
+# The **sixth repair** puts a phase δ *between* query and key, for each head $h$ and each channel $k$:
+#
+# $$\sum_k q_k k_k\cos\big((i-j)\,\omega_k - \delta_{hk}\big)$$
+#
+# δ moves the crest of each wave to one side. All δ begin at 0 and are trained. This model is **v7**. In the next cell all δ of the toy head have one value.
+
+# %%
 one_head = polar.LearnedPhase(1, 4, theta=16.0)  # ω = 1, ½, ¼, ⅛
 one_head.delta.data.fill_(torch.pi / 4)
 ones, at = torch.ones(1, 1, len(text), 4), Positions.arange(len(text), masked=torch.zeros(1, 36).bool())
@@ -268,11 +256,11 @@ assert torch.allclose(scores, ahead(torch.pi / 4)(hole, at.time), atol=1e-4)
 Table(("δ", *heading), [(f"{d}°", *neighbours(ahead(d / 180 * torch.pi))) for d in (0, 45, -45)], stable=5)
 
 # %% [markdown]
-# With 45° this head looks at *a*, with −45° at *e*. In the explorer choose `[cos, sin], φ between` and drag the <span class="light-phase">dial</span>: the ridge leaves the diagonal.
+# With 45° the head looks at *a*, with −45° at *e*. In the explorer choose `[cos, sin], φ between` and drag the <span class="light-phase">dial</span>: the ridge leaves the diagonal.
 #
 # ## Train the repaired gates
 #
-# Two more models get the same 150 batches: *quadrature* and v7.
+# Two more models train on the same 150 batches: *quadrature* and v7. The note's gate is called *as written*.
 
 # %%
 orders = ["v7, quadrature, as written", "v7, as written, quadrature", "quadrature, v7, as written", "another"]
@@ -280,13 +268,14 @@ order_guess = live.predict("In which order are the three losses, the lowest firs
 order_guess
 
 # %% tags=["answer", "nbval-ignore-output"]
+controls = {"quadrature": [], "v7": [live.Scale("alpha", 0.3, 0.01, 10.0, "α")]}
 for title, version in {"quadrature": "v7-quadrature", "v7": "v7"}.items():
     torch.manual_seed(1337)
-    models[version] = build(version, shape)
-    runs[title] = live.train(models[version], objective, recipe, title, watches=watches)
+    models[version], more = build(version, shape), {"watches": watches, "controls": controls[title]}
+    runs[title] = live.train(models[version], objective, recipe, title, **more)
 
 # %% [markdown]
-# While they train, compare the gates. Quadrature has cosines on the left, sines on the right, and no phase. Of v7 you see the head whose phases moved most.
+# While they train, compare the gates. Quadrature has cosines on the left and sines on the right. For v7 you see the head whose phases moved most.
 
 # %% tags=["answer", "nbval-ignore-output"]
 loss = {title: run.result()[-1].val_loss for title, run in runs.items()}
@@ -295,111 +284,11 @@ found = ", ".join(sorted(loss, key=loss.get))
 order_guess.compare(found if found in orders else "another")
 
 # %% [markdown]
-# One seed decides little; six follow below.
+# This is one seed; the last section has more. The slider under v7 sets α during training. Run the training cell again and move the slider. The frames of MASK change, because α now counts.
 #
-# ## Turn α while a model trains
+# ## Where the repairs end
 #
-# In v7 no norm follows the gates, so α counts. We start v7 once more, with the same weights and batches, and two sliders: **α** on the keys of MASK, and **δ**, which sets *all* phases to one value. Move them when you like. If you do not, the cell below sets α to 10 at step 75.
-
-# %%
-effects = ["it hardly changes", "it rises and comes back", "it rises and stays up"]
-alpha_guess = live.predict("After half of the steps α goes from 0.3 to 10. What does the loss do?", effects)
-alpha_guess
-
-# %% tags=["answer", "nbval-ignore-output"]
-torch.manual_seed(1337)
-sliders = [live.Scale("alpha", 0.3, 0.01, 10.0, "α"), live.Slider("delta", 0, -3, 3, "all δ (radians)")]
-again, dials = build("v7", shape), {"controls": sliders, "baseline": runs["v7"]}
-steered = live.train(again, objective, recipe, "steered v7", watches=watches, **dials)
-
-# %% [markdown]
-# **Do not wait for a leap in the loss curve.** Each step has other texts and masks, so its loss jumps anyway. The curve is a mean of ten steps, and spreads a sudden change over ten. Watch instead:
-#
-# - the mark at the step of the move, and the distance from the grey curve (untouched v7),
-# - the frames of the gates: MASK × 10,
-# - the gap (drawn again below): the loss of each step *minus* that of the untouched v7. Both see the same batch, so its ups and downs cancel.
-
-# %% tags=["answer", "nbval-ignore-output"]
-steered.wait_for_step(75)
-if not any(step.changed for step in steered.history):
-    steered.steer("alpha", 10.0)
-steered.result()
-pairs = zip(steered.history, runs["v7"].history, strict=False)  # as many steps as both have made
-gap = np.array([one.loss - other.loss for one, other in pairs] or [0.0])
-at = next((step.step - 1 for step in steered.history if step.changed), len(gap))  # steps before the move
-soon, end = (float(part.mean()) if len(part) else 0.0 for part in (gap[at : at + 3], gap[at:][-20:]))
-
-# %% tags=["answer", "nbval-ignore-output"]
-fig, ax = plt.subplots(figsize=(7, 3.4))
-title = f"The move at step {at} changes the loss by {soon:+.2f} nats, later by {end:+.2f}"
-if at >= len(gap):
-    title = "A run was stopped before the move: there is no difference to see"
-plots.draw_curves(ax, np.arange(1, len(gap) + 1), {"steered": gap}, title, "step", "gap to v7 (nats)")
-ax.axvline(at + 0.5, color="black", lw=1, ls="--")
-plt.show()
-if at < len(gap):
-    display(alpha_guess.compare(effects[2 if end > 0.15 else 1 if soon > 0.15 else 0]))
-
-# %% [markdown]
-# Why does a large α harm? Queries and keys are normalised *before* the gates, so training cannot shorten the keys of holes. Their scores are 10 / 0.3 = 33 times as large. Beside a large positive score, letters get hardly any attention. This is our reading of one run.
-#
-# ## What each repair is worth
-#
-# We trained each model for 400 steps (2 layers of 96) from six [seeds](../docs/glossary.md#seed). On the right each dot is a difference between two models of one seed: left of the line, the first model is better. *Decided* follows [lesson 08](08_the_ladder.ipynb): all six differences lie on one side, and their mean is too large to be luck. If six other seeds reach another verdict, we call it undecided.
-
-# %%
-results = load_results("polar")
-walk = {arm: seeds for arm, seeds in results["val_loss"].items() if arm not in SIGNS}  # those come later
-draw_polar(plt.figure(figsize=(15.0, 5.4)), {**results, "val_loss": walk})
-plt.show()
-
-# %% [markdown]
-# Read the right side from the top:
-#
-# - **The exact phase** is undecided. A **random** one gains 0.11 nats (decided).
-# - **Gates after the norm** let α count, and the loss *rises* by 0.33. **α on keys only** takes 0.20 back (both decided).
-# - **Is α = 0.3 better than α = 1 (no mask gate)?** Before quadrature it costs 0.07 (decided); six other seeds do not confirm this (0.03). In v7 it *gains* 0.04 from those six (decided), ours decide nothing. So both are undecided.
-# - **Quadrature** gains 0.51 nats, and **the learned phase** (v7) 0.14 more (both decided).
-#
-# As written the gate loses 2.15 nats for each masked character, v7 1.52, RoPE 1.52 (undecided against v7) and no encoding 2.90. So the note's gate beats no encoding, and is far behind a rotation.
-#
-# ## Which part of the sixth repair counts?
-#
-# It changed three things at once. The **mirror** is broken. Heads can prefer **different sides**. And phases are **trained**. Which one lowers the loss? Design the experiment on paper first.
-#
-# Ours has two arms whose phases never learn. *One side* has +45° in all four heads. *Both sides* has +45° in two heads and −45° in two. Both break the mirror.
-
-# %%
-arms = ["one side and both sides", "both sides only", "one side only", "neither"]
-design_guess = live.predict("Which arm gains at least 0.02 nats over quadrature (six seeds, decided)?", arms)
-design_guess
-
-# %% tags=["answer", "nbval-ignore-output"]
-torch.manual_seed(1337)
-arm = "both sides"  # or "one side"
-fixed, task = with_phases(build("v7", shape), SIGNS[arm]), MaskedDiffusion(corpus, shape.block_size)
-trial = live.train(fixed, task, TrainConfig(steps=400), arm, watches=[fills])
-
-# %% tags=["answer", "nbval-ignore-output"]
-print(f"{arm}, nats per masked character: {beside(trial.result()[-1].val_loss, results['val_loss'][arm])}")
-gain = {arm: exceeds([-d for d in gaps(results)[arm, "v7-quadrature"]]) == "holds" for arm in SIGNS}
-outcome = {(True, True): 0, (False, True): 1, (True, False): 2}.get((*gain.values(),), 3)
-rows = []
-for a, b in (("one side", "v7-quadrature"), ("both sides", "v7-quadrature"), ("v7", "both sides")):
-    d = gaps(results)[a, b]
-    span = f"{min(d):+.2f} to {max(d):+.2f}"
-    rows.append((LABELS[a], LABELS[b], f"{np.mean(d):+.2f}", span, decided_side(d)))
-display(Table(("model", "minus", "mean (nats)", "lowest to highest", "decided"), rows, stable=5))
-design_guess.compare(arms[outcome])
-
-# %% [markdown]
-# *One side* breaks the mirror and gains nothing. Its loss is 0.03 nats above quadrature's (undecided); a gain of 0.02 is excluded. *Both sides* gains 0.12 (decided). Six other seeds confirm these results. **Breaking the mirror does not lower the loss. Heads of both kinds do.** Perhaps a model needs heads that look to the right too, but we did not test this.
-#
-# Is *training* the phases worth anything? Our six seeds decide nothing between v7 and *both sides*; six others put v7 0.04 nats ahead (decided). So it is undecided.
-#
-# ## Where it ends
-#
-# Quadrature turns one channel into $(q\cos i\omega,\ q\sin i\omega)$. That is the vector $(q, 0)$, rotated by $i\omega$:
+# Quadrature turns one channel $q$ into $(q\cos i\omega,\ q\sin i\omega)$. This is the vector $(q, 0)$, rotated by the angle $i\omega$:
 
 # %%
 pairs = torch.stack([q, torch.zeros_like(q)], dim=-1).flatten(-2)  # each channel, and a zero beside it
@@ -409,26 +298,69 @@ assert torch.allclose(rotated[..., 0::2], cosines, atol=1e-5)
 assert torch.allclose(rotated[..., 1::2], sines, atol=1e-5)
 
 # %% [markdown]
-# So quadrature **is a rotation**: RoPE for pairs whose second channel is 0. A full pair of RoPE gives the score
+# So quadrature **is RoPE**, for pairs whose second channel is 0. **A gate can stand in for a rotation once it has become one.** RoPE itself fills both channels of a pair. With two channels it can tell left from right, and needs no δ.
 #
-# $$\big(q_1k_1 + q_2k_2\big)\cos\big((i-j)\omega\big) + \big(q_1k_2 - q_2k_1\big)\sin\big((i-j)\omega\big),$$
+# A published encoding arrives at the same place. [PoPE](../docs/glossary.md#pope) has the waves and the trained δ of v7. It also makes all contents positive, by a [softplus](../docs/glossary.md#softplus). A negative content would turn a crest into a trough. With positive contents only position and δ decide where the crests lie. PoPE has no α.
 #
-# an even part and an odd one, and the tokens decide how much of each. With $q_2 = k_2 = 0$ the sine is gone, and left equals right. A phase δ brings it back, but tokens cannot change its share. **A gate can stand in for a rotation once it has become one.**
+# ## Who wins?
 #
-# ## What, or where?
-#
-# [PoPE](../docs/glossary.md#pope), a published encoding, has the same phase, and makes all contents positive by a [softplus](../docs/glossary.md#softplus). Then contents tell **what** a token looks for, and phases **where**. In RoPE contents scale the sine term too, so they move the crest.
-#
-# Our task needs both: three to six letters, then *what stands to the right of the g?* A guess among the other letters is right in 32%; we call 90% learned.
+# We trained ten models for 400 steps (2 layers of 96). Seven of them have gates: the note's gate, and the gate after each repair. Their rivals are RoPE, PoPE, and a model with no encoding.
 
 # %%
-lookup.draw_lookup(plt.figure(figsize=(13, 4.4)), load_results("lookup"))
+winners = ["v7", "RoPE", "PoPE", "this is undecided"]
+winner_guess = live.predict("Which model has the lowest loss after 400 steps?", winners)
+winner_guess
+
+# %% tags=["answer"]
+first, second = (load_results(name)["val_loss"] for name in ("polar", "fresh/polar"))  # two sets of seeds
+names = {**LABELS, "v7": "v7"}
+arms = (*REPAIRS, "v7-rope", "v7-pope", "v7-nope")
+losses = {names[arm]: first[arm] + second.get(arm, []) for arm in arms}
+title = "As written the gate loses {:.2f} nats, as v7 {:.2f}; RoPE loses {:.2f}"
+title = title.format(*(mean(losses[name]) for name in ("as written", "v7", "RoPE")))
+fig, ax = plt.subplots(figsize=(8, 4.8))
+draw_seed_dots(ax, losses, title, "loss of masked characters (nats)", means=True)
 plt.show()
 
 # %% [markdown]
-# On the left each encoding tries four learning rates from one seed, and only PoPE learns the task. On the right each trains at its best rate from thirteen other seeds. The sinusoids learn it from four, PoPE from two, RoPE and PoPE without softplus from none. So the seed on the left was lucky. Two against none is undecided: if equal models learn it twice, both times are one model's in about half of all trials.
+# Each row is a model, each dot is a [seed](../docs/glossary.md#seed), and the bar is the mean. From *as written* down to *v7* the rows follow the repairs. The note's gate is far better than no encoding, and far behind RoPE. The dots of v7, RoPE and PoPE lie close together.
 #
-# In masked diffusion PoPE, v7 and RoPE are undecided too. In models that write from left to right PoPE is 0.07 nats behind RoPE after 600 steps (confirmed, [results](../docs/results.md)). The paper reports the opposite; its models are far larger, its attention scores half of ours.
+# Which models differ? We compare two models seed by seed. There are two sets of six seeds. We call a difference **decided** if all seeds of both sets agree. Some models were trained with the first set only; then its six seeds decide. Each row of the table takes the loss of one model *minus* that of another.
+
+
+# %% tags=["answer"]
+def compare(one, other):
+    """Row of a table: two models, the mean difference of their losses, the seeds, and what is decided."""
+    sets = [differences(part[one], part[other]) for part in (first, second) if {one, other} <= part.keys()]
+    sides, every = {decided_side(part) for part in sets}, [gap for part in sets for gap in part]
+    side = sides.pop() if len(sides) == 1 else "undecided"
+    return names[one], names[other], f"{mean(every):+.2f}", str(len(every)), sign[side]
+
+
+columns = ("model", "minus", "mean (nats)", "seeds", "its loss is")
+sign = {"below": "lower", "above": "higher", "undecided": "undecided"}
+steps = [*zip(arms[1:7], arms, strict=False), ("v7-rope", "v7"), ("v7-pope", "v7"), ("v7-pope", "v7-rope")]
+rows = [compare(*pair) for pair in steps]
+display(Table(columns, rows, stable=5))
+winner_guess.compare("this is undecided" if {row[-1] for row in rows[6:]} == {"undecided"} else "another")
+
+# %% [markdown]
+# Read the table from the top. A negative mean is an improvement.
+#
+# - The exact phase is undecided. The random phase lowers the loss.
+# - Gates after the norm let α count, and the loss *rises*. α on keys only takes back a part of this rise.
+# - Quadrature lowers the loss most, by half a nat. The phase δ of v7 lowers it again.
+# - The last three rows compare v7, RoPE and PoPE. Between these three nothing is decided.
+#
+# ## Why does δ help?
+#
+# δ breaks the mirror. It also lets heads look to *different* sides. Which of the two effects helps? We trained two more models, whose phases are fixed. *One side* has +45° in all four heads. *Both sides* has +45° in two heads and −45° in two.
+
+# %%
+Table(columns, [compare(arm, "v7-quadrature") for arm in ("one side", "both sides")], stable=5)
+
+# %% [markdown]
+# *One side* breaks the mirror and gains nothing: our seeds exclude a gain of 0.02 nats. *Both sides* gains 0.11 nats. **To break the mirror is not enough; heads of both kinds lower the loss.** Whether trained phases gain more than the fixed ones of *both sides* is undecided.
 
 # %%
 live.tally()
@@ -478,11 +410,11 @@ gate_exercises.LOOK_RIGHT.check(phases_to_the_right)
 # %% [markdown]
 # ## Recap
 #
-# 1. A norm after the gates divides out any α above a hundredth. At φ = 0 the gradient of cos φ is exactly 0, so φ never moves.
-# 2. $\cos(i\omega)\cos(j\omega)$ depends on $i-j$ and on $i+j$. A sine beside each cosine removes $i+j$, and then left equals right.
-# 3. A phase between query and key breaks this mirror. That alone gains nothing; heads of both kinds gain 0.12 nats, confirmed by six other seeds. Whether trained phases gain more is undecided (400 steps, 2 layers of 96).
-# 4. As written the gate loses 2.15 nats for each masked character, v7 1.52, RoPE 1.52 (undecided), no encoding 2.90. The worth of α = 0.3 is undecided.
-# 5. Quadrature is RoPE for pairs that are half empty: the repairs end at a rotation.
+# 1. A norm after the gates cancels α = 0.3. At φ = 0 the gradient of cos φ is 0, so φ never moves.
+# 2. $\cos(i\omega)\cos(j\omega)$ depends on $i-j$ and on $i+j$. A sine beside each cosine removes $i+j$.
+# 3. Then left equals right. A phase δ between query and key breaks this mirror. In our test the loss falls only with heads of both kinds.
+# 4. The note's gate loses 2.17 nats for each masked character. v7 loses 1.51, RoPE 1.52 (400 steps, 2 layers of 96). Between v7, RoPE and PoPE nothing is decided.
+# 5. Quadrature is RoPE for pairs that are half empty. The repairs end at a rotation.
 
 # %% [markdown]
 # ## Self-test
@@ -495,7 +427,7 @@ gate_exercises.LOOK_RIGHT.check(phases_to_the_right)
 #
 # <details><summary>Answer</summary>
 #
-# **b.** *a* is right if the norm comes first.
+# **b.** *a* would be right if the norm came first.
 #
 # </details>
 #
@@ -535,22 +467,22 @@ gate_exercises.LOOK_RIGHT.check(phases_to_the_right)
 #
 # </details>
 #
-# **5.** *Both sides* never trains its phases and gains 0.12 nats over quadrature. v7 gains 0.14 (undecided against 0.12). What follows?
+# **5.** *Both sides* never trains its phases, and gains 0.11 nats over quadrature. What follows?
 #
 # - a) training phases is useless
 # - b) a fixed phase cancels
-# - c) here most of the gain does not need trained phases
+# - c) a gain is possible without trained phases
 #
 # <details><summary>Answer</summary>
 #
-# **c.** *a* says too much, after one size and 400 steps.
+# **c.** *a* says too much: trained phases may gain more.
 #
 # </details>
 
 # %% [markdown]
 # ## What the source note says
 #
-# Note 000 replaces RoPE in a diffusion model, and leaves to an experiment whether gates are better. Gates are simpler: a query, a key and their score take 3 multiplications a channel, with RoPE 5. The repairs are ours. [A page](../docs/notes/000.md) explains all claims.
+# Note 000 replaces RoPE in a diffusion model. It leaves to an experiment whether gates are better. The repairs are ours. [A page](../docs/notes/000.md) explains all claims.
 
 # %% tags=["nbval-ignore-output"]
 SHOWN = [
@@ -565,9 +497,9 @@ findings("000", first=SHOWN)
 # %% [markdown]
 # ## Further reading
 #
-# - [Gopalakrishnan et al. 2025](https://arxiv.org/abs/2509.10534): PoPE, with the learned phase and the task.
+# - [Gopalakrishnan et al. 2025](https://arxiv.org/abs/2509.10534): PoPE, with the learned phase.
 # - [Su et al. 2021](https://arxiv.org/abs/2104.09864): RoPE, at which the repairs arrive.
-# - [Zhang and Sennrich 2019](https://arxiv.org/abs/1910.07467): the norm that divides α out.
+# - [Zhang and Sennrich 2019](https://arxiv.org/abs/1910.07467): the norm that cancels α.
 
 # %% [markdown]
 # ## What comes next
