@@ -201,7 +201,7 @@ def interference(ids: Tensor, length: int, n: int = 2, n_texts: int = 24, times:
     def draw(ax: Axes, frames: Frames, title: str, total: int) -> None:
         steps = np.array([step for step, _ in frames])
         gap = np.array([beside - alone for _, (alone, beside) in frames])
-        finding = f"Among {n}, a text loses {abs(gap[-1]):.2f} nats {'less' if gap[-1] < 0 else 'more'}"
+        finding = f"Among {n} texts, each loses {abs(gap[-1]):.2f} nats {'less' if gap[-1] < 0 else 'more'}"
         plots.draw_gap(ax, steps, gap, finding, total, marker="o", ms=4)
 
     return Watch(measure, draw, times)

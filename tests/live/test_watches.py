@@ -152,7 +152,7 @@ def test_interference_is_the_loss_beside_others_less_that_alone(awake, text, ax)
     watch = live.interference(ids, length=12, n=2, n_texts=8)
     assert watch.measure(model) == tuple(parallel_loss(model, ids, n, 12, 8) for n in (1, 2))
     watch.draw(ax, [(0, (3.0, 3.5)), (5, (1.0, 1.25))], "v6", 10)
-    assert title(ax) == "Among 2, a text loses 0.25 nats more"
+    assert title(ax) == "Among 2 texts, each loses 0.25 nats more"
     np.testing.assert_allclose(find_artist(ax, Line2D, "gap").get_xydata(), [(0, 0.5), (5, 0.25)])
     assert ax.get_ylim() == (-0.05, 0.5)  # it fills the axis
 
