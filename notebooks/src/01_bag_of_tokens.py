@@ -390,7 +390,7 @@ bag_of_tokens.SQUEEZED.check(squeezed)
 #
 # <details><summary>Answer</summary>
 #
-# **b.** The gradient is 0.3 − 0.2 times a positive number, and a step goes against the gradient. It is 0 only where p equals the counted share. *a* has the sign of the gradient wrong.
+# **b.** The gradient is (0.3 − 0.2) times a positive number, and a step goes against the gradient. It is 0 only where p equals the counted share. *a* has the sign of the gradient wrong.
 #
 # </details>
 #
