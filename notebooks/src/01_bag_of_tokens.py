@@ -140,9 +140,9 @@ Table(("after … comes", *toy.characters), rows, stable=5)
 # %% [markdown]
 # ## One training step by hand
 #
-# v1 does not get this table. v1 begins with random weights and must learn them from the text. For that we need a number that says how bad its probabilities are: the [loss](../docs/glossary.md#loss). Take a pair of the text, and the probability p that v1 gives to its second character. The loss of this pair is −ln p. It is 0 if p is 1, and it grows as p falls. The loss of the text is the mean over its pairs.
+# v1 does not get this table. v1 begins with random weights and must find better weights. So we need a number that says how bad its probabilities are: the [loss](../docs/glossary.md#loss). Take a pair of the text, and the probability p that v1 gives to its second character. The loss of this pair is −ln p. It is 0 if p is 1, and it grows as p falls. The loss of the text is the mean over its pairs.
 #
-# The [gradient](../docs/glossary.md#gradient) says, for each weight, how fast the loss grows if this weight grows. **A training step moves every weight against its gradient**, the direction in which the loss falls. The [learning rate](../docs/glossary.md#learning-rate) says how far:
+# The [gradient](../docs/glossary.md#gradient) says, for each weight, how fast the loss grows if this weight grows. **A training step moves every weight against its gradient**: in the direction in which the loss falls. The [learning rate](../docs/glossary.md#learning-rate) says how far:
 #
 # $$\text{new weight} = \text{weight} - \text{learning rate} \cdot \text{gradient}.$$
 #
@@ -167,7 +167,7 @@ Table(("after 爱", "p before", "counted share", "gradient", "logit after", "p a
 #
 # The gradient is 0 where p equals the counted share. **So training approaches the table that counting gives**, although it never counts.
 #
-# How far should one step go? The next cell trains with four learning rates.
+# How far should one step go? We try four learning rates.
 
 # %%
 effects = ["it falls 100 times as far", "it falls at once to the loss of the counted table", "it rises"]
