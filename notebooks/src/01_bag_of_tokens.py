@@ -251,9 +251,25 @@ end_guess.compare(ends[0 if val_loss - floor > 0.02 else 2 if val_loss - floor <
 #
 # The gap between the two floors is more than 1.5 nats. It is what a model can gain if it knows what came *before* the present character.
 #
-# Drag *replay* to 0 and slowly forward. In the third panel, v1's table becomes more and more like the first picture. But in the second panel, the right answers stay at 50%. Why?
+# ## How exact is a loss?
+#
+# The validation text is a sample. On another sample the loss would be slightly different. The [standard error](../docs/glossary.md#standard-error) tells how large this difference typically is. To estimate it, we cut the text into 100 blocks and compute the loss of each block. We divide the standard deviation of these losses by √100.
+
+# %% tags=["nbval-ignore-output"]
+losses = {"best table": -exact[corpus.val[:-1], corpus.val[1:]].log()}  # one loss for each character
+learned = model(torch.arange(V)[None])[0].log_softmax(dim=-1).detach().double()
+losses["your v1"] = -learned[corpus.val[:-1], corpus.val[1:]]
+losses["difference"] = losses["your v1"] - losses["best table"]
+for name, each in losses.items():
+    blocks = each[: len(each) // 100 * 100].view(100, -1).mean(dim=1)
+    print(f"{name}: {blocks.mean():.4f} ± {blocks.std() / 100**0.5:.4f} nats per character")
+
+# %% [markdown]
+# Look at the numbers after ±. A loss has a standard error of 0.003 nats. The *difference* of the two losses has a much smaller standard error. An easy block is easy for both tables, so this luck drops out of the difference. Therefore we compare models on the same text.
 #
 # ## Who did it?
+#
+# Go back to the dashboard, and drag *replay* to 0 and slowly forward. In the third panel, v1's table becomes more and more like the first picture. But in the second panel, the right answers stay at 50%. Why?
 #
 # Take one story: *ada chased ben. who chased ben? ada.* In its [mirror](../docs/glossary.md#mirror-pair) the two names are exchanged. We ask v1 for the next character after each of the two questions.
 
@@ -275,6 +291,29 @@ assert accuracy == 0.5
 
 # %% [markdown]
 # **Exactly 50%, without any luck.** Our questions come in mirror pairs for this reason: 50% means *no knowledge of order*. To answer "who chased ben?", a model has to look further back than one character.
+#
+# ## Two characters or three
+#
+# A *trigram* table has a row for every two characters, and predicts the third one. We count in the training text and measure on the validation text. We add 0.1 to each count, so that no probability is 0.
+
+# %%
+question = "A bigram table has a loss of 2.10 nats per character. What is the loss of a trigram table?"
+gain_guess = live.predict(question, low=0.4, high=2.1, unit="nats", near=0.15)
+gain_guess
+
+# %% tags=["answer"]
+rows = []
+for n in (1, 2, 3):  # characters that the table sees
+    powers = V ** torch.arange(n, -1, -1)  # n + 1 characters as one number, in base V
+    seen, held = (part.unfold(0, n + 1, 1) @ powers for part in (corpus.train, corpus.val))
+    smoothed = torch.bincount(seen, minlength=V ** (n + 1)).view(-1, V) + 0.1
+    probabilities = smoothed / smoothed.sum(dim=1, keepdim=True)
+    rows.append((str(n), f"{V ** (n + 1):,}", f"{-probabilities.flatten()[held].log().mean():.2f}"))
+display(Table(("characters seen", "numbers in the table", "loss (nats per character)"), rows, stable=3))
+gain_guess.compare(float(rows[1][2]))
+
+# %% [markdown]
+# One more character lowers the loss by more than half a nat. But each character makes the table 30 times as large. And a trigram table still does not know who did it: every question ends with a question mark and a space. A model has to look far back without such a table. [Attention](../docs/glossary.md#attention), in lesson 03a, does this.
 #
 # The last panel measures four [promises](../docs/glossary.md#promise), properties that a model keeps on any text. Read its first line. We replaced every earlier character, and v1's prediction did not change. Later models must *break* this promise.
 
