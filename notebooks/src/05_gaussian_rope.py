@@ -276,9 +276,9 @@ plt.show()
 far_guess.compare(names[max(far, key=far.get)])
 
 # %% [markdown]
-# Each curve is the mean of twelve runs. Look to the left of the dashed line first. All losses fall there, because later characters have more text before them. Between RoPE, the fixed K and ALiBi the differences inside the window are undecided.
+# Each curve is the mean of twelve runs. Look to the left of the dashed line first. All losses fall there, because later characters have more text before them. ALiBi's curve is the lowest, but the differences between ALiBi, RoPE and the fixed K are undecided there.
 #
-# Now look to the right. RoPE's loss rises, because RoPE meets distances that it never met in training. The other curves stay low, because the kernels hide these distances. From position 192 on the fixed K is 1.07 nats below RoPE (decided). There the difference between the fixed K and ALiBi is undecided.
+# Now look to the right. From about position 100 on RoPE's loss rises, because RoPE meets distances that it never met in training. The other curves stay low, because the kernels hide these distances. From position 192 on the fixed K is 1.07 nats below RoPE (decided). There the difference between the fixed K and ALiBi is undecided.
 #
 # **So a kernel of the distance is a sound idea, if its widths are left alone.** But a low loss in a long text does not mean that the model remembers the beginning. The kernel hides the beginning.
 
