@@ -115,7 +115,7 @@ variance_guess.compare(growth[close.index(True)])
 # %% [markdown]
 # Look at the second column first: the variance grows like $D$. So a typical score is $\sqrt D$ in size, for example 32 for $D$ = 1024. Now look at the third column. With such large scores nearly all weight falls on one of 32 keys, chosen by chance.
 #
-# Then that weight is near 1, and all others are near 0. A small change of a score changes almost nothing, so almost no [gradient](../docs/glossary.md#gradient) reaches queries and keys. **Attention therefore divides every score by $\sqrt D$.** The variance is then 1 for every $D$, and the largest weight no longer grows (last column).
+# Then that weight is near 1, and all others are near 0. A small change of a score changes almost nothing, so almost no [gradient](../docs/glossary.md#gradient) reaches queries and keys. **Attention therefore divides every score by $\sqrt D$.** The variance is then 1 for every $D$. The last column shows that the largest weight no longer grows.
 #
 # ## The causal mask
 #
@@ -138,7 +138,7 @@ plt.show()
 # %% [markdown]
 # Each row is a letter that reads. Look at the top rows. The first letter can read only itself. The second letter gives 1/2 to each of two letters, and the third gives 1/3 to each of three letters. So a row's weights depend on how much text came before.
 #
-# There is one score for each pair of letters. So a text of twice the length costs **four times** as many scores. While a model writes, a [cache](../docs/glossary.md#cache) keeps the keys and values of earlier tokens, so they are not computed again.
+# There is one score for each pair of letters. So a text of twice the length needs **four times** as many scores. While a model writes, a [cache](../docs/glossary.md#cache) keeps the keys and values of earlier tokens, so they are not computed again.
 #
 # A mask can hide other tokens as well. Short texts in a batch are filled up with [padding](../docs/glossary.md#padding), and no real token should read it. You write such a mask in the exercises.
 #
@@ -212,7 +212,7 @@ assert torch.allclose(my_transformer(tokens, random_model), random_model(tokens)
 #
 # ## Who fed whom?
 #
-# Can two layers see order? We make the question as small as possible: eight people with names of one letter, and one verb.
+# Can two layers see order? We ask a question that is as small as possible: eight people with names of one letter, and one verb.
 
 # %%
 asked = ("who? {name.a!b}.", "whom? {name.b!a}.")  # a!b: the answer is a, and b would be wrong
@@ -276,7 +276,7 @@ print("two layers, 300 steps:", paired.beside(right["two layers"], fed["two laye
 #
 # ## Take the mask away
 #
-# Our models know no positions. But the mask treats tokens differently: a late token reads more tokens than an early one. Does the two-layer model use this? We test it with an [ablation](../docs/glossary.md#ablation). The model keeps its trained weights and loses its mask. Now all tokens look **both ways**.
+# Our models have no position encoding. But because of the mask, a late token reads more tokens than an early one. Does the two-layer model use this? We test it with an [ablation](../docs/glossary.md#ablation). The model keeps its trained weights and loses its mask. Now all tokens look **both ways**.
 
 # %%
 remaining = ["nearly all", "about three quarters", "exactly half", "nearly none"]
@@ -327,7 +327,7 @@ invariants.promises(panel)
 #
 # In *A fed B* the second name can read *fed*. The first name cannot, because *fed* comes later. So after the first layer the two names carry different vectors. The second layer can read this difference.
 #
-# A layer can even count. Many models put a *beginning-of-sequence* token ([BOS](../docs/glossary.md#bos)) before every text. If all scores of a head are equal, BOS gets the weight 1/2 from the next token, then 1/3, and so on. This weight tells a token its position.
+# A layer can even count. Many models put a *beginning-of-sequence* token ([BOS](../docs/glossary.md#bos)) before every text. If all scores of a head are equal, BOS gets the weight 1/2 from the next token, then 1/3, and so on. So the weight of BOS tells each token its position.
 #
 # The explorer shows our trained model. It starts with the last blank, in layer 2, head 1.
 
