@@ -41,7 +41,7 @@ def test_the_product_errs_by_the_cosine_of_half_the_phase_where_waves_are_fast()
 
 
 @pytest.mark.parametrize(("threshold", "share"), [(0.0, 1 - 2**-7), (0.95, 0.0), (2.0, 0.0)])
-def test_letters_written_at_once_are_alike_by_chance(threshold, share):
+def test_letters_filled_in_at_once_agree_only_by_chance(threshold, share):
     n = 1000
     assert abs(claims.inconsistent_share(threshold) - share) <= 5 * math.sqrt(share * (1 - share) / n)
 
@@ -78,7 +78,7 @@ OTHERWISE = [  # claim, name in the module, its replacement, verdict
 
 
 @pytest.mark.parametrize(("claim", "name", "other", "verdict"), OTHERWISE)
-def test_it_could_come_out_otherwise(monkeypatch, claim, name, other, verdict):
+def test_a_changed_definition_changes_the_verdict(monkeypatch, claim, name, other, verdict):
     monkeypatch.setattr(claims, name, other)
     assert getattr(claims, claim).measure().verdict == verdict
 

@@ -78,7 +78,7 @@ def test_slices_are_read_in_turn() -> None:
 @pytest.mark.parametrize("slices", [1, 4])
 @pytest.mark.parametrize("by_samples", [False, True])
 @pytest.mark.parametrize(("low", "high"), [(1, 1), (2, 2), (1, 4)])
-def test_so_many_steps_read_so_many_epochs(slices: int, by_samples: bool, low: int, high: int) -> None:
+def test_the_steps_of_a_stage_read_its_epochs(slices: int, by_samples: bool, low: int, high: int) -> None:
     """Read no batch too few and none too many, also where the numbers of branches are drawn."""
     numbers = {"min_branches_per_sample": low, "max_branches_per_sample": high, "branch_slice_count": slices}
     r = reading(epochs=3, batch_size=4, batch_by_samples=by_samples, branch_loop_all=True, **numbers)
@@ -125,7 +125,7 @@ def as_checkpoint(stage: Stage) -> Checkpoint:
 
 
 @pytest.mark.parametrize("slices", [1, 3])
-def test_a_reader_goes_on_where_it_stood(small_corpus: Corpus, slices: int) -> None:
+def test_a_restored_reader_continues_with_the_same_batches(small_corpus: Corpus, slices: int) -> None:
     """Cross the ends of epochs and of slices, with as many branches as it would have drawn."""
     flags = {"batch_size": 7, "min_branches_per_sample": 1, "max_branches_per_sample": 3, "max_steps": None}
     flags |= {"epochs": 3, "branch_slice_count": slices, "branch_loop_all": True}
@@ -140,7 +140,7 @@ def test_a_reader_goes_on_where_it_stood(small_corpus: Corpus, slices: int) -> N
         assert again.place()["texts_read"] == whole.objective.texts_read
 
 
-def test_a_code_knows_as_many_branches_as_its_table_has_rows(small_corpus: Corpus) -> None:
+def test_a_code_serves_as_many_branches_as_its_table_has_rows(small_corpus: Corpus) -> None:
     require_codes(small(small_corpus, stride=32_768 // 2).model, 2)
     with pytest.raises(ValueError, match=r"3 branches.*position 32768"):
         require_codes(small(small_corpus, stride=32_768 // 2).model, 3)
@@ -153,7 +153,7 @@ def test_a_code_knows_as_many_branches_as_its_table_has_rows(small_corpus: Corpu
 # ---------------------------------------------------------------- beginning from a checkpoint
 
 
-def test_a_path_means_a_checkpoint(tmp_path: Path) -> None:
+def test_a_file_its_folder_or_the_notes_name_locates_a_checkpoint(tmp_path: Path) -> None:
     written = tmp_path / CHECKPOINT_NAME
     written.write_bytes(b"")
     assert locate(written) == written
@@ -166,7 +166,7 @@ def test_a_path_means_a_checkpoint(tmp_path: Path) -> None:
     assert locate(there) == there
 
 
-def test_what_the_checkpoint_chose_and_the_stage_did_not_say_is_refused(tmp_path: Path, small_corpus: Corpus):
+def test_a_checkpoint_option_that_the_stage_lacks_is_refused(tmp_path: Path, small_corpus: Corpus):
     """Set a band of frequencies in Python, which no flag can do."""
     stage = small(small_corpus)
     stage.options["band"] = 8

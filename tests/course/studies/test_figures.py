@@ -97,7 +97,7 @@ QUICK_STUDIES = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", figures.FIGURES)
-def test_every_study_measures_what_it_draws(name):
+def test_every_study_measures_the_numbers_that_it_draws(name):
     study = figures.FIGURES[name]
     found = study.measure(in_turn, **QUICK_STUDIES.get(name, {"scale": QUICK}))
     found = {"command": "made", "minutes": 1.0, **json.loads(json.dumps(found))}
@@ -106,7 +106,7 @@ def test_every_study_measures_what_it_draws(name):
     assert not study.table or study.table(found)
 
 
-def test_some_runs_from_seeds_of_ones_own_are_stored_and_not_drawn(tmp_path, monkeypatch):
+def test_selected_runs_from_other_seeds_are_stored_and_not_drawn(tmp_path, monkeypatch):
     measure = partial(measure_names, scale=QUICK)
     monkeypatch.setitem(figures.FIGURES, "names", figures.FIGURES["names"]._replace(measure=measure))
     store = figures.make_figure("names", tmp_path, seeds=(3, 4), only=" 4 steps")

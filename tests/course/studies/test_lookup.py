@@ -12,13 +12,13 @@ from babygpt_course.studies.lookup import Lookup
 from babygpt_course.studies.sweep import Scale, in_turn
 
 
-def test_a_guess_is_one_in_as_many_letters_as_are_left():
+def test_chance_accuracy_is_one_over_the_remaining_letters():
     assert lookup.guess_accuracy(Lookup(9, 5, 5, 1, 3)) == 0.25
     assert 1 / 5 < lookup.guess_accuracy(Lookup(9, 4, 6, 1, 3)) < 1 / 3
     assert lookup.guess_accuracy(Lookup(9, 5, 5, 1, 3), asked_too=True) == 0.2
 
 
-def test_every_model_goes_on_at_the_best_of_the_same_rates(monkeypatch):
+def test_every_model_trains_at_its_best_rate_of_the_same_grid(monkeypatch):
     def train(name, task, rate, steps, seed):
         return [0.1, round(rate * (100 if name == "pope" else -100) + seed / 1000, 4)]
 
