@@ -44,7 +44,7 @@ def test_cut_takes_neighbours_from_each_start() -> None:
 
 
 @given(text=st.text("ab\n", max_size=60), length=st.integers(1, 12))
-def test_line_starts_are_after_line_ends_with_room_left(text: str, length: int) -> None:
+def test_line_starts_follow_line_ends_and_leave_room_for_a_window(text: str, length: int) -> None:
     ids = torch.tensor(["ab\n".index(c) for c in text], dtype=torch.long)
     starts = [i for i in range(len(text) + 1) if (i == 0 or text[i - 1] == "\n") and i + length <= len(text)]
     assert line_starts(ids, newline=2, length=length).tolist() == starts
@@ -109,7 +109,7 @@ def test_stacking_keeps_every_sample_and_fills_up_the_rest(samples: list) -> Non
 
 
 @pytest.mark.parametrize("isolated", [False, True])
-def test_what_fills_up_is_never_looked_at(awake, woven, isolated: bool) -> None:
+def test_padding_changes_no_logits(awake, woven, isolated: bool) -> None:
     """Read a short sample beside a long one as if alone; other filling changes not a bit of it."""
     model = awake("v6", {"isolated": isolated})
     short, long = woven((3, 4), (0, 2)), woven((9, 9, 9), (1, 0, 5))

@@ -208,7 +208,7 @@ def test_text_is_whole_stories_and_just_long_enough(grammar: Grammar) -> None:
     assert text == grammar.write(500, seed=0) != grammar.write(500, seed=1)
 
 
-def test_what_the_grammar_cannot_write_is_refused() -> None:
+def test_texts_outside_the_grammar_are_refused() -> None:
     for text in (
         "",
         "ann met bo. who? ann",

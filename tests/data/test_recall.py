@@ -43,7 +43,7 @@ def askings(text: str) -> list[tuple[int, str, str]]:
 
 
 @given(spacings(), st.integers(0, 99))
-def test_each_asking_follows_its_telling_within_the_spacing(spacing: Spacing, seed: int) -> None:
+def test_each_question_follows_its_note_within_the_spacing(spacing: Spacing, seed: int) -> None:
     """Require that nothing else of its kind is told or asked in between."""
     for distance, told, asked in askings(write(1000, seed, spacing)):
         assert spacing.nearest <= distance <= spacing.furthest
@@ -51,7 +51,7 @@ def test_each_asking_follows_its_telling_within_the_spacing(spacing: Spacing, se
 
 
 @given(spacings(), st.integers(0, 99))
-def test_without_its_notes_it_is_the_tale(spacing: Spacing, seed: int) -> None:
+def test_removing_the_notes_gives_back_the_tale(spacing: Spacing, seed: int) -> None:
     tale = tales.plain().write(400, seed)
     woven = weave(tale, random.Random(seed), spacing)
     assert FOUND.sub("", woven) == tale
@@ -76,7 +76,7 @@ def test_values_are_drawn_evenly_and_every_distance_comes() -> None:
     assert max(distances.values()) < 2 * min(distances.values())
 
 
-def test_the_corpus_is_reached_by_name_and_claims_no_floor() -> None:
+def test_the_corpus_loads_by_name_and_has_no_floor() -> None:
     values = "".join(VALUES.values())
     assert len(set(values)) == 30
     assert not set(values) & set(tales.plain().alphabet())  # so that a value is recognised anywhere
@@ -93,7 +93,7 @@ def test_the_corpus_is_reached_by_name_and_claims_no_floor() -> None:
 
 
 @given(st.integers(3, 150), st.integers(0, 50), st.booleans(), st.integers(0, 99))
-def test_windows_ask_what_they_told_at_that_distance(distance: int, more: int, is_told: bool, seed: int):
+def test_windows_ask_for_the_value_noted_at_that_distance(distance: int, more: int, is_told: bool, seed: int):
     """Require that nothing else of that kind stands in them."""
     length = distance + 1 + more
     windows = recall_windows(TOKENIZER, distance, 3, length, seed, is_told=is_told)
@@ -114,7 +114,7 @@ def test_windows_ask_what_they_told_at_that_distance(distance: int, more: int, i
     st.lists(st.integers(3, 60).map(lambda n: 3 * n), unique=True, max_size=4),
     st.booleans(),
 )
-def test_older_values_of_the_kind_stand_where_asked_for(distance: int, older: list[int], is_told: bool):
+def test_older_values_stand_at_the_given_distances(distance: int, older: list[int], is_told: bool):
     """Require other values, and no further value of the kind."""
     windows = recall_windows(TOKENIZER, distance, 3, older=older, is_told=is_told)
     for row, _, answer, others in zip(*windows, strict=True):
@@ -148,6 +148,6 @@ def test_a_window_begins_as_if_text_went_before_it() -> None:
         (lambda: recall_windows(CharTokenizer("abc"), 24), "not in the vocabulary"),
     ],
 )
-def test_what_cannot_be_is_refused(make, words: str) -> None:
+def test_impossible_spacings_and_windows_are_refused(make, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         make()

@@ -214,7 +214,7 @@ def test_isolation_needs_branches_and_causality(awake, text) -> None:
 
 
 @pytest.mark.parametrize("version", BODIES)
-def test_an_untrained_body_knows_nothing(text, version: str) -> None:
+def test_an_untrained_body_gives_equal_logits(text, version: str) -> None:
     """Expect equal logits: the loss is log V on any text."""
     idx = text(2, 12)
     loss = cross_entropy(build(version, CONFIG)(idx), (idx + 1) % V)

@@ -77,7 +77,7 @@ def test_text_without_lines_cannot_be_aligned() -> None:
         NextToken(from_text("one line", "ab" * 200), 8, aligned=True)
 
 
-def test_a_model_that_sees_what_comes_next_is_refused(small_corpus: Corpus, awake) -> None:
+def test_a_model_that_sees_the_next_token_is_refused(small_corpus: Corpus, awake) -> None:
     """Refuse it: it would be right by looking, and its loss would fall to nothing."""
     model = awake("v7-rope", vocab_size=small_corpus.tokenizer.vocab_size)
     objective = NextToken(small_corpus, 16)
@@ -124,7 +124,7 @@ def samples_of(objective: Branches, batch_size: int, seeds: int) -> list[list[in
     return found
 
 
-def test_by_texts_a_batch_has_so_many_texts_and_fills_nothing_up() -> None:
+def test_by_texts_a_batch_has_the_given_number_of_texts_and_no_padding() -> None:
     objective = Branches(numbers(), 16, (2, 5), length=10)
     batches = samples_of(objective, 12, seeds=40)
     assert {n for batch in batches for n in batch} == {2, 3, 4, 5}
@@ -135,7 +135,7 @@ def test_by_texts_a_batch_has_so_many_texts_and_fills_nothing_up() -> None:
     assert samples_of(Branches(numbers(), 16, (5, 5), length=10), 3, seeds=1) == [[5]]  # at least one sample
 
 
-def test_by_samples_a_batch_has_so_many_samples_each_with_its_own_number() -> None:
+def test_by_samples_a_batch_has_the_given_number_of_samples_of_any_size() -> None:
     batches = samples_of(Branches(numbers(), 16, (2, 5), length=10, by_samples=True), 12, seeds=20)
     assert {len(batch) for batch in batches} == {12}
     assert {n for batch in batches for n in batch} == {2, 3, 4, 5}
@@ -182,7 +182,7 @@ def test_loss_of_branches_is_the_mean_over_real_targets(awake, version: str) -> 
     assert model.head.weight.grad.abs().sum() > 0
 
 
-def test_mean_loss_weighs_every_target_alike(awake, woven) -> None:
+def test_mean_loss_weighs_every_target_equally(awake, woven) -> None:
     """Mix batches of different sizes, with and without filling."""
     model = awake("v6")
     batches = [collate([woven((3, 4), (0, 2)), woven((9, 9, 9), (1, 0, 5))]), woven((2,), (3,))]

@@ -127,7 +127,7 @@ def test_either_part_too_short_is_refused(part: str, make, length: int, message:
     make(numbers(**{part: length + 1}))
 
 
-def test_branches_that_cannot_be_are_named() -> None:
+def test_impossible_branches_are_named() -> None:
     for wrong, message in (
         ({"n_branches": (0, 3)}, "0 branches: a sample needs at least 1"),
         ({"n_branches": (3, 2)}, "at most 2 branches are fewer than at least 3"),
@@ -142,7 +142,7 @@ def test_branches_that_cannot_be_are_named() -> None:
 
 
 @pytest.mark.parametrize("version", ["v4", "v6", "v7"])
-def test_validation_leaves_no_trace(awake, small_masked_corpus: Corpus, version: str) -> None:
+def test_validation_has_no_side_effects(awake, small_masked_corpus: Corpus, version: str) -> None:
     model = awake(version, vocab_size=small_masked_corpus.tokenizer.vocab_size)
     before = {name: p.clone() for name, p in model.state_dict().items()}
     objective = objective_for(version, small_masked_corpus, 16, val_windows=99)

@@ -107,7 +107,7 @@ def test_the_large_head_is_framed_among_the_small_ones(ax):
         np.testing.assert_allclose(frame.max(axis=0) - frame.min(axis=0), 20 * unit)
 
 
-def test_a_long_text_stands_there_in_words_each_at_its_middle(ax):
+def test_a_long_text_is_labelled_by_words_at_their_middles(ax):
     text = "ada chased ben. " * 4
     T = len(text)
     plots.draw_attention_heads(ax, np.zeros((1, 1, T, T)), plots.visible(text), (0, 0), "heads")
@@ -307,7 +307,7 @@ def test_letters_that_were_given_belong_to_the_background(ax):
     assert {artist.get_gid() for artist in moving_artists(ax)} == {"confidence", "letter 1", "note", "title"}
 
 
-def test_what_appears_later_is_grey(ax):
+def test_characters_that_appear_later_are_grey(ax):
     plots.draw_fill_order(ax, np.array([1, 2, 3]), np.array([0.9, 0.5, 0.1]), 2, 5, 0.95, "pace")
     later, there = (next(line for line in ax.lines if line.get_gid() == name) for name in ("later", "there"))
     assert list(later.get_xydata()[0]) == [3, 0.1]

@@ -80,7 +80,7 @@ def test_a_version_goes_on_from_a_file_as_if_it_had_never_stopped(
     "version",
     [pytest.param(v, marks=() if v in ("v2", "v4", "v6", "v7") else pytest.mark.slow) for v in VERSIONS],
 )
-def test_torch_compile_takes_a_version_whole_and_changes_nothing(version: str, task: Callable[[str], Task]):
+def test_torch_compile_captures_a_version_and_keeps_its_loss(version: str, task: Callable[[str], Task]):
     model, objective, batch = task(version)
     expected, names = objective.loss(model, batch), model.state_dict().keys()
     torch._dynamo.reset()

@@ -131,7 +131,7 @@ def test_a_signal_that_is_ignored_stays_ignored() -> None:
         signal.signal(signal.SIGTERM, before)
 
 
-def test_an_interrupted_measurement_leaves_what_was_saved(make, whole) -> None:
+def test_an_interrupted_measurement_leaves_the_saved_run(make, whole) -> None:
     run = make()
     assert run.train(save_every=0)
     with pytest.raises(Ended) as ended:
@@ -146,7 +146,7 @@ def test_an_interrupted_measurement_leaves_what_was_saved(make, whole) -> None:
     assert done.info["val_loss"] == whole.curve[-1][1]
 
 
-def test_weights_that_a_step_has_ruined_do_not_take_the_place_of_good_ones(make) -> None:
+def test_ruined_weights_do_not_replace_good_ones(make) -> None:
     run = make()
     training = run.training
     training.make_step()
