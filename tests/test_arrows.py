@@ -85,11 +85,11 @@ def violations(root: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("root", [PACKAGE, COURSE], ids=["babygpt", "babygpt_course"])
-def test_the_packages_keep_the_arrows(root: Path) -> None:
+def test_the_packages_keep_the_directions_of_imports(root: Path) -> None:
     assert violations(root) == []
 
 
-def test_the_package_was_read() -> None:
+def test_the_check_of_imports_reads_the_package() -> None:
     """Make sure that the test above had something to read."""
     names = set(imported(PACKAGE / "training" / "loop.py", PACKAGE))
     assert {"torch", "babygpt.config.TrainConfig", "time"} <= names

@@ -33,11 +33,11 @@ def wrong(page: str) -> list[str]:
     return said + [f"twice: {name}" for name in sorted({name for name in low if low.count(name) > 1})]
 
 
-def test_two_sentences_each_in_order():
+def test_terms_are_in_order_and_have_two_sentences_each():
     assert wrong(PAGE.read_text(encoding="utf-8")) == []
 
 
-def test_what_the_course_needs_is_there():
+def test_the_glossary_holds_the_terms_of_the_course():
     assert set(NEEDED) <= anchors(PAGE)
 
 

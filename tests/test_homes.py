@@ -30,7 +30,7 @@ def read(*names: str) -> str:
 # ---------------------------------------------------------------- Binder and the container
 
 
-def test_binder_and_the_container_have_the_same_python_and_one_that_will_do() -> None:
+def test_binder_and_the_container_have_the_same_supported_python() -> None:
     (binder,) = re.findall(r"^python-(\d\.\d+)$", read(".binder", "runtime.txt"), flags=re.M)
     (container,) = re.findall(r"^FROM python:(\d\.\d+)-", read(".devcontainer", "Dockerfile"), flags=re.M)
     assert binder == container
@@ -45,14 +45,14 @@ def jobs() -> dict:
     return yaml.safe_load(read(".github", "workflows", "ci.yml"))["jobs"]
 
 
-def test_both_ends_are_tried_on_the_code_host() -> None:
+def test_the_workflow_tests_the_oldest_and_the_newest_python() -> None:
     ends = jobs()["smoke"]["strategy"]["matrix"]["include"]
     oldest, newest = (next(it["python"] for it in ends if it["end"] == end) for end in ("oldest", "newest"))
     assert f">={oldest}" == PROJECT["requires-python"]
     assert int(newest.split(".")[1]) > int(oldest.split(".")[1])
 
 
-def test_windows_and_macos_run_tests_that_are_there() -> None:
+def test_windows_and_macos_run_existing_tests() -> None:
     systems = jobs()["systems"]
     assert systems["strategy"]["matrix"]["os"] == ["windows-latest", "macos-latest"]
     named = re.findall(r"\btests/[\w/.]+", str(systems["steps"]))
@@ -63,7 +63,7 @@ def test_windows_and_macos_run_tests_that_are_there() -> None:
 # ---------------------------------------------------------------- Windows
 
 
-def test_a_system_without_a_hang_up_signal_will_do() -> None:
+def test_a_system_without_a_hang_up_signal_uses_sigterm() -> None:
     script = (
         "import signal; vars(signal).pop('SIGHUP', None); import babygpt.signals as s; print(s.HANG_UP.name)"
     )

@@ -42,7 +42,7 @@ def test_the_memory_is_the_machines_or_the_containers(monkeypatch, tmp_path):
         require_memory("zeros", 10**40)
 
 
-def test_a_model_needs_what_its_matrices_take(memory):
+def test_a_model_needs_the_memory_of_its_matrices(memory):
     for version in ("v1", "v4", "v7"):
         memory(GB)
         model, has_blocks = build(version, SHAPE), VERSIONS[version].bag is None
@@ -158,7 +158,7 @@ def test_a_failed_allocation_is_recognised_from_any_source():
         assert budget.is_out_of_memory(caught.value)
 
 
-def test_other_errors_are_none_of_memory():
+def test_only_memory_errors_are_recognised():
     for error, known in (
         (torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB"), True),
         (RuntimeError("std::bad_alloc"), True),

@@ -182,7 +182,7 @@ def test_notebook_is_tidy_and_in_step_with_its_text(path: Path):
     assert out_of_step(path) == []
 
 
-def test_texts_and_the_readme_know_the_same_notebooks_and_questions():
+def test_sources_and_the_readme_list_the_same_notebooks_and_questions():
     names = [path.stem for path in NOTEBOOKS]
     assert sorted(path.stem for path in (ROOT / "notebooks" / "src").glob("*.py")) == names
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -213,5 +213,5 @@ def sanitized(text: str) -> str:
         ("v3 says", "v4 says", False),
     ],
 )
-def test_times_are_blotted_out_and_results_are_left_to_compare(one: str, other: str, alike: bool):
+def test_nbval_ignores_times_and_compares_results(one: str, other: str, alike: bool):
     assert (sanitized(one) == sanitized(other)) is alike

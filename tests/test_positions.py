@@ -20,7 +20,7 @@ def test_counting_gives_neighbours_from_start(n: int, start: int) -> None:
 
 
 @given(times=st.lists(st.integers(0, 6), min_size=1, max_size=6))
-def test_increasing_is_each_later_than_the_one_before(times: list[int]) -> None:
+def test_positions_increase_if_each_is_later_than_the_one_before(times: list[int]) -> None:
     expected = all(here < there for here, there in pairwise(times))
     assert Positions(torch.tensor(times)).is_increasing == expected
     rows = Positions(torch.tensor([list(range(len(times))), times]))
@@ -32,7 +32,7 @@ def test_several_texts_never_increase() -> None:
     assert not Positions(torch.arange(4), torch.zeros(4)).is_increasing
 
 
-def test_positions_joined_keep_what_both_know() -> None:
+def test_joined_positions_keep_the_fields_that_both_have() -> None:
     first, second = (
         Positions(torch.arange(2), torch.tensor([0, 1])),
         Positions(torch.arange(5, 7), torch.tensor([1, 1])),
@@ -57,7 +57,7 @@ def test_positions_are_selected_by_index_or_by_a_mask(at: torch.Tensor) -> None:
 
 
 @given(n=st.integers(1, 5), start=st.integers(0, 9), m=st.integers(1, 5), gap=st.integers(-3, 3))
-def test_a_start_is_kept_while_positions_go_on(n: int, start: int, m: int, gap: int) -> None:
+def test_joined_positions_keep_their_start_if_consecutive(n: int, start: int, m: int, gap: int) -> None:
     """Expect the same answers as from reading the tensor."""
     both = Positions.arange(n, start).concat(Positions.arange(m, start + n + gap)).to("cpu")
     assert both.start == (start if gap == 0 else None)
@@ -108,7 +108,7 @@ def may_look(at: tuple[int, int], other: tuple[int, int], isolated: bool) -> boo
 
 
 @given(queries=TOKENS, keys=TOKENS, isolated=st.booleans())
-def test_mask_is_the_rule_for_every_pair(queries: list, keys: list, isolated: bool) -> None:
+def test_the_mask_follows_the_rule_for_every_pair(queries: list, keys: list, isolated: bool) -> None:
     got = causal_mask(placed(queries), placed(keys), isolated)
     assert got.shape == (1, len(queries), len(keys))
     for i, at in enumerate(queries):

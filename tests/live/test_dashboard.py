@@ -227,7 +227,7 @@ def test_bar_and_words_follow_five_times_a_second_and_pictures_less_often(make, 
     assert len(wakes) == before + 3
 
 
-def test_validation_goes_on_in_words_and_pictures(make, small_corpus, monkeypatch):
+def test_the_progress_of_validation_shows_in_words_and_pictures(make, small_corpus, monkeypatch):
     for seconds in ("TEXT_SECONDS", "PICTURE_SECONDS"):
         monkeypatch.setattr(f"babygpt.live.dashboard.{seconds}", 0.0)
     seen = []
@@ -434,7 +434,7 @@ def painted(alone, make, gated):
     assert len(run.result()) == PLAN.steps
 
 
-def test_a_readers_figures_are_those_without_a_run(alone, painted):
+def test_a_run_changes_none_of_the_readers_figures(alone, painted):
     number = 0
     while number < FIGURES or len(painted) < OFTEN:
         assert readers_figure(number % FIGURES) == alone[number % FIGURES], number

@@ -125,7 +125,7 @@ def test_widgets_begin_at_the_first_value_with_their_label_or_name():
 # ---------------------------------------------------------------- explorers that a page computes
 
 
-def test_a_cell_can_set_what_a_control_can_and_nothing_else():
+def test_a_cell_can_set_only_values_that_a_control_allows():
     explorer = live.rotary()
     explorer.theta = 100.0
     assert explorer.state()["theta"] == 100.0
@@ -320,7 +320,7 @@ def test_a_changed_mind_shows_each_draft_and_the_characters_taken_back():
     assert taken_back > 0
 
 
-def test_filling_in_asks_the_model_once_and_leaves_the_random_numbers_of_training_alone(monkeypatch):
+def test_filling_in_runs_the_model_once_and_uses_no_global_random_numbers(monkeypatch):
     explorer, asked = make("diffusion"), []
     monkeypatch.setattr(trained_models, "fill_in", lambda *args: asked.append(1) or fill_in(*args))
     torch.manual_seed(3)

@@ -87,7 +87,7 @@ def same(one, other):
 
 
 @pytest.mark.parametrize("version", ["v2", "v4"])
-def test_a_run_in_the_background_is_the_same_run(make, objective, start, version):
+def test_a_background_run_equals_a_run_in_the_foreground(make, objective, start, version):
     plan = replace(PLAN, eval_every=3)
     in_background, plain = make(version), make(version)
     run = start(in_background, objective, plan, watches=[Watch(objective.validate, lambda *_: None, times=4)])
@@ -206,7 +206,7 @@ def test_a_paused_run_can_be_stopped(make, gated, start):
     assert len(run.result()) == 2
 
 
-def test_waiting_for_a_step_ends_when_it_is_made_or_the_run_is_over(make, gated, start):
+def test_waiting_for_a_step_ends_with_the_step_or_with_the_run(make, gated, start):
     run = start(make(), gated)
     gated.reach(4)
     run.wait_for_step(3)

@@ -79,7 +79,7 @@ def test_the_first_training_of_two_lessons_is_one_that_the_reader_starts(tmp_pat
     assert 'data-left="sinusoid" data-right="rope"' in pages[1]
 
 
-def test_a_guess_is_asked_for_and_its_outcome_is_told_apart(tmp_path: Path, guess: Guess):
+def test_a_guess_becomes_a_form_and_its_outcome_a_paragraph(tmp_path: Path, guess: Guess):
     noted = facts(guesses={"q": guess_facts(guess)}, outcomes={"r": QUESTION})
     ask = new_code_cell(outputs=[widget("q", repr(guess))])
     tell = new_code_cell(outputs=[widget("r", "It came out")], metadata={"tags": [ANSWER]})

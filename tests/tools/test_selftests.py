@@ -94,7 +94,7 @@ def selftest(rights: str) -> str:
 GOOD = selftest("abbaa")
 
 
-def test_the_selftests_of_the_notebooks_are_well_made():
+def test_the_selftests_of_the_notebooks_have_no_fault():
     found = {
         path.stem: problems(cell.source)
         for path in sorted((ROOT / "notebooks" / "src").glob("*.py"))
@@ -116,7 +116,7 @@ def test_the_selftests_of_the_notebooks_are_well_made():
         ("<summary>Answer</summary>\n", "\n", "0 answers that fold out"),
     ],
 )
-def test_a_faulty_one_is_seen(old: str, new: str, message: str):
+def test_each_fault_of_a_selftest_is_detected(old: str, new: str, message: str):
     assert problems(GOOD) == []
     assert message in "\n".join(problems(GOOD.replace(old, new, 1)))
     assert problems(selftest("aaaaa")) == ["every right answer is 'a'"]
