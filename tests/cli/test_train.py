@@ -13,7 +13,7 @@ from babygpt.objectives import MaskedDiffusion
 from babygpt.training import checkpoint
 
 
-def test_train_then_generate(run, small, tmp_path, corpus):
+def test_a_trained_model_generates_the_same_text_for_a_seed(run, small, tmp_path, corpus):
     out = tmp_path / "weights" / "v4.safetensors"
     result = run("train", "v4", "--corpus", corpus, "--steps", 3, "--seed", 5, "--out", out, *small)
     assert result.exit_code == 0, result.output

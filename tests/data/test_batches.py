@@ -86,7 +86,7 @@ def test_columns_are_all_texts_sorted_by_time_then_branch(texts: list, data: st.
     assert rows_of(woven_of(texts, names)) == [by_hand(texts, names)]
 
 
-def test_a_small_sample_by_eye() -> None:
+def test_a_small_sample_equals_the_one_written_by_hand() -> None:
     columns = interleave([torch.tensor([1, 2, 3]), torch.tensor([7, 8, 9])], [0, 1])
     assert columns.tokens.tolist() == [[1, 2, 7, 8]]
     assert columns.targets.tolist() == [[2, 3, 8, 9]]

@@ -70,7 +70,7 @@ def test_a_live_picture_becomes_a_figure_with_the_picture_at_rest(tmp_path: Path
     assert str(notebook.cells[0].outputs[0]).count("</script>") == 1  # no word ends the script that holds it
 
 
-def test_the_first_training_of_two_lessons_is_one_that_the_reader_starts(tmp_path: Path):
+def test_the_first_training_of_two_lessons_becomes_a_race(tmp_path: Path):
     training = {**RECORDING, "controls": [{**RECORDING["controls"][0], "label": AFTER, "rest": 0}]}
     noted = facts(views={"explorer": RECORDING, "first": training, "second": training})
     cells = [new_code_cell(outputs=[widget(name)]) for name in noted["views"]]

@@ -132,7 +132,7 @@ def test_the_notes_phase_stays_exactly_where_it_begins(make, small_masked_corpus
 @pytest.mark.parametrize(
     "version", ["v1", "v4", "v5", "v6", "v6-random", "v7", "v7-random"]
 )  # bodies, objectives, own draws
-def test_same_seed_same_curve(make, task, version: str) -> None:
+def test_the_same_seed_gives_the_same_curve(make, task, version: str) -> None:
     curves, models = [], []
     for _ in range(2):
         models.append(make(version))

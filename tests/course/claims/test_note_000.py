@@ -87,7 +87,7 @@ def test_a_changed_definition_changes_the_verdict(monkeypatch, claim, name, othe
     ("gates", "verdict"),
     [(1.9, "holds"), (2.01, "holds"), (2.018, "undecided"), (2.2, "depends"), (3.0, "fails"), (3.3, "fails")],
 )
-def test_gates_against_rope(monkeypatch, tmp_path, gates, verdict):
+def test_planted_losses_decide_between_gates_and_rope(monkeypatch, tmp_path, gates, verdict):
     """Plant losses: as good, nearly as good, better than no code, not even that. Three seeds decide none."""
     losses, noise = {"v7-rope": 2.0, "v7-nope": 3.0}, (0.0, 0.004, -0.004, 0.001, -0.001, 0.0)
     monkeypatch.setattr(claims, "load_results", partial(load_results, folder=tmp_path))

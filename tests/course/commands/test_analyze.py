@@ -70,7 +70,7 @@ def printed_numbers(run):
     return numbers
 
 
-def test_its_options_by_hand(printed_numbers):
+def test_options_set_width_stride_and_branches(printed_numbers):
     """Use width 2: the angle between neighbours is the stride itself, one radian."""
     numbers = printed_numbers("--width", 2, "--stride", 1, "--branches", 2)
     assert numbers["Fourier: cosine of branches 0 and 1"] == "0.5403"
@@ -78,7 +78,7 @@ def test_its_options_by_hand(printed_numbers):
     assert "Fourier: cosine of branches 0 and 2" not in numbers
 
 
-def test_its_default_is_the_notes_width(printed_numbers):
+def test_the_default_width_is_that_of_note_002(printed_numbers):
     """Note 002: L2距离17.4, at width 512 and stride 128."""
     assert printed_numbers()["Fourier: distance of neighbours, mean"].startswith("17.4")
 

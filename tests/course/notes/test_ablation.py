@@ -209,7 +209,7 @@ def runs(**losses):
     ]
 
 
-def test_paired_differences_by_hand():
+def test_paired_differences_equal_those_by_hand():
     gap = experiment.paired_statistics(runs(a=[1.0, 2.0, 3.0], b=[1.5, 2.6, None]), "b", "a")
     assert gap["each"] == pytest.approx({0: 0.5, 1: 0.6})
     assert (gap["mean"], gap["n"]) == (pytest.approx(0.55), 2)

@@ -106,7 +106,7 @@ def test_the_steps_of_a_stage_read_its_epochs(slices: int, by_samples: bool, low
         ({"branches_per_sample": 0}, (0, 0)),
     ],
 )
-def test_numbers_of_branches(read: dict[str, int], expected: tuple[int, int]) -> None:
+def test_flags_give_the_range_of_branches(read: dict[str, int], expected: tuple[int, int]) -> None:
     assert EpochConfig(**read).n_branches == expected
 
 

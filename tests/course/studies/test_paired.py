@@ -30,7 +30,7 @@ def test_one_difference_has_no_error():
         ([-0.2] * 6, "below"),
     ],
 )
-def test_sides_by_hand(differences, side):
+def test_the_side_is_the_one_decided_by_hand(differences, side):
     assert decided_side(differences) == side
 
 

@@ -26,7 +26,7 @@ def two(request, tmp_path, monkeypatch):
     return cluster("local", tmp_path / "jobs", 2)
 
 
-def test_a_killed_run_is_named_and_takes_no_other_along(two, tmp_path):
+def test_a_killed_run_is_named_and_loses_no_other_run(two, tmp_path):
     path, calls = tmp_path / "kept.json", []
 
     def run(variant, seed):
