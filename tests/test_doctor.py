@@ -34,7 +34,7 @@ def finding(name: str) -> Diagnosis:
 
 @pytest.fixture
 def pretend(monkeypatch):
-    """Make packages look like another version, or missing (None)."""
+    """Pretend that packages have another version, or are missing (None)."""
     real = metadata.version
 
     def look_like(**versions: str | None) -> None:
@@ -49,7 +49,7 @@ def pretend(monkeypatch):
     return look_like
 
 
-# ---------------------------------------------------------------- as it is here
+# ---------------------------------------------------------------- this environment
 
 
 def test_this_environment_passes_and_every_package_is_checked_once(monkeypatch):
@@ -67,7 +67,7 @@ def test_each_diagnosis_is_one_line_with_a_mark():
     assert format_diagnoses([]) == ""
 
 
-# ---------------------------------------------------------------- broken on purpose
+# ---------------------------------------------------------------- planted faults
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "glossary.md"
 LINK = re.compile(r"\]\((?:\.\./)*docs/glossary\.md#?([^)\s]*)\)")
 SENTENCE = re.compile(r"[.?!](?=\s|$)")
-# What the review found unexplained, and what the course cannot do without.
+# Terms that the review found unexplained, and terms that the course needs.
 NEEDED = """ablation alpha attention baseline block bos branch cache cosine gate head interference invariant
 kernel key kl leak logit mask nats nelbo norm optimizer perplexity phi probe query residual softplus stream
 temperature theta top-k validation value window""".split()

@@ -1,4 +1,4 @@
-"""Memory: what cannot fit is refused early; what is large is read in portions, to the same numbers."""
+"""Memory: a run that cannot fit is refused early; a large one is read in portions, with equal numbers."""
 
 import errno
 
@@ -22,11 +22,11 @@ GB = 10**9
 
 @pytest.fixture
 def memory(monkeypatch):
-    """Give the machine so many bytes of memory."""
+    """Give the machine this number of bytes of memory."""
     return lambda size: monkeypatch.setattr("babygpt.memory.device_memory", lambda device: size)
 
 
-# ---------------------------------------------------------------- refused before it begins
+# ---------------------------------------------------------------- refusals
 
 
 def test_the_memory_is_the_machines_or_the_containers(monkeypatch, tmp_path):
@@ -93,7 +93,7 @@ def test_a_batch_without_room_is_refused_before_the_first_step(small_corpus):
     assert all(torch.equal(p, old) for p, old in zip(model.parameters(), before, strict=True))
 
 
-# ---------------------------------------------------------------- read in portions
+# ---------------------------------------------------------------- portions
 
 
 MEASURED = {
@@ -144,7 +144,7 @@ def test_scores_decide_how_many_long_rows_go_at_once(awake, memory):
     assert few / many == pytest.approx(17 / 3, rel=0.3)
 
 
-# ---------------------------------------------------------------- when memory ran out after all
+# ---------------------------------------------------------------- failed allocations
 
 
 def test_a_failed_allocation_is_recognised_from_any_source():

@@ -1,4 +1,4 @@
-"""`import babygpt`: cheap, and every name that it offers is there."""
+"""`import babygpt`: it is fast, and every offered name exists."""
 
 import subprocess
 import sys

@@ -66,7 +66,7 @@ def test_joined_positions_keep_their_start_if_consecutive(n: int, start: int, m:
     assert not several.is_increasing
 
 
-# ---------------------------------------------------------------- of the tokens of a model
+# ---------------------------------------------------------------- positions of a model's tokens
 
 WRONG = [
     lambda x: x[:1],  # one for all
@@ -90,7 +90,7 @@ def test_a_model_needs_one_number_for_each_token(awake, text, one_text, version:
                 model(idx, replace(positions, **{name: changed}))
 
 
-# ---------------------------------------------------------------- who sees whom
+# ---------------------------------------------------------------- masks
 
 TOKENS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3)), min_size=1, max_size=7)  # time, branch
 
@@ -101,7 +101,7 @@ def placed(tokens: list[tuple[int, int]], with_branch: bool = True) -> Positions
 
 
 def may_look(at: tuple[int, int], other: tuple[int, int], isolated: bool) -> bool:
-    """State the rule: a token looks at itself and at earlier times, of its own branch only if isolated."""
+    """State the rule: a token sees itself and earlier times, if isolated only those of its own branch."""
     if at[1] == other[1]:
         return other[0] <= at[0]
     return not isolated and other[0] < at[0]

@@ -1,4 +1,4 @@
-"""The set-up files agree with each other, and none of them knows this machine."""
+"""The set-up files agree with each other, and none of them depends on this machine."""
 
 import os
 import re
@@ -28,7 +28,7 @@ TEXT = {"", ".cfg", ".ipynb", ".md", ".toml", ".txt", ".yaml", ".yml"}
 
 
 def wanted() -> list[Requirement]:
-    """Return all that pyproject.toml asks for, extras included."""
+    """Return all requirements of pyproject.toml, extras included."""
     extras = PROJECT["optional-dependencies"].values()
     return [Requirement(line) for line in [*PROJECT["dependencies"], *chain(*extras)]]
 
@@ -128,7 +128,7 @@ def test_every_way_to_start_opens_the_lab_in_the_course_folder_and_asks_no_quest
     assert all(start in text and news in text for text in texts.values())
 
 
-# ---------------------------------------------------------------- nothing of this machine
+# ---------------------------------------------------------------- no trace of this machine
 
 
 def test_no_committed_file_names_a_registry_or_a_path_of_one_machine():
@@ -144,7 +144,7 @@ def test_no_committed_file_names_a_registry_or_a_path_of_one_machine():
     assert not named
 
 
-# ---------------------------------------------------------------- the checks that run elsewhere
+# ---------------------------------------------------------------- workflows of the code host
 
 
 def test_the_book_is_built_and_published_without_a_secret():

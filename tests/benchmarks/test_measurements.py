@@ -1,4 +1,4 @@
-"""Times of the parts of a training step: what is computed from them, and one small run."""
+"""Times of the parts of a training step: numbers computed from them, and one small run."""
 
 import itertools
 

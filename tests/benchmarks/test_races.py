@@ -33,7 +33,7 @@ def race(target: float) -> Race:
 
 
 def test_a_run_in_a_race_equals_the_run_alone() -> None:
-    """Show that taking turns changes only the clock: our run is `train`'s, with its seed and momentum."""
+    """Show that taking turns changes only the clock: our run equals `train`, with its seed and momentum."""
     found = run_race({"plain": PLAIN, "ours": OURS}, race(target=0.0), seed=1)
     torch.manual_seed(1)
     model = build("v4", ModelConfig(CORPUS.tokenizer.vocab_size, 16, n_layer=1, n_head=4, n_embd=16))
@@ -68,7 +68,7 @@ def test_only_training_is_on_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     assert run_race({"ours": OURS}, here, seed=1)["ours"]["seconds"] == OURS.steps
 
 
-# ---------------------------------------------------------------- the bodies
+# ---------------------------------------------------------------- models
 
 
 def test_the_plain_model_is_causal_knows_order_and_begins_as_gpt_2_does() -> None:
@@ -86,7 +86,7 @@ def test_the_plain_model_is_causal_knows_order_and_begins_as_gpt_2_does() -> Non
             assert p.std().item() == pytest.approx(0.005 if added else 0.02, rel=0.1), name  # 0.02 / sqrt(16)
 
 
-# ---------------------------------------------------------------- ours against the others
+# ---------------------------------------------------------------- our recipe against the others
 
 
 def small(recipes: dict[str, Recipe]) -> dict[str, Recipe]:

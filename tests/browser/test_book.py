@@ -72,7 +72,7 @@ def watched(context: BrowserContext, address: str) -> tuple[Page, list[str]]:
         wrong.extend([f"{page.url}: {what}"] if seen else [])
 
     page.on("pageerror", lambda error: note(str(error)))
-    # What the next page cuts short has not failed.
+    # A request that the next page aborts has not failed.
     page.on("requestfailed", lambda one: note(f"{one.url} failed", one.failure != "net::ERR_ABORTED"))
     page.on("console", lambda one: note(one.text, one.type == "error"))
     page.on("request", lambda it: note(f"asks {it.url}", not it.url.startswith((address, "data:", "blob"))))
@@ -80,7 +80,7 @@ def watched(context: BrowserContext, address: str) -> tuple[Page, list[str]]:
 
 
 def see_all(page: Page) -> None:
-    """Scroll to the end, so that what loads late is loaded."""
+    """Scroll to the end, so that late pictures load."""
     page.evaluate(
         "async () => { for (const i of document.images) i.loading = 'eager'; "
         "await Promise.all([...document.images].map(i => i.decode().catch(() => 0))); }"
@@ -261,7 +261,7 @@ def test_a_search_shows_the_sentence_and_lessons_first(desk: BrowserContext, add
     expect(page).to_have_url(re.compile("notebooks/04_rope.html#"))
 
 
-# ---------------------------------------------------------------- heads, first cells
+# ---------------------------------------------------------------- heads and first cells
 
 
 def test_every_lesson_has_a_question_as_title_and_folds_its_imports(html: Path):
@@ -321,13 +321,13 @@ def outcome_of(page: Page, guess: Locator) -> Locator:
 
 
 def change(guess: Locator, facts: dict) -> None:
-    """Guess something else, or nothing."""
+    """Enter another guess, or none."""
     wrong = [option for option in facts.get("options", ()) if option != facts["outcome"]]
     fill(guess, wrong[0] if wrong else "", facts)
 
 
 def answer(guess: Locator, facts: dict) -> None:
-    """Guess what came out."""
+    """Enter the right guess."""
     fill(guess, str(facts["outcome"]), facts)
 
 

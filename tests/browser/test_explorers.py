@@ -35,7 +35,7 @@ FORMULAS = {formula.name: formula for formula in (explore() for explore in formu
 FIRST = {name: {one["name"]: one["value"] for one in formula.controls} for name, formula in FORMULAS.items()}
 AWAY = torch.arange(65).double()  # tokens
 
-# ---------------------------------------------------------------- what each explorer measures, in Python
+# ---------------------------------------------------------------- the numbers of each explorer, in Python
 
 
 def rope_scores(theta: float) -> Tensor:

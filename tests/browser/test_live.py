@@ -66,7 +66,7 @@ FITS = f"""([area, scale]) => {{
 NAMELESS = """handles => handles.filter(handle =>
     !handle.getAttribute("aria-label") || !handle.getAttribute("aria-valuetext")
 ).map(handle => handle.outerHTML)"""
-# axe sees no text inside JupyterLab's cells; so, by WCAG 2, success criterion 1.4.3.
+# axe sees no text inside JupyterLab's cells, so this checks WCAG 2, success criterion 1.4.3.
 CONTRAST = """parts => {
     const light = ([r, g, b]) => [r, g, b].map(c => c / 255)
         .map(c => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
@@ -275,7 +275,7 @@ def test_a_saved_notebook_shows_its_pictures_on_a_new_kernel(notebook: Notebook)
     assert notebook.page.get_by_text("Error displaying widget").locator("visible=true").count() == 0
 
 
-# ------------------------------------------------------------ sharp, wide, and for everyone
+# ------------------------------------------------------------ sharpness, width and accessibility
 
 
 def fits(notebook: Notebook, scale: float) -> None:

@@ -13,7 +13,7 @@ from tools.browser.chromium import CHROMIUM_VARIABLE, find_chromium
 from tools.browser.notebook import Notebook
 from tools.browser.server import notebook_text, serve_notebooks
 
-# What a dashboard is to the page: words, a picture, another one, and the first one again.
+# A dashboard as the page sees it: words, a picture, another one, and the first one again.
 DASHBOARD = """
 import time
 import ipywidgets

@@ -52,7 +52,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def packed(model: Transformer, get: Callable[[Tensor], Tensor]) -> Tensor:
-    """Return the weights of a model, or what `get` makes of each, in the order and shapes of gpt.c."""
+    """Return the weights of a model, each passed through `get`, in the order and shapes of gpt.c."""
 
     def padded(matrix: Tensor) -> Tensor:
         return torch.cat([matrix, matrix.new_zeros(VOCAB - len(matrix), matrix.shape[1])])

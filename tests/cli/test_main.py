@@ -1,4 +1,4 @@
-"""The command line as a whole: quick to start, helpful, and honest about whose fault an error is."""
+"""The command line as a whole: it starts quickly, gives help, and separates user errors from bugs."""
 
 import errno
 import subprocess
@@ -61,7 +61,7 @@ def test_every_option_of_every_command_has_a_sentence():
         assert [option.name for option in options if not option.help] == [], name
 
 
-# ---------------------------------------------------------------- whose fault it is
+# ---------------------------------------------------------------- user errors and bugs
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""`train` and `generate`: what they print, what they write, how they refuse."""
+"""`train` and `generate`: printed lines, written files, and refusals."""
 
 import os
 
@@ -40,7 +40,7 @@ def test_train_overwrites_only_with_its_flag(run, refused, contents, small, tmp_
     assert contents(out) != held
 
 
-# ---------------------------------------------------------------- what may be chosen of an encoding
+# ---------------------------------------------------------------- options of encodings
 
 
 CHOSEN = [
@@ -75,7 +75,7 @@ def test_a_chosen_encoding_is_trained_stored_and_read_again(run, train, version,
 
 
 def test_every_number_of_an_encoding_that_is_trained_has_a_flag():
-    """Leave out numbers that are shapes and no choices: heads, and rows of a table."""
+    """Leave out numbers that set a shape: heads, and rows of a table."""
     for name, kind in VERSIONS.items():
         flags = {setting: SETTINGS[setting][0] for setting in kind.settings.split()}
         assert kind.branches or {"n_head": None, **kind.options()} == {"n_head": None, **flags}, name
@@ -99,7 +99,7 @@ def test_a_choice_the_encoding_lacks_is_refused(run, refused, small, tmp_path, c
     assert not out.exists()
 
 
-# ---------------------------------------------------------------- a run that goes on
+# ---------------------------------------------------------------- resumed runs
 
 
 @pytest.fixture

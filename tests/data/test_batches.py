@@ -1,4 +1,4 @@
-"""Windows of a text: nothing lost, nothing counted twice."""
+"""Windows of a text: no token is lost or counted twice."""
 
 from collections import Counter
 
@@ -23,7 +23,7 @@ from babygpt.data.batches import (
 
 @given(n=st.integers(2, 300), block_size=st.integers(1, 40), batch_size=st.integers(1, 9))
 def test_every_token_is_a_target_once(n: int, block_size: int, batch_size: int) -> None:
-    """Count all tokens but the first, which nothing comes before."""
+    """Count all tokens but the first, which has no token before it."""
     ids = 1000 + torch.arange(n)
     targets: Counter[int] = Counter()
     lengths = []
@@ -67,7 +67,7 @@ def by_hand(texts: list[tuple[list[int], int]], names: list[int]) -> list[tuple[
 
 
 def rows_of(columns: BranchBatch) -> list[list[tuple[int, int, int, int]]]:
-    """List these rows for each sample of a batch, without the filling."""
+    """List these rows for each sample of a batch, without the padding."""
     parts = (columns.time, columns.branch, columns.tokens, columns.targets)
     together = torch.stack(parts, dim=-1)
     return [[tuple(token) for token in row.tolist() if token[3] != IGNORED] for row in together]
@@ -110,7 +110,7 @@ def test_stacking_keeps_every_sample_and_fills_up_the_rest(samples: list) -> Non
 
 @pytest.mark.parametrize("isolated", [False, True])
 def test_padding_changes_no_logits(awake, woven, isolated: bool) -> None:
-    """Read a short sample beside a long one as if alone; other filling changes not a bit of it."""
+    """Compare a short sample beside a long one with itself alone; other padding changes not a bit of it."""
     model = awake("v6", {"isolated": isolated})
     short, long = woven((3, 4), (0, 2)), woven((9, 9, 9), (1, 0, 5))
     batch, n = collate([short, long]), short.tokens.shape[1]

@@ -1,4 +1,4 @@
-"""Corpora that are written, downloaded or read; and each way in which that can fail."""
+"""Corpora that are written, downloaded or read, and each failure of these."""
 
 import hashlib
 import re

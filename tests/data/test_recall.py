@@ -1,4 +1,4 @@
-"""Tales with notes: each value told is asked for at the drawn distance, and the tale stays as it is."""
+"""Tales with notes: a question asks for each noted value at the drawn distance; the tale is unchanged."""
 
 import random
 import re
@@ -28,7 +28,7 @@ def kind_of(value: str) -> str:
 
 
 def askings(text: str) -> list[tuple[int, str, str]]:
-    """Return for every question of a text its distance, the value told, and the value asked for."""
+    """Return for every question of a text its distance, the noted value, and the value asked for."""
     waiting: dict[str, tuple[int, str]] = {}
     found = []
     for note in FOUND.finditer(text):
@@ -44,7 +44,7 @@ def askings(text: str) -> list[tuple[int, str, str]]:
 
 @given(spacings(), st.integers(0, 99))
 def test_each_question_follows_its_note_within_the_spacing(spacing: Spacing, seed: int) -> None:
-    """Require that nothing else of its kind is told or asked in between."""
+    """Require no other note or question of its kind in between."""
     for distance, told, asked in askings(write(1000, seed, spacing)):
         assert spacing.nearest <= distance <= spacing.furthest
         assert told == asked
@@ -94,7 +94,7 @@ def test_the_corpus_loads_by_name_and_has_no_floor() -> None:
 
 @given(st.integers(3, 150), st.integers(0, 50), st.booleans(), st.integers(0, 99))
 def test_windows_ask_for_the_value_noted_at_that_distance(distance: int, more: int, is_told: bool, seed: int):
-    """Require that nothing else of that kind stands in them."""
+    """Require no other value of that kind in them."""
     length = distance + 1 + more
     windows = recall_windows(TOKENIZER, distance, 3, length, seed, is_told=is_told)
     assert windows.tokens.shape == (3, length)
@@ -127,7 +127,7 @@ def test_older_values_stand_at_the_given_distances(distance: int, older: list[in
 
 
 def test_a_window_begins_as_if_text_went_before_it() -> None:
-    """Ask for values told before the window as often in its first characters as later."""
+    """Expect questions about notes before the window as often in its first characters as later."""
     rows = [TOKENIZER.decode(row) for row in recall_windows(TOKENIZER, 60, 1000).tokens]
     first, later = (sum(text[at : at + 15].count(end) for text in rows for end in "]})") for at in (5, 35))
     assert first == pytest.approx(later, rel=0.25)

@@ -83,7 +83,7 @@ def test_both_directions_of_love_are_equally_probable_in_chinese() -> None:
     assert GRAMMARS["chinese"].log_prob(one) == pytest.approx(GRAMMARS["chinese"].log_prob(other))
 
 
-# ---------------------------------------------------------------- who?
+# ---------------------------------------------------------------- questions
 
 
 def test_every_story_contains_its_question_and_answer(samples: list[Story]) -> None:

@@ -30,7 +30,7 @@ def inputs() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
 
 
 def answers(encoding: Encoding, positions: Positions, x, q, k) -> list[torch.Tensor | None]:
-    """Return all that the body asks of an encoding."""
+    """Return all results that the body needs from an encoding."""
     bias = encoding.score_bias(positions, positions)
     return [encoding.embed(x, positions), *encoding.transform_qk(q, k, positions), bias]
 

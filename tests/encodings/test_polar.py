@@ -37,7 +37,7 @@ def scores(encoding, where: Positions) -> torch.Tensor:
 
 @torch.no_grad()
 def with_phase(encoding):
-    """Move the phase away from where it begins."""
+    """Move the phase away from its initial value."""
     for p in encoding.parameters():
         p.copy_(torch.linspace(-3, 2.5, p.numel()).view_as(p))
     return encoding

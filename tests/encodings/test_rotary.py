@@ -115,7 +115,7 @@ def test_2d_rounds_half_a_pair_up() -> None:
 
 
 def test_2d_refuses_a_share_that_leaves_no_pair() -> None:
-    """Refuse such a share: all branches, or all times, would look alike without an error."""
+    """Refuse such a share: all branches, or all times, would have equal keys without an error."""
     for head_dim, share, what in (
         (2, 0.5, "time"),
         (2, 0.4, "the branch"),

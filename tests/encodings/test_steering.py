@@ -1,4 +1,4 @@
-"""Numbers set between two steps: the model becomes one made with them, or nothing has changed."""
+"""Numbers set between two steps: the model equals one built with them, or nothing changes."""
 
 import json
 import math

@@ -97,7 +97,7 @@ PLACES = ["own/below", "/proc/nowhere/m", "x" * 300, "folder/" + "y" * 300, *(f"
 
 
 def test_a_target_that_cannot_be_written_is_refused_before_the_first_step(run, desk, work, monkeypatch):
-    """Include a folder without permission where tests run as root, who may write anywhere."""
+    """Include a folder without permission; tests may run as root, who may write anywhere."""
     (work / "own").write_text("mine")
     for name, make in OBSTACLES.items():
         make(work / f"{name}.m")

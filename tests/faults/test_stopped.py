@@ -13,7 +13,7 @@ slow = pytest.mark.slow
 
 @pytest.fixture
 def disturbed(start, desk, undisturbed, tmp_path):
-    """Run a training into a fault, and go on: return how it ended, its stderr, and the steps of both."""
+    """Run a training into a fault and resume it: return exit status, stderr, and the steps of both."""
 
     def disturb(command: str, plants: str, **streams) -> tuple[int, str, int]:
         words, log, folder = training_words(command, desk), tmp_path / "steps", tmp_path / "work"
@@ -92,7 +92,7 @@ def test_a_hang_up_under_nohup_is_ignored(disturbed):
 
 @pytest.mark.parametrize("more", [[], pytest.param(["--overwrite"], marks=slow)])
 def test_a_second_writer_is_refused_by_the_name_of_the_first(start, desk, undisturbed, run, tmp_path, more):
-    """Suspend the first meanwhile (Ctrl-Z), and let it end undisturbed."""
+    """Suspend the first writer meanwhile (Ctrl-Z), and let it finish afterwards."""
     words, folder = training_words("train", desk), tmp_path / "work"
     first = start(folder, *words, plants="signal_at_step(3, 'SIGSTOP')")
     wait_until_suspended(first)

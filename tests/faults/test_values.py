@@ -197,7 +197,7 @@ ENDLESS = {"steps", "max_steps", "epochs", "tokens", "n_steps"}  # any number of
 
 
 def nasty(option):
-    """Return words that an option is to survive."""
+    """Return words that must not crash an option."""
     if isinstance(option.type, click.types.IntParamType):
         return [v for v in WHOLE if option.name not in ENDLESS or len(v) < 30]
     if isinstance(option.type, click.types.FloatParamType):
@@ -246,7 +246,7 @@ MAKE = [
 
 
 def require_finite_or_refused(make, time, branch, *names):
-    """Check that all that an encoding gives for three tokens is finite, or BadInput names one of these."""
+    """Check that an encoding's results for three tokens are finite, or that BadInput names one of these."""
     positions = Positions(time, branch, torch.zeros(1, 3, dtype=torch.bool))
     try:
         encoding, q = make(), torch.ones(1, 2, 3, 8)

@@ -1,4 +1,4 @@
-"""Promises of encodings: each is kept by one encoding and broken by another."""
+"""Promises of encodings: one encoding keeps each promise and another breaks it."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""Promises of models about the past, order and branches, and of samplers: kept by one, broken by another."""
+"""Promises of models about past, order and branches, and of samplers: one keeps each, another breaks it."""
 
 from dataclasses import replace
 from functools import partial
@@ -93,7 +93,7 @@ def test_clamped_tables_and_nan_gates_past_the_window_are_detected(wake):
 
 
 def test_the_notes_position_kernel_gives_scores_of_0_far_past_the_window(wake):
-    """Expect every score to be 0 where K(m) K(n) is; the model goes on where K is still above 0."""
+    """Expect every score to be 0 where K(m) K(n) is; the model extrapolates where K is still above 0."""
     for sigma, holds in ((20.0, True), (0.8, False)):
         model = wake(build("v5-absolute", CONFIG, learnable=False, sigmas=(sigma, sigma)))
         assert invariants.extrapolates_or_refuses(model, IDX).holds == holds
@@ -108,7 +108,7 @@ def row(columns):
 
 
 class InTheRow(Fourier):
-    """Encoding that tells where a token stands in the row, which must not matter in parallel texts."""
+    """Encoding of a token's index in the row, which must not matter in parallel texts."""
 
     def embed(self, x, positions):
         return super().embed(x, positions) + torch.arange(x.shape[1])[:, None]
@@ -161,7 +161,7 @@ def test_an_encoding_of_the_row_breaks_permutation_and_cache(wake, woven):
 
 @pytest.mark.parametrize("version", PARALLEL)
 def test_only_branch_codes_distinguish_branches(wake, woven, version):
-    """Exchange the codes of two texts: they are read otherwise, and without a code they are not."""
+    """Exchange the codes of two texts: this changes their logits, and without a code it does not."""
     model, (idx, positions) = wake(build(version, CONFIG)), row(woven())
     exchanged = Positions(positions.time, (positions.branch + 1) % 3)
     change = (model(idx[None], exchanged) - model(idx[None], positions)).abs().max()

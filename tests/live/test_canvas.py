@@ -1,4 +1,4 @@
-"""The picture is what Matplotlib would draw, redrawn only where something moved."""
+"""Pictures equal Matplotlib's own, and only moved artists are drawn again."""
 
 from io import BytesIO
 
@@ -73,11 +73,11 @@ def test_the_first_drawing_has_the_courses_style_and_leaves_the_readers(canvas):
     assert dict(matplotlib.rcParams) == before
 
 
-# ---------------------------------------------------------------- moving
+# ---------------------------------------------------------------- moving artists
 
 
 def require_as_whole(canvas):
-    """Compare with the figure as Matplotlib draws it in one go, with everything in its usual depth.
+    """Compare with the figure as Matplotlib draws it at once, with every artist at its usual depth.
 
     Moving artists are drawn last here, so a few pixels differ: the artists lie over frames and legends.
     """
@@ -114,7 +114,7 @@ def test_the_background_is_reused_while_only_moving_artists_change(canvas, backg
 
 
 def test_other_limits_need_another_background_and_leave_the_axes_in_place(canvas, backgrounds):
-    """Let labels become wider, too: a plot that jumps cannot be read."""
+    """Let labels become wider, too: a reader cannot follow a plot that jumps."""
     frame(canvas, 10)
     places = [ax.get_position().extents.tolist() for ax in canvas.axes]
     moved = frame(canvas, 30, top=1_000_000)

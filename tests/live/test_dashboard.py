@@ -126,7 +126,7 @@ def test_a_waiting_run_offers_to_stop_those_before_it(make, objective, gated):
 
 @pytest.fixture
 def recorded():
-    """Build a watch that remembers its measurements, and the frames that it last had to draw."""
+    """Build a watch that remembers its measurements and the frames of its last drawing."""
     drawn = []
 
     def draw(ax, frames, title, total):
@@ -312,7 +312,7 @@ def test_a_slider_without_a_number_is_refused_before_it_is_shown(make, objective
     assert published == []
 
 
-# ---------------------------------------------------------------- leaving nothing behind
+# ---------------------------------------------------------------- memory leaks
 
 
 def forget():
@@ -336,7 +336,7 @@ def alive():
 
 
 def megabytes():
-    """Return the memory in use. Figures are circles and wait for a collection; glibc keeps their memory."""
+    """Return the memory in use, in MB, after glibc has returned its free memory to the system."""
     if hasattr(libc := ctypes.CDLL(None), "malloc_trim"):
         libc.malloc_trim(0)
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 1e6

@@ -40,7 +40,7 @@ TEXT = torch.randint(11, (400,), generator=torch.Generator().manual_seed(3))
 
 
 def noisy_model(version="v4", **shape):
-    """Build a model of two layers of two heads that all look elsewhere."""
+    """Build a model of two layers of two heads, each with its own attention pattern."""
     torch.manual_seed(0)
     model = build(version, ModelConfig(**{"vocab_size": 11, "n_layer": 2, "n_head": 2, "n_embd": 16} | shape))
     for p in model.parameters():
@@ -174,7 +174,7 @@ def test_the_picture_is_that_of_the_last_values_whatever_was_shown_before(name):
 
 @pytest.mark.parametrize("name", ["attention", "stretching"])
 def test_a_move_keeps_the_background(name, monkeypatch):
-    """Keep it, because a background takes ten times as long as all that moves."""
+    """Reuse it: a background takes ten times as long as all moving artists."""
     explorer, drawings = make(name), []
     monkeypatch.setattr(explorer.canvas, "draw_background", lambda: drawings.append(1))
     ends = {key: stops(widget)[-1] for key, widget in explorer.controls.items() if key != "text"}

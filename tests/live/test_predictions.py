@@ -1,4 +1,4 @@
-"""A guess is kept, counted only if it was made in time, and never stored in a notebook."""
+"""A guess is remembered, counted only if it came in time, and never stored in a notebook."""
 
 import ipywidgets
 import nbformat
@@ -26,7 +26,7 @@ def share():
     return predict(SHARE, low=0, high=100, unit="%")
 
 
-# ---------------------------------------------------------------- asking
+# ---------------------------------------------------------------- questions
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_an_unreadable_guess_is_named_and_not_stored(junk):
     assert (guess.value, guess.message.value) == (31.0, "Kept.")
 
 
-# ---------------------------------------------------------------- comparing
+# ---------------------------------------------------------------- comparisons
 
 
 def test_guesses_and_outcomes_are_shown_side_by_side_and_counted():
@@ -138,7 +138,7 @@ def test_a_late_guess_is_shown_and_not_counted():
     assert "1 came after the outcome, and do not count." in found.sentence()
 
 
-# ---------------------------------------------------------------- what a notebook keeps
+# ---------------------------------------------------------------- the text that a notebook stores
 
 
 def test_no_stored_text_contains_the_guess():

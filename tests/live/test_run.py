@@ -53,7 +53,7 @@ class Listener:
 
 @pytest.fixture
 def start():
-    """Train in the background; stop what is left at the end."""
+    """Train in the background; stop unfinished runs at the end."""
     begun = []
 
     def begin(model, objective, plan=PLAN, title="model", watches=()):
@@ -83,7 +83,7 @@ def same(one, other):
     return all(torch.equal(p, other[name]) for name, p in one.items())
 
 
-# ---------------------------------------------------------------- the same run
+# ---------------------------------------------------------------- equality with `train`
 
 
 @pytest.mark.parametrize("version", ["v2", "v4"])
@@ -229,7 +229,7 @@ def test_an_interrupt_of_the_waiting_does_not_interrupt_the_run(make, gated, sta
     assert len(run.result()) == PLAN.steps
 
 
-# ---------------------------------------------------------------- when it goes wrong
+# ---------------------------------------------------------------- errors
 
 
 class Broken(NextToken):
@@ -286,7 +286,7 @@ def test_a_model_in_training_is_not_measured_from_outside(make, gated, objective
     assert torch.equal(seen, again.head.weight)
 
 
-# ---------------------------------------------------------------- one at a time
+# ---------------------------------------------------------------- one run at a time
 
 
 def test_no_two_runs_train_at_the_same_time(make, small_corpus, gated, start):

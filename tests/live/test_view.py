@@ -21,7 +21,7 @@ LONG = 60  # seconds; nothing here takes that long unless it hangs
 
 
 class Easel(View):
-    """View whose painting takes as long as the test wants, and which keeps the number that it began with."""
+    """View whose painting waits for the test, and which shows the number that it began with."""
 
     def __init__(self):
         self.number, self.painted, self.threads = -1, [], set()
@@ -78,7 +78,7 @@ WIDGET = "application/vnd.jupyter.widget-view+json"
 
 @pytest.fixture(autouse=True)
 def place(monkeypatch):
-    """Set the cell and the run of it that views are displayed in; views of other tests play no part."""
+    """Set the cell and its run that display views; ignore views of other tests."""
     monkeypatch.setattr(View, "on_display", weakref.WeakSet())
     here = [None]
     monkeypatch.setattr(view_module, "current_cell", lambda: here[0])

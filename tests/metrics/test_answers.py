@@ -1,4 +1,4 @@
-"""Answers to questions: which of two names is likelier, what a model writes, and what each letter costs."""
+"""Answers to questions: the likelier of two names, the text that a model writes, the loss of each letter."""
 
 import numpy as np
 import pytest

@@ -110,7 +110,7 @@ def test_bad_arguments_are_named(awake, text) -> None:
             nelbo(awake("v7"), text(n), **arguments)
 
 
-# ---------------------------------------------------------------- pooled, and text by text
+# ---------------------------------------------------------------- pooled and by text
 
 
 def losses_of_every_mask(model, idx: torch.Tensor) -> list[list[tuple[float, int]]]:

@@ -114,7 +114,7 @@ class Reader(LanguageModel):
 
     memory  characters
     rest    probability that is shared by all characters
-    latest  whether it takes the value told last; otherwise the first
+    latest  whether it takes the last value; otherwise the first
     """
 
     def __init__(self, memory: int, rest: float = 0.3, latest: bool = True) -> None:
@@ -139,7 +139,7 @@ class Reader(LanguageModel):
 
 
 def test_recall_falls_to_chance_beyond_the_memory_of_the_model() -> None:
-    """Expect chance beyond the model's memory, and the loss of knowing nothing."""
+    """Expect chance accuracy beyond the model's memory, and the loss of a uniform guess."""
     distances = [3, 8, 29, 30, 31, 100]
     accuracy, loss, _ = recall_by_distance(Reader(memory=30), TOKENIZER, distances, n=400, length=110)
     vocab = TOKENIZER.vocab_size
@@ -156,7 +156,7 @@ def test_recall_falls_to_chance_beyond_the_memory_of_the_model() -> None:
     ("memory", "latest", "last", "older"), [(999, True, 1, 0), (999, False, 0, 1), (9, True, 0.1, 0.1)]
 )
 def test_recall_separates_the_last_value_from_an_older(memory: int, latest: bool, last: float, older: float):
-    """Fail a reader that gives the first value told, though it never forgets."""
+    """Fail a reader that gives the first value, though it never forgets."""
     reader = Reader(memory, latest=latest)
     found = recall_by_distance(reader, TOKENIZER, [20], n=400, length=64, older=(24,))
     assert found.accuracy[0] == pytest.approx(last, abs=0.06)

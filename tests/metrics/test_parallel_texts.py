@@ -38,7 +38,7 @@ def test_texts_are_spread_from_the_first_token_to_the_last() -> None:
         evenly_spaced_texts(torch.arange(10), 1, 10)
 
 
-# ---------------------------------------------------------------- company
+# ---------------------------------------------------------------- other texts
 
 
 @pytest.mark.parametrize("version", PARALLEL)
@@ -101,7 +101,7 @@ def test_numbers_and_lengths_of_branches_that_do_not_fit_are_refused(awake, text
 @pytest.mark.parametrize("version", ["v6", "v6-rope2d"])
 @pytest.mark.parametrize("n", [2, 3])
 def test_leakage_is_the_mean_divergence_of_branch_0(awake, text, version: str, n: int) -> None:
-    """Compare with PyTorch's divergence, with one first text among these others and those."""
+    """Compare with PyTorch's divergence, for one first text beside two sets of other texts."""
     model, ids = awake(version), text(300)
     groups = evenly_spaced_texts(ids, 4 * (2 * n - 1), LENGTH).split(2 * n - 1)
     divergences = []
@@ -123,7 +123,7 @@ def test_isolated_branches_leak_exactly_nothing(awake, text) -> None:
     assert leakage(awake("v6"), text(300), 3, 1, n_samples=3) == 0.0
 
 
-# ---------------------------------------------------------------- how alike
+# ---------------------------------------------------------------- similarity
 
 
 def cosines(vectors: torch.Tensor) -> np.ndarray:
@@ -151,7 +151,7 @@ def test_similarity_of_turned_keys_is_the_mean_over_pairs(awake, share: float, s
 
 
 def test_codes_with_equal_bands_have_equal_similarities(awake) -> None:
-    """Compare fairly: the same frequencies, the same stride."""
+    """Use the same frequencies and the same stride."""
     fourier = awake("v6", {"band": 8, "stride": 16})
     turned = awake("v6-rope2d", {"branch_share": 1.0, "stride": 16})
     assert np.allclose(code_similarity(fourier, 8), code_similarity(turned, 8), atol=1e-5)

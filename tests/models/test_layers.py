@@ -1,4 +1,4 @@
-"""One encoding for each layer: what the body makes of it, how it is built, steered and stored."""
+"""One encoding for each layer: its effect in the body; building, steering and storing it."""
 
 from itertools import pairwise
 

@@ -198,7 +198,7 @@ def test_a_change_anywhere_reaches_every_token_that_may_look(awake, text, one_te
 @given(order=st.permutations(range(9)))
 @pytest.mark.parametrize("version", ["v4", "v5"])
 def test_times_in_any_order_are_read_by_time(awake, text, version: str, order: list[int]) -> None:
-    """Keep attention's own causal mask out: it knows the row's order alone."""
+    """Keep attention's own causal mask out: it depends on the row's order alone."""
     model, idx, at = awake(version), text(1, 9), torch.tensor(order)
     assert torch.allclose(model(idx[:, at], Positions(at)), model(idx)[:, at], atol=1e-5)
 
@@ -210,7 +210,7 @@ def test_isolation_needs_branches_and_causality(awake, text) -> None:
         Transformer(CONFIG, Rotary(D), causal=False, isolated=True)
 
 
-# ---------------------------------------------------------------- the start, and bad shapes
+# ---------------------------------------------------------------- untrained models and bad shapes
 
 
 @pytest.mark.parametrize("version", BODIES)

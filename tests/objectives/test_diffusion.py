@@ -22,7 +22,7 @@ MASK = 10
 
 
 def numbers(train: int = 1000, val: int = 400, mask_id: int = 1) -> Corpus:
-    """Return a text in which every token is another one, and none is MASK."""
+    """Return a text of distinct tokens without MASK."""
     tokenizer = CharTokenizer(ascii_letters[:mask_id], with_mask=True)
     return Corpus("numbers", tokenizer, 10 + torch.arange(train), 5000 + torch.arange(val))
 

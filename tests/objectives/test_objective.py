@@ -45,7 +45,7 @@ def test_an_ignored_target_has_no_loss() -> None:
     assert torch.equal(losses[:, [0, 2]], kept)
 
 
-# ---------------------------------------------------------------- of each version
+# ---------------------------------------------------------------- objectives of the versions
 
 
 @pytest.mark.parametrize("bound", [False, True])
@@ -71,11 +71,11 @@ def test_an_unknown_version_is_named(small_corpus) -> None:
         objective_for("v99", small_corpus, 16)
 
 
-# ---------------------------------------------------------------- of every objective
+# ---------------------------------------------------------------- all objectives
 
 
 def numbers(train: int = 1000, val: int = 400) -> Corpus:
-    """Return a text of which every token is another one, none of them MASK, which is 0."""
+    """Return a text of distinct tokens without MASK, which is 0."""
     return Corpus("numbers", CharTokenizer("", with_mask=True), 10 + torch.arange(train), torch.arange(val))
 
 

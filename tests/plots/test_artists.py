@@ -52,7 +52,7 @@ def test_a_second_call_moves_the_artist_and_adds_none(ax, put):
 
 @pytest.mark.parametrize("kind", ["line", "level", "upright", "words"])
 def test_moving_an_animated_artist_leaves_the_rest_of_the_figure_alone(ax, kind):
-    """Animate an artist, as a canvas does with those that it draws by itself."""
+    """Animate an artist, as a canvas does with its moving artists."""
     PUT[kind](ax, 1)
     artists.set_title(ax, "title 1")
     for artist in artists.moving_artists(ax):

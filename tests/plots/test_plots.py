@@ -34,7 +34,7 @@ def test_a_diverging_matrix_is_centred_on_zero(ax):
     np.testing.assert_allclose(ax.images[0].get_array(), [[1, -3]])
 
 
-# ---------------------------------------------------------------- a run that is not over
+# ---------------------------------------------------------------- unfinished runs
 
 LOSSES = [4.0 - n / 20 for n in range(60)]
 
@@ -144,7 +144,7 @@ def test_curves_that_are_gone_are_dropped_and_a_marked_value_stays(ax):
     assert ax.get_legend() is None
 
 
-# ---------------------------------------------------------------- one function, every frame
+# ---------------------------------------------------------------- one function for every frame
 
 SPANS = (0.0, 9.0), (-3.0, 3.0)
 
@@ -158,7 +158,7 @@ def curves(n, names):
     return x, {name: np.sin(n * x + i) for i, name in enumerate(names)}, f"{n}", "x", "y"
 
 
-# For every function that moves what it drew: what to draw first (n = 1) and what to move it to (n = 2).
+# For every function that moves its artists: a first drawing (n = 1) and the one to move to (n = 2).
 MOVES = {
     "draw_attention_heads": lambda n: (noise(2, 2, 4, 4) / n, "abcd", (n - 1, 0), f"{n}"),
     "draw_attention_row": lambda n: (noise(9 * n), "abc def g" * n, f"{n}"),
@@ -180,7 +180,7 @@ TURNS = 10.0 ** np.arange(4)
 CHANGES = {
     "draw_losses: none at first": lambda n: run(20 * (n - 1)),
     "draw_losses: axes that fit": lambda n: ({"v4": LOSSES[: 20 * n]}, {"floor": 0.5}, f"{n}"),
-    # A floor that moves is named anew in the legend.
+    # A floor that moves gets a new name in the legend.
     "draw_losses: floors": lambda n: ({"v4": LOSSES}, {"floor": 0.5 * n}, "f", 10, 60),
     "draw_matrix: larger": lambda n: (noise(2 * n, 2 * n), f"{n}", "x", "y", "abcd"[: 2 * n]),
     "draw_matrix: diverging": lambda n: (n * noise(5, 5) - 1, f"{n}", "x", "y", None, True),

@@ -1,4 +1,4 @@
-"""Sampling of several texts at once: as by hand, with or without the cache."""
+"""Sampling of several texts at once: equal to sampling by hand, with or without the cache."""
 
 import pytest
 import torch
@@ -77,7 +77,7 @@ def test_each_pass_writes_one_token_of_every_branch(awake, text, use_cache: bool
 
 @pytest.mark.parametrize("use_cache", [True, False])
 def test_each_window_counts_times_from_0(awake, text, use_cache: bool) -> None:
-    """Guard models that were never trained past their window; RoPE would not mind other numbers."""
+    """Guard models never trained past their window; with RoPE alone, other times would change nothing."""
     model, times = awake("v6"), []
     model.register_forward_pre_hook(lambda _, inputs: times.append(inputs[1].time))
     generate_parallel(model, prompts(text, (3, 6)), 40, generator=draw(), use_cache=use_cache)

@@ -1,4 +1,4 @@
-"""Sampling by filling in, with or without remasking: tokens come as often as they should, prompts stay."""
+"""Sampling by filling in, with or without remasking: tokens have exact frequencies, prompts stay."""
 
 import math
 from collections import Counter
@@ -48,7 +48,7 @@ def agree(seen: dict, expected: dict, n: int) -> None:
     assert total <= freedom + 5 * math.sqrt(2 * freedom)
 
 
-# ---------------------------------------------------------------- whatever the order
+# ---------------------------------------------------------------- every order
 
 
 @pytest.mark.parametrize("version", ["v7", "v7-rope"])
@@ -90,7 +90,7 @@ def test_every_version_fills_in_and_continues(awake, text, version: str) -> None
     ids=["sure", "one by one", "entropy", "ancestral"],
 )
 def test_confidence_is_the_probability_at_the_step_of_each_token(awake, text, order) -> None:
-    """Play back: at each step the model sees what appeared before, and nothing that appears later."""
+    """Replay the steps: at each one the model sees only tokens of earlier steps."""
     model, idx = awake("v7"), torn(text, BLOCK, 3)
     filled = fill_in(model, idx, order, generator=draw())
     assert filled.steps.max() > 1
@@ -114,7 +114,7 @@ def test_the_generator_decides_and_the_global_one_is_unchanged(awake, text) -> N
     assert torch.equal(torch.random.get_rng_state(), state)
 
 
-# ---------------------------------------------------------------- the surest first
+# ---------------------------------------------------------------- the surest tokens first
 
 
 @pytest.mark.parametrize("threshold", [0.0, 0.2, 0.35, 0.95, 2.0])
@@ -133,12 +133,12 @@ def test_each_step_fills_the_sure_tokens_and_always_the_surest(awake, text, thre
                 assert set((filled.when[row] == step).nonzero()[:, 0].tolist()) == expected
 
 
-# ---------------------------------------------------------------- as long as entropies add up to little
+# ---------------------------------------------------------------- entropy-bounded steps
 
 
 @given(bound=st.floats(0, 9), seed=st.integers(0, 99))
 def test_each_step_fills_tokens_until_their_entropy_exceeds_the_bound(bound: float, seed: int) -> None:
-    """Loop from the surest token on, until the entropies of those before add up to more than the bound."""
+    """Loop from the surest token on, until the entropies before it add up to more than the bound."""
     chances = (4 * torch.rand(3, 7, 5, generator=draw(seed))).softmax(dim=-1)
     masked = torch.rand(3, 7, generator=draw(seed + 1)) < 0.7
     now = by_entropy(bound)(masked, None)(masked, chances)
@@ -191,7 +191,7 @@ def test_ancestral_steps_are_drawn_for_each_token_on_its_own(posterior, n_steps:
     agree(frequencies(when), dict(expected), 5000)
 
 
-# ---------------------------------------------------------------- what is drawn
+# ---------------------------------------------------------------- distributions
 
 
 def joint(model) -> dict[tuple[int, ...], float]:
@@ -199,7 +199,7 @@ def joint(model) -> dict[tuple[int, ...], float]:
 
 
 def apart(model) -> dict[tuple[int, ...], float]:
-    """Draw each token by its own chances, as if the others told nothing."""
+    """Draw each token from its own distribution, independently of the others."""
     own = [model.joint.movedim(place, 0).reshape(3, -1).sum(dim=1) for place in range(model.joint.dim())]
     return {
         text: math.prod(float(chances[token]) for chances, token in zip(own, text, strict=True))
@@ -209,7 +209,7 @@ def apart(model) -> dict[tuple[int, ...], float]:
 
 @pytest.mark.parametrize("order", [by_confidence(2.0), ancestral(10**9)], ids=["surest", "ancestral"])
 def test_filling_one_by_one_from_an_exact_model_draws_its_distribution(posterior, order) -> None:
-    """Fill in any order: the chain rule does not mind."""
+    """Fill in any order: the chain rule holds for each."""
     model, n = posterior(), 6000
     filled = fill_in(model, torch.full((n, 3), 3), order, generator=draw())
     agree(frequencies(filled.tokens), joint(model), n)
@@ -398,7 +398,7 @@ def test_any_strength_keeps_the_visible_share_on_schedule(posterior, strength: f
         assert abs(gap) <= 5 * math.sqrt(share * (1 - share) / n)  # even if a text's tokens moved together
 
 
-# ---------------------------------------------------------------- doubt
+# ---------------------------------------------------------------- remasking by doubt
 
 
 @given(share=st.floats(0.01, 1), doubt=st.floats(0, 20), seed=st.integers(0, 99))
@@ -420,7 +420,7 @@ def test_remasking_is_likelier_where_the_model_was_unsure(share: float, doubt: f
 
 
 def test_certain_remasking_keeps_the_visible_share_on_schedule(awake) -> None:
-    """Give to other tokens what a doubtful one cannot have above certainty; else it would be 0.2 ahead."""
+    """Give other tokens the probability above 1 of a doubtful one; else the share would be 0.2 too large."""
     thoughts = SecondThoughts(16, 0.5, 100.0)
     shown = drafts(awake("v7"), torch.full((300, BLOCK), MASK), thoughts, generator=draw())
     ahead = [float((one.tokens != MASK).double().mean()) - k / 16 for k, one in enumerate(shown)]
@@ -429,7 +429,7 @@ def test_certain_remasking_keeps_the_visible_share_on_schedule(awake) -> None:
 
 
 def test_doubt_remasks_the_less_confident_tokens(awake) -> None:
-    """Expect the vanished tokens to be less sure than those that stay; without doubt they are not."""
+    """Expect remasked tokens to be less confident than the others; with doubt 0 they are not."""
     gaps = {}
     for doubt in (0.0, 20.0):
         thoughts = SecondThoughts(8, 0.3, doubt)
@@ -444,7 +444,7 @@ def test_doubt_remasks_the_less_confident_tokens(awake) -> None:
     assert abs(gaps[0.0]) < 0.02
 
 
-# ---------------------------------------------------------------- steps and chance
+# ---------------------------------------------------------------- steps and confidence
 
 
 def test_confidence_is_the_probability_given_the_draft_before(awake, text) -> None:

@@ -1,4 +1,4 @@
-"""Outputs of a notebook become what a page can show."""
+"""Outputs of a notebook become parts of a page."""
 
 import json
 from pathlib import Path

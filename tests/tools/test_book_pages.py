@@ -1,4 +1,4 @@
-"""The book's pages beside the lessons: claims, board, reference, documents; and where their links lead."""
+"""The book's pages beside the lessons: claims, board, reference, documents, and their links."""
 
 import re
 from collections import Counter

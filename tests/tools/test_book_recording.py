@@ -1,4 +1,4 @@
-"""Recordings of live pictures show what the pictures show; measures of the changes on a page."""
+"""Recordings of live pictures equal the pictures; measures of the changes on a page."""
 
 import io
 import itertools

@@ -1,4 +1,4 @@
-"""tools/notebooks.py on a small notebook that does all that must not be stored, and on pictures."""
+"""tools/notebooks.py on a small notebook whose outputs must not be stored, and on pictures."""
 
 import base64
 import io

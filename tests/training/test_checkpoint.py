@@ -1,4 +1,4 @@
-"""Tests of checkpoints: they come back whole, and what is damaged or foreign is refused by name."""
+"""Tests of checkpoints: they load whole, and damaged or foreign files are refused by name."""
 
 import json
 import math
@@ -53,7 +53,7 @@ def altered(path: Path, weights: dict) -> None:
     save_file(weights, path, {KEY: json.dumps(parts(path)[0])})
 
 
-# ---------------------------------------------------------------- there and back
+# ---------------------------------------------------------------- saving and loading
 
 
 CHOSEN = [
@@ -102,7 +102,7 @@ def test_the_tokenizer_comes_back(awake, tmp_path: Path, with_mask: bool) -> Non
     assert (loaded.characters, loaded.mask_id) == (tokenizer.characters, tokenizer.mask_id)
 
 
-# ---------------------------------------------------------------- nothing is lost
+# ---------------------------------------------------------------- failed writes
 
 
 @pytest.mark.parametrize("error", [OSError("no space left"), KeyboardInterrupt()], ids=["disk", "ctrl-c"])
@@ -121,7 +121,7 @@ def test_a_failure_while_writing_leaves_the_old_file(
     assert [p.name for p in path.parent.iterdir()] == [path.name]
 
 
-# ---------------------------------------------------------------- damaged or foreign
+# ---------------------------------------------------------------- damaged or foreign files
 
 
 def test_files_that_babygpt_did_not_write_are_refused(tmp_path: Path) -> None:

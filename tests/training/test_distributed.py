@@ -51,7 +51,7 @@ def tasks(small_corpus: Corpus, small_masked_corpus: Corpus) -> dict[str, tuple[
     }
 
 
-# ---------------------------------------------------------------- sharing a batch, in one process
+# ---------------------------------------------------------------- sharing a batch in one process
 
 
 @pytest.mark.parametrize("size", [2, 5])
@@ -200,7 +200,7 @@ def test_one_process_finishes_a_stopped_and_killed_run_of_two(text: Path, tmp_pa
 
 @pytest.mark.slow
 def test_bad_input_is_reported_once(tmp_path: Path) -> None:
-    """Let the first process report it; the others end without a word."""
+    """Let the first process report it; the others print nothing."""
     process = torchrun("-m", "babygpt", "train", "v4", "--corpus", "no/file.txt", "--out", tmp_path / "m")
     printed, _ = process.communicate(timeout=120)
     assert process.returncode != 0

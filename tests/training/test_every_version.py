@@ -19,7 +19,7 @@ from babygpt.training.checkpoint import Checkpoint, load, save
 from babygpt.training.saved_run import restore, training_state
 
 BLOCK = 16
-# They read the positions to refuse those that their table has no row for; torch.compile breaks off there.
+# They read the positions to refuse those without a row in their table; torch.compile breaks the graph there.
 READ_POSITIONS = {"v2", "v6", "learned", "v6-learned", "v6-random"}
 Task = tuple[LanguageModel, Objective, Batch]
 
@@ -31,7 +31,7 @@ def corpora() -> dict[bool, Corpus]:
 
 @pytest.fixture
 def task(corpora: dict[bool, Corpus]) -> Callable[[str], Task]:
-    """Make a small model of a version whose logits are not all alike, its objective, and a batch."""
+    """Make a small model of a version whose logits differ, its objective, and a batch."""
 
     def make(version: str) -> Task:
         corpus = corpora[VERSIONS[version].masks]

@@ -1,4 +1,4 @@
-"""Tests of the training loop: it learns, repeats itself, records what it did, and stops for a reason."""
+"""Tests of the training loop: it learns, repeats itself, records each step, and stops for a reason."""
 
 import math
 import threading
@@ -63,7 +63,7 @@ def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
 
 
 class Interrupted(NextToken):
-    """Objective during whose fourth batch someone presses Ctrl-C."""
+    """Objective that raises KeyboardInterrupt in its fourth batch, when drawn or in the backward pass."""
 
     def __init__(self, corpus: Corpus, where: str) -> None:
         super().__init__(corpus, BLOCK)
@@ -116,7 +116,7 @@ def test_attention_passes_the_bigram_floor(make, small_corpus: Corpus) -> None:
 
 @pytest.mark.parametrize("objective", [MaskedDiffusion, DiffusionBound])
 def test_the_notes_phase_stays_exactly_where_it_begins(make, small_masked_corpus: Corpus, objective) -> None:
-    """Train many steps with momentum and decay: the note's phase stays, the exact phase leaves at once."""
+    """Train many steps with momentum and decay: the note's phase stays, the exact phase moves at once."""
     phases = {}
     for version in ("v7-polar", "v7-exact"):
         model = make(version)
@@ -240,7 +240,7 @@ def test_a_number_that_does_not_exist_stops_before_its_step(make, objective: Nex
     assert same(weights(model), weights(expected))
 
 
-# ---------------------------------------------------------------- when it goes wrong
+# ---------------------------------------------------------------- errors
 
 
 def test_a_nan_loss_stops_at_its_step_and_names_remedies(make, objective: NextToken) -> None:
@@ -258,7 +258,7 @@ def test_a_nan_loss_stops_at_its_step_and_names_remedies(make, objective: NextTo
 
 
 def test_a_run_that_diverges_in_its_last_step_raises_an_error(make, objective: NextToken):
-    """Break the last step: its damage shows in no later batch, only in the validation loss."""
+    """Diverge in the last step: no later batch shows it, only the validation loss."""
     plan = TrainConfig(steps=1, batch_size=4, lr_other=1e38, lr_matrix=1e38, warmup=0, seed=0)
     with pytest.raises(FloatingPointError):
         list(train(make("v4"), objective, plan))
@@ -296,7 +296,7 @@ def test_following_a_resumed_run_counts_from_its_last_step(capsys: pytest.Captur
     assert capsys.readouterr().err == ""
 
 
-# ---------------------------------------------------------------- what cannot be trained
+# ---------------------------------------------------------------- trainings that are refused
 
 
 class Waiting(NextToken):
@@ -332,7 +332,7 @@ def test_a_second_training_of_a_model_is_refused_and_the_first_continues(
 
 
 def test_trainings_of_one_model_may_take_turns_after_one_stopped(make, objective: NextToken) -> None:
-    """Leave a training half-way, keep one half-way, break one off in a step, in this thread or another."""
+    """Leave a training half-way, hold one half-way, interrupt one in a step, in this thread or another."""
     model = make("v4")
     abandoned = [train(model, objective, PLAN) for _ in range(2)]
     for steps in [*abandoned, *abandoned]:

@@ -1,4 +1,4 @@
-"""Optimizers: each weight has one, and every step its rate."""
+"""Optimizers: each weight has one, and every step has its rate."""
 
 import subprocess
 import sys
@@ -73,7 +73,7 @@ def test_adamw_is_torchs_own_to_the_last_bit() -> None:
 
 
 def test_the_first_step_does_not_load_the_compiler_stack() -> None:
-    """Keep out the compiler stack: it takes 1.5 s to load, in which a first run would stand still."""
+    """Keep out the compiler stack: it takes 1.5 s to load, which would delay the first run."""
     script = """
 import sys, torch
 from babygpt import ModelConfig, TrainConfig, build

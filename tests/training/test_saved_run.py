@@ -1,4 +1,4 @@
-"""Tests of saved runs: a run that was stopped goes on to the same weights, and errors take nothing away."""
+"""Tests of saved runs: a stopped run resumes to the same weights, and errors lose nothing."""
 
 import os
 import signal
@@ -82,7 +82,7 @@ def presses(number: int, times: int = 1) -> Callable[[], None]:
     return lambda: [os.kill(os.getpid(), number) for _ in range(times)] and None
 
 
-# ---------------------------------------------------------------- stopped, and gone on with
+# ---------------------------------------------------------------- stopped and resumed runs
 
 
 NO_MEMORY = RuntimeError("DefaultCPUAllocator: can't allocate memory")

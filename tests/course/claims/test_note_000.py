@@ -1,4 +1,4 @@
-"""Note 000: closed forms, and measurements that can come out otherwise."""
+"""Note 000: closed forms, and changed definitions that change the verdicts."""
 
 import json
 import math
@@ -88,7 +88,7 @@ def test_a_changed_definition_changes_the_verdict(monkeypatch, claim, name, othe
     [(1.9, "holds"), (2.01, "holds"), (2.018, "undecided"), (2.2, "depends"), (3.0, "fails"), (3.3, "fails")],
 )
 def test_planted_losses_decide_between_gates_and_rope(monkeypatch, tmp_path, gates, verdict):
-    """Plant losses: as good, nearly as good, better than no code, not even that. Three seeds decide none."""
+    """Plant losses: as good, nearly as good, better than no encoding, or worse. Three seeds decide none."""
     losses, noise = {"v7-rope": 2.0, "v7-nope": 3.0}, (0.0, 0.004, -0.004, 0.001, -0.001, 0.0)
     monkeypatch.setattr(claims, "load_results", partial(load_results, folder=tmp_path))
     for seeds, expected in ((6, verdict), (3, "undecided")):

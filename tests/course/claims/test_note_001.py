@@ -1,4 +1,4 @@
-"""Note 001: closed forms, and measurements that can come out otherwise."""
+"""Note 001: closed forms, and changed definitions that change the verdicts."""
 
 import math
 from functools import partial
@@ -54,11 +54,11 @@ def test_the_shortened_program_equals_the_notes_class():
         torch.testing.assert_close(note_001.NoteRotary()(x), got)
 
 
-# ---------------------------------------------------------------- each could come out otherwise
+# ---------------------------------------------------------------- changed definitions change the verdict
 
 
 class Repaired(note_001.NoteRotary):
-    """The note's module with its faults mended."""
+    """The note's module without its faults."""
 
     def __init__(self):
         super().__init__()
@@ -106,7 +106,7 @@ def test_a_changed_definition_changes_the_verdict(monkeypatch, claim, name, othe
     assert getattr(note_001, claim).measure().verdict == verdict
 
 
-# ---------------------------------------------------------------- what is stored
+# ---------------------------------------------------------------- stored runs
 
 
 def stored(gain, late=None, half=6):

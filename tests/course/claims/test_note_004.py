@@ -1,4 +1,4 @@
-"""Note 004: versions 1 and 2 with which the verdicts would be others."""
+"""Note 004: changed versions 1 and 2 change the verdicts."""
 
 import pytest
 import torch
@@ -11,7 +11,7 @@ def test_the_counts_miss_the_bias_of_the_head():
 
 
 def test_both_readings_give_v1_and_v2_the_same_verdict():
-    """Try both readings: both give the sentences other probabilities, and neither sees the earlier name."""
+    """Try both readings: in each, the sentences differ in probability and the earlier name has no effect."""
     kinds = (claims.BagOfTokens, claims.BagWithPositions)
     v1, v2 = (claims.tells_sentences_apart(kind, True) for kind in kinds)
     assert v1.verdict == v2.verdict == "depends"

@@ -1,4 +1,4 @@
-"""Notes 002 and 003: closed forms, and stored runs that would decide otherwise."""
+"""Notes 002 and 003: closed forms, and stored runs that change the verdict."""
 
 import math
 

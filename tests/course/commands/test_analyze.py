@@ -19,7 +19,7 @@ def test_orthogonal_codes_are_perfectly_conditioned() -> None:
 
 
 def test_opposite_codes_are_the_most_similar_pair_there_is() -> None:
-    """Find their cosine, -1: it must not lose against a branch and itself."""
+    """Find their cosine, -1: the pair of a branch with itself must not win."""
     numbers = code_numbers(torch.tensor([[1.0, 0], [-1, 0]]))
     assert numbers["cosine of the two most similar branches"] == -1
 
@@ -50,7 +50,7 @@ def test_equal_frequencies_give_fourier_codes_and_2d_rope_equal_cosines(stride: 
 
 
 def test_the_cosine_of_2d_rope_keys_is_the_mean_of_both_halves() -> None:
-    """Turn half of a head's pairs with the branch, by the frequencies of a head of half the width."""
+    """Rotate half of a head's pairs by branch, with the frequencies of a head of half the width."""
     c = code_numbers(branch_codes(16, 10_000.0, 128, 2)["2-D RoPE"])["cosine of branches 0 and 1"]
     encoding, positions = Rotary2D(32, stride=128), Positions(torch.zeros(2), torch.tensor([0, 1]))
     key, _ = encoding.transform_qk(*torch.ones(2, 1, 1, 2, 32), positions)

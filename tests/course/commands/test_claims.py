@@ -1,4 +1,4 @@
-"""`claims`: what it prints of each claim, and how it counts."""
+"""`claims`: the lines that it prints for each claim, and its counts."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The museum: every specimen is told apart by what it breaks, and no name is taken without proof."""
+"""The museum: broken promises identify every exhibit, and no name is accepted without proof."""
 
 import itertools
 
@@ -222,7 +222,7 @@ def test_tables_list_all_promises_and_exhibits(museum: Museum):
     assert {len(r) for r in museum.key().rows} == {len(PROMISES) + 2}
 
 
-# ---------------------------------------------------------------- the curves, and what the bugs cost
+# ---------------------------------------------------------------- the curves and costs of the bugs
 
 
 def test_some_bugs_leave_no_trace_in_training(museum: Museum):

@@ -195,7 +195,7 @@ def test_every_denoiser_and_no_other_version_has_a_variant_name():
             parse_variant(name)
 
 
-# ---------------------------------------------------------------- what follows
+# ---------------------------------------------------------------- conclusions
 
 
 def runs(**losses):

@@ -61,7 +61,7 @@ def test_an_epoch_reads_every_text_once_in_an_order_of_its_own() -> None:
 
 
 def test_texts_lie_side_by_side() -> None:
-    """Expect the last token of one text to be the first of the next: it was the target left over."""
+    """Expect the last token of one text to be the first of the next: it was only a target before."""
     texts = sorted(reading().texts(TEXTS, torch.Generator()).tolist())
     assert all(one[-1] == other[0] for one, other in pairwise(texts))
     assert [t for text in texts for t in text[:-1]] == list(range(LENGTH * TEXTS))
@@ -126,7 +126,7 @@ def as_checkpoint(stage: Stage) -> Checkpoint:
 
 @pytest.mark.parametrize("slices", [1, 3])
 def test_a_restored_reader_continues_with_the_same_batches(small_corpus: Corpus, slices: int) -> None:
-    """Cross the ends of epochs and of slices, with as many branches as it would have drawn."""
+    """Cross the ends of epochs and of slices, and compare the drawn numbers of branches too."""
     flags = {"batch_size": 7, "min_branches_per_sample": 1, "max_branches_per_sample": 3, "max_steps": None}
     flags |= {"epochs": 3, "branch_slice_count": slices, "branch_loop_all": True}
     whole = small(small_corpus, **flags)
@@ -150,7 +150,7 @@ def test_a_code_serves_as_many_branches_as_its_table_has_rows(small_corpus: Corp
             require_codes(small(small_corpus, pe).model, 0)
 
 
-# ---------------------------------------------------------------- beginning from a checkpoint
+# ---------------------------------------------------------------- starting from a checkpoint
 
 
 def test_a_file_its_folder_or_the_notes_name_locates_a_checkpoint(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def losses(**models):
     return {"board": {name: {"masks": False, "1x": seeds} for name, seeds in models.items()}}
 
 
-# ---------------------------------------------------------------- what is measured
+# ---------------------------------------------------------------- measurements
 
 
 def test_every_seed_of_every_model_is_on_the_board(results):
@@ -66,7 +66,7 @@ def test_a_model_of_branches_reads_one_text_as_branch_0(awake, text):
     assert torch.equal(SingleBranch(model)(idx), told)
 
 
-# ---------------------------------------------------------------- what the board says
+# ---------------------------------------------------------------- titles and tables
 
 
 def test_a_bound_and_a_loss_are_not_subtracted(results):

@@ -1,4 +1,4 @@
-"""Figures: measured, stored with the command that makes them, and drawn from what was stored."""
+"""Figures: measured, stored with their command, and drawn from the stored numbers."""
 
 import json
 from dataclasses import replace

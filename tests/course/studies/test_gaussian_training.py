@@ -1,4 +1,4 @@
-"""RoPE with and without a kernel: each number is that of the model it names, and the figure shows it."""
+"""RoPE with and without a kernel: each number belongs to the model named, and the figure shows it."""
 
 import numpy as np
 import pytest
@@ -39,7 +39,7 @@ def test_the_boards_runs_join_those_of_the_study_and_seeds_are_paired():
     assert gaussian.behind(losses, "v5 fixed")[300]["v5 late"] == pytest.approx([0.05, -0.05, 0.0])
 
 
-# ---------------------------------------------------------------- a kernel trained late, or slowly
+# ---------------------------------------------------------------- late and slow kernels
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""The lookup task: its answers are right and nothing else gives them; rates are tuned alike."""
+"""The lookup task: its answers are right, only the text gives them, and rates are tuned equally."""
 
 import torch
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Ways to fill in: which texts count as right, and which sampler a name means."""
+"""Ways to fill in: the texts that count as right, and the sampler of each name."""
 
 import pytest
 import torch

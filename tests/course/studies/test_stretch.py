@@ -89,7 +89,7 @@ def test_published_initial_values_are_drawn_again_for_each_seed() -> None:
     assert float(table.std()) == pytest.approx(96**-0.5, rel=0.05)
 
 
-# ---------------------------------------------------------------- judging
+# ---------------------------------------------------------------- verdicts
 
 STEADY = [1.0, 1.1, 1.2, 1.3, 1.4, 1.5]
 

@@ -1,4 +1,4 @@
-"""Sweeps: their order, what they return, and runs that are kept when a study is stopped."""
+"""Sweeps: their order, their results, and the runs that a stopped study keeps."""
 
 import json
 
@@ -42,7 +42,7 @@ def test_a_seed_decides_weights_and_batches():
     assert any(not torch.equal(p, other[name]) for name, p in one.items())
 
 
-# ---------------------------------------------------------------- a study that is stopped
+# ---------------------------------------------------------------- stopped studies
 
 
 def runs_of(calls, stop_at=None):
