@@ -104,7 +104,7 @@ def test_every_check_of_input_raises_bad_input() -> None:
 
 
 @pytest.mark.parametrize("name", ["distributed", "records", "optimizers"])
-def test_parts_of_training_do_not_know_the_loop(name: str) -> None:
+def test_parts_of_training_do_not_import_the_loop(name: str) -> None:
     known = set(imported(PACKAGE / "training" / f"{name}.py", PACKAGE))
     above = ("babygpt.training.loop", "babygpt.objectives", "babygpt.models")
     assert not {n for n in known if n.startswith(above)}

@@ -71,7 +71,7 @@ def test_only_training_is_on_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
 # ---------------------------------------------------------------- models
 
 
-def test_the_plain_model_is_causal_knows_order_and_begins_as_gpt_2_does() -> None:
+def test_the_plain_model_is_causal_sees_order_and_is_initialised_as_gpt_2() -> None:
     torch.manual_seed(0)
     model = PlainGPT(ModelConfig(50, 64, n_layer=8, n_head=4, n_embd=64)).double()
     idx = torch.arange(8)

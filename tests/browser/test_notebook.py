@@ -40,7 +40,7 @@ def opened(browser: Browser, *cells: str, **settings: Any) -> Iterator[Notebook]
         yield notebook
 
 
-def test_a_missing_chromium_says_how_to_get_one(monkeypatch, tmp_path: Path):
+def test_a_missing_chromium_gives_the_command_to_install_it(monkeypatch, tmp_path: Path):
     monkeypatch.setattr(chromium.shutil, "which", lambda _: None)
     monkeypatch.delenv(CHROMIUM_VARIABLE, raising=False)
     with pytest.raises(ValueError, match="apt install chromium"):

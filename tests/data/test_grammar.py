@@ -187,7 +187,7 @@ def test_any_small_grammar_has_the_enumerated_numbers(x: list, y: list, template
 # ---------------------------------------------------------------- writing
 
 
-def test_stories_come_as_often_as_they_should(grammar: Grammar) -> None:
+def test_stories_have_their_exact_frequencies(grammar: Grammar) -> None:
     strings, rng, n = write_all(grammar), random.Random(0), 3000
     drawn = [grammar.sample(rng) for _ in range(n)]
     for story in drawn[:50]:

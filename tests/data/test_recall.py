@@ -59,7 +59,7 @@ def test_removing_the_notes_gives_back_the_tale(spacing: Spacing, seed: int) -> 
     assert recall_corpus(200, spacing).tokenizer.characters == alphabet()
 
 
-def test_values_are_drawn_evenly_and_every_distance_comes() -> None:
+def test_values_are_drawn_evenly_and_every_distance_occurs() -> None:
     """Expect a chi-squared below 55.5 (27 degrees of freedom, 9 a kind), as in 999 of 1000 texts."""
     found = askings(write(200_000, 0))
     often = Counter(value for _, value, _ in found)

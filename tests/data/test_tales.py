@@ -110,7 +110,7 @@ def test_the_rival_never_completes_a_story(grammar: Grammar, samples: list[Story
         assert swapped.swap(q.answer, q.rival).text == story.text
 
 
-def test_answer_stands_first_as_often_as_last(questions: list[Question]) -> None:
+def test_the_answer_is_first_as_often_as_last(questions: list[Question]) -> None:
     """Make "the first named" and "the last named" useless as rules for guessing."""
     first = [q.prompt.index(q.answer) < q.prompt.index(q.rival) for q in questions]
     assert 0.25 < sum(first) / len(first) < 0.75

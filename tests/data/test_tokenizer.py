@@ -61,7 +61,7 @@ def test_a_token_that_is_no_id_is_named(ids: list | torch.Tensor, wrong: str) ->
 
 
 @given(text=st.text(min_size=1), known=TEXT)
-def test_any_text_comes_back_or_is_refused_by_its_first_unknown_character(text: str, known: str) -> None:
+def test_any_text_is_decoded_or_its_first_unknown_character_is_named(text: str, known: str) -> None:
     tokenizer = CharTokenizer.fit(known)
     unknown = [place for place, char in enumerate(text) if char not in known]
     if unknown:

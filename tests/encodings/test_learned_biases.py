@@ -93,7 +93,7 @@ def test_t5_adds_the_number_of_each_distances_bucket(m: list[int], n: list[int],
             assert torch.equal(bias[:, i, j], encoding.table[found])
 
 
-def test_t5_begins_without_an_encoding_and_learns_the_buckets_it_meets() -> None:
+def test_t5_begins_without_an_encoding_and_learns_the_buckets_of_its_texts() -> None:
     encoding, here = T5Bias(2, 8, 40), Positions.arange(6)
     bias = encoding.score_bias(here, here)
     assert not bias.any()

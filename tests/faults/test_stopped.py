@@ -47,7 +47,7 @@ def disturbed(start, desk, undisturbed, tmp_path):
         ),
     ],
 )
-def test_a_killed_run_goes_on(disturbed, command, plants):
+def test_a_killed_run_resumes(disturbed, command, plants):
     """Repeat no more steps than lie between two checkpoints."""
     status, _, steps = disturbed(command, plants)
     assert status == -9

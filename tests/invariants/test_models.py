@@ -68,7 +68,7 @@ def test_every_version_is_causal_and_a_cache_changes_no_logits(wake, one_text, v
 
 
 @pytest.mark.parametrize("version", DENOISERS)
-def test_denoisers_see_the_future_and_go_on_past_their_window(wake, one_text, version):
+def test_denoisers_see_the_future_and_extrapolate_past_their_window(wake, one_text, version):
     model = wake(build(version, CONFIG))
     assert not invariants.causal(model, IDX).holds
     assert not invariants.cache_equals_full(model, IDX).holds

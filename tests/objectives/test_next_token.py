@@ -60,7 +60,7 @@ def test_validation_of_a_bigram_model_is_a_sum_over_pairs(awake, small_corpus: C
         assert got == pytest.approx(expected, abs=1e-5)
 
 
-def test_aligned_validation_looks_at_the_beginnings_of_lines(awake, small_corpus: Corpus) -> None:
+def test_aligned_validation_reads_the_beginnings_of_lines(awake, small_corpus: Corpus) -> None:
     model = awake("v4", vocab_size=small_corpus.tokenizer.vocab_size)
     decode, encode = small_corpus.tokenizer.decode, small_corpus.tokenizer.encode
     text = decode(small_corpus.val)
@@ -208,7 +208,7 @@ class Listener(nn.Module):
 
 
 @pytest.mark.parametrize(("n", "left"), [(1, 0), (3, 0), (4, 3), (39, 0)])
-def test_validation_looks_at_every_text_once(n: int, left: int) -> None:
+def test_validation_reads_every_text_once(n: int, left: int) -> None:
     """Read 39 texts of 10 tokens, and leave out the rest that makes no whole sample of n."""
     model = Listener()
     loss = Branches(numbers(val=400), 16, (1, n), length=10).validate(model)

@@ -284,7 +284,7 @@ def test_seeds_are_dots_without_a_mean_and_a_model_that_refuses_has_a_row(ax):
     assert ax.get_xlim() == (0, 9)
 
 
-def test_a_text_stands_in_rows_of_squares(ax):
+def test_a_text_is_drawn_in_rows_of_squares(ax):
     sure = np.array([np.nan, 0.25, 1.0, np.nan, 0.5])
     plots.draw_text(ax, "a b░c", sure, "a text", columns=3)
     shown = np.ma.filled(ax.images[0].get_array(), np.nan)

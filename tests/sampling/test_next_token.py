@@ -88,7 +88,7 @@ def test_bad_arguments_are_named(awake, text) -> None:
 # ---------------------------------------------------------------- one token from logits
 
 
-def test_the_k_likeliest_tokens_come_as_often_as_the_softmax_says() -> None:
+def test_the_k_likeliest_tokens_have_the_frequencies_of_the_softmax() -> None:
     logits, n = torch.tensor([0.0, 3.0, 1.0, 2.0]), 20_000
     for temperature, k in ((1.0, 1), (1.0, 2), (1.0, 3), (1.0, 99), (0.5, None), (2.0, None)):
         seen = sample_token(logits.expand(n, 4), temperature, k, draw()).bincount(minlength=4)

@@ -72,7 +72,7 @@ CHOSEN = [
 
 
 @pytest.mark.parametrize(("version", "options"), [("v1", {}), ("v4", {}), *CHOSEN])
-def test_a_model_comes_back_with_its_options_and_logits(
+def test_a_loaded_model_has_its_options_and_logits(
     awake, woven, one_text, tmp_path: Path, version: str, options: dict
 ) -> None:
     model, columns = awake(version, options), woven()
@@ -94,7 +94,7 @@ def test_a_checkpoint_from_before_there_were_options_is_read(path: Path, made: C
 
 
 @pytest.mark.parametrize("with_mask", [False, True])
-def test_the_tokenizer_comes_back(awake, tmp_path: Path, with_mask: bool) -> None:
+def test_a_loaded_tokenizer_equals_the_saved_one(awake, tmp_path: Path, with_mask: bool) -> None:
     tokenizer = CharTokenizer("\n我爱你é", with_mask)
     model = awake("v1", vocab_size=tokenizer.vocab_size)
     save(tmp_path / "m.safetensors", Checkpoint("v1", model, tokenizer))

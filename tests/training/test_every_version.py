@@ -47,7 +47,7 @@ def task(corpora: dict[bool, Corpus]) -> Callable[[str], Task]:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_version_goes_on_from_a_file_as_if_it_had_never_stopped(
+def test_a_version_resumed_from_a_file_continues_the_same_run(
     version: str, task: Callable[[str], Task], corpora: dict[bool, Corpus], tmp_path: Path
 ) -> None:
     """Move every parameter, and restore from the file everything that the next step depends on."""

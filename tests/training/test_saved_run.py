@@ -95,7 +95,7 @@ DISTURBED = {
 
 
 @pytest.mark.parametrize("fault", DISTURBED)
-def test_a_run_goes_on_after_an_error(make, whole, small_corpus: Corpus, fault: str) -> None:
+def test_a_run_resumes_after_an_error(make, whole, small_corpus: Corpus, fault: str) -> None:
     where, error, raised, step = DISTURBED[fault]
     broken = make(Disturbed(small_corpus, raises(error), **where))
     with pytest.raises(raised) as caught:
@@ -160,7 +160,7 @@ def test_ruined_weights_do_not_replace_good_ones(make) -> None:
 # ---------------------------------------------------------------- the state of a training
 
 
-def test_steered_numbers_that_are_no_weights_come_back(make) -> None:
+def test_steered_numbers_outside_the_weights_are_restored(make) -> None:
     """Steer theta of RoPE, a plain float, which no state_dict holds."""
     run = make()
     run.training.make_step(lambda step: {"theta": 30.0})

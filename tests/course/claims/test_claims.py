@@ -63,7 +63,7 @@ def test_every_measurement_belongs_to_a_claim():
 
 
 @pytest.mark.skipif(not NOTES.is_dir(), reason="the source notes are no part of the repository")
-def test_every_quote_stands_in_its_note():
+def test_every_quote_is_in_its_note():
     texts = {path.name: "".join(path.read_text(encoding="utf-8").split()) for path in NOTES.glob("*.txt")}
     assert {c.note for c in CLAIMS} == texts.keys()
     parts = [(c.note, part) for c in CLAIMS for part in "".join(c.quote.split()).split("…")]

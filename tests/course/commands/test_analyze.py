@@ -18,7 +18,7 @@ def test_orthogonal_codes_are_perfectly_conditioned() -> None:
     assert numbers["distance of neighbours, mean"] == pytest.approx(5 * math.sqrt(2))
 
 
-def test_opposite_codes_are_the_most_similar_pair_there_is() -> None:
+def test_opposite_codes_alone_are_the_most_similar_pair() -> None:
     """Find their cosine, -1: the pair of a branch with itself must not win."""
     numbers = code_numbers(torch.tensor([[1.0, 0], [-1, 0]]))
     assert numbers["cosine of the two most similar branches"] == -1

@@ -96,7 +96,7 @@ def test_seeds_and_variants_can_be_added_each_once_with_the_batches_of_their_see
 
 
 @pytest.mark.usefixtures("ctrl_c")
-def test_an_interrupted_comparison_goes_on_with_the_next_run(tmp_path, finished, monkeypatch):
+def test_an_interrupted_comparison_resumes_with_the_next_run(tmp_path, finished, monkeypatch):
     at, (whole, wanted) = ablation(tmp_path), finished
     real, calls = FixedBatches.batch, []
 

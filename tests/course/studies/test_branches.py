@@ -25,7 +25,7 @@ def test_equal_budgets_train_on_the_same_texts_however_many_share_a_sequence(cor
     assert all(torch.equal(texts, seen[0]) for texts in seen)
 
 
-def test_codes_to_be_compared_have_the_same_frequencies_and_stride(corpus):
+def test_compared_codes_have_the_same_frequencies_and_stride(corpus):
     rope = branches.build_branches(corpus, branches.CODES["2-D RoPE"], 0).encoding
     fourier = branches.build_branches(corpus, branches.CODES["Fourier, RoPE's band"], 0).encoding
     assert fourier.band == rope.branch_width

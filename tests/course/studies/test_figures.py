@@ -64,7 +64,7 @@ def test_a_study_that_trains_is_stored_from_six_seeds_with_its_hardware_and_the_
     assert all(text in table(found) for text in (RULE, f"{len(found['seeds'])} seeds") if table)
 
 
-def test_the_command_stores_numbers_and_goes_on_after_a_stop(tmp_path, monkeypatch):
+def test_the_command_stores_numbers_and_resumes_after_a_stop(tmp_path, monkeypatch):
     """Run a study in parallel and in turn: the same numbers, and nothing left but picture and numbers."""
     measure = partial(measure_names, scale=QUICK)
     monkeypatch.setitem(figures.FIGURES, "names", figures.FIGURES["names"]._replace(measure=measure))

@@ -54,7 +54,7 @@ def tasks(draw):
 
 
 @given(tasks(), st.integers(0, 2**31))
-def test_every_answer_stands_at_the_shift_from_its_letter(task, seed):
+def test_every_answer_is_at_the_shift_from_its_letter(task, seed):
     idx, targets = task.batch(4, torch.Generator().manual_seed(seed))
     assert idx.shape == targets.shape == (4, task.block_size)
     assert 0 <= int(idx.min()) <= int(idx.max()) < task.vocab_size

@@ -35,7 +35,7 @@ def test_putting_all_pairs_back_gives_the_loss_inside_the_window(version):
     assert ("long, slow frozen" in found) is (version == "v3")
 
 
-def test_training_meets_every_position_of_four_windows():
+def test_training_uses_every_position_of_four_windows():
     objective, generator = order.AllPositions(CORPUS, order.WINDOW, aligned=True), torch.Generator()
     firsts = [(objective.batch(1, generator), objective.first)[1] for _ in range(2000)]
     assert set(firsts) == set(range(3 * order.WINDOW + 1))
