@@ -18,7 +18,7 @@
 # 3. train a model, and watch it write in several orders,
 # 4. test whether the model writes better if it may take letters back.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about 30 seconds to run on two cores, about 22 minutes to read and guess; the exercises about 20 more, and 15 for those marked *stretch*.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about 30 seconds to run on two cores, about 23 minutes to read and guess; the exercises about 20 more, and 15 for those marked *stretch*.
 
 # %% tags=["nbval-ignore-output"]
 import matplotlib.pyplot as plt
@@ -91,7 +91,7 @@ common = 0 if middle > 0.4 else 1
 often_guess.compare(often_guess.options[2 if np.ptp(thirds) < 0.04 else common])
 
 # %% [markdown]
-# Each range holds about a third of the texts. Why? The code draws a random number between 0 and 1 for each character. The characters whose number is below $t$ become holes. The rate $t$ is a random number as well. If it is the smallest of all 65 numbers, there are 0 holes. If it is the second smallest, there is 1 hole, and so on up to 64 holes. All these cases are equally likely.
+# Each range holds about a third of the texts. Why? The code draws a random number between 0 and 1 for each character. The characters whose number is below $t$ become holes. The rate $t$ is a random number as well, so there are 65 random numbers. If the rate is the smallest, there are 0 holes. If the rate is the second smallest, there is 1 hole, and so on up to 64 holes. All these cases are equally likely.
 #
 # ## What does a text cost?
 #
@@ -150,14 +150,15 @@ hasty_guess.compare(hasty_guess.options[1 if never_below else 2 if sometimes els
 #
 # Training makes random holes, and follows no order. How do we get the NELBO from holes?
 #
-# Follow one random order until $l$ holes are left. They are a random set of holes, and the next step fills a random hole of this set. So the expected loss of this step is the mean loss over the $l$ holes. The NELBO of $n$ characters adds up these means for $l$ = 1 to $n$. This gives two rules for the NELBO per character:
+# Follow one random order until $l$ holes are left. These holes are a random set, and the next step fills a random hole of this set. So the expected loss of this step is the mean loss over the $l$ holes. The NELBO of $n$ characters adds up these means for $l$ = 1 to $n$. Divided by $n$, it becomes a mean over all numbers of holes. So two rules give the NELBO per character:
 #
 # 1. Every number of holes counts equally.
 # 2. Take the mean over the holes of each text first, and then the mean over texts.
 #
 # Training follows rule 1, as your first guess showed. But it breaks rule 2. It takes the mean over all holes of 12 texts at once, so a text with many holes counts more. Therefore **the training loss is not a bound**. You must not compare it with a loss of v1 to v6.
 #
-# The next two cells build both models of two letters. The package then computes the NELBO from all sets of holes, as you will do in the first exercise.
+# The next two cells build the perfect model and Hasty. The package then computes the NELBO from all sets of holes, as you will do in the first exercise.
+
 
 # %%
 class TwoLetters(torch.nn.Module):
@@ -184,7 +185,7 @@ for mine, by_orders in ((perfect, -P.flatten().log()), (hasty, nelbo)):
     assert torch.allclose(by_holes, by_orders, atol=1e-5)
 
 # %% [markdown]
-# Both ways give the same NELBO.
+# Orders and holes give the same NELBO.
 #
 # ## Train it
 #
@@ -205,6 +206,7 @@ run = live.train(model, objective, recipe, "v7-rope", watches=[fills])
 # The left panel shows the training loss. The right panel shows a text with holes, filled with the likeliest characters. Bright colours mean a high probability. Watch the names, which all have four letters. The last letter becomes bright first, because every name ends with *a*.
 #
 # After training, we mask validation text at several rates and measure the loss.
+
 
 # %% tags=["nbval-ignore-output"]
 def loss_at(t, windows=64):
@@ -349,7 +351,7 @@ cold_guess.compare(cold_guess.options[{"above": 0, "below": 1}.get(side, 2)])
 # Each dot is one model. The temperature is 1, except in the last row.
 #
 # - **Rows 1 and 2.** *Surest first* writes twice as many right sentences as the random order, with as many passes.
-# - **Row 3.** Remasking is better than *surest first* at temperature 1.
+# - **Row 3.** With four times the passes, remasking is better than *surest first* at temperature 1.
 # - **Row 4.** A lower temperature gains 22 points for *surest first*, with as many passes.
 #
 # Now compare rows 3 and 4. The difference is undecided, because the dots of row 4 scatter from 53% to 94%. So remasking helps, but **we cannot show that it does more than a lower temperature**.
@@ -404,7 +406,7 @@ diffusion.REMASK.check(remask)
 # 2. The NELBO is the mean of $-\log p$ over all orders. It is an upper bound on the cost of a text. The training loss is not a bound.
 # 3. *Surest first* fills the hole with the highest confidence. A threshold fills several holes in one step.
 # 4. Letters that appear in the same step do not see each other. Then even a perfect model writes `ab` in 27% of its words instead of 10%.
-# 5. Remasking writes more right sentences than *surest first*, with four times the passes. A lower temperature gains 22 points with as many passes. Which of them does better is undecided (800 steps, 2 layers of 96, twelve seeds).
+# 5. Remasking writes more right sentences than *surest first*, with four times the passes. A lower temperature gains 22 points with as many passes. It is undecided which of the two is better (800 steps, 2 layers of 96, twelve seeds).
 
 # %% [markdown]
 # ## Self-test
@@ -460,12 +462,12 @@ diffusion.REMASK.check(remask)
 # **5.** Remasking with 242 passes writes more right sentences than *surest first* with 63, both at temperature 1. What is missing before you recommend remasking?
 #
 # - a) nothing
-# - b) a comparison with a way that avoids improbable letters without remasking
+# - b) a comparison with a lower temperature
 # - c) longer texts
 #
 # <details><summary>Answer</summary>
 #
-# **b.** A lower temperature is such a way. *a* is tempting, but remasking took four times the passes.
+# **b.** A lower temperature also avoids improbable letters, and needs no extra pass. *a* is tempting, but remasking took four times the passes.
 #
 # </details>
 
