@@ -285,30 +285,30 @@ def test_07a_temperature_does_what_remasking_was_for():
     assert side(longer.format(1), "surest first, 1") == "above"
     looks = [mean(study["ways"][way]["looks"]) for way in ("surest first, 0.5", longer.format(1))]
     assert looks == [63, pytest.approx(4 * 63, rel=0.05)]
-    ways = ("by chance", "surest first, 1", "surest first, 0.5")
-    right = [study["ways"][way]["sentences"] for way in ways]
+    right = [study["ways"][way]["sentences"] for way in ("by chance", "surest first, 1", "surest first, 0.5")]
     assert [round(mean(found), 2) for found in right] == [0.26, 0.50, 0.74]
     assert [f"{at(right[-1]):.0%}" for at in (min, max)] == ["52%", "89%"]
     assert not any(max(one["tales"]) for one in study["ways"].values())
     assert sum(sum(one["whole_tales"]) for one in study["ways"].values()) == 1963
 
 
-@pytest.mark.parametrize("name", ["remasking", "fresh/remasking"])
-def test_07a_what_its_recap_says_holds_from_fresh_seeds_too(name):
-    study, cold = load_results(name), "surest first, 0.5"
-    rivals = {"by chance": "again by lot", "surest first, 1": cold, "again by doubt, 256 steps, 1": cold}
-    gained, heat, looks = (remasking.differences(study, way, other) for other, way in rivals.items())
-    assert [decided_side(gaps) for gaps in (gained, heat, looks)] == ["above", "above", "undecided"]
-    assert round(100 * mean(gained)) == 11
-    right = [study["guesses"][str(share)] for share in remasking.MASKED[:-1]]
-    assert all(decided_side(np.subtract(more, fewer)) == "above" for fewer, more in pairwise(right))
-
-
-def test_07a_late_guesses_are_better():
-    study = load_results("remasking")
-    right = [study["guesses"][str(share)] for share in remasking.MASKED]
+def test_07a_what_its_recap_says_holds_from_both_sets_of_seeds():
+    studies = [load_results(name) for name in ("fresh/remasking", "remasking")]
+    ways = ("by chance", "surest first, 1", "again by doubt, 256 steps, 1", "surest first, 0.5")
+    chance, sure, doubt, cold = ways
+    pairs = (("again by lot", chance), (sure, chance), (doubt, sure), (cold, sure), (cold, doubt))
+    for study in studies:
+        gaps = [remasking.differences(study, *pair) for pair in pairs]
+        assert [decided_side(each) for each in gaps] == ["above"] * 4 + ["undecided"]
+        assert round(100 * mean(gaps[0])) == 11
+        right = [study["guesses"][str(share)] for share in remasking.MASKED]
+        assert all(decided_side(np.subtract(more, fewer)) == "above" for fewer, more in pairwise(right[:-1]))
+        assert all(0.1 < share < 0.25 for found in study["frequent"].values() for share in found)
     assert [round(mean(found), 2) for found in right] == [0.26, 0.55, 0.71, 0.78, 0.79]
-    assert all(0.1 < share < 0.25 for found in study["frequent"].values() for share in found)
+    runs = [[x for study in studies for x in study["ways"][way]["sentences"]] for way in ways]
+    assert [round(mean(x), 2) for x in runs] == [0.26, 0.52, 0.63, 0.75]
+    assert [round(x, 2) for x in (min(runs[3]), max(runs[3]))] == [0.53, 0.94]
+    assert round(mean(runs[3]) - mean(runs[1]), 2) == 0.22
 
 
 def test_07b_gates_and_their_rivals():
