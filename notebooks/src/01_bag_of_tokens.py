@@ -11,18 +11,17 @@
 #
 # **What can a model learn if it sees only one token at a time?**
 #
-# Our first model, **v1**, predicts the next character from the present one alone. It has no position encoding, and no token sees another. Every later model adds something to v1, so we first find out exactly what it can do. You will
+# Our first model, **v1**, predicts the next character from the present one. It has no position encoding, and no token sees another. Every later model adds something to v1. So we first find out exactly what v1 can do. You will
 #
-# 1. compute v1's output by hand, and find that v1 is a table of pairs,
+# 1. compute v1's output by hand,
 # 2. make one training step by hand,
-# 3. compute the lowest loss that v1 can reach, and watch a v1 get there,
+# 3. compute the lowest loss that v1 can reach, and watch a v1 reach it,
 # 4. see why v1 answers exactly half of all questions about order.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about 15 seconds to run on two cores, about 25 minutes to read and guess; the exercises about 28 more, and 20 for those marked *stretch*.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about 15 seconds to run on two cores, about 20 minutes to read and guess; the exercises about 18 more, and 30 for those marked *stretch*.
 
 # %%
 import math
-from itertools import pairwise
 
 import matplotlib.pyplot as plt
 import torch
@@ -33,7 +32,6 @@ from babygpt import ModelConfig, NextToken, TrainConfig, build, invariants, live
 from babygpt.data import CharTokenizer
 from babygpt.metrics import role_accuracy
 from babygpt.models.language_model import BagOfTokens
-from babygpt.sampling import generate
 from babygpt.tables import Table, source
 from babygpt_course.claims import findings
 from babygpt_course.exercises import lesson_01 as bag_of_tokens
@@ -58,14 +56,14 @@ fig.axes[1].set_ylabel("probability")
 plt.show()
 
 # %% [markdown]
-# A row is the present character, a column is the next one; • is a space, ↵ a line end. Bright cells are probable. Find the row of *q*: it has one bright cell, in the column of *u*.
+# Each row belongs to a present character, and each column to a next character. • is a space, and ↵ is a line end. The brighter a cell, the more probable is its next character. Find the row of *q*. It has one bright cell, in the column of *u*: in the tales, *u* always follows *q*.
 #
 # ## From a token to a prediction
 #
-# We follow the numbers with four characters only. 我爱你 means *I love you*: 我 is *I*, 爱 is *love*, 你 is *you*. v1 takes three steps.
+# How does v1 compute such a row? We follow the numbers with an alphabet of four characters. 我爱你 means *I love you*: 我 is *I*, 爱 is *love*, 你 is *you*. The fourth character is ！. v1 takes three steps:
 #
-# 1. **Look up.** Each token has a row in the [embedding](../docs/glossary.md#embedding) table `E`, here two numbers.
-# 2. **Score.** The [output head](../docs/glossary.md#head) `W` with its bias turns this row into one number for each candidate, its [logit](../docs/glossary.md#logit).
+# 1. **Look up.** Each token has a row in the [embedding](../docs/glossary.md#embedding) table `E`, here of two numbers.
+# 2. **Score.** The [output head](../docs/glossary.md#head) has a weight matrix `W` and a bias. It turns the row into one number for each possible next character, its [logit](../docs/glossary.md#logit).
 # 3. **Normalise.** A [softmax](../docs/glossary.md#softmax) turns the logits into probabilities.
 
 # %%
@@ -81,9 +79,9 @@ rows = [(c, *(" ".join(f"{v:.2f}" for v in row) for row in rest)) for c, *rest i
 Table(("token", "row of E", "logits of 我 爱 你 ！", "probabilities"), rows, stable=4)
 
 # %% [markdown]
-# Check one number: 我 has the row [0.1, 0.2], and 爱 has the weights [0, 2] and the bias 0.1. The logit of 爱 after 我 is 0.1 · 0 + 0.2 · 2 + 0.1 = 0.5.
+# Check one number. The row of 我 in `E` is [0.1, 0.2]. In `W`, 爱 has the weights [0, 2], and its bias is 0.1. So the logit of 爱 after 我 is 0.1 · 0 + 0.2 · 2 + 0.1 = 0.5.
 #
-# The package's v1 has the same parts. Here is its source; then we load our numbers into it and compare.
+# The package's v1 has the same parts. Here is its source. The cell after it loads our numbers into this class and compares the logits.
 
 # %%
 source(BagOfTokens)
@@ -95,11 +93,11 @@ assert torch.allclose(v1(love[None])[0], logits)
 assert torch.allclose(v1(love.flip(0)[None])[0], logits.flip(0))
 
 # %% [markdown]
-# Both checks pass. The first says that our lines compute what v1 computes. The second reads the sentence backwards: the rows of logits come in reverse, and no number changes. A row depends on its own token and on nothing else.
+# Both checks pass. The first check says that our lines compute what v1 computes. In the second check, v1 reads the sentence backwards, and each character keeps its logits. So the logits of a character depend on this character and on nothing else.
 #
 # ## Can v1 tell two sentences apart?
 #
-# 你爱我, *you love me*, has the same three characters in another order. The source note on v1 says that v1 cannot tell the two sentences apart. A model gives a sentence a probability. We multiply p(second after first) by p(third after second), and so on.
+# 你爱我, *you love me*, has the same three characters in another order. The probability of a sentence is a product: p(second character after the first) times p(third after the second).
 
 # %%
 reasons = [
@@ -121,13 +119,13 @@ differ = not math.isclose(*probability.values(), rel_tol=1e-4)
 apart_guess.compare(reasons[1 if differ else 0])
 
 # %% [markdown]
-# The numbers differ because the steps differ: one sentence contains the pairs 我爱 and 爱你, the other 你爱 and 爱我. What v1 lacks is memory. **After 我爱 and after 你爱 it predicts the same next character**, because it sees only 爱.
+# The numbers differ because the pairs differ: 我爱你 contains 我爱 and 爱你, and 你爱我 contains 你爱 and 爱我. But v1 has no memory. **After 我爱 and after 你爱 it predicts the same next character**, because it sees only 爱.
 #
-# There are as many different rows of probabilities as characters, so we can write them all down. Whatever its weights, **v1 is a table of V × V probabilities**. This is a [bigram model](../docs/glossary.md#bigram), much older than GPT. The note calls v1 a *bag of tokens*. Elsewhere a *bag of words* is a model that ignores order. v1 does use the order inside a pair; everything before the present character is lost.
+# So v1 has one row of probabilities for each of its V characters. Whatever its weights are, **v1 is a table of V × V probabilities**. Such a table is called a [bigram model](../docs/glossary.md#bigram).
 #
 # ## Counting pairs
 #
-# We can fill such a table without training. This text says 我爱你 twice and 你爱我 once. Count along: 我 is followed by 爱 twice, and by ！ once.
+# Which table is best for a text? We can count. The next text says 我爱你 twice and 你爱我 once. So 爱 comes three times: 你 follows it twice, and 我 follows it once. After 爱, the *counted share* of 你 is 2/3.
 
 # %%
 text = toy.encode("！我爱你！我爱你！你爱我！")
@@ -139,40 +137,20 @@ table = counts / counts.sum(dim=1, keepdim=True)
 rows = [(toy.characters[i], *(f"{x:.2f}" for x in row)) for i, row in enumerate(table.tolist())]
 Table(("after … comes", *toy.characters), rows, stable=5)
 
-# %%
-ratio_guess = live.predict(
-    "The text says 我爱你 twice as often as 你爱我. In this table, how many times as probable is it?",
-    low=0,
-    high=30,
-    unit="times",
-    near=1,
-)
-ratio_guess
-
-# %% tags=["answer"]
-found = {}
-for sentence in ("我爱你", "你爱我"):  # with an exclamation mark before and after
-    pairs = pairwise(toy.encode(f"！{sentence}！").tolist())
-    found[sentence] = math.prod(table[pair].item() for pair in pairs)
-    print(f"{sentence}: {found[sentence] * 81:.0f} / 81")
-ratio_guess.compare(found["我爱你"] / found["你爱我"])
-
 # %% [markdown]
-# Each of the four pairs in ！我爱你！ is twice as probable as its counterpart in ！你爱我！, and 2 · 2 · 2 · 2 = 16. The two sentences are the whole text. Yet together they get only 17/81 of the probability. The rest goes to strings such as 我！ and 我爱我！, which nobody wrote. The table knows pairs, and not sentences.
-#
-# The table also contains zeros. If a new text holds a pair that was never counted, its loss is −ln 0, which is infinite. People therefore add a small number to every count; this is called *smoothing*. A softmax never gives 0, so v1 needs no smoothing.
-#
-# Can v1 represent every table that has no zeros? Yes, V channels are enough: let `E` be the identity matrix and `W` hold the logarithms. With D channels the product `E @ W.T` has rank D at most. So with many fewer than V channels most tables are out of reach. The last exercise is about this case.
-#
 # ## One training step by hand
 #
-# v1 does not get this table; it must learn it. Its weights begin as random numbers, and all we can compute is how bad they are: the [loss](../docs/glossary.md#loss), the mean of −ln p over all pairs of a text. The [gradient](../docs/glossary.md#gradient) says how fast the loss changes with each weight. **A training step moves every weight against its gradient.** The [learning rate](../docs/glossary.md#learning-rate) says how far.
+# v1 does not get this table. v1 begins with random weights and must find better weights. So we need a number that says how bad its probabilities are: the [loss](../docs/glossary.md#loss). Take a pair of the text, and the probability p that v1 gives to its second character. The loss of this pair is −ln p. It is 0 if p is 1, and it grows as p falls. The loss of the text is the mean over its pairs.
 #
-# We take the simplest v1, a table of 16 logits, all 0. Every probability is 1/4, and the loss is ln 4 = 1.386. For a table of logits $z$ the chain rule gives a short formula,
+# The [gradient](../docs/glossary.md#gradient) says, for each weight, how fast the loss grows if this weight grows. **A training step moves every weight against its gradient**: in the direction in which the loss falls. The [learning rate](../docs/glossary.md#learning-rate) says how far:
 #
-# $$\frac{\partial\,\text{loss}}{\partial z_{ab}} = \frac{n_a}{N}\,\bigl(p_{ab} - \text{counted share}_{ab}\bigr),$$
+# $$\text{new weight} = \text{weight} - \text{learning rate} \cdot \text{gradient}.$$
 #
-# where $p_{ab}$ is the probability of $b$ after $a$, and $n_a$ of the $N$ pairs begin with $a$. PyTorch finds the same numbers with `backward()`.
+# We take the simplest v1: its weights are the 16 logits of the table, and all of them begin at 0. Then every probability is 1/4, and the loss is −ln(1/4) = 1.386. The gradient of the logit of $b$ after $a$ has a short formula:
+#
+# $$\text{gradient} = (\text{share of pairs that begin with } a) \cdot (p - \text{counted share of } b \text{ after } a).$$
+#
+# PyTorch finds the same numbers with `backward()`. The cell makes one step with a learning rate of 1. Its table shows what happens to the four logits after 爱.
 
 # %%
 z = torch.zeros(4, 4, requires_grad=True)
@@ -185,9 +163,11 @@ rows = [(c, "0.25", *(f"{x[i]:.3f}" for x in columns)) for i, c in enumerate(toy
 Table(("after 爱", "p before", "counted share", "gradient", "logit after", "p after"), rows, stable=6)
 
 # %% [markdown]
-# Read the line of 你. It follows 爱 in two of three cases, and p is only 0.25. The gradient is 3/12 · (0.25 − 0.667) = −0.104, so the step *raises* the logit by 0.104, and p grows a little.
+# Look at the row of 你. Its counted share is 0.667, but p is only 0.25. Three of the twelve pairs begin with 爱. So the gradient is 3/12 · (0.25 − 0.667) = −0.104. A step goes against the gradient, so it *raises* the logit to 0.104. In the last column p has grown a little.
 #
-# The gradient is 0 where p equals the counted share. **Training therefore approaches the table that counting gives**, although it never counts. This is the *maximum-likelihood* solution.
+# The gradient is 0 where p equals the counted share. **So training approaches the table that counting gives**, although it never counts.
+#
+# How far should one step go? We try four learning rates.
 
 # %%
 effects = ["it falls 100 times as far", "it falls at once to the loss of the counted table", "it rises"]
@@ -210,17 +190,21 @@ print(f"counted table: {-table[this, following].log().mean():.3f}")
 rate_guess.compare(effects[2 if loss_after(100, 1) > loss_after(1, 0) else 0])
 
 # %% [markdown]
-# A rate of 0.1 is slow, and 10 soon reaches the loss of the counted table. At 100 each step jumps over the goal and lands on the other side, so the loss stays high.
+# Look at the last column. With a rate of 0.1 the loss is still high, because each step is too small. With a rate of 10 it has almost reached the loss of the counted table. With a rate of 100 each step jumps over the goal, and the loss stays high.
 #
-# Real training adds four things. A [batch](../docs/glossary.md#batch): the gradient comes from a random sample of the text. An [optimizer](../docs/glossary.md#optimizer), here AdamW: it averages the latest gradients and scales the step of each weight. A schedule: the learning rate falls during the run. And [validation](../docs/glossary.md#validation): we measure the loss on text that no step has seen, since a large model could memorise its training text.
+# Real training adds three things:
+#
+# - The gradient comes from a [**batch**](../docs/glossary.md#batch), a random sample of the text. So a step is quick, even for a long text.
+# - An [**optimizer**](../docs/glossary.md#optimizer) makes the step. Ours is AdamW. It averages the latest gradients, and it adapts the size of the step to each weight. The learning rate falls during the run.
+# - [**Validation**](../docs/glossary.md#validation) measures the loss on text that no step has used. A large model could memorise its training text, and then the training loss would be too good.
 #
 # ## How low can v1 go?
 #
-# For v1 the best next-character probabilities on the tales are those of the first picture, $p(b\mid a)$. No training can bring v1 below their expected loss,
+# We can compute the lowest loss of v1 before we train it. A grammar writes the tales, so we know the exact probability $p(b\mid a)$ of each character $b$ after $a$. The first picture shows these numbers. No table has a lower expected loss. We also know the share $p(a,b)$ of each pair in the tales. So the expected loss of the best table is
 #
-# $$H(\text{next}\mid\text{this}) = -\sum_{a,b} p(a,b)\,\ln p(b\mid a).$$
+# $$-\sum_{a,b} p(a,b)\,\ln p(b\mid a).$$
 #
-# Our grammar knows the expected share $p(a,b)$ of every pair, so we can compute this [floor](../docs/glossary.md#floor) exactly.
+# This number is the [**bigram floor**](../docs/glossary.md#floor). The cell also prints the **entropy floor** of lesson 00, the lowest loss of a model that sees the whole past.
 
 # %%
 share = expected / expected.sum()  # p(a, b)
@@ -231,16 +215,14 @@ print(f"bigram floor {floor:.2f}, entropy floor {corpus.floor:.2f} nats per char
 # %% [markdown]
 # ## Watch it learn
 #
-# We train a v1 with 64 [channels](../docs/glossary.md#channel) for 300 steps. The dashboard shows its **loss** with both floors, its **right answers** to 24 questions about order, and its **table**.
+# The tales have 30 different characters. With 30 [channels](../docs/glossary.md#channel) or more, v1 can come as near as you like to any table. We train a v1 with 64 channels for 300 steps.
 #
-# For the second guess: in the tales a space always follows a question mark, and *u* always follows *q*.
+# The dashboard has three panels. They show the **loss**, the **right answers** to 24 questions about order, and the **table** of v1.
 
 # %%
 ends = ["more than 0.02 nats above the bigram floor", "on it, within 0.02", "more than 0.02 below it"]
 end_guess = live.predict("Where will v1's loss end?", ends)
-firsts = ["the space after a question mark", "the u after a q", "both at the same step"]
-first_guess = live.predict("Which of these two certain pairs will v1 learn first?", firsts)
-display(end_guess, first_guess)
+end_guess
 
 # %%
 shape = ModelConfig(V, block_size=192, n_embd=64)
@@ -265,56 +247,42 @@ print(f"our {len(ours)} runs: {min(ours):+.3f} to {max(ours):+.3f}")
 end_guess.compare(ends[0 if val_loss - floor > 0.02 else 2 if val_loss - floor < -0.02 else 1])
 
 # %% [markdown]
-# The loss falls to the floor and stays there. Our twelve runs, each from another seed, ended within 0.01 nats of it. The right answers stay at 12 of 24 from the first look to the last; we shall see why. The gap between the two floors, more than 1.5 nats, is knowledge of what came *before* the present character.
+# The loss falls to the bigram floor and stays there. Our twelve runs, each from another seed, ended within 0.01 nats of this floor. So training finds almost the best table.
 #
-# Drag *replay* to 0 and slowly forward: when does each pair become certain? The run keeps all its pictures:
-
-# %% tags=["answer", "nbval-ignore-output"]
-rows, learnt = [], {}
-for pair in ("? ", "qu", "xe"):
-    a, b = corpus.tokenizer.encode(pair).tolist()
-    sure = (step for step, frame in run.frames[table_now] if frame[a, b] > 0.9)
-    learnt[pair] = next(sure, math.inf)  # inf: not before the run ended
-    in_a_batch = share[a].sum().item() * recipe.batch_size * 64
-    rows.append(("".join(plots.visible(pair)), f"{in_a_batch:.1f}", str(learnt[pair])))
-display(Table(("certain pair", "times in a batch", "p above 0.9 after step"), rows, stable=2))
-sooner = learnt["? "] - learnt["qu"]
-first_guess.compare(firsts[0 if sooner < 0 else 1 if sooner > 0 else 2])
-
-# %% [markdown]
-# The three pairs are equally certain, but v1 meets them at different rates. A batch holds about fifty question marks, one *q*, and every third or fourth batch holds an *x*. What v1 rarely meets, it learns late. The loss hardly shows this, because rare pairs contribute little to a mean.
+# The gap between the two floors is more than 1.5 nats. It is what a model can gain if it knows what came *before* the present character.
 #
-# ## How exact is a validation loss?
+# ## How exact is a loss?
 #
-# The validation text is a sample. Another sample would give a slightly different loss. The [standard error](../docs/glossary.md#standard-error) says by how much, typically. We cut the text into 100 blocks, take the loss of each, and divide their standard deviation by √100.
+# The validation text is a sample. On another sample the loss would be slightly different. The [standard error](../docs/glossary.md#standard-error) tells how large this difference typically is. To estimate it, we cut the text into 100 blocks and compute the loss of each block. We divide the standard deviation of these losses by √100.
 
 # %% tags=["nbval-ignore-output"]
-losses = {"exact table": -exact[corpus.val[:-1], corpus.val[1:]].log()}  # one loss for each character
-learned_table = model(torch.arange(V)[None])[0].log_softmax(dim=-1).detach().double()
-losses["your v1"] = -learned_table[corpus.val[:-1], corpus.val[1:]]
-losses["difference"] = losses["your v1"] - losses["exact table"]
+losses = {"best table": -exact[corpus.val[:-1], corpus.val[1:]].log()}  # one loss for each character
+learned = model(torch.arange(V)[None])[0].log_softmax(dim=-1).detach().double()
+losses["your v1"] = -learned[corpus.val[:-1], corpus.val[1:]]
+losses["difference"] = losses["your v1"] - losses["best table"]
 for name, each in losses.items():
     blocks = each[: len(each) // 100 * 100].view(100, -1).mean(dim=1)
     print(f"{name}: {blocks.mean():.4f} ± {blocks.std() / 100**0.5:.4f} nats per character")
 
 # %% [markdown]
-# On this sample even the exact table has 2.104 ± 0.003, and not its floor of 2.101. That is one standard error above the floor, so it may well be chance. The *difference* between two models has a much smaller standard error, because both meet the same easy and hard blocks. This is why we compare models on the same text. The difference is the price of v1's slightly wrong probabilities, the [KL divergence](../docs/glossary.md#kl).
+# Look at the numbers after ±. A loss has a standard error of 0.003 nats. The *difference* of the two losses has a much smaller standard error. An easy block is easy for both tables, so this luck drops out of the difference. Therefore we compare models on the same text.
 #
 # ## Who did it?
 #
-# Now one story: *ada chased ben. who chased ben? ada.* We ask v1 for the next character after the question, in the story and in its [mirror](../docs/glossary.md#mirror-pair), where the two names are exchanged.
+# Go back to the dashboard, and drag *replay* to 0 and slowly forward. In the third panel, v1's table becomes more and more like the first picture. But in the second panel, the right answers stay at 50%. Why?
+#
+# Take one story: *ada chased ben. who chased ben? ada.* In its [mirror](../docs/glossary.md#mirror-pair) the two names are exchanged. We ask v1 for the next character after each of the two questions.
 
 # %% tags=["nbval-ignore-output"]
 rows = []
 for story in ("ada chased ben. who chased ben? ", "ben chased ada. who chased ada? "):
     logits = model(corpus.tokenizer.encode(story)[None])[0, -1].detach()  # after the last space
-    a, b = logits[ids["a"]], logits[ids["b"]]
     p = logits.softmax(dim=-1)
-    rows.append((story, f"{a:.2f}", f"{b:.2f}", f"{p[ids['a']]:.3f}", f"{p[ids['b']]:.3f}", story[0]))
-Table(("story", "logit of a", "logit of b", "p of a", "p of b", "right"), rows, stable=1)
+    rows.append((story, f"{p[ids['a']]:.3f}", f"{p[ids['b']]:.3f}", story[0]))
+Table(("story", "p of a", "p of b", "right letter"), rows, stable=1)
 
 # %% [markdown]
-# Both questions end with a space, and v1 sees only that space. The two lines hold the same numbers, so v1 prefers *a* in both. Once it is right, once wrong. Whole names are compared in the same way.
+# Both questions end with a space, and v1 sees only this space. So the two rows hold the same probabilities, and v1 prefers the same letter in both stories. But the right letter differs, so v1 is right once and wrong once. We now ask 400 such questions, in pairs of story and mirror.
 
 # %%
 accuracy = role_accuracy(model, corpus.tokenizer, questions)
@@ -322,20 +290,15 @@ print(f"{accuracy:.1%} of {len(questions)} questions")
 assert accuracy == 0.5
 
 # %% [markdown]
-# **Exactly 50%, without any luck.** This is why our questions come in pairs: 50% means *no knowledge of order*.
+# **Exactly 50%, without any luck.** Our questions come in mirror pairs for this reason: 50% means *no knowledge of order*. To answer "who chased ben?", a model has to look further back than one character.
 #
-# ## And with two letters?
+# ## Two characters or three
 #
-# The next idea is a *trigram* table: a row for each *two* last characters. Our grammar gives exact numbers for pairs only, so we count in the training text, add 0.1 to each count, and measure on the validation text.
+# A *trigram* table has a row for every two characters, and predicts the third one. We count in the training text and measure on the validation text. We add 0.1 to each count, so that no probability is 0.
 
 # %%
-gain_guess = live.predict(
-    "A bigram table scores 2.10 nats per character. What does a trigram table score?",
-    low=0.4,
-    high=2.1,
-    unit="nats",
-    near=0.15,
-)
+question = "A bigram table has a loss of 2.10 nats per character. What is the loss of a trigram table?"
+gain_guess = live.predict(question, low=0.4, high=2.1, unit="nats", near=0.15)
 gain_guess
 
 # %% tags=["answer"]
@@ -346,25 +309,13 @@ for n in (1, 2, 3):  # characters that the table sees
     smoothed = torch.bincount(seen, minlength=V ** (n + 1)).view(-1, V) + 0.1
     probabilities = smoothed / smoothed.sum(dim=1, keepdim=True)
     rows.append((str(n), f"{V ** (n + 1):,}", f"{-probabilities.flatten()[held].log().mean():.2f}"))
-display(Table(("characters seen", "size of the table", "loss (nats per character)"), rows, stable=3))
+display(Table(("characters seen", "numbers in the table", "loss (nats per character)"), rows, stable=3))
 gain_guess.compare(float(rows[1][2]))
 
 # %% [markdown]
-# One more letter gains more than half a nat, and a third one 0.4 more. But each letter makes the table 30 times as large. And no trigram table knows who did it: every question ends with a question mark and a space, so it is right exactly half of the time. A model has to look further back without a table of everything: attention, lesson 03a.
+# One more character lowers the loss by more than half a nat. But each character makes the table 30 times as large. And a trigram table still does not know who did it: every question ends with a question mark and a space. We need a model that looks far back and needs no such table. This will be [attention](../docs/glossary.md#attention), in lesson 03a.
 #
-# ## What v1 writes and what it guarantees
-#
-# To write, we draw each character from the row of the one before.
-
-# %% tags=["nbval-ignore-output"]
-start = corpus.tokenizer.encode("\n")[None]
-written = generate(model, start, n_tokens=160, generator=torch.Generator().manual_seed(0))
-print(corpus.tokenizer.decode(written[0]).strip())
-
-# %% [markdown]
-# Every pair is possible, and hardly any word is real.
-#
-# The last panel measures [promises](../docs/glossary.md#promise), properties that a model keeps on any text. The first two lines are v1's limits; later models must *break* them. The last line is an advantage: v1 has no idea of position, so no position is new to it. It reads texts of any length.
+# The last panel measures four [promises](../docs/glossary.md#promise), properties that a model keeps on any text. Read its first line. We replaced every earlier character, and v1's prediction did not change. Later models must *break* this promise.
 
 # %% tags=["nbval-ignore-output"]
 part = corpus.val[:64]
@@ -437,11 +388,11 @@ bag_of_tokens.SQUEEZED.check(squeezed)
 # %% [markdown]
 # ## Recap
 #
-# 1. v1 is a bigram model: whatever its weights, it is a table with a row for each present character and a column for each next one.
-# 2. It gives 我爱你 and 你爱我 different probabilities, because their pairs differ, but it predicts the same after 我爱 as after 你爱.
-# 3. The lowest loss of any v1 can be computed without training: 2.10 nats per character on the tales. From each of twelve seeds, 300 steps on random pieces of the text ended within 0.01 nats of it.
-# 4. A training step moves every weight against its gradient. In our run a pair that came often was learnt before equally certain pairs that came seldom, and the loss hardly showed it.
-# 5. v1 answers exactly half of the mirror questions right, because both names get the same two numbers in a story and in its mirror.
+# 1. v1 is a bigram model: a table with a row for each present character and a column for each next one.
+# 2. v1 gives 我爱你 and 你爱我 different probabilities, because their pairs differ. But it predicts the same after 我爱 as after 你爱.
+# 3. A training step moves every weight against its gradient. The gradient is 0 where the probability equals the counted share, so training approaches the counted table.
+# 4. The lowest loss of any v1 can be computed without training: 2.10 nats per character on the tales. Our twelve runs of 300 steps, each from another seed, ended within 0.01 nats of it.
+# 5. v1 answers exactly half of the mirror questions right, because a story and its mirror end with the same character.
 
 # %% [markdown]
 # ## Self-test
@@ -466,7 +417,7 @@ bag_of_tokens.SQUEEZED.check(squeezed)
 #
 # <details><summary>Answer</summary>
 #
-# **a.** The same preference is right in one of the two and wrong in the other. With *b*, 400 random guesses would seldom give exactly 200. And *c* is not the reason: the untrained v1 has 50% too.
+# **a.** The same preference is right in one of the two and wrong in the other. *b* is tempting, but 400 random guesses would seldom give exactly 200.
 #
 # </details>
 #
@@ -478,7 +429,7 @@ bag_of_tokens.SQUEEZED.check(squeezed)
 #
 # <details><summary>Answer</summary>
 #
-# **b.** The gradient is 0.3 − 0.2 times a positive number, and a step goes against the gradient. It is 0 only where p equals the counted share. *a* has the sign of the gradient wrong.
+# **b.** The gradient is (0.3 − 0.2) times a positive number, and a step goes against the gradient. It is 0 only where p equals the counted share. *a* has the sign of the gradient wrong.
 #
 # </details>
 #
@@ -490,7 +441,7 @@ bag_of_tokens.SQUEEZED.check(squeezed)
 #
 # <details><summary>Answer</summary>
 #
-# **c.** Then each row of the table has one probability that may approach 1. It never is 1, because no softmax of finite logits is. Against *a*: v1's table has no room to memorise a text.
+# **c.** Then each row of the table has one probability that may approach 1. Against *a*: v1's table has no room to memorise a text.
 #
 # </details>
 #
@@ -502,23 +453,19 @@ bag_of_tokens.SQUEEZED.check(squeezed)
 #
 # <details><summary>Answer</summary>
 #
-# **a.** The floor belongs to the best possible table. *b* is tempting, but between the two floors lies what came *before* the present character, and no width shows that to v1.
+# **a.** The floor belongs to the best possible table. *b* is tempting. But to go below the bigram floor, a model must see what came *before* the present character. More channels do not show this.
 #
 # </details>
 
 # %% [markdown]
 # ## What the source note says
 #
-# The course is built on source notes; note 004 introduces v1. It says that v1 cannot tell 我爱你 from 你爱我, because both consist of the same three vectors. The vectors are the same, as the second line below confirms. The conclusion goes too far: the probabilities of the sentences differ, and only the next prediction after 我爱 and 你爱 is the same. The note also counts V·D + D·V parameters and forgets the V numbers of the head's bias.
+# The course is built on source notes, and note 004 introduces v1. It says that v1 cannot tell 我爱你 from 你爱我, because both consist of the same three vectors. The vectors are the same, but the conclusion goes too far: the probabilities of the two sentences differ. Only the next prediction after 我爱 and after 你爱 is the same.
 #
-# The cell measures these claims again; `docs/notes/004.md` has all of them.
+# The cell measures both claims again. [The page of note 004](../docs/notes/004.md) has all of them.
 
 # %% tags=["nbval-ignore-output"]
-claims = [
-    "v1 cannot tell 我爱你 from 你爱我",
-    "in v1 a character has the same code at every position",
-    "v1 has VD + DV parameters, v2 VD + TD + DV",
-]
+claims = ["v1 cannot tell 我爱你 from 你爱我", "in v1 a character has the same code at every position"]
 findings("004", claims)
 
 # %% [markdown]

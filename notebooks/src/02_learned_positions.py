@@ -55,7 +55,7 @@ plt.show()
 # %% [markdown]
 # Each column of the picture is a position in a story. A bright cell is a frequent character; • is a space. Look at columns 0 to 4 first. Every story begins with a name such as *pori*. All names have four letters: consonant, vowel, consonant, vowel. So a space follows in column 4. A model that knows the position can use this.
 #
-# Now look at the columns on the right. Later words differ in length, so these columns look alike. There the position helps less.
+# Now look at the columns on the right. Later words differ in length, so a word may begin in any of these columns. Therefore each column holds the same mixture. There the position helps less.
 #
 # ## A table of positions
 #

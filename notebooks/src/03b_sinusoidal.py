@@ -93,7 +93,7 @@ far_along.compare(landings[0 if error < 1e-9 else 1 if error < 0.5 else 2])
 #
 # $$\begin{pmatrix}\sin (m+s)\omega\\ \cos (m+s)\omega\end{pmatrix} = \begin{pmatrix}\cos s\omega & \sin s\omega\\ -\sin s\omega & \cos s\omega\end{pmatrix}\begin{pmatrix}\sin m\omega\\ \cos m\omega\end{pmatrix}$$
 #
-# The matrix contains $s$ and not $m$. **A step along the text is a rotation**, the same at every position. It needs both channels of a pair: the new sine is made of the old sine and the old cosine.
+# The matrix contains $s$ and not $m$. **A step along the text is a rotation**, the same at every position. The rotation needs both channels of a pair: the new sine is made of the old sine and the old cosine.
 #
 # Attention compares vectors by their dot product. In the dot product of two codes, each pair contributes $\sin m\omega \sin n\omega + \cos m\omega \cos n\omega = \cos (m-n)\omega$. So the sum depends on the [distance](../docs/glossary.md#distance) $m - n$ alone.
 #
@@ -115,7 +115,7 @@ assert torch.allclose(alike[190, 20], by_formula, atol=1e-3)
 #
 # ## A head that answers
 #
-# Attention compares [queries](../docs/glossary.md#query) with [keys](../docs/glossary.md#key). We choose the matrices of a head by hand, and give the head only the codes. The query matrix rotates each code back by $n$ steps. The key matrix leaves the codes as they are. So the query of token $m$ is the code of $m - n$. The token at $m - n$ has the same vector as its key, so it gets the highest score.
+# Attention compares [queries](../docs/glossary.md#query) with [keys](../docs/glossary.md#key). We choose the matrices of a head by hand, and give the head only the codes. The query matrix rotates each code back by $n$ steps. The key matrix leaves the codes as they are. So the query of token $m$ is the code of $m - n$. The token at $m - n$ has the same vector as its key, so this token gets the highest score.
 #
 # The last blank of our text stands at position 31. The answer begins with the letter at position 0. So we take $n = 31$. We do not scale the scores here.
 
@@ -278,7 +278,7 @@ heading = ("model", "64 letters at 0 to 63 (nats)", "moved to 128 to 191", "long
 Table(heading, rows, stable=4)
 
 # %% [markdown]
-# Compare the first two columns of numbers. The move raises v3's loss from 0.38 to 3.20 nats. It does not raise the loss of the second v3. So v3 fails at codes that it did not meet in training: its matrices were fitted to 64 codes only.
+# Compare the first two columns of numbers. The move raises v3's loss from 0.38 to 3.20 nats. The move does not raise the loss of the second v3. So v3 fails at codes that it did not meet in training. Its matrices were fitted to 64 codes only.
 #
 # Now look at the last column. In the long text the loss of the second v3 rises, too. This rise is the cost of the longer text, since the second v3 has met all codes.
 #

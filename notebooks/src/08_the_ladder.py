@@ -44,7 +44,7 @@ board = results["board"]
 explore_ladder(results)
 
 # %% [markdown]
-# Each row is a model, and each dot is one run. The dot shows the [loss](../docs/glossary.md#loss) of this run minus the loss of v4 from the same [seed](../docs/glossary.md#seed). The bar is the mean of six seeds.
+# Each row is a model, and each dot is one run. The dot shows the [loss](../docs/glossary.md#loss) of this run minus the loss of v4 from the same [seed](../docs/glossary.md#seed). The bar is the mean of six seeds. The title says what these six seeds alone decide; later we add six more.
 #
 # | name | encoding |
 # |---|---|
@@ -171,7 +171,7 @@ by_luck = mean(decided_side(some) != "undecided" for some in luck)
 print(f"between equal models luck decides {by_luck:.1%} of all comparisons")
 
 # %% [markdown]
-# A picture shows the same rule. A dot is a difference. The bar reaches from the mean 2.57 standard errors to the left and to the right. **A set decides if all dots and the whole bar lie on one side of zero.**
+# A picture shows the same rule. A dot is a difference. The bar is centred on the mean. Each half of the bar is 2.57 standard errors long. **A set decides if all dots and the whole bar lie on one side of zero.**
 
 # %% tags=["nbval-ignore-output"]
 invented = [0.10, 0.008, 0.012, 0.016, 0.020, 0.024]
@@ -192,11 +192,11 @@ plt.show()
 #
 # ## Decided and undecided
 #
-# Luck can still deceive one set: it decides fewer than 1 of 35 comparisons of equal models. But the board has eleven models that write from left to right, and they make 55 pairs. So luck would decide one or two pairs, even if all models were equal. Therefore we trained nine models again, from a second set of six other seeds. Now we can define two words for the whole course:
+# Luck can still deceive one set. Suppose all models were equal: one set would still decide nearly 1 of 35 comparisons. The board has v1, v2 and the nine models of the list, which make 55 pairs. So luck alone would decide one or two of them. Therefore we trained nine models again, from a second set of six other seeds. Now we can define two words for the whole course:
 #
 # > A difference is **decided** if both sets decide it, for the same side. Every other difference is [**undecided**](../docs/glossary.md#undecided).
 #
-# The second set also puts v5 above v5 fixed, so this difference is decided. Where we have only one set, this set must decide.
+# The second set also puts v5 above v5 fixed, so this difference is decided. Where we have only one set, a difference is decided if this set decides it.
 
 # %%
 def sets_of(*names):
@@ -419,7 +419,7 @@ ladder.OWN_ENCODING.check(RoPESoFar)
 #
 # **1.** A model is below its rival in five of five seeds. Why does our rule say *undecided*?
 #
-# - a) the two models must share their luck
+# - a) a difference below 0.02 nats does not count
 # - b) equal models have five differences of one sign in one of sixteen comparisons
 # - c) the models read different texts
 #

@@ -11,11 +11,11 @@
 #
 # **The loss falls. How do you know that the model knows where its tokens stand?**
 #
-# A falling loss does not tell you. The bugs of this museum were found in libraries, courses and papers, and a few come from the source notes of this course. None of them raises an error, and with each of them the loss falls from the first steps on.
+# A falling loss does not tell you. We found the bugs of this museum in libraries, courses and papers, and a few in the source notes of this course. None of them raises an error. With each of them the loss falls from the first steps on.
 #
-# But each bug breaks at least one **[promise](../docs/glossary.md#promise)**. A promise is a property of a healthy model, such as *no token sees the future*. You can measure whether a model keeps it without knowing what is wrong. That is the game: ask for as few promises as you can, and name the bug. Three cases are solved here together; fourteen are yours.
+# But each bug breaks at least one **[promise](../docs/glossary.md#promise)**. A promise is a property of a healthy model, such as *no token sees the future*. You can measure whether a model keeps a promise without knowing its bug. This is the game: ask for as few promises as you can, and name the bug. We solve three cases here together. Fourteen cases are yours.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about 30 seconds to run on two cores, about 21 minutes to read and guess. Solving the fourteen other cases takes half an hour or more, whenever you like. **You will learn** what a training curve can show, which measurements show the rest, and how to find a cause with two or three questions.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about 30 seconds to run on two cores, about 21 minutes to read and guess. The fourteen other cases take half an hour or more, whenever you like.
 
 # %% tags=["nbval-ignore-output"]
 import matplotlib.pyplot as plt
@@ -30,23 +30,25 @@ plots.set_style()
 # %% [markdown]
 # ## How to play
 #
-# The museum holds seventeen cases, in an order that gives no hint. Each case is a small GPT of two blocks, whose position code is [RoPE](../docs/glossary.md#rope) or a table of sines and cosines. You can see its training curve beside that of its *healthy twin*: the same model, without the bug, from the same [seed](../docs/glossary.md#seed). Then:
+# The museum holds seventeen cases: sixteen bugs and one healthy model. Each case is a small GPT of two blocks. Its position code is [RoPE](../docs/glossary.md#rope) or a table of sines and cosines, called the sinusoid. You can compare its training curve with the curve of its *healthy twin*. The twin is the same model without the bug, from the same [seed](../docs/glossary.md#seed). There are four moves:
 #
-# - `case.ask("shift")` measures one promise, or several, and shows ✓ or ✗ with the number that decides;
-# - `case.name("mixed layouts")` says what is wrong. A name that contradicts your answers is wrong, and you are told where. A name that fits them is accepted only if **no other name fits**;
-# - `case.hint()` lists what still fits. The score counts what you asked, the wrong names and the hints;
-# - `case.reveal()` gives up. After a right name or this, `case.plaque()` and `case.source()` are open.
+# - `case.ask("shift")` measures one promise, or several. It shows ✓ or ✗ for each.
+# - `case.name("mixed layouts")` names the bug. The name is accepted only if **no other name fits** the ✓ and ✗ that you have seen.
+# - `case.hint()` lists the names that still fit.
+# - `case.reveal()` gives up. Then, or after a right name, `case.plaque()` and `case.source()` are open.
 #
-# These are the promises that you can ask for. A promise is about how a model is built, not about what it has learned. So we measure before training, but first fill all weights with random numbers. In a new model the last matrices of the blocks are zero, so it would keep almost every promise.
+# The score counts promises, wrong names and hints.
+#
+# A promise is about how a model is built, not about what it has learned. So we measure it before training. But in a new model the last matrices of the blocks are zero. So the blocks add nothing, no bug can act, and almost every promise would hold. We therefore fill all weights with random numbers first. These are the promises that you can ask for:
 
 # %%
 museum = Museum(load_corpus())
 museum.promises()
 
 # %% [markdown]
-# The first three look at what a model does to *given* [queries](../docs/glossary.md#query) and [keys](../docs/glossary.md#key). A sinusoid is added to the tokens at the bottom and does nothing to queries and keys, so it always keeps these three. `near`, `beyond`, `sides` and `spread` look at real [scores](../docs/glossary.md#score) of the first block, so these contain what was added to the tokens. The [window](../docs/glossary.md#window) is 32 tokens long; `cache`, `pieces`, `dropped`, `padding` and `batch` compare [logits](../docs/glossary.md#logit).
+# `shift`, `far` and `growth` test only what the code does to [queries](../docs/glossary.md#query) and [keys](../docs/glossary.md#key). A sinusoid is added to the embeddings and leaves queries and keys alone. So it always keeps these three promises. The [window](../docs/glossary.md#window) is 32 tokens long.
 #
-# These are all the exhibits, with the healthy model among them. For two or three lines, ask yourself which promise the bug must break and which it certainly keeps.
+# The next table lists the names: the sixteen bugs and *nothing wrong*. Choose two or three bugs. For each bug, ask yourself which promise it must break and which it certainly keeps.
 
 # %%
 museum.catalogue()
@@ -54,7 +56,7 @@ museum.catalogue()
 # %% [markdown]
 # ## What a curve can show
 #
-# Training reads full windows of 32 tokens, eight side by side, without padding and without a [cache](../docs/glossary.md#cache). So its curve depends only on the model's predictions there.
+# Training reads full windows of 32 tokens, without padding and without a [cache](../docs/glossary.md#cache). So the training curve depends only on what the model predicts in such windows.
 
 # %%
 untouched = live.predict(
@@ -71,7 +73,7 @@ untouched.compare(museum.sleepers())
 
 
 # %% [markdown]
-# We measured this: with random weights, these six models give exactly the logits of their healthy twins on such windows. Four of the bugs act only when a model *writes*, with a cache or with padded prompts. Two more act only at positions beyond the window: the end of a table, and a number type that is too coarse to count positions.
+# Six bugs change no prediction in such windows. Four of them act only when a model *writes*, with a cache or with padded prompts. The other two act only at positions beyond the window: the end of a table, and a number type that is too coarse to count positions.
 #
 # ## First case
 
@@ -90,14 +92,14 @@ first = museum.case(1)
 show(first)
 
 # %% [markdown]
-# You see one line, because the two curves coincide. (A curve *ends* at the mean of its last ten steps.) Are they equal, or only close?
+# You see one line, because the two curves coincide. Are they equal, or only close?
 
 # %%
 ours, healthy = first.curves.values()
 print("the two curves agree to the last digit:", ours == healthy)
 
 # %% [markdown]
-# So this is one of the six, or the healthy model. We ask for four promises that these bugs may break, all at once.
+# They are equal. So this is one of the six bugs, or the healthy model. We ask for four promises that the six bugs may break.
 
 # %%
 first.ask("cache", "padding", "beyond", "far")
@@ -117,7 +119,9 @@ left
 remaining.compare({1: "one", 2: "two", 5: "five"}[len(left.rows)])
 
 # %% [markdown]
-# Of the three cache bugs only one breaks `cache`: the others break `pieces` or `dropped` instead. But a model that sees the *next* token breaks it too, because the next token is not in the cache yet. A code that depends on the length of the text would also have broken `padding`. The curve already tells us that this model does not look ahead. The museum does not accept that as evidence, because in your own work there is no healthy twin to compare with. So we ask one more question.
+# Two names are left. *Cache restarts* is one of the bugs that leave the curve unchanged. *Mask off by one* lets every token see the next token. It also breaks `cache`, because the next token is not in the cache yet.
+#
+# The curve already tells us that this model does not look ahead. But the museum accepts only promises as evidence, because in your own work you have no healthy twin. So we ask one more question.
 
 # %%
 first.ask("causal")
@@ -135,7 +139,7 @@ first.plaque()
 first.source()
 
 # %% [markdown]
-# One argument is not passed on, and no benchmark without a cache shows it. One line in a test does: read a text at once, read it token by token, and compare (`invariants.cache_equals_full`).
+# The bug is one argument that is not passed on. Training cannot show the bug, but a short test can: let the model read a text at once, let it read the text token by token, and compare. This test is `invariants.cache_equals_full`.
 #
 # ## Second case
 
@@ -144,7 +148,7 @@ second = museum.case(2)
 show(second)
 
 # %% [markdown]
-# The two curves separate. With the twin beside it, you would look for a bug. But if you train a model for the first time, you have no twin, only curves from other people or other seeds.
+# The two curves separate. With the twin beside it, you would look for a bug. But a model that you train for the first time has no twin. You can only compare it with curves from other seeds.
 
 # %%
 noise = live.predict(
@@ -163,25 +167,25 @@ by_seed = costs["ends"]["nothing wrong"]
 noise.compare(max(by_seed) - min(by_seed))
 
 # %% [markdown]
-# These six runs are stored (`babygpt_course.museum.costs`). They end between 1.75 and 1.80, and case 2 ends in this range too. If you have one curve and no twin, you cannot tell such a bug from a healthy model with another seed. We chose a case that shows this. Its seed is lucky: the twin ends below all six. From the six stored seeds this bug ends between 1.85 and 1.93.
+# The six healthy models end between 1.75 and 1.80. Look at the title of the picture: case 2 ends in this range too. So without its twin, you cannot tell case 2 from a healthy model with another seed. The museum uses a seventh seed, and we chose it for its low losses. From each of the six others this bug ends above the range.
 #
-# So we ask, and begin with a promise that splits the catalogue. `formula` is broken by eight of the seventeen, but it only says *that* something differs. `shift` asks for RoPE's purpose: does a score stay the same if both positions move together?
+# So we ask. RoPE has one purpose: a score stays the same if both positions move together. `shift` tests this.
 
 # %%
 second.ask("shift")
 
 # %% [markdown]
-# It is broken, so the bug is in what is done to queries and keys. Four exhibits fit: two layouts in one, a lost minus, a [kernel](../docs/glossary.md#kernel) of the position, and cosines without sines. How do they differ?
+# `shift` is broken, so the bug is in what the code does to queries and keys. Four names fit: *mixed layouts*, *a lost minus*, *kernel of the position* and *the sine left out*. How do they differ?
 #
-# - Without the minus, and without the sine, the 2 × 2 matrix M(m) that acts on a pair at position m is symmetric. So the score is qᵀM(12)M(5)k, and M(12)M(5) = M(5)M(12). The score does not change if query and key swap positions: left and right look alike.
-# - The kernel of the position fades. Just past the window all scores are nearly 0, so the model cannot tell neighbours apart.
-# - Mixed layouts do neither.
+# - With *the sine left out*, a score depends on cos(mω) · cos(nω). This product stays the same if the positions m and n are exchanged. So the model cannot tell left from right, and it breaks `sides`. *A lost minus* has the same effect.
+# - The *kernel of the position* falls with the position. Just past the window all scores are nearly 0. So the model cannot tell neighbours apart there, and it breaks `beyond`.
+# - *Mixed layouts* keep `sides` and `beyond`.
 
 # %%
 second.ask("sides", "beyond")
 
 # %% [markdown]
-# Only the mixed layouts are left. Look at the catalogue once more before you name them. The function orders its angles as if channel $i$ were paired with channel $i + D/2$. Then it mixes channel $2i$ with channel $2i + 1$, and each of the two gets an angle of its own.
+# Only *mixed layouts* is left. Before you name it, look at its line in the catalogue once more. RoPE turns the two channels of a pair by one angle. Here the angles are laid out for other pairs. So the two channels of a pair get two different angles.
 
 # %%
 length = live.predict(
@@ -207,11 +211,11 @@ second.plaque()
 second.source()
 
 # %% [markdown]
-# There are cosines and sines, and still this is no rotation: a rotation turns *both* channels of a pair by *one* angle. So `growth` ✗ and `sides` ✓ would have been proof with two questions. The score no longer depends on the distance alone. But it depends on the positions smoothly, and that is enough for a small model to learn from. Source note 001 prints this mixture.
+# A rotation keeps every length, so this is no rotation. The score no longer depends on the distance alone. But it still depends on the positions smoothly, and this is enough for a small model to learn from. Source note 001 prints this mixture.
 #
 # ## Third case
 #
-# You can watch this model train. The dashed line is the entropy of the tales, their [floor](../docs/glossary.md#floor): no model can have a lower loss on average, however much text it has read before.
+# You can watch this model train. The dashed line is the entropy of the tales, their [floor](../docs/glossary.md#floor). No healthy model can have a lower loss on average.
 
 # %%
 third = museum.case(3)
@@ -231,7 +235,7 @@ which = [end > floor + 0.05, end > floor - 0.05, True].index(True)
 line.compare(line.options[which])
 
 # %% [markdown]
-# A loss below the floor is a sign of a bug. If you know the floor, you need no twin. On your own data you do not know it, and such a loss looks like a success. One question is enough.
+# A loss below the floor is a sign of a bug. On your own data you do not know the floor, and such a loss looks like a success. One question is enough.
 
 # %%
 third.ask("causal")
@@ -240,7 +244,7 @@ third.ask("causal")
 third.name("mask off by one")
 
 # %% [markdown]
-# It is the only exhibit that looks ahead, so a single ✗ proves it. In your own work you must exclude two more causes: a target that is not shifted by one, and a validation text that is part of the training text. Neither involves the position code.
+# *Mask off by one* is the only bug that looks ahead. So a single ✗ proves it. In your own work, two other mistakes can also give such a loss. Perhaps the targets are not shifted by one, or the training text contains the validation text.
 
 # %%
 third.source()
@@ -248,7 +252,7 @@ third.source()
 # %% [markdown]
 # ## The rest is yours
 #
-# Fourteen cases are left (`museum` says how many are solved). Choose one by its number and look at its curve (training takes a few seconds). Then think of a promise that halves what is left, and ask.
+# Fourteen cases are left. Choose one by its number and look at its curve; training takes a few seconds. Then ask for a promise that halves the list.
 
 # %% tags=["nbval-ignore-output"]
 mine = museum.case(4)
@@ -262,16 +266,16 @@ mine
 # %% [markdown]
 # Some advice from the first three:
 #
-# 1. **Look at the curve for what it excludes.** If it equals the twin's to the last digit, training never meets the bug (if there is one). A twin that ends near 2.0 is sinusoidal, and one near 1.7 has RoPE. This helps only you: the museum accepts promises as proof, not curves.
-# 2. **Ask what halves the list**, not what confirms your first idea. A ✓ can be worth more than a ✗.
+# 1. **Look at the curve for what it excludes.** If it equals the twin's curve, training never meets the bug. The curve helps you to choose a question, but the museum does not accept it as proof.
+# 2. **Ask what halves the list**, not what confirms your first idea. A ✓ can tell you more than a ✗.
 # 3. **One ✗ is rarely proof.** Ask which other bugs give the same answer; `mine.hint()` lists them.
 # 4. **A healthy model needs the most questions**: you must exclude every bug.
 #
-# When all are done, `museum.key()` shows the whole table: which exhibit keeps which promise, and how few promises tell it from all others. Then write an exhibit of your own in a few lines (a subclass of `Rotary` or `Sinusoidal`) that breaks *one* promise and no other. Or find a bug that breaks none of the fourteen, and write the promise that it breaks.
+# When all cases are solved, `museum.key()` shows which bug breaks which promise.
 #
 # ## What they cost
 #
-# Read this part after you have played, because it reveals answers. We trained all seventeen beside their twins for 100 steps, from six seeds each. Lesson 08 explains the rule that decides whether a bug moves the loss.
+# Read this part after you have played, because it reveals answers. We trained all seventeen models beside their twins for 100 steps, from six seeds each. Lesson 08 explains the rule that the table uses.
 
 # %%
 louder = live.predict(
@@ -300,7 +304,9 @@ cost_table(costs)
 dearest.compare(max(dearest.options, key=lambda name: sum(by_name[name])))
 
 # %% [markdown]
-# In *wrong axis* the angle depends on the head instead of the position, so all tokens of a head are rotated alike. The model has no position code at all, and you see this in its loss only if you know how much a code helps. Codes added twice are a bug that *helps*, at this size and after 100 steps. Perhaps the codes were too small beside the token embeddings. So the loss gives no rule of thumb: of sixteen bugs eight make it higher, two make it lower, and six do not change it. Six other seeds gave the same sixteen verdicts. Without a twin you would notice only one of these bugs, the mask.
+# Look at the last column. Eight bugs make the loss higher. Six bugs do not change it. Two bugs make it lower: *mask off by one*, which sees the next token, and *codes added twice*, which really helps at this size and after 100 steps. Six other seeds gave the same result for each bug.
+#
+# The first row has the largest cost. In *wrong axis* the angle depends on the head instead of the position, so the model has no position code at all. Its loss still falls. You notice the damage only if you know what a healthy model reaches.
 
 # %% [markdown]
 # Your guesses beside what came out:
@@ -312,8 +318,8 @@ live.tally()
 # ## Recap
 #
 # 1. A falling loss shows that a model learns something. It does not show that the model works as you intended.
-# 2. Six of the sixteen bugs do not change training at all: three in the cache, and one each in padding, in the type of a number and at the end of a table. No curve can show them.
-# 3. Of the other ten, eight raise the loss by 0.05 to 0.28 nats after 100 steps (mean of six seeds; two blocks of this size), and one lowers it by 0.11. Six healthy models of different seeds lie 0.05 to 0.09 apart (RoPE and sinusoid). Only the tenth, a mask that lets the next token through, goes below what the text allows.
+# 2. Six of the sixteen bugs do not change training at all, because they act with a cache, with padding or beyond the window. No training curve can show them.
+# 3. Eight bugs raise the loss, by 0.05 to 0.28 nats after 100 steps (mean of six seeds, two blocks). Six healthy models with RoPE already lie 0.05 nats apart. So without a twin a small cost looks like another seed.
 # 4. Each bug breaks a promise that you can measure in a fraction of a second, without training, on a model with random weights.
 # 5. One broken promise is rarely proof of a cause. Two or three are, if you choose them for what they exclude.
 
@@ -328,7 +334,7 @@ live.tally()
 #
 # <details><summary>Answer</summary>
 #
-# **b.** A cache, padding and far positions do not occur in training, and six bugs of this museum act only there. *a* is true only of what training uses.
+# **b.** A cache, padding and far positions do not occur in training, and six bugs act only there. *a* is tempting, but equal curves only show that the two models compute the same in training.
 #
 # </details>
 #
@@ -340,7 +346,7 @@ live.tally()
 #
 # <details><summary>Answer</summary>
 #
-# **a.** `shift` looks at *given* queries and keys, and an additive code does not change these. In the model they depend on the position, because the code was added to the embeddings. *b* would be true for RoPE.
+# **a.** `shift` looks at *given* queries and keys, and a sinusoid does not change them. But in the model they depend on the position, because the sinusoid was added to the embeddings. *b* is tempting because it is true for RoPE.
 #
 # </details>
 #
@@ -352,7 +358,7 @@ live.tally()
 #
 # <details><summary>Answer</summary>
 #
-# **c.** A mask that looks ahead and a code that depends on the length of the text break it too. *a* is one possible cause.
+# **c.** *a* is tempting, but it is only one possible cause. A mask that looks ahead breaks `cache` too.
 #
 # </details>
 #
@@ -364,7 +370,7 @@ live.tally()
 #
 # <details><summary>Answer</summary>
 #
-# **c.** Scores still depend on the distance alone, and left still differs from right. Training adapts to the direction; only weights that were trained with the other sign do not fit. The *lost* minus does break *a*, because there a sine is added in both channels of a pair, which is no rotation.
+# **c.** Scores still depend on the distance alone, and left still differs from right. *a* is tempting because *a lost minus* breaks it. But there the code is no rotation, and here it is.
 #
 # </details>
 #
@@ -376,7 +382,7 @@ live.tally()
 #
 # <details><summary>Answer</summary>
 #
-# **a.** The last matrices of its blocks begin at zero. Against *b*: a trained model is as quick to measure, but what it has learned can hide how it is built.
+# **a.** The last matrices of its blocks begin at zero. *b* is tempting, but a trained model is as quick to measure.
 #
 # </details>
 
