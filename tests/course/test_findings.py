@@ -79,9 +79,8 @@ def test_03b_v3_answers_and_nope_does_not():
 
 
 def test_03b_the_head_that_reads_the_letter_before_may_be_needed_or_not():
-    races = [order["race"] for order in BOTH_ORDERS]
-    without = np.array([heads for race in races for heads in race["without"]["v3"]])  # (12, L, H)
-    picks = [at for race in races for at in race["one back"]["v3"]]
+    without = np.concatenate([order["race"]["without"]["v3"] for order in BOTH_ORDERS])  # (12, L, H)
+    picks = [at for order in BOTH_ORDERS for at in order["race"]["one back"]["v3"]]
     kept = [heads.ravel()[at] for heads, at in zip(without, picks, strict=True)]
     first = sum(heads[0].min() < heads[1].min() for heads in without)
     assert (min(kept), max(kept), first, len(kept)) == (0.52, 0.995, 9, 12)
@@ -91,6 +90,8 @@ def test_03b_the_head_that_reads_the_letter_before_may_be_needed_or_not():
 def test_03b_slow_and_quick_pairs_both_carry_the_loss_of_a_moved_text(order):
     inside, moved = far("v3", "inside", order), far("v3", "moved", order)
     assert inside.max() < 0.41 < 2.8 < moved.min() < moved.max() < 3.81
+    means = [np.mean([far("v3", name, each) for each in BOTH_ORDERS]) for name in ("inside", "moved")]
+    assert np.round(means, 2).tolist() == [0.38, 3.2]  # of all twelve seeds, as the lesson gives them
     for back in (far("v3", f"moved, {kind} put back", order) for kind in ("slow", "quick")):
         assert exceeds(moved - back, 1) == exceeds(back - inside, 0.5) == "holds"
 
@@ -99,11 +100,10 @@ def test_03b_slow_and_quick_pairs_both_carry_the_loss_of_a_moved_text(order):
 def test_03b_a_long_text_costs_a_model_that_has_met_all_positions_too(order):
     inside, met, long = (far("v3, all positions", name, order) for name in ("inside", "moved", "long"))
     assert exceeds(met - inside) == "fails"
-    assert exceeds(long - inside, 0.5) == exceeds(far("v3", "long", order) - long, 2) == "holds"
-    for repair in ("slow frozen", "all put back"):
-        repaired = far("v3", f"long, {repair}", order)
-        assert decided_side(far("v3", "long", order) - repaired) == "undecided"
-        assert repaired.min() > 3.4
+    longest = far("v3", "long", order)
+    assert exceeds(long - inside, 0.5) == exceeds(longest - long, 2) == "holds"
+    for repaired in (far("v3", f"long, {repair}", order) for repair in ("slow frozen", "all put back")):
+        assert (decided_side(longest - repaired), repaired.min() > 3.4) == ("undecided", True)
 
 
 def test_04_v3_and_v4_are_undecided_inside_a_window_and_decided_beyond():
