@@ -273,7 +273,7 @@ writes.compare(100 * written)
 #
 # ## Which head does v4 need?
 #
-# To know the first letter, v4 must look back at the name. Which head does this? In 03b we silenced single heads, in an [ablation](../docs/glossary.md#ablation). A silent head returns zeros. Training never showed such zeros, so *any* silent head may disturb a model. So we need a **control**: we also silence the other heads of the same layer.
+# To know the first letter, v4 must look back at the name. Which head does this? We silence one head and count the right answers again. This is an [ablation](../docs/glossary.md#ablation). A silent head returns zeros. Training never showed such zeros, so *any* silent head may disturb a model. So we need a **control**: we also silence the other heads of the same layer.
 
 # %%
 heads = ["the head that looks most at the right name", "another head"]
