@@ -174,7 +174,7 @@ exchange_guess.compare("none" if n_changed == 0 else "all" if n_changed > 2 else
 #
 # - The $C$ channels of a model are split among $H$ [heads](../docs/glossary.md#head). Each head has $D = C/H$ channels and its own scores. A fourth matrix, `out`, combines the mixes of all heads.
 # - A [norm](../docs/glossary.md#norm) brings each query and key to the same length. So training cannot make scores grow without end.
-# - After this norm, scores divided by $\sqrt D$ are too small for a sharp choice. So our models multiply them by 2, the `SHARPNESS`.
+# - After this norm a score is at most $\sqrt D$. A head often needs higher scores for a clear choice. So our models multiply scores by 2, the `SHARPNESS`.
 
 # %%
 def my_attention(x, layer):
@@ -325,7 +325,7 @@ invariants.promises(panel)
 #
 # ## How the mask shows order
 #
-# In *A fed B* the second name can read *fed*. The first name cannot, because *fed* comes later. So after the first layer the two names carry different vectors. The second layer can read this difference.
+# In *A fed B* the second name can read *fed*. The first name cannot, because *fed* comes later. So after the first layer a name's vector can show whether the name stands before or after *fed*. The second layer can read this.
 #
 # A layer can even count. Many models put a *beginning-of-sequence* token ([BOS](../docs/glossary.md#bos)) before every text. If all scores of a head are equal, BOS gets the weight 1/2 from the next token, then 1/3, and so on. So the weight of BOS tells each token its position.
 #

@@ -174,7 +174,7 @@ for name in options:
     runs[name] = live.train(models[name], objective, recipe, name, floors, watches)
 
 # %% [markdown]
-# The middle panel puts *one* text into both branches. It shows how alike the two branches are: first their codes, then the vectors that enter layer 1 and leave each layer. 2-D RoPE adds no code. There the curve *codes* takes one key, rotates it for branch 0 and for branch 1, and compares the two results.
+# The middle panel puts *one* text into both branches. It shows how alike the two branches are: first their codes, then the vectors that enter layer 1 and leave each layer. 2-D RoPE adds no code. There the curve *codes* takes one key, rotates it for branch 0 and for branch 1, and compares the two results. Only half of a key turns with the branch, so this curve is higher than for v6.
 #
 # The right panel shows the gap. When all three models are trained, compare them with ours: twelve stored runs of each model, with 400 steps.
 
@@ -274,7 +274,7 @@ plt.show()
 # %% [markdown]
 # Each dot is a run of 400 steps. Compare the green dots, eight texts. On the left they cost 0.29 to 0.45 nats under 2-D RoPE, and far more under Fourier codes. On the right they cost 0.04 nats or less. So the models on the left lacked training with the other numbers.
 #
-# Does a text pay for its own new number, or for the other texts? Exercise 3 asks for the experiment.
+# A text among four has a new branch number, and it has other texts beside it. Which of the two raises its loss? Exercise 3 asks for the experiment.
 #
 # ## Does anything leak?
 #
@@ -299,7 +299,7 @@ leak_guess.compare(sets[min(sum(leak == 0 for leak in leaks.values()) // 2, 2)])
 # %% [markdown]
 # With a code the leak by the open mask is very small, but not 0. With the isolation mask it is exactly 0. **If texts of different people share a sequence, isolate them.**
 #
-# Four [promises](../docs/glossary.md#promise) hold with any weights. Two of them compare v6 with itself in another order, or with a cache.
+# Four [promises](../docs/glossary.md#promise) hold with any weights. Two examples: exchanging the branches changes no prediction, and neither does a cache.
 
 # %% tags=["nbval-ignore-output"]
 sample = interleave([corpus.val[i * 40 : i * 40 + 21] for i in range(3)], [0, 2, 5])
@@ -482,8 +482,8 @@ tasks.STRIDE_MATTERS.check(stride_matters)
 # ## What the source notes say
 #
 # - *At stride 128 the codes are 17.4 apart and 31% alike.* 17.4 is right, but they are 41% alike.
-# - *2-D RoPE leaves branches 93 to 99% alike, even at stride 4096.* This is wrong for the codes, and right for the vectors inside our trained models. So the verdict is *depends*.
-# - *A Fourier code needs no stride.* This is undecided, as above.
+# - *2-D RoPE leaves branches 93 to 99% alike, even at stride 4096.* The parts of the keys that turn with the branch are far less alike. But the vectors inside our trained models are that much alike. So the verdict is *depends*.
+# - *A Fourier code needs no stride*, so stride 1 is as good as 128. This is undecided, as above.
 #
 # More: [note 002](../docs/notes/002.md), [note 003](../docs/notes/003.md).
 

@@ -192,7 +192,7 @@ plt.show()
 #
 # ## Decided and undecided
 #
-# Luck can still deceive one set. Suppose all models were equal: one set would still decide nearly 1 of 35 comparisons. The board has v1, v2 and the nine models of the list, which make 55 pairs. So luck alone would decide one or two of them. Therefore we trained nine models again, from a second set of six other seeds. Now we can define two words for the whole course:
+# Luck can still deceive one set. Between equal models, a set meets both conditions in nearly 1 of 35 comparisons. The board has v1, v2 and the nine models of the list, which make 55 pairs. So luck alone would decide one or two of them, even if all models were equal. Therefore we trained nine models again, from a second set of six other seeds. Now we can define two words for the whole course:
 #
 # > A difference is **decided** if both sets decide it, for the same side. Every other difference is [**undecided**](../docs/glossary.md#undecided).
 #
@@ -296,7 +296,7 @@ near_mean.compare(sum(abs(share - mean(answers)) <= 0.1 for share in answers))
 #
 # Look at the left panel. A dot right of the line is a seed in which the model has a higher loss than v4.
 #
-# - ALiBi, v5 fixed, v3 and v6 have dots on both sides, so they are undecided beside v4. **Among these five models no pair is decided.** We cannot name the best model.
+# - ALiBi, v5 fixed, v3 and v6 have dots on both sides, so they are undecided beside v4. **Among these four and v4 no pair is decided.** We cannot name the best model.
 # - PoPE and nope have all their dots right of the line. PoPE is 0.08 nats above v4, and nope is 0.23 nats above v4.
 # - v5 and *learned* each have eleven dots right of the line and one dot left. The first set puts them above v4, but the second set does not decide. So they are undecided.
 #
@@ -417,7 +417,7 @@ ladder.OWN_ENCODING.check(RoPESoFar)
 # %% [markdown]
 # ## Self-test
 #
-# **1.** A model is below its rival in five of five seeds. Why does our rule say *undecided*?
+# **1.** We have five seeds, and a model is below its rival in all of them. Why does our rule say *undecided*?
 #
 # - a) a difference below 0.02 nats does not count
 # - b) equal models have five differences of one sign in one of sixteen comparisons

@@ -87,7 +87,7 @@ run = live.train(v4, objective, recipe, "v4", watches=[live.heads(tokenizer, not
 # %% [markdown]
 # ## A head loses the note
 #
-# While v4 trains, let us compute one head by hand. The text ends with *ada ch<7>ased ben. who chased ben? [*. The 7 stands 28 characters before the last bracket. Imagine a head that uses only pair 6. Its [score](../docs/glossary.md#score) for the 7 is $s = 8\cos(\text{distance}\cdot\omega_6)$. The text has 255 other keys, and each has the score 0. The [softmax](../docs/glossary.md#softmax) turns the score $s$ into the attention $e^s / (e^s + 255)$.
+# While v4 trains, let us compute one head by hand. Take a text of 256 characters that ends with *ada ch<7>ased ben. who chased ben? [*. The 7 stands 28 characters before the last bracket. Imagine a head that uses only pair 6. Its [score](../docs/glossary.md#score) for the 7 is $s = 8\cos(\text{distance}\cdot\omega_6)$. Each of the 255 other keys has the score 0. The [softmax](../docs/glossary.md#softmax) turns the score $s$ into the attention $e^s / (e^s + 255)$.
 #
 # The table shows this head with the note 28 and 192 characters back.
 
@@ -410,15 +410,15 @@ tasks.FORGETS.check(forgets)
 #
 # </details>
 #
-# **4.** After 60 steps at the new length a model recalls from 192 characters. What shows that the *length* did it?
+# **4.** After 60 steps at the new length a model recalls from 192 characters. What shows that the *new windows* did it?
 #
 # - a) twelve seeds
-# - b) 60 steps at the old length, which do not give it
+# - b) 60 steps at the old length, after which it does not recall more
 # - c) a lower training loss
 #
 # <details><summary>Answer</summary>
 #
-# **b.** The control was trained as much, at another length. *a* shows that it happens again, and not why.
+# **b.** The control was trained as much, on the old windows. *a* shows that it happens again, and not why.
 #
 # </details>
 #
