@@ -1,11 +1,11 @@
 """The claims of the source notes, each measured.
 
-A claim holds, fails, or depends on something that the reason names. What takes a second is measured on
-the spot; what takes many training runs is read from the stored results (`babygpt_course.studies.results`),
-which decide by one rule (`babygpt_course.studies.paired`), or leave the claim undecided.
+A claim holds, fails, is undecided, or depends on a condition that the reason names. Short measurements run
+when they are called. Measurements on trained models read stored results (`babygpt_course.studies.results`);
+one rule decides them or leaves them undecided (`babygpt_course.studies.paired`).
 
-note_000.toml  the note's sentences: its own words, a translation, and the reading that is asked
-note_000.py    for each sentence, the function of its name measures it
+note_000.toml  the note's sentences: its own words, a translation, and how we understand them
+note_000.py    the measurement of each sentence, a function of the same name
 """
 
 import tomllib
@@ -41,7 +41,7 @@ def claims_of(note: str = "", only: Sequence[str] = ()) -> list[Claim]:
     """Return the claims of a source note.
 
     note     the beginning of its file name, such as "004"; "" for all notes
-    only     texts of the claims that are wanted; all by default
+    only     texts of the claims to return; all by default
     Raises BadInput if the note makes no such claim.
     """
     chosen = [c for c in CLAIMS if c.note.startswith(note) and (not only or c.text in only)]
@@ -51,7 +51,7 @@ def claims_of(note: str = "", only: Sequence[str] = ()) -> list[Claim]:
 
 
 def findings(note: str, only: Sequence[str] = (), first: Sequence[str] = ()) -> Table:
-    """Measure the claims of a source note and show what became of them, and what they were measured on.
+    """Measure the claims of a source note and show verdicts, reasons, and what they were measured on.
 
     note   the beginning of its file name, such as "004"
     only   texts of the claims to measure; all of the note's by default

@@ -1,4 +1,4 @@
-"""Claims: a sentence of a source note with its measurement, and rules by which measurements decide."""
+"""Claims: sentences of the source notes with their measurements, and rules that decide verdicts."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -15,8 +15,8 @@ class Finding:
 
     verdict      one of VERDICTS
     value        the number that decides
-    reason       one line
-    comparisons  how many times trained models were compared, paired by seed, for this verdict
+    reason       why, in one to four plain sentences with the computed numbers
+    comparisons  number of comparisons of trained models, paired by seed, behind the verdict
     """
 
     verdict: str
@@ -30,14 +30,14 @@ class Claim:
     """Sentence of a source note, with the function that measures it.
 
     note         file name
-    text         the claim in a few English words, with the reading that is asked where there are two
-    measure      runs it
-    quote        the note's own sentence, in Chinese; a formula or a comment of its code where there is none
-    translation  the same in English
-    reading      what else the sentence may mean, and which meaning is asked here; "" where it has only one
+    text         the claim in a few English words
+    measure      function that measures it
+    quote        the note's own sentence, in Chinese; a formula or a comment of its code if there is none
+    translation  the quote in English
+    reading      how we understand the sentence and what we measure; "" if it has only one meaning
     scope        what the number was measured on: untrained heads on random vectors, or the model's shape,
                  steps and seeds
-    fault        the mistake behind a failure, where several claims fail by the same one; it is counted once
+    fault        the mistake behind a failure if several claims fail by it; it is counted once
     """
 
     note: str
@@ -52,7 +52,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Measurement:
-    """Part of a claim that is ours: the function that measures it, its scope and its fault."""
+    """Our part of a claim: the function that measures it, its scope and its fault."""
 
     measure: Callable[[], Finding]
     scope: str
@@ -60,13 +60,13 @@ class Measurement:
 
 
 def measured_on(scope: str, fault: str = "") -> Callable[[Callable[[], Finding]], Measurement]:
-    """Return a decorator for the function that measures a claim; its sentence has the function's name."""
+    """Return a decorator for the function that measures a claim; both have the same name."""
     return lambda measure: Measurement(measure, scope, fault)
 
 
 @dataclass(frozen=True)
 class VerdictCounts:
-    """Numbers of claims by verdict, and of the different faults by which claims fail."""
+    """Numbers of claims by verdict, and number of different faults."""
 
     holds: int
     depends: int
@@ -76,7 +76,7 @@ class VerdictCounts:
 
 
 def count_verdicts(verdicts: Iterable[tuple[Claim, str]]) -> VerdictCounts:
-    """Count verdicts; claims that fail by one and the same fault count as one fault."""
+    """Count verdicts and faults; claims that fail by the same fault count as one fault."""
     pairs = list(verdicts)
     number = Counter(verdict for _, verdict in pairs)
     faults = {claim.fault or claim.text for claim, verdict in pairs if verdict == "fails"}
@@ -84,9 +84,9 @@ def count_verdicts(verdicts: Iterable[tuple[Claim, str]]) -> VerdictCounts:
 
 
 def combine(*verdicts: str) -> str:
-    """Combine the verdicts on the readings or the parts of one sentence.
+    """Combine the verdicts on the meanings or the parts of one sentence.
 
-    returns  "depends" if one holds and another fails; otherwise "undecided" if one is, or what all are
+    returns  "depends" if one holds and another fails; else "undecided" if any is, or the verdict of all
     """
     if {"holds", "fails"} <= {*verdicts}:
         return "depends"
@@ -104,7 +104,7 @@ def opposite(verdict: str) -> str:
 
 
 def negligible(differences: Sequence[float], least: float = LEAST_LOSS) -> str:
-    """Return whether paired differences stay below an effect that counts.
+    """Return the verdict on whether paired differences are too small to count.
 
     returns  "holds" if they are decided below `least`, "fails" if they exceed it (`exceeds`), or "undecided"
     """
@@ -114,6 +114,6 @@ def negligible(differences: Sequence[float], least: float = LEAST_LOSS) -> str:
 
 
 def by_luck(comparisons: int) -> str:
-    """Return the sentence that says how many of some comparisons luck would decide between equal models."""
+    """Return a sentence on how many of some comparisons of equal models chance alone would decide."""
     decided = -(-comparisons // 35)
     return f"Between equal models luck would decide fewer than {decided} of these {comparisons} comparisons."

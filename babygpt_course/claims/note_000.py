@@ -28,9 +28,9 @@ LENGTH = 64
 LETTERS = 12  # vocabulary of the small models, MASK among them
 VECTORS = "random queries and keys of one head, 32 channels, 64 positions"
 MODEL = "an untrained model of 2 layers and width 64 with random weights, 64 positions, every other one MASK"
-TRAINED = "plain tales in windows of 64, 2 layers of width 96, 400 steps; pairs of models from equal seeds"
-ALPHA_CANCELS = "the norm that follows divides α out again"
-PHASE_AS_FACTOR = "the phase is a factor beside the cosine and not a term inside it"
+TRAINED = "plain tales in windows of 64, 2 layers of width 96, 400 steps; models paired by seed"
+ALPHA_CANCELS = "the norm after the gates divides α out"
+PHASE_AS_FACTOR = "the phase is a factor beside the cosine, not a term inside it"
 
 
 # ---------------------------------------------------------------- the gate
@@ -39,7 +39,7 @@ PHASE_AS_FACTOR = "the phase is a factor beside the cosine and not a term inside
 @measured_on(VECTORS)
 @torch.inference_mode()
 def position_is_kept() -> Finding:
-    """Measure how much scores change when every key moves on by one position, as a share of their spread."""
+    """Measure the change of the scores when every key moves by one position, as a share of their spread."""
     (q, k), encoding = random_heads(LENGTH, 256), Polar(HEAD_DIM)
     here, moved = (Positions(torch.arange(LENGTH) + s, masked=torch.zeros(LENGTH).bool()) for s in (0, 1))
     queries, keys = encoding.transform_qk(q, k, here)
@@ -47,18 +47,19 @@ def position_is_kept() -> Finding:
     change = float((queries @ (later - keys).mT).std() / (queries @ keys.mT).std())
     encodings = (encoding, Rotary(HEAD_DIM))
     both, rope = (invariants.shift_invariant(e, head_dim=HEAD_DIM).value for e in encodings)
-    reason = f"but not on distance alone: moving both tokens changes a score by up to {both:.1f}, under RoPE "
-    return Finding(decide(change > 0.01), change, f"{reason}by {rope:.0e}")
+    reason = f"Moving all keys by one position changes scores by {change:.0%} of their spread. But moving "
+    reason += f"query and key together also changes a score, by up to {both:.1f} (RoPE: {rope:.0e})."
+    return Finding(decide(change > 0.01), change, reason)
 
 
 def bare_gate() -> GatesLast:
-    """Return a gate without the norm, which RoPE needs as well."""
-    with torch.random.fork_rng(devices=[]):  # its phases are drawn
+    """Return the note's gate without its norm; RoPE needs the same norm, so we count neither."""
+    with torch.random.fork_rng(devices=[]):  # GatesLast draws random phases
         return GatesLast(HEAD_DIM)
 
 
 def channel_dependence(encoding: Encoding) -> Tensor:
-    """Return which channels of a query count in which of the gated query: (gated channels, channels)."""
+    """Return which channels of a query influence which gated channels: (gated channels, channels)."""
     positions = Positions(torch.tensor([5]), masked=torch.zeros(1, dtype=torch.bool))
 
     def gated(q: Tensor) -> Tensor:
@@ -79,7 +80,7 @@ def multiplications(encoding: Encoding) -> float:
 def simpler_than_rope() -> Finding:
     """Count the multiplications for each channel that the gate takes, minus those of RoPE."""
     gate, rope = map(multiplications, (bare_gate(), Rotary(HEAD_DIM)))
-    reason = f"query, key and score take {gate:.0f} multiplications a channel instead of RoPE's {rope:.0f}"
+    reason = f"Query, key and score take {gate:.0f} multiplications per channel, and {rope:.0f} with RoPE."
     return Finding(decide(gate < rope), gate - rope, reason)
 
 
@@ -88,11 +89,12 @@ def needs_no_pairs() -> Finding:
     """Count the other channels that a channel of a gated query is mixed with."""
     tables = map(channel_dependence, (bare_gate(), Rotary(HEAD_DIM)))
     gate, rope = (float(table.sum(dim=1).float().mean()) - 1 for table in tables)
-    return Finding(decide(gate == 0), gate, f"RoPE mixes each channel with {rope:.0f} other")
+    reason = f"The gate mixes a channel with {gate:.0f} other channels, RoPE with {rope:.0f}."
+    return Finding(decide(gate == 0), gate, reason)
 
 
 def attention_to_masked(encoding: Encoding) -> float:
-    """Return the share of the attention of random texts that goes to MASK, if every other token is one."""
+    """Return the mean share of attention on MASK in random texts, where every other token is MASK."""
     masked = torch.arange(LENGTH) % 2 == 0
     q, k = encoding.transform_qk(*random_heads(LENGTH, 256), Positions(torch.arange(LENGTH), masked=masked))
     scores = (q @ k.mT * score_scale(torch.empty(HEAD_DIM)))[:, 0].detach()
@@ -106,8 +108,9 @@ def mask_gets_less_attention() -> Finding:
         [attention_to_masked(kind(HEAD_DIM, alpha)) for alpha in (1.0, ALPHA)] for kind in (Polar, Quadrature)
     )
     change = written[1] - written[0]
-    reason = f"the norm after the gates divides α out; on keys, with no norm after it, α = {ALPHA} takes the "
-    reason += f"average share from {keys[0]:.0%} to {keys[1]:.0%}"
+    reason = f"The norm after the gates divides α out: MASK keeps {written[1]:.0%} of the attention. With α "
+    reason += f"on keys only and no norm after it, α = {ALPHA} lowers this from {keys[0]:.0%} to "
+    reason += f"{keys[1]:.0%}."
     return Finding(decide(change < -0.01), change, reason)
 
 
@@ -115,7 +118,7 @@ def mask_gets_less_attention() -> Finding:
 
 
 def small_model(version: str, alpha: float = ALPHA, per_layer: bool = False) -> tuple[LanguageModel, Tensor]:
-    """Return an untrained model with random weights, its phase at 0, and a text for it: the same ones always.
+    """Return an untrained model with random weights and phase 0, and a text; both are equal in every call.
 
     per_layer  whether each of its two layers has a phase of its own
     """
@@ -134,18 +137,19 @@ def small_model(version: str, alpha: float = ALPHA, per_layer: bool = False) -> 
 
 @measured_on(MODEL, PHASE_AS_FACTOR)
 def phase_is_learnable() -> Finding:
-    """Measure the largest gradient of the phase where it begins, shared by all layers or one for each."""
+    """Measure the largest gradient of φ at its initial value 0, for one φ and for one in each layer."""
     (written, idx), (exact, _) = small_model("v7-polar"), small_model("v7-exact")
     own, _ = small_model("v7-polar", per_layer=True)
     layers = [f"layers.{i}.phi" for i in range(own.config.n_layer)]
     slope = max(phase_gradient(written, idx), *(phase_gradient(own, idx, name) for name in layers))
-    reason = "the slope of cos φ is 0 at φ = 0, so φ stays there, one for all or one for each of "
-    reason += f"{len(layers)} layers; inside the cosine it gets {phase_gradient(exact, idx):.0e}"
+    reason = "φ starts at 0, where cos φ is flat. So its gradient is 0 and it never changes, with one φ or "
+    reason += f"one in each of {len(layers)} layers. Inside the cosine its gradient is "
+    reason += f"{phase_gradient(exact, idx):.0e}."
     return Finding(decide(slope > 0), slope, reason)
 
 
 def phase_errors(phi: float) -> tuple[Tensor, Tensor]:
-    """Return mean square errors of cos(iω) cos φ and of no phase against cos(iω + φ): (D,) each."""
+    """Return the mean square errors of cos(iω) cos φ and of cos(iω) against cos(iω + φ): (D,) each."""
     frequency = 10_000 ** (-torch.arange(HEAD_DIM).double() / HEAD_DIM)
     wave, angle = torch.arange(LENGTH)[:, None] * frequency, torch.tensor(phi, dtype=torch.float64)
     product, exact = wave.cos() * angle.cos(), (wave + angle).cos()
@@ -158,24 +162,23 @@ def product_approximates_the_phase() -> Finding:
     product, without = phase_errors(0.3)
     share = float((product.sum() / without.sum()).sqrt())
     fastest, slowest = (product / without).sqrt()[[0, -1]].tolist()
-    reason = f"it errs by sin(iω) sin φ, {fastest:.0%} as much as no phase where waves are fast; only waves "
-    reason += (
-        f"that have hardly begun within {LENGTH} positions come out right ({slowest:.0%} for the slowest)"
-    )
+    reason = f"At φ = 0.3 the product's error is {share:.0%} of the error without a phase. It is "
+    reason += f"{fastest:.0%} for the fastest wave and {slowest:.0%} for the slowest, which hardly moves "
+    reason += f"within {LENGTH} positions."
     return Finding(decide(share < 0.5), share, reason)
 
 
 # ---------------------------------------------------------------- writing, and after training
 
 
-@measured_on("2,000 characters of English tales, beside the same in a cipher")
+@measured_on("2,000 characters of English tales, and the same text in a cipher")
 def metrics_are_not_readability() -> Finding:
     """Measure the change of distinct-2 and repeated 3-grams when every letter is exchanged for another."""
     text = tales.english().write(2_000, seed=0)
     letters = "".join(sorted({letter for letter in text if letter.isalpha()}))
     secret = text.translate(str.maketrans(letters, letters[1:] + letters[:1]))
     change = max(abs(distinct(text, 2) - distinct(secret, 2)), abs(repeated(text, 3) - repeated(secret, 3)))
-    reason = f"“{text[:20].strip()}” and “{secret[:20].strip()}” score alike"
+    reason = f"A cipher turns “{text[:20].strip()}” into “{secret[:20].strip()}”. Both measures stay equal."
     return Finding(decide(change == 0 and secret != text), change, reason)
 
 
@@ -193,13 +196,14 @@ def alpha_matters() -> Finding:
         return float((logits[0] - logits[1]).abs().max() / logits[0].std())
 
     written, repaired, zero = change("v7-polar", 0.1), change("v7", 0.1), change("v7-polar", 0.0)
-    reason = "as written no logit depends on it, unless it is 0 or so near that the norm's safety term is "
-    reason += f"felt (at 0 one changes by {zero:.1f} of the spread); after the repairs one changes by "
-    return Finding(decide(written > 1e-3), written, f"{reason}{repaired:.2f}")
+    reason = f"The norm divides α out: from 0.1 to 0.9 logits change by {written:.0e} of their spread. Only "
+    reason += f"values near 0 have an effect: from 0 to 0.9 logits change by {zero:.1f} times their spread. "
+    reason += f"After our repairs they change by {repaired:.2f} times their spread from 0.1 to 0.9."
+    return Finding(decide(written > 1e-3), written, reason)
 
 
 class OneLetterModel(LanguageModel):
-    """Exact model of texts that repeat one letter, either of two."""
+    """Model without errors of texts that repeat one letter, the first or the second of two."""
 
     causal = False
 
@@ -215,19 +219,19 @@ class OneLetterModel(LanguageModel):
 
 
 def inconsistent_share(threshold: float, length: int = 8, n: int = 1000) -> float:
-    """Return the share of texts with both letters in them, written by a model that knows there are none."""
+    """Return the share of written texts that mix two letters, although the model knows that none does."""
     model, holes = OneLetterModel(length), torch.full((n, length), 2)
     draw = torch.Generator().manual_seed(0)
     tokens = fill_in(model, holes, by_confidence(threshold), generator=draw).tokens
     return float((tokens != tokens[:, :1]).any(dim=1).float().mean())
 
 
-@measured_on("a model without errors, 1,000 texts of eight letters that must be alike")
+@measured_on("a model without errors, 1,000 texts that repeat one letter eight times")
 def threshold_matters() -> Finding:
-    """Measure the share of impossible texts by a model without error, at threshold 0.5 minus at 0.95."""
+    """Measure the share of texts with mixed letters at threshold 0.5, minus the share at 0.95."""
     low, high = inconsistent_share(0.5), inconsistent_share(0.95)
-    reason = f"eight letters that must be alike: {low:.0%} are spoilt at 0.5, {high:.0%} at 0.95; what "
-    reason += "appears in one step does not know of each other"
+    reason = f"Each text must repeat one letter. At threshold 0.5, {low:.0%} of the texts mix two letters; "
+    reason += f"at 0.95, {high:.0%} do. Letters written in one step cannot depend on each other."
     return Finding(decide(low - high > 0.1), low - high, reason)
 
 
@@ -238,6 +242,7 @@ def as_written() -> Finding:
     gates, rope, nothing = (results["val_loss"][name] for name in ("v7-polar", "v7-rope", "v7-nope"))
     more = differences(gates, rope)
     verdicts = negligible(more), exceeds(differences(nothing, gates))
-    reason = f"gates {mean(gates):.3f}, RoPE {mean(rope):.3f}, no code at all {mean(nothing):.3f}: "
-    reason += f"{len(more)} seeds of {results['steps']} steps"
+    reason = f"The mean loss is {mean(gates):.3f} nats per character with gates, {mean(rope):.3f} with RoPE "
+    reason += f"and {mean(nothing):.3f} without position encoding ({len(more)} seeds of {results['steps']} "
+    reason += f"steps). “As low as RoPE” {verdicts[0]}, “lower than without position encoding” {verdicts[1]}."
     return Finding(combine(*verdicts), mean(more), reason, len(verdicts))

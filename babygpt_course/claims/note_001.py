@@ -1,4 +1,4 @@
-"""Measurements of note 001, Gaussian RoPE: heads built by hand, the code of the note, and stored runs."""
+"""Measurements of note 001, Gaussian RoPE: on random heads, on the note's code, and from stored runs."""
 
 from collections.abc import Sequence
 from statistics import mean
@@ -22,27 +22,28 @@ NOTE = "001_e1f3ab19410e1e33.txt"
 HEAD_DIM = 32
 LATE = 60  # position of a query far from the start
 QUERIES = (12, 20, 40, LATE)
-TEXTS = 512  # random ones
+TEXTS = 512  # random texts
 NEAR = 8  # tokens that count as near
 DIM = 64  # channels, as in the note's example
-FORMULA, DISTANCE = "v5-absolute fixed", "v5 fixed"  # α and σ as in the note's code, where none is trained
-VECTORS = "the formula on 64 random vectors"
+FORMULA, DISTANCE = "v5-absolute fixed", "v5 fixed"  # with the α and σ of the note's code, untrained
+VECTORS = "the note's formula on 64 random vectors"
 BUILT = f"a head of {HEAD_DIM} channels built by hand, among 64 tokens"
 RANDOM = f"an untrained head of {HEAD_DIM} channels on {TEXTS} random texts, with the note's α and σ"
-SHAPE = "models of 2 layers, 4 heads, width 96 on windows of 64 characters, in pairs from equal seeds"
+SHAPE = "models of 2 layers, 4 heads, width 96 on windows of 64 characters, paired by seed"
 AXIS = "K_r lacks an axis for the channels"
+RUNS = "The code runs only with as many tokens as channels."
 
 
 # ---------------------------------------------------------------- heads, kernels, and the note's code
 
 
 def note_kernel(m: Tensor) -> Tensor:
-    """Return K as the note writes it, with its own numbers: (T,) -> (T,)."""
+    """Return K by the note's formula, with the α and σ of its code: (T,) -> (T,)."""
     return sum((a * torch.exp(-(m**2) / (2 * s**2)) for a, s in zip(ALPHAS, SIGMAS, strict=True)), 0 * m)
 
 
 def random_heads(T: int, n: int = TEXTS) -> tuple[Tensor, Tensor]:
-    """Return queries and keys of n random texts, as long as a model's: 2 x (n, 1, T, HEAD_DIM)."""
+    """Return normalised queries and keys of n random texts: 2 x (n, 1, T, HEAD_DIM)."""
     q, k = norm(torch.randn(2, n, 1, T, HEAD_DIM, generator=torch.Generator().manual_seed(0)))
     return q, k
 
@@ -69,14 +70,14 @@ def mean_distance(encoding: Encoding, m: int) -> float:
 
 
 def attention_with_pairs(pairs: slice, back: int = 1) -> Tensor:
-    """Return the attention at distances 0 to 63 if q and k use these pairs only, and q asks for `back`."""
+    """Return attention at distances 0 to 63 if q and k use only these pairs and q matches distance `back`."""
     away = torch.arange(64, dtype=torch.float64) - back
     likeness = torch.cos(away[:, None] * frequencies(HEAD_DIM)[pairs]).mean(dim=-1)
     return (score_scale(torch.ones(HEAD_DIM)) * HEAD_DIM * likeness).softmax(dim=0)
 
 
 def angle_to_rope() -> tuple[float, float]:
-    """Return the largest angle between f(x, m) and RoPE, and the largest error of its length against K(m)."""
+    """Return the largest angle between f(x, m) and R_m x, and the largest error of its length from K(m)."""
     x, m = random_heads(64, 1)[0].double(), torch.arange(64)
     q, _ = AbsoluteGaussian(HEAD_DIM, learnable=False).double().transform_qk(x, x, Positions(m))
     cosine = torch.cosine_similarity(q, rotate(x, m), dim=-1).clamp(-1, 1)
@@ -85,14 +86,14 @@ def angle_to_rope() -> tuple[float, float]:
 
 
 class NoteRotary(nn.Module):
-    """Module of the note, shortened, with DIM channels: its kernel's weights and widths are plain numbers."""
+    """Module of the note, shortened, with DIM channels; the kernel's α and σ are constants."""
 
     def __init__(self) -> None:
         super().__init__()
         self.inv_freq = 1.0 / (10000 ** (torch.arange(0, DIM, 2).float() / DIM))
 
     def rotate(self, x: Tensor) -> Tensor:
-        """Turn x as the note does, without its kernel: angles for half-split pairs, partners interleaved."""
+        """Rotate x as the note does, without K: angles for half-split pairs, interleaved partners."""
         m = torch.arange(x.shape[-2], device=x.device).type_as(self.inv_freq)
         freqs = torch.einsum("i,j->ij", m, self.inv_freq)
         emb = torch.cat((freqs, freqs), dim=-1)  # (T, D)
@@ -108,19 +109,19 @@ class NoteRotary(nn.Module):
 
 
 def board(world: str = "plain", longest: bool = True) -> tuple[dict[str, Any], str]:
-    """Return what one world's longest (or shortest) trainings stored, and their steps."""
+    """Return the stored numbers of the longest (or shortest) runs on one kind of tales, and their steps."""
     found = load_results("gaussian")[world]
     steps = (max if longest else min)(found, key=int)
     return found[steps], steps
 
 
 def gains_over(found: dict[str, Any], key: str, version: str, rival: str = "v4") -> list[float]:
-    """Return how far a version's number is below its rival's, one a seed."""
+    """Return a rival's numbers minus a version's, one per seed."""
     return differences(found[rival][key], found[version][key])
 
 
 def listed(numbers: Sequence[float]) -> str:
-    """Format numbers with their signs, one a seed."""
+    """Format numbers with their signs, separated by commas."""
     return ", ".join(f"{x:+.3f}" for x in numbers)
 
 
@@ -131,17 +132,18 @@ def listed(numbers: Sequence[float]) -> str:
 def rope_is_relative() -> Finding:
     """Measure the largest change of a RoPE score when query and key move together."""
     found = invariants.shift_invariant(Rotary(HEAD_DIM), head_dim=HEAD_DIM)
-    return Finding(decide(found.holds), found.value, "q and k turn together: only the distance is left")
+    reason = "Moving query and key together rotates both by the same angle. The score then changes by "
+    return Finding(decide(found.holds), found.value, f"{reason}{found.value:.0e}, which is rounding.")
 
 
 @measured_on("arithmetic")
 def frequencies_are_right() -> Finding:
-    """Measure the error of 10000^(-2j/d) against the angle by which RoPE turns pair j between neighbours."""
+    """Measure the error of 10000^(-2j/d) against the angle by which RoPE rotates pair j per position."""
     x = torch.tensor([1.0, 0.0], dtype=torch.float64).repeat(HEAD_DIM // 2)
     turned = rotate(x[None], torch.tensor([1]))[0]
     by_note = 10_000 ** (-2 * torch.arange(HEAD_DIM // 2).double() / HEAD_DIM)
     error = float((torch.atan2(turned[1::2], turned[::2]) - by_note).abs().max())
-    reason = "so far does RoPE, as published, turn pair j from one position to the next"
+    reason = f"RoPE, as published, rotates pair j by this angle per position (error {error:.0e} radians)."
     return Finding(decide(error < 1e-9), error, reason)
 
 
@@ -150,8 +152,9 @@ def rope_cannot_choose_its_scale() -> Finding:
     """Compare the attention on the nearest 8 of 64 tokens in the four fastest pairs and the four slowest."""
     near, wide = (float(attention_with_pairs(pairs)[:NEAR].sum()) for pairs in (slice(4), slice(-4, None)))
     trainable = sum(p.numel() for p in Rotary(HEAD_DIM).parameters())
-    reason = f"{trainable} numbers to train, so it is fixed; but q and k choose the pairs: fast ones give "
-    reason += f"{near:.0%} of the attention to {NEAR} of 64 tokens, slow ones {wide:.0%}"
+    reason = f"RoPE is fixed: it has {trainable} trainable parameters. But a head can choose the pairs of "
+    reason += f"channels that it uses. With the four fastest pairs it gives {near:.0%} of its attention to "
+    reason += f"the nearest {NEAR} of 64 tokens, with the four slowest {wide:.0%}."
     return Finding(decide(trainable == 0, near <= 2 * wide), near - wide, reason)
 
 
@@ -161,92 +164,90 @@ def kernel_knows_the_distance() -> Finding:
     kinds = (kind(HEAD_DIM, learnable=False) for kind in (AbsoluteGaussian, RelativeGaussian))
     formula, text = (invariants.shift_invariant(each, head_dim=HEAD_DIM) for each in kinds)
     near, far = (float(note_kernel(torch.tensor([m, m - 3.0])).prod()) for m in (3.0, 63.0))
-    reason = f"the formula multiplies a score by K(m)K(n): {near:.2f} for 3 and 0, {far:.0e} for 63 and 60; "
-    reason += "K(m − n) is " + ("the same for both" if text.holds else "no function of the distance either")
+    reason = f"With the formula, moving two tokens together changes a score by up to {formula.value:.1f}. "
+    reason += f"Its factor K(m)K(n) is {near:.2f} for 3 and 0, and {far:.0e} for 63 and 60. K(m − n) is "
+    reason += (
+        "equal for both pairs, which are 3 apart." if text.holds else "no function of the distance either."
+    )
     return Finding(decide(formula.holds, text.holds), formula.value, reason)
 
 
 @measured_on(RANDOM)
 def alphas_and_sigmas_set_the_range() -> Finding:
-    """Measure how many tokens further a query looks if α₁ and α₂ are exchanged, or both σ doubled."""
-    changes: dict[str, dict[str, Any]] = {
-        "α₁ and α₂ exchanged": {"alphas": ALPHAS[::-1]},
-        "σ doubled": {"sigmas": [2 * s for s in SIGMAS]},
-    }
-    kinds = {"the formula": AbsoluteGaussian, "K(m − n)": RelativeGaussian}
-    further = {
-        f"{use}, {what}": max(
-            mean_distance(kind(HEAD_DIM, **changed), m) - mean_distance(kind(HEAD_DIM), m) for m in QUERIES
-        )
-        for use, kind in kinds.items()
-        for what, changed in changes.items()
-    }
-    reason = "tokens that a query looks further back, at most: "
-    reason += "; ".join(f"{name} {tokens:+.1f}" for name, tokens in further.items())
-    return Finding(decide(*(tokens > 1.0 for tokens in further.values())), max(further.values()), reason)
+    """Measure how many tokens further back a query looks if α₁ and α₂ are exchanged, or both σ doubled."""
+    changes: list[dict[str, Any]] = [{"alphas": ALPHAS[::-1]}, {"sigmas": [2 * s for s in SIGMAS]}]
+    further = [
+        max(mean_distance(kind(HEAD_DIM, **changed), m) - mean_distance(kind(HEAD_DIM), m) for m in QUERIES)
+        for kind in (RelativeGaussian, AbsoluteGaussian)
+        for changed in changes
+    ]
+    reason = "We exchanged α₁ and α₂, or doubled both σ. With K(m − n) a query then looks up to {:.1f} "
+    reason += "(α) or {:.1f} (σ) tokens further back. With the formula it looks up to {:.1f} (α) or "
+    reason += "{:.1f} (σ) tokens further back."
+    verdict = decide(*(tokens > 1.0 for tokens in further))
+    return Finding(verdict, max(further), reason.format(*further))
 
 
 @measured_on(VECTORS)
 def kernel_changes_the_rotation() -> Finding:
     """Measure the largest angle between f(x, m) and x rotated without the kernel, in radians."""
     angle, _ = angle_to_rope()
-    return Finding(decide(angle > 1e-3), angle, "it stretches vectors; their directions stay RoPE's")
+    return Finding(decide(angle > 1e-3), angle, "K changes a vector's length, not its angle of rotation.")
 
 
 @measured_on(RANDOM)
 def near_at_small_m_and_far_at_large() -> Finding:
-    """Measure what K adds to the attention on a key that fits: near and m small, far and m large."""
-    gains, told = [], []
+    """Measure the attention that K adds to one matching key: near with small m, and far with large m."""
+    gains, changes = [], ""
     for back, early in ((4, 12), (40, LATE)):  # m is a position in the formula, and a distance in K(m - n)
         for name, kind, m in (("the formula", AbsoluteGaussian, early), ("K(m − n)", RelativeGaussian, LATE)):
-            plain, with_k = (attention_on_match(each(HEAD_DIM), m, back) for each in (Rotary, kind))
-            gains.append(with_k - plain)
-            told.append(f"{back} back from {m} {plain:.0%} becomes {with_k:.0%} by {name}")
-    reason = f"attention on the one key that fits: {'; '.join(told)}"
+            plain, after = (attention_on_match(each(HEAD_DIM), m, back) for each in (Rotary, kind))
+            gains.append(after - plain)
+            changes += f" Query at {m}, key at {m - back}: {name} changes it from {plain:.0%} to {after:.0%}."
+    reason = f"We measured the attention of a query on the one key that matches it.{changes}"
     return Finding(decide(*(gain > 0.01 for gain in gains)), max(gains), reason)
 
 
 @measured_on(VECTORS)
 def kernel_leaves_the_frequency() -> Finding:
-    """Measure the error of the length of f(x, m) against K(m), if its direction is RoPE's."""
+    """Measure the error of the length of f(x, m) against K(m), and check that its direction is RoPE's."""
     angle, error = angle_to_rope()
-    reason = "a factor in front of a rotation changes every length, and no direction"
+    reason = "K multiplies the rotated vector, so it changes its length and not its direction."
     return Finding(decide(max(angle, error) < 1e-3), error, reason)
 
 
 @measured_on("the note's formula, with its α and σ, at 60 positions")
 def scales_switch() -> Finding:
-    """Find the position from which on the wide Gaussian is larger than the narrow one."""
+    """Find the first position at which the wide Gaussian is larger than the narrow one."""
     narrow, wide = (
         a * torch.exp(-(torch.arange(LATE) ** 2) / (2 * s**2)) for a, s in zip(ALPHAS, SIGMAS, strict=True)
     )
     at = int((wide > narrow).int().argmax())  # 0 if there is none
-    reason = f"the wide term overtakes the narrow one at position {at}; α and σ set it, and no text moves it"
+    reason = f"The wide Gaussian is the larger one from position {at} on. α and σ set this position, not the "
+    reason += "text."
     return Finding(decide(at > 0), float(at), reason)
 
 
-@measured_on("the note's code, shortened, on the note's shapes", AXIS)
+@measured_on("the note's code, shortened, on the shapes of its example", AXIS)
 def code_runs() -> Finding:
     """Count the tokens that the code of the note's example accepts: 128, or none if it raises."""
     try:
         out = NoteRotary()(torch.zeros(2, 128, DIM))
     except RuntimeError as error:
-        return Finding("fails", 0.0, f"{str(error).splitlines()[0]}; it runs where T = D")
-    return Finding("holds", float(out.shape[-2]), "it runs")
+        return Finding("fails", 0.0, f"{RUNS} The example raises: {str(error).splitlines()[0]}.")
+    return Finding("holds", float(out.shape[-2]), "The code runs.")
 
 
 @measured_on("the note's code, shortened, on 64 tokens with 64 channels, where it runs", AXIS)
 def code_scales_by_place() -> Finding:
-    """Measure the error of the factor that the note's code gives to each position, where it runs."""
+    """Measure the error of the factors by which the note's code multiplies, on a shape on which it runs."""
     x, code = torch.ones(1, DIM, DIM), NoteRotary()
     by_code = code(x)[0] / code.rotate(x)[0]  # (T, D)
     by_formula = note_kernel(torch.arange(float(DIM)))[:, None]
     error = float((by_code - by_formula).abs().max())
     same = bool(torch.allclose(by_code, by_formula.T.expand(DIM, DIM), atol=1e-4))
-    reason = (
-        "with as many tokens as channels it runs, and K falls along the channels, alike at every position"
-    )
-    return Finding(decide(error < 1e-4), error, reason if same else "each position gets its own factor")
+    reason = f"{RUNS} Then K falls along the channels and is equal at every position."
+    return Finding(decide(error < 1e-4), error, reason if same else "Each position has a factor of its own.")
 
 
 @measured_on("the note's code, shortened, on 8 random texts of 128 tokens")
@@ -255,27 +256,31 @@ def code_rotates() -> Finding:
     x = torch.randn(8, 128, DIM, generator=torch.Generator().manual_seed(0))
     change = NoteRotary().rotate(x).norm(dim=-1) / x.norm(dim=-1)
     worst = float((change - 1).abs().max())
-    reason = f"two layouts are mixed: lengths change by factors of {change.min():.2f} to {change.max():.2f}"
+    reason = "The angles do not fit the pairs of channels that are rotated. Lengths change by factors from "
+    reason += f"{change.min():.2f} to {change.max():.2f}."
     return Finding(decide(worst < 1e-5), worst, reason)
 
 
-@measured_on(SHAPE + ", 300 steps or more; the longest runs on the plain tales, and on the full ones")
+@measured_on(SHAPE + ", 300 steps or more; the longest runs on the plain and on the full tales decide")
 def lowers_the_loss() -> Finding:
-    """Measure the nats per character that K(m - n) of the note gains over RoPE after the longest runs."""
+    """Measure RoPE's loss minus that with K(m - n), in nats per character, after the longest runs."""
     (plain, steps), (short, fewest), (full, full_steps) = board(), board(longest=False), board("full")
     gains = [gains_over(found, "val_loss", DISTANCE) for found in (plain, full)]
-    reason = f"over RoPE, on the plain tales {listed(gains_over(short, 'val_loss', DISTANCE))} nats after "
-    reason += f"{fewest} steps and {listed(gains[0])} after {steps}; on the full ones {listed(gains[1])} "
     verdicts = [exceeds(gain) for gain in gains]
-    return Finding(combine(*verdicts), mean(gains[0]), f"{reason}after {full_steps}", len(verdicts))
+    reason = "We list RoPE's loss minus the loss with K(m − n), in nats per character, one number per seed. "
+    reason += f"Plain tales, {fewest} steps: {listed(gains_over(short, 'val_loss', DISTANCE))}. Plain tales, "
+    reason += f"{steps} steps: {listed(gains[0])} ({verdicts[0]}). Full tales, {full_steps} steps: "
+    reason += f"{listed(gains[1])} ({verdicts[1]})."
+    return Finding(combine(*verdicts), mean(gains[0]), reason, len(verdicts))
 
 
 @measured_on(SHAPE + ", 300 steps on the plain tales")
 def formula_lowers_the_loss() -> Finding:
-    """Measure nats per character that the note's own formula, α and σ as in its code, gains over RoPE."""
+    """Measure RoPE's loss minus that with the note's formula, in nats per character."""
     found, steps = board(longest=False)
     gain = gains_over(found, "val_loss", FORMULA)
-    reason = f"after {steps} steps K(m)K(n) gains {listed(gain)} nats over RoPE"
+    reason = f"RoPE's loss minus the loss with K(m)K(n) after {steps} steps, one number per seed, is "
+    reason += f"{listed(gain)} nats per character."
     return Finding(exceeds(gain), mean(gain), reason, 1)
 
 
@@ -286,8 +291,8 @@ def adjusts_its_range() -> Finding:
     (long, steps), start = board(), load_results("gaussian")["start"]["half"]
     halves = [kernel[0]["half"] for kernel in long["v5"]["kernel"]]
     answers = listed([-gain for gain in gains_over(long, "accuracy", "v5", DISTANCE)])
-    reason = f"the code has {trainable} numbers to train; where α and σ are trained, K(m − n) halves in "
-    reason += f"{', '.join(map(str, halves))} tokens after {steps} steps, not in {start}, and the share of "
-    reason += f"right answers changes by {answers}"
+    reason = f"The note's code has {trainable} trainable parameters. With trained α and σ, K(m − n) halves "
+    reason += f"within {start} tokens at first, and after {steps} steps within {', '.join(map(str, halves))} "
+    reason += f"(one number per seed). This changes the share of right answers by {answers}."
     moved = mean(halves) - start
     return Finding(decide(trainable > 0, any(half != start for half in halves)), moved, reason)

@@ -20,13 +20,14 @@ NOTE = "003_1be152b6561f0619.txt"
 ROWS, WIDEST = 32_768, 4096  # the note's table and stride
 
 
-@measured_on("arithmetic; all pairs: heads of 64 channels, half of which turn with the branch")
+@measured_on("arithmetic; all pairs: heads of 64 channels, half for the branch")
 def one_pair_leaves_branches_alike() -> Finding:
     """Measure the cosine of one pair with k = 1, which the note assumes, at strides 128 and 4096."""
     near, far = (math.cos(stride / 1e4) for stride in (128, WIDEST))
     both = [note_002.rope_cosine(stride) for stride in (128, WIDEST)]
-    reason = f"{near:.4f} and {far:.4f}, of one pair that turns slower than the slowest there is; by all "
-    reason += "pairs that turn, as the note compares Fourier codes, {:.2f} and {:.2f}".format(*both)
+    reason = f"The note's pair is slower than any pair of the model. Its cosines are {near:.4f} and "
+    reason += f"{far:.4f}; we accept errors up to 0.01. Over all pairs that rotate with the branch, the "
+    reason += f"cosines are {both[0]:.2f} and {both[1]:.2f}. For Fourier codes the note compares all pairs."
     verdicts = (note_002.about(*pair, 2).verdict for pair in ((0.99, near), (0.95, far)))
     return Finding(combine(*verdicts), far, reason)
 
@@ -36,27 +37,24 @@ neighbours_alike = measured_on(SCOPE)(lambda: note_002.about(0.85, code_cosine(1
 
 @measured_on(SCOPE)
 def all_rows_differ() -> Finding:
-    """Measure the smallest distance of a row of the table from row 0; only differences of positions count."""
+    """Measure the smallest distance of a row from row 0; distances depend on position differences alone."""
     table = fourier(torch.arange(ROWS), WIDTH)
     nearest = float((table[1:] - table[0]).norm(dim=-1).min())
-    return Finding(decide(nearest > 0), nearest, f"{ROWS:,} rows, the nearest two are neighbours")
+    return Finding(decide(nearest > 0), nearest, f"All {ROWS:,} rows differ, by at least {nearest:.1f}.")
 
 
 @measured_on(SCOPE)
 def spacing_does_not_matter_to_codes() -> Finding:
     """Measure how much less alike two codes are at stride 128 than at stride 1."""
     near, far = code_cosine(1), code_cosine(128)
-    reason = (
-        f"told apart at any spacing, for all differ (by {code_distance(1):.1f} at 1); but {near:.0%} alike "
-    )
-    reason += f"at 1 and {far:.0%} at 128, so how well depends on it, as the note's own 0.85 and 0.31 say"
-    return Finding(
-        decide(min(map(code_distance, range(1, 129))) > 0, abs(near - far) < 0.01), near - far, reason
-    )
+    reason = f"All codes differ; at spacing 1 their distance is {code_distance(1):.1f}. They do not differ "
+    reason += f"equally: they are {near:.0%} alike at spacing 1 and {far:.0%} at 128 (note: 0.85, 0.31)."
+    apart = min(map(code_distance, range(1, 129))) > 0
+    return Finding(decide(apart, abs(near - far) < 0.01), near - far, reason)
 
 
 def divided_code(branch: int, stride: int) -> torch.Tensor:
-    """Return the code of a branch in the note's old program: the data multiply by a stride, it divides."""
+    """Return a branch's code in the note's old program: data multiply by the stride, the model divides."""
     return fourier((torch.tensor([branch * stride]) / stride).long(), WIDTH)[0]
 
 
@@ -64,13 +62,14 @@ def divided_code(branch: int, stride: int) -> torch.Tensor:
 def dividing_leaves_no_stride() -> Finding:
     """Measure the largest change of branch 1's code between two strides in the old program."""
     change = max(float((divided_code(1, s) - divided_code(1, 1)).norm()) for s in (8, 128, WIDEST))
-    reason = "what the data multiplies the model divides: whatever the stride, two branches are "
-    reason += f"{code_cosine(1):.0%} alike; looked up directly, {code_cosine(WIDEST):.0%} at stride {WIDEST}"
+    reason = "The data multiply by the stride and the model divides by it. So two branches are "
+    reason += f"{code_cosine(1):.0%} alike at every stride. Without the division they are "
+    reason += f"{code_cosine(WIDEST):.0%} alike at stride {WIDEST}."
     return Finding(decide(change == 0), change, reason)
 
 
 def needs_a_stride(code: str, claimed: bool = True) -> Finding:
-    """Measure the loss of two branches after training at stride 1, minus that at stride 128.
+    """Measure the loss of two branches after training at stride 1, minus the loss at stride 128.
 
     claimed  whether the note says that this code needs a stride, or that it needs none
     """
@@ -79,11 +78,12 @@ def needs_a_stride(code: str, claimed: bool = True) -> Finding:
     rise, confirming = (differences(found[1], found[128]) for found in (loss, again))
     first, second = negligible(rise), negligible(confirming)
     verdicts = [first if first == second else UNDECIDED, negligible(gap)]
-    by_stride = ", ".join(f"{stride}: {mean(values):.3f}" for stride, values in loss.items())
-    reason = (
-        f"loss by stride {by_stride}; at stride 1 a second text costs {mean(gap):.3f} ({len(rise)} seeds); "
-    )
-    reason += f"stride 1 minus 128 from other seeds: {mean(confirming):+.3f}"
+    by_stride = ", ".join(f"{mean(values):.3f} at stride {stride}" for stride, values in loss.items())
+    counts = {"holds": "too little to count", "fails": "enough to count", UNDECIDED: UNDECIDED}
+    reason = f"In nats per character, the loss of two branches is {by_stride}. Stride 1 minus stride 128 is "
+    reason += f"{mean(rise):.3f}, and {mean(confirming):.3f} with other seeds ({counts[verdicts[0]]}). At "
+    reason += f"stride 1, a second text adds {mean(gap):.3f} ({counts[verdicts[1]]}). All numbers are means "
+    reason += f"of {len(rise)} seeds."
     verdict = combine(*(opposite(each) if claimed else each for each in verdicts))
     return Finding(verdict, mean(rise), reason, 1 + len(verdicts))
 
@@ -99,16 +99,14 @@ def larger_stride_less_alike() -> Finding:
     cosines = [note_002.rope_cosine(stride) for stride in strides.tolist()]
     rise = max(later - sooner for sooner, later in pairwise(cosines))
     larger = bool((angles(strides, HEAD_DIM // 2).diff(dim=0) > 0).all())
-    reason = (
-        "the angles of a pair differ by stride times frequency, which grows; but a cosine comes round: by "
-    )
-    reason += "the 16 pairs of a head {:.2f} at 128, {:.2f} at 256".format(*cosines[7:9])
+    reason = "Angles grow with the stride. Cosines do not always fall, because they are periodic: over the "
+    reason += "16 pairs of a head the cosine is {:.2f} at stride 128 and {:.2f} at 256.".format(*cosines[7:9])
     return Finding(decide(larger, rise <= 0), rise, reason)
 
 
 @measured_on(SCOPE)
 def the_table_is_long_enough() -> Finding:
-    """Count the branches at the note's stride that its table has rows for; beyond them the code refuses."""
+    """Count the branches for which the note's table has rows at its stride; the code refuses others."""
     code = Fourier(HEAD_DIM, WIDTH, max_positions=ROWS, stride=WIDEST)
     tokens, time = torch.zeros(1, 1, WIDTH), torch.tensor([0])
     for branch in range(ROWS):
@@ -116,20 +114,23 @@ def the_table_is_long_enough() -> Finding:
             code.embed(tokens, Positions(time, torch.tensor([branch])))
         except BadInput:
             break
-    return Finding(decide(branch >= 8), float(branch), f"the last of eight is row {7 * WIDEST:,}")
+    reason = f"The table has rows for {branch} branches. At stride {WIDEST} the eighth reads row "
+    reason += f"{7 * WIDEST:,}."
+    return Finding(decide(branch >= 8), float(branch), reason)
 
 
 @measured_on(SCOPE)
 def the_table_has_16_million_numbers() -> Finding:
-    """Count numbers in the trained table, in units of 2^20."""
+    """Count the parameters of the trained table, in units of 2^20."""
     code = Fourier(HEAD_DIM, WIDTH, max_positions=ROWS, learnable=True)
     millions = sum(p.numel() for p in code.parameters()) / 2**20
-    return Finding(decide(millions == 16), millions, "eight of its rows are ever read")
+    reason = f"The table has {millions:g} × 2^20 numbers. Eight branches read only eight of its rows."
+    return Finding(decide(millions == 16), millions, reason)
 
 
 @measured_on(note_002.UNTRAINED)
 def logits_differ_more_at_128() -> Finding:
-    """Divide the change of the logits at stride 128 by that at stride 1; the note has 0.478 / 0.108."""
+    """Divide the change of the logits at stride 128 by that at stride 1; the note has 0.478 / 0.108 = 4.4."""
     ratio, apart = (f(128) / f(1) for f in (note_002.logit_difference, code_distance))
-    reason = f"the codes are {apart:.1f} times further apart: the stride at work"
+    reason = f"The logits differ {ratio:.1f} times more. The codes are {apart:.1f} times further apart."
     return Finding(decide(ratio > 2), ratio, reason)
