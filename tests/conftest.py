@@ -87,7 +87,7 @@ def _seed() -> None:
 
 @pytest.fixture
 def ctrl_c() -> Iterator[None]:
-    """Let this process hear Ctrl-C: one that was started in the background of a shell ignores it."""
+    """Let Ctrl-C reach this process: one that was started in the background of a shell ignores it."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -107,13 +107,13 @@ def _wake(model: LanguageModel) -> LanguageModel:
 
 @pytest.fixture(scope="session")
 def wake() -> Callable[[LanguageModel], LanguageModel]:
-    """Fill every parameter with noise: a fresh Transformer says the same to every text."""
+    """Fill every parameter with noise: a fresh Transformer gives equal logits for every text."""
     return _wake
 
 
 @pytest.fixture(scope="session")
 def awake() -> Callable[..., LanguageModel]:
-    """Make a small model of a version whose logits depend on all that it may see."""
+    """Make a small model of a version whose logits depend on every visible token."""
 
     def make(version: str, options: dict[str, Any] | None = None, **shape: int) -> LanguageModel:
         config = ModelConfig(**{**asdict(SHAPE), **shape})
@@ -137,7 +137,7 @@ def text() -> Callable[..., torch.Tensor]:
 def standing() -> Callable[..., Positions]:
     """Return positions at these times, in the form that a version takes.
 
-    A model of parallel texts is told that this is text 0, one that fills in that every third token is MASK.
+    For parallel texts this is text 0; for a model that fills in, every third token is MASK.
     """
 
     def make(version: str, time: torch.Tensor) -> Positions:
@@ -170,7 +170,7 @@ def woven(text: Callable[..., torch.Tensor]) -> Callable[..., BranchBatch]:
 
 @pytest.fixture(scope="session")
 def small_grammar() -> Grammar:
-    """Build a grammar of two facts about two people; only the order of the names tells the answer."""
+    """Build a grammar of two facts about two people; only the order of the names gives the answer."""
     return Grammar(
         words={"name": ("ann", "bob", "eve"), "verb": ("met", "hid")},
         rules={
@@ -196,7 +196,7 @@ def small_masked_corpus(small_grammar: Grammar) -> Corpus:
 
 @pytest.fixture(scope="session")
 def posterior() -> Callable[..., LanguageModel]:
-    """Make a model that answers exactly, of a distribution over short texts; by default a random one."""
+    """Make the exact model of a distribution over short texts; by default a random one."""
 
     def make(vocab_size: int = 3, length: int = 3) -> LanguageModel:
         draw = torch.Generator().manual_seed(0)

@@ -24,7 +24,7 @@ RUNGS = [
     {"__main__", "__init__"},
 ]
 COURSE_RUNGS = [{"studies"}, {"claims", "exercises", "museum", "notes"}, {"commands"}, {"__init__"}]
-# Who may import a library that draws or interacts.
+# Folders that may import a library that draws or interacts.
 ONLY_IN = {
     "ipywidgets": {"live"},
     "anywidget": {"live"},
@@ -85,32 +85,32 @@ def violations(root: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("root", [PACKAGE, COURSE], ids=["babygpt", "babygpt_course"])
-def test_the_packages_keep_the_arrows(root: Path) -> None:
+def test_the_packages_keep_the_directions_of_imports(root: Path) -> None:
     assert violations(root) == []
 
 
-def test_the_package_was_read() -> None:
-    """Make sure that the test above had something to read."""
+def test_the_check_of_imports_reads_the_package() -> None:
+    """Make sure that the test above reads files."""
     names = set(imported(PACKAGE / "training" / "loop.py", PACKAGE))
     assert {"torch", "babygpt.config.TrainConfig", "time"} <= names
     assert len(list(PACKAGE.rglob("*.py"))) > 25
 
 
 def test_every_check_of_input_raises_bad_input() -> None:
-    """Look for plain ValueErrors, which the shell would take for bugs of ours."""
+    """Find plain ValueErrors, which the shell would report as bugs."""
     files = [*PACKAGE.rglob("*.py"), *COURSE.rglob("*.py")]
     checks = [path for path in files if "raise ValueError" in path.read_text(encoding="utf-8")]
     assert checks == []
 
 
 @pytest.mark.parametrize("name", ["distributed", "records", "optimizers"])
-def test_parts_of_training_do_not_know_the_loop(name: str) -> None:
+def test_parts_of_training_do_not_import_the_loop(name: str) -> None:
     known = set(imported(PACKAGE / "training" / f"{name}.py", PACKAGE))
     above = ("babygpt.training.loop", "babygpt.objectives", "babygpt.models")
     assert not {n for n in known if n.startswith(above)}
 
 
-# ---------------------------------------------------------------- the check itself can fail
+# ---------------------------------------------------------------- faults that the check detects
 
 
 GOOD = {

@@ -1,4 +1,4 @@
-"""The numbers of a run are checked when they are set, and both sides of a misfit are named."""
+"""The numbers of a run are checked when they are set, and an error names both sides of a misfit."""
 
 import json
 import math

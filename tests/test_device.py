@@ -34,7 +34,7 @@ def test_a_device_that_is_named_is_picked_if_it_is_there(monkeypatch: pytest.Mon
 
 @pytest.fixture
 def threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., int]]:
-    """Let PyTorch have some threads on a machine of cores with a quota: how many it has afterwards."""
+    """Return PyTorch's number of threads after the limit, on a machine of some cores with a quota."""
     before = torch.get_num_threads()
 
     def have(now: int, cores: int, quota: int, **said: str) -> int:

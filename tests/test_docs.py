@@ -71,7 +71,7 @@ def missing_files(path: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_every_link_and_every_file_is_there_and_sentences_are_short(path: Path):
+def test_links_and_files_exist_and_sentences_are_short(path: Path):
     assert list(dead_links(path)) == []
     assert path.name == "CHANGELOG.md" or long_sentences(path.read_text(encoding="utf-8")) == []
     if path.name != "CHANGELOG.md" and not path.stem.isdecimal():  # they name what is gone, or a note's own
@@ -81,12 +81,12 @@ def test_every_link_and_every_file_is_there_and_sentences_are_short(path: Path):
 @pytest.mark.parametrize(
     "text", ["[x](docs/none.md)", "[x](README.md#nowhere)", "[x](#nowhere)", "`docs/none.md`", "`none.toml`"]
 )
-def test_a_dead_link_and_a_missing_file_would_be_seen(tmp_path: Path, text: str):
+def test_a_dead_link_and_a_missing_file_are_detected(tmp_path: Path, text: str):
     (tmp_path / "README.md").write_text(f"# A page\n\n{text} and [this](#a-page)\n", encoding="utf-8")
     assert len([*dead_links(tmp_path / "README.md"), *missing_files(tmp_path / "README.md")]) == 1
 
 
-def test_every_command_that_is_named_is_there():
+def test_every_named_command_exists():
     pages = [path for path in PAGES if path.name != "CHANGELOG.md"]  # which names those that are gone
     text = "\n".join(path.read_text(encoding="utf-8") for path in pages)
     targets = re.findall(r"^([a-z]+):.*## \S", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.M)
@@ -99,7 +99,7 @@ def test_every_command_that_is_named_is_there():
     assert {"env", "format", "constraints", "clean", "help"} <= set(targets)
 
 
-def test_a_long_sentence_would_be_seen():
+def test_a_long_sentence_is_detected():
     text = "Far too many words " * 9  # 36; code, formulas, links and marks are none
     assert long_sentences(f"{text}\n\n- {text[4:]}`code` $x$\n- Two. {text[4:]}") == [text]
 

@@ -34,7 +34,7 @@ def finding(name: str) -> Diagnosis:
 
 @pytest.fixture
 def pretend(monkeypatch):
-    """Make packages look like another version, or missing (None)."""
+    """Pretend that packages have another version, or are missing (None)."""
     real = metadata.version
 
     def look_like(**versions: str | None) -> None:
@@ -49,10 +49,10 @@ def pretend(monkeypatch):
     return look_like
 
 
-# ---------------------------------------------------------------- as it is here
+# ---------------------------------------------------------------- this environment
 
 
-def test_all_is_well_where_the_tests_run_and_every_package_is_checked_once(monkeypatch):
+def test_this_environment_passes_and_every_package_is_checked_once(monkeypatch):
     monkeypatch.setenv("PATH", sysconfig.get_path("scripts"))
     found = checks()
     assert [one for one in found if not one.ok] == []
@@ -61,13 +61,13 @@ def test_all_is_well_where_the_tests_run_and_every_package_is_checked_once(monke
     assert finding("Python").detail == "{}.{}.{}".format(*sys.version_info)
 
 
-def test_one_line_each_with_a_mark():
+def test_each_diagnosis_is_one_line_with_a_mark():
     lines = format_diagnoses([Diagnosis("a", True, "fine"), Diagnosis("longer", False, "no")]).splitlines()
     assert lines == ["✓ a       fine", "✗ longer  no"]
     assert format_diagnoses([]) == ""
 
 
-# ---------------------------------------------------------------- broken on purpose
+# ---------------------------------------------------------------- planted faults
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_one_line_each_with_a_mark():
         ("pooch", None, False),
     ],
 )
-def test_bounds_are_kept(pretend, name: str, version: str | None, ok: bool):
+def test_versions_outside_the_bounds_fail(pretend, name: str, version: str | None, ok: bool):
     pretend(**{name: version})
     found = finding(name)
     assert found.ok is ok
@@ -89,7 +89,7 @@ def test_bounds_are_kept(pretend, name: str, version: str | None, ok: bool):
 
 
 @pytest.mark.parametrize("brought", [set(), {"ipykernel"}], ids=["shell", "editor"])
-def test_an_install_without_the_lab_is_well_and_says_so_in_one_line(pretend, brought: set[str]):
+def test_an_install_without_the_lab_passes_with_one_line(pretend, brought: set[str]):
     pretend(**dict.fromkeys({*LAB} - brought))
     done = CliRunner().invoke(main, ["doctor"])
     assert done.exit_code == 0, done.output
@@ -97,7 +97,7 @@ def test_an_install_without_the_lab_is_well_and_says_so_in_one_line(pretend, bro
     assert not {one.name for one in checks()} & {*LAB, "widgets", "jupyter"}
 
 
-def test_babygpt_not_installed_is_seen(monkeypatch):
+def test_a_missing_babygpt_is_reported(monkeypatch):
     def gone(name: str):
         raise metadata.PackageNotFoundError(name)
 
@@ -121,7 +121,7 @@ def test_the_jupyter_that_the_path_finds_is_this_environments(monkeypatch, tmp_p
     assert finding("jupyter") == Diagnosis("jupyter", True, shutil.which("jupyter"))
 
 
-def test_broken_widgets_are_seen(monkeypatch, tmp_path: Path):
+def test_broken_widgets_are_reported(monkeypatch, tmp_path: Path):
     with monkeypatch.context() as patch:
         patch.setitem(sys.modules, "ipywidgets", None)
         assert finding("widgets").detail.startswith("no sliders: ")
@@ -129,7 +129,7 @@ def test_broken_widgets_are_seen(monkeypatch, tmp_path: Path):
     assert "jupyterlab_widgets" in finding("widgets").detail
 
 
-def test_the_device_the_memory_and_the_threads(monkeypatch):
+def test_device_memory_and_threads_are_reported(monkeypatch):
     monkeypatch.setattr("babygpt.memory.device_memory", lambda device: 2 * 10**9)
     monkeypatch.setattr(joblib, "cpu_count", lambda: 2)
     monkeypatch.setattr(torch, "get_num_threads", lambda: 8)
@@ -145,7 +145,7 @@ def test_the_device_the_memory_and_the_threads(monkeypatch):
     assert not finding("device").ok
 
 
-def test_a_full_disk_is_seen(monkeypatch):
+def test_a_full_disk_is_reported(monkeypatch):
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(doctor.shutil, "disk_usage", lambda _: usage(100e9, 99.9e9, 0.1e9))
     assert finding("disk") == Diagnosis("disk", False, "0.1 GB free, 1 GB is needed")

@@ -9,7 +9,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "glossary.md"
 LINK = re.compile(r"\]\((?:\.\./)*docs/glossary\.md#?([^)\s]*)\)")
 SENTENCE = re.compile(r"[.?!](?=\s|$)")
-# What the review found unexplained, and what the course cannot do without.
+# Terms that the review found unexplained, and terms that the course needs.
 NEEDED = """ablation alpha attention baseline block bos branch cache cosine gate head interference invariant
 kernel key kl leak logit mask nats nelbo norm optimizer perplexity phi probe query residual softplus stream
 temperature theta top-k validation value window""".split()
@@ -33,11 +33,11 @@ def wrong(page: str) -> list[str]:
     return said + [f"twice: {name}" for name in sorted({name for name in low if low.count(name) > 1})]
 
 
-def test_two_sentences_each_in_order():
+def test_terms_are_in_order_and_have_two_sentences_each():
     assert wrong(PAGE.read_text(encoding="utf-8")) == []
 
 
-def test_what_the_course_needs_is_there():
+def test_the_glossary_holds_the_terms_of_the_course():
     assert set(NEEDED) <= anchors(PAGE)
 
 

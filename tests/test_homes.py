@@ -1,4 +1,4 @@
-"""Other homes: Binder, a container, Windows. None of them runs here; what they ask for can be checked."""
+"""Other systems: Binder, a container, Windows. None of them runs here; their files can be checked."""
 
 import ast
 import os
@@ -30,7 +30,7 @@ def read(*names: str) -> str:
 # ---------------------------------------------------------------- Binder and the container
 
 
-def test_binder_and_the_container_have_the_same_python_and_one_that_will_do() -> None:
+def test_binder_and_the_container_have_the_same_supported_python() -> None:
     (binder,) = re.findall(r"^python-(\d\.\d+)$", read(".binder", "runtime.txt"), flags=re.M)
     (container,) = re.findall(r"^FROM python:(\d\.\d+)-", read(".devcontainer", "Dockerfile"), flags=re.M)
     assert binder == container
@@ -38,21 +38,21 @@ def test_binder_and_the_container_have_the_same_python_and_one_that_will_do() ->
     assert os.name == "nt" or os.access(ROOT / ".binder" / "postBuild", os.X_OK)
 
 
-# ---------------------------------------------------------------- the checks that run elsewhere
+# ---------------------------------------------------------------- workflows of the code host
 
 
 def jobs() -> dict:
     return yaml.safe_load(read(".github", "workflows", "ci.yml"))["jobs"]
 
 
-def test_both_ends_are_tried_on_the_code_host() -> None:
+def test_the_workflow_tests_the_oldest_and_the_newest_python() -> None:
     ends = jobs()["smoke"]["strategy"]["matrix"]["include"]
     oldest, newest = (next(it["python"] for it in ends if it["end"] == end) for end in ("oldest", "newest"))
     assert f">={oldest}" == PROJECT["requires-python"]
     assert int(newest.split(".")[1]) > int(oldest.split(".")[1])
 
 
-def test_windows_and_macos_run_tests_that_are_there() -> None:
+def test_windows_and_macos_run_existing_tests() -> None:
     systems = jobs()["systems"]
     assert systems["strategy"]["matrix"]["os"] == ["windows-latest", "macos-latest"]
     named = re.findall(r"\btests/[\w/.]+", str(systems["steps"]))
@@ -63,7 +63,7 @@ def test_windows_and_macos_run_tests_that_are_there() -> None:
 # ---------------------------------------------------------------- Windows
 
 
-def test_a_system_without_a_hang_up_signal_will_do() -> None:
+def test_a_system_without_a_hang_up_signal_uses_sigterm() -> None:
     script = (
         "import signal; vars(signal).pop('SIGHUP', None); import babygpt.signals as s; print(s.HANG_UP.name)"
     )
@@ -72,7 +72,7 @@ def test_a_system_without_a_hang_up_signal_will_do() -> None:
 
 
 def test_a_file_in_a_western_code_page_takes_every_letter() -> None:
-    """Take code page 1252, which Windows has where output goes into a file: no ✓, and no Chinese."""
+    """Take code page 1252, which Windows uses for output into a file: it has no ✓ and no Chinese."""
     script = "import runpy, sys; sys.argv[1:] = ['claims', '--help']; "
     script += "import babygpt.cli; babygpt.cli.main = lambda: print('✓'); "
     script += "runpy.run_module('babygpt', run_name='__main__')"
@@ -83,7 +83,7 @@ def test_a_file_in_a_western_code_page_takes_every_letter() -> None:
 
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="only Linux tells which files are mapped")
 def test_a_checkpoint_that_was_read_can_be_replaced(tmp_path: Path) -> None:
-    """Release the file: Windows replaces none that is mapped into memory, and --resume writes over it."""
+    """Release the file: Windows cannot replace a file mapped into memory, and --resume writes over it."""
     path, tokenizer = tmp_path / "a.safetensors", CharTokenizer("ab")
     model = build("v1", ModelConfig(tokenizer.vocab_size, block_size=4, n_embd=4))
     state = {"step": 1, "state": model.head.weight.detach().clone()}

@@ -1,4 +1,4 @@
-"""Memory: what cannot fit is refused early; what is large is read in portions, to the same numbers."""
+"""Memory: a run that cannot fit is refused early; a large one is read in portions, with equal numbers."""
 
 import errno
 
@@ -22,11 +22,11 @@ GB = 10**9
 
 @pytest.fixture
 def memory(monkeypatch):
-    """Give the machine so many bytes of memory."""
+    """Give the machine this number of bytes of memory."""
     return lambda size: monkeypatch.setattr("babygpt.memory.device_memory", lambda device: size)
 
 
-# ---------------------------------------------------------------- refused before it begins
+# ---------------------------------------------------------------- refusals
 
 
 def test_the_memory_is_the_machines_or_the_containers(monkeypatch, tmp_path):
@@ -42,7 +42,7 @@ def test_the_memory_is_the_machines_or_the_containers(monkeypatch, tmp_path):
         require_memory("zeros", 10**40)
 
 
-def test_a_model_needs_what_its_matrices_take(memory):
+def test_a_model_needs_the_memory_of_its_matrices(memory):
     for version in ("v1", "v4", "v7"):
         memory(GB)
         model, has_blocks = build(version, SHAPE), VERSIONS[version].bag is None
@@ -93,7 +93,7 @@ def test_a_batch_without_room_is_refused_before_the_first_step(small_corpus):
     assert all(torch.equal(p, old) for p, old in zip(model.parameters(), before, strict=True))
 
 
-# ---------------------------------------------------------------- read in portions
+# ---------------------------------------------------------------- portions
 
 
 MEASURED = {
@@ -144,7 +144,7 @@ def test_scores_decide_how_many_long_rows_go_at_once(awake, memory):
     assert few / many == pytest.approx(17 / 3, rel=0.3)
 
 
-# ---------------------------------------------------------------- when memory ran out after all
+# ---------------------------------------------------------------- failed allocations
 
 
 def test_a_failed_allocation_is_recognised_from_any_source():
@@ -158,7 +158,7 @@ def test_a_failed_allocation_is_recognised_from_any_source():
         assert budget.is_out_of_memory(caught.value)
 
 
-def test_other_errors_are_none_of_memory():
+def test_only_memory_errors_are_recognised():
     for error, known in (
         (torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB"), True),
         (RuntimeError("std::bad_alloc"), True),

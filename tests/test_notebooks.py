@@ -1,4 +1,4 @@
-"""The stored notebooks: executed, tidy, in step with their text, and a lesson more than a script.
+"""The stored notebooks: executed, tidy, in step with their text, and with more prose than a script.
 
 Whether they run, and give what they store, is nbval's work (`make test`). A check is a function
 that returns what is wrong with a notebook.
@@ -25,7 +25,7 @@ MACHINE_PATH = re.compile(r"(?<![\w.~])/(?:work|root|home|Users|opt|tmp)/\w|\b[A
 LINES_MEDIAN, LINES_MOST, WORDS_PER_LINE = 5, 15, 4
 
 
-# ---------------------------------------------------------------- what a cell is made of
+# ---------------------------------------------------------------- parts of a cell
 
 
 def code_cells(nb: NotebookNode) -> list[NotebookNode]:
@@ -61,7 +61,7 @@ def texts(cell: NotebookNode) -> str:
     return "\n".join(found)
 
 
-# ---------------------------------------------------------------- checks: [] when all is well
+# ---------------------------------------------------------------- checks, which return [] without a fault
 
 
 def executed_in_order(nb: NotebookNode) -> list[str]:
@@ -182,7 +182,7 @@ def test_notebook_is_tidy_and_in_step_with_its_text(path: Path):
     assert out_of_step(path) == []
 
 
-def test_texts_and_the_readme_know_the_same_notebooks_and_questions():
+def test_sources_and_the_readme_list_the_same_notebooks_and_questions():
     names = [path.stem for path in NOTEBOOKS]
     assert sorted(path.stem for path in (ROOT / "notebooks" / "src").glob("*.py")) == names
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -191,7 +191,7 @@ def test_texts_and_the_readme_know_the_same_notebooks_and_questions():
     assert rows == list(zip(names, found, strict=True)) != []
 
 
-# ---------------------------------------------------------------- what nbval blots out
+# ---------------------------------------------------------------- patterns that nbval replaces
 
 
 def sanitized(text: str) -> str:
@@ -213,5 +213,5 @@ def sanitized(text: str) -> str:
         ("v3 says", "v4 says", False),
     ],
 )
-def test_times_are_blotted_out_and_results_are_left_to_compare(one: str, other: str, alike: bool):
+def test_nbval_ignores_times_and_compares_results(one: str, other: str, alike: bool):
     assert (sanitized(one) == sanitized(other)) is alike

@@ -1,4 +1,4 @@
-"""`import babygpt`: cheap, and every name that it offers is there."""
+"""`import babygpt`: it is fast, and every offered name exists."""
 
 import subprocess
 import sys
@@ -30,7 +30,7 @@ def test_the_version_is_that_of_the_installed_package():
     assert babygpt.__version__ == metadata.version("babygpt")
 
 
-def test_a_name_that_is_not_there_is_refused_as_by_any_module():
+def test_a_missing_name_is_refused_as_by_any_module():
     with pytest.raises(AttributeError, match="module 'babygpt' has no attribute 'trian'"):
         babygpt.trian  # noqa: B018
     assert not hasattr(babygpt, "trian")

@@ -1,4 +1,4 @@
-"""Training, watches, metrics and samplers work on the model's device, and give what they give on the CPU."""
+"""Training, watches, metrics and samplers work on the model's device, with the numbers of the CPU."""
 
 import copy
 from collections.abc import Iterator

@@ -20,7 +20,7 @@ def test_counting_gives_neighbours_from_start(n: int, start: int) -> None:
 
 
 @given(times=st.lists(st.integers(0, 6), min_size=1, max_size=6))
-def test_increasing_is_each_later_than_the_one_before(times: list[int]) -> None:
+def test_positions_increase_if_each_is_later_than_the_one_before(times: list[int]) -> None:
     expected = all(here < there for here, there in pairwise(times))
     assert Positions(torch.tensor(times)).is_increasing == expected
     rows = Positions(torch.tensor([list(range(len(times))), times]))
@@ -32,7 +32,7 @@ def test_several_texts_never_increase() -> None:
     assert not Positions(torch.arange(4), torch.zeros(4)).is_increasing
 
 
-def test_positions_joined_keep_what_both_know() -> None:
+def test_joined_positions_keep_the_fields_that_both_have() -> None:
     first, second = (
         Positions(torch.arange(2), torch.tensor([0, 1])),
         Positions(torch.arange(5, 7), torch.tensor([1, 1])),
@@ -57,7 +57,7 @@ def test_positions_are_selected_by_index_or_by_a_mask(at: torch.Tensor) -> None:
 
 
 @given(n=st.integers(1, 5), start=st.integers(0, 9), m=st.integers(1, 5), gap=st.integers(-3, 3))
-def test_a_start_is_kept_while_positions_go_on(n: int, start: int, m: int, gap: int) -> None:
+def test_joined_positions_keep_their_start_if_consecutive(n: int, start: int, m: int, gap: int) -> None:
     """Expect the same answers as from reading the tensor."""
     both = Positions.arange(n, start).concat(Positions.arange(m, start + n + gap)).to("cpu")
     assert both.start == (start if gap == 0 else None)
@@ -66,7 +66,7 @@ def test_a_start_is_kept_while_positions_go_on(n: int, start: int, m: int, gap: 
     assert not several.is_increasing
 
 
-# ---------------------------------------------------------------- of the tokens of a model
+# ---------------------------------------------------------------- positions of a model's tokens
 
 WRONG = [
     lambda x: x[:1],  # one for all
@@ -90,7 +90,7 @@ def test_a_model_needs_one_number_for_each_token(awake, text, one_text, version:
                 model(idx, replace(positions, **{name: changed}))
 
 
-# ---------------------------------------------------------------- who sees whom
+# ---------------------------------------------------------------- masks
 
 TOKENS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3)), min_size=1, max_size=7)  # time, branch
 
@@ -101,14 +101,14 @@ def placed(tokens: list[tuple[int, int]], with_branch: bool = True) -> Positions
 
 
 def may_look(at: tuple[int, int], other: tuple[int, int], isolated: bool) -> bool:
-    """State the rule: a token looks at itself and at earlier times, of its own branch only if isolated."""
+    """State the rule: a token sees itself and earlier times, if isolated only those of its own branch."""
     if at[1] == other[1]:
         return other[0] <= at[0]
     return not isolated and other[0] < at[0]
 
 
 @given(queries=TOKENS, keys=TOKENS, isolated=st.booleans())
-def test_mask_is_the_rule_for_every_pair(queries: list, keys: list, isolated: bool) -> None:
+def test_the_mask_follows_the_rule_for_every_pair(queries: list, keys: list, isolated: bool) -> None:
     got = causal_mask(placed(queries), placed(keys), isolated)
     assert got.shape == (1, len(queries), len(keys))
     for i, at in enumerate(queries):

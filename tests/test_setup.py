@@ -1,4 +1,4 @@
-"""The set-up files agree with each other, and none of them knows this machine."""
+"""The set-up files agree with each other, and none of them depends on this machine."""
 
 import os
 import re
@@ -28,7 +28,7 @@ TEXT = {"", ".cfg", ".ipynb", ".md", ".toml", ".txt", ".yaml", ".yml"}
 
 
 def wanted() -> list[Requirement]:
-    """Return all that pyproject.toml asks for, extras included."""
+    """Return all requirements of pyproject.toml, extras included."""
     extras = PROJECT["optional-dependencies"].values()
     return [Requirement(line) for line in [*PROJECT["dependencies"], *chain(*extras)]]
 
@@ -54,7 +54,7 @@ def environment() -> dict:
     return yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
 
 
-def test_conda_asks_for_the_same_packages_and_bounds():
+def test_conda_requires_the_same_packages_and_bounds():
     lines = [line for line in environment()["dependencies"] if isinstance(line, str)]
     conda = {name: SpecifierSet(bounds) for name, _, bounds in (s.partition(" ") for s in lines)}
     pip = {CONDA_NAMES.get(r.name, r.name): r.specifier for r in wanted() if r.name not in PIP_ONLY}
@@ -106,7 +106,7 @@ def asked_by(requirement: Requirement) -> list[Requirement]:
     return [r for r in inner if not r.marker or any(map(r.marker.evaluate, extras))]
 
 
-def test_constraints_hold_all_that_is_asked_for_in_turn():
+def test_constraints_include_all_indirect_requirements():
     todo, seen = wanted(), set()
     while todo:
         requirement = todo.pop()
@@ -128,7 +128,7 @@ def test_every_way_to_start_opens_the_lab_in_the_course_folder_and_asks_no_quest
     assert all(start in text and news in text for text in texts.values())
 
 
-# ---------------------------------------------------------------- nothing of this machine
+# ---------------------------------------------------------------- no trace of this machine
 
 
 def test_no_committed_file_names_a_registry_or_a_path_of_one_machine():
@@ -144,10 +144,10 @@ def test_no_committed_file_names_a_registry_or_a_path_of_one_machine():
     assert not named
 
 
-# ---------------------------------------------------------------- the checks that run elsewhere
+# ---------------------------------------------------------------- workflows of the code host
 
 
-def test_the_book_is_made_and_published_without_a_secret():
+def test_the_book_is_built_and_published_without_a_secret():
     text = (ROOT / ".github" / "workflows" / "book.yml").read_text(encoding="utf-8")
     jobs = yaml.safe_load(text)["jobs"]
     assert "make book" in [step.get("run") for step in jobs["build"]["steps"]]
@@ -160,7 +160,7 @@ def test_pre_commit_needs_no_network():
     assert {repo["repo"] for repo in config["repos"]} == {"local"}
 
 
-def test_github_runs_what_ci_runs():
+def test_github_runs_the_ci_script():
     workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8"))
     job = workflow["jobs"]["all"]
     assert [step["run"].split()[0] for step in job["steps"] if "run" in step] == [".ci/run"]

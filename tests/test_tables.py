@@ -46,7 +46,7 @@ def test_rows_that_are_not_first_fold_out_and_unknown_ones_are_refused():
         ([], ".3f", "–"),
     ],
 )
-def test_mean_and_deviation_as_far_as_there_are_any(values, form, text):
+def test_mean_and_deviation_show_if_there_are_any(values, form, text):
     assert format_mean_sd(mean_sd(values), form) == text
 
 

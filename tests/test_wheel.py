@@ -53,7 +53,7 @@ def run(installed: Path, code: str, *words: str, cwd: Path) -> subprocess.Comple
     )
 
 
-def test_the_wheel_holds_what_is_not_python_too(wheel: Path):
+def test_the_wheel_holds_every_file_of_both_packages(wheel: Path):
     held = set(zipfile.ZipFile(wheel).namelist())
     both = [*(ROOT / "babygpt").rglob("*"), *(ROOT / "babygpt_course").rglob("*")]
     paths = [path for path in both if path.is_file() and path.suffix != ".pyc"]

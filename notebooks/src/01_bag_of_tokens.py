@@ -313,7 +313,7 @@ display(Table(("characters seen", "numbers in the table", "loss (nats per charac
 gain_guess.compare(float(rows[1][2]))
 
 # %% [markdown]
-# One more character lowers the loss by more than half a nat. But each character makes the table 30 times as large. And a trigram table still does not know who did it: every question ends with a question mark and a space. A model has to look far back without such a table. [Attention](../docs/glossary.md#attention), in lesson 03a, does this.
+# One more character lowers the loss by more than half a nat. But each character makes the table 30 times as large. And a trigram table still does not know who did it: every question ends with a question mark and a space. We need a model that looks far back and needs no such table. This will be [attention](../docs/glossary.md#attention), in lesson 03a.
 #
 # The last panel measures four [promises](../docs/glossary.md#promise), properties that a model keeps on any text. Read its first line. We replaced every earlier character, and v1's prediction did not change. Later models must *break* this promise.
 
@@ -453,7 +453,7 @@ bag_of_tokens.SQUEEZED.check(squeezed)
 #
 # <details><summary>Answer</summary>
 #
-# **a.** The floor belongs to the best possible table. *b* is tempting, but between the two floors lies what came *before* the present character, and no width shows that to v1.
+# **a.** The floor belongs to the best possible table. *b* is tempting. But to go below the bigram floor, a model must see what came *before* the present character. More channels do not show this.
 #
 # </details>
 

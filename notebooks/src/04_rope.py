@@ -69,7 +69,7 @@ both_moved.compare(kinds[{4: 0, -4: 1}.get(found[12], 2)])
 # %% [markdown]
 # In the first two lines the key stands one step *before* the query, and the scores are equal. In the third line the key stands one step *after* the query, and the score differs. So RoPE also knows the direction.
 #
-# Now each position turns a pair by any angle $\omega$. One line shows why only the distance counts:
+# Now let a position turn a pair by an angle $\omega$ instead of a quarter turn. One line shows why only the distance counts:
 #
 # $$\operatorname{Re}\big(q\,e^{im\omega}\;\overline{k\,e^{in\omega}}\big) = \operatorname{Re}\big(q\,\bar k\;e^{i(m-n)\omega}\big).$$
 #
@@ -250,7 +250,7 @@ turn_guess.compare(effects[2 * bool(gap[at] > 0.1) + bool(gap[-10:].mean() > 0.0
 #
 # ## Does v4 write the name?
 #
-# Until now an answer was right if v4 found the right one of two names more probable. Now v4 *writes* the answer. It takes the most probable letter each time.
+# Until now an answer was right if v4 gave the right one of two names the higher probability. Now v4 *writes* the answer. It takes the most probable letter each time.
 
 # %%
 percent = {"low": 0, "high": 100, "unit": "%", "near": 12}
@@ -273,7 +273,7 @@ writes.compare(100 * written)
 #
 # ## Which head does v4 need?
 #
-# To know the first letter, v4 must look back at the name. Which head does this? In 03b we silenced single heads, in an [ablation](../docs/glossary.md#ablation). But *any* silent head may disturb a model, because training never showed such zeros. So we need a **control**: we also silence the other heads of the same layer.
+# To know the first letter, v4 must look back at the name. Which head does this? In 03b we silenced single heads, in an [ablation](../docs/glossary.md#ablation). A silent head returns zeros. Training never showed such zeros, so *any* silent head may disturb a model. So we need a **control**: we also silence the other heads of the same layer.
 
 # %%
 heads = ["the head that looks most at the right name", "another head"]
@@ -342,7 +342,7 @@ longer_guess.compare(shown[min(means, key=means.get)])
 #
 # **Two layouts.** This course pairs channels 0 and 1, 2 and 3, and so on: *interleaved*. Much other code, such as Hugging Face's Transformers, pairs channel $i$ with $i + D/2$: *half-split*. Weights fit only the layout in which they were trained. To convert them, we reorder the rows of the matrices $W_q$ and $W_k$, which make queries and keys. You will do this in an exercise.
 #
-# Never mix the pairs of one layout with the angles of the other. Then vectors change their length, and scores depend on absolute positions.
+# Never mix the pairs of one layout with the angles of the other. If you do, vectors change their length, and scores depend on absolute positions.
 #
 # **Positions in a cache.** A model that writes keeps rotated keys in a [cache](../docs/glossary.md#cache). So a new token needs its position in the whole text. With position 0 for each new token, all distances would be wrong.
 #
@@ -472,7 +472,7 @@ rope.ABLATION.check(controlled_effect)
 # **4.** 96% of the answers are right, and 85% without some head. What is missing before you say that this head is needed?
 #
 # - a) nothing
-# - b) the same number without other heads of its layer
+# - b) the share of right answers without other heads of its layer
 # - c) a picture of where it looks
 #
 # <details><summary>Answer</summary>

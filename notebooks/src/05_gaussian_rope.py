@@ -214,7 +214,7 @@ display(Table(("right name", "right answers, σ₂ left at 20", "σ₂ moved"), 
 lost_guess.compare(choices[lost[0] + 2 * lost[1]])
 
 # %% [markdown]
-# Our run still finds the near names. Of the far names it finds about half, as by guessing. The reason is log K. At 20 tokens the narrow kernel subtracts 8 from a score, and a high score can overrule that. At 24 tokens it subtracts 11.5. The scores of our models are at most 9.8, because queries and keys are normalised (03a). So **σ₂ sets how far this model reads**. This is one run, and yours may differ.
+# Our run still finds the near names. Of the far names it finds about half, as by guessing. The reason is log K. At 20 tokens the narrow kernel subtracts 8 from a score, and a high score can overrule that. At 24 tokens it subtracts 11.5. The scores of our models are at most 2√24 = 9.8, because queries and keys are normalised (03a). So in this run **σ₂ sets how far the model reads**. Your run may differ.
 #
 # ## Train the widths too
 #
@@ -255,11 +255,11 @@ Table(("model", "runs that answer", "mean loss (nats per character)"), rows, sta
 #
 # Now look at the losses. We trained six seeds first and six more later. We call a difference *decided* if all seeds agree, in both sets. With K trained the loss is 0.07 nats above RoPE's (decided). The difference between RoPE and the fixed K is undecided.
 #
-# Why does training close the kernel? We have a conjecture. At first a model gains most from the last few letters, which make up words. A name far back does not help yet, because no head has learned to use it. So the gradient narrows K. After that the name is hard to find, and no head learns to find it. The [results](../docs/results.md#a-kernel-on-rope) list runs that test this.
+# Why does training close the kernel? We have a conjecture. At first a model learns to spell words. For this the last few letters are enough. A name far back does not help yet, because no head has learned to use it. So the gradient narrows K. After that the name is hard to find, and no head learns to find it. The [results](../docs/results.md#a-kernel-on-rope) list runs that test this.
 #
 # ## Beside RoPE and ALiBi
 #
-# ALiBi also adds a number to each score that falls with distance. So ALiBi has a kernel too, and its width differs from head to head. We trained ALiBi like the other models, and all its 12 runs answer. Then all models read texts of 256 characters, four times the window of training.
+# ALiBi also adds a number to each score, and this number falls with distance. So ALiBi has a kernel too, and its width differs from head to head. We trained ALiBi like the other models, and all its 12 runs answer. Then all models read texts of 256 characters, four times the window of training.
 
 # %%
 far_guess = live.predict("Whose loss rises most after position 64?", list(names.values()))
@@ -404,7 +404,7 @@ tasks.BROKEN.check(broken)
 #
 # </details>
 #
-# **5.** In the last of four windows the fixed kernel has a lower loss than RoPE. What follows?
+# **5.** From position 192 on the fixed kernel has a lower loss than RoPE. What follows?
 #
 # - a) the fixed kernel remembers more of the long text
 # - b) long distances do not disturb the fixed kernel

@@ -98,7 +98,7 @@ bag_guess.compare(outcomes[changes["v6-none"] > 1e-4])
 #
 # How well does the code separate two texts? The last blank of branch 0 sees the two letters of time 0: *a* of its own text, and *b* of the other text. RoPE rotates these two keys equally. Only the code tells which one belongs to branch 0.
 #
-# The highest score in our heads is 9.8 ([lesson 05](05_gaussian_rope.ipynb)). We suppose that a score is 9.8 times the [cosine](../docs/glossary.md#cosine) of the query's code and the key's code.
+# In our heads a score is at most 9.8, because queries and keys are normalised ([lesson 05](05_gaussian_rope.ipynb)). We suppose that a score is 9.8 times the [cosine](../docs/glossary.md#cosine) of the query's code and the key's code.
 
 # %%
 def code(branch, stride, C=96):
@@ -174,7 +174,7 @@ for name in options:
     runs[name] = live.train(models[name], objective, recipe, name, floors, watches)
 
 # %% [markdown]
-# The middle panel puts *one* text into both branches. It shows how alike the two branches are: first their codes, then the vectors that enter layer 1 and leave each layer. 2-D RoPE adds no code, so there the curve *codes* compares keys.
+# The middle panel puts *one* text into both branches. It shows how alike the two branches are: first their codes, then the vectors that enter layer 1 and leave each layer. 2-D RoPE adds no code. There the curve *codes* takes one key, rotates it for branch 0 and for branch 1, and compares the two results.
 #
 # The right panel shows the gap. When all three models are trained, compare them with ours: twelve stored runs of each model, with 400 steps.
 
@@ -229,7 +229,7 @@ else:
     print(f"{len(more)} common steps after the change: too few to compare")
 
 # %% [markdown]
-# Both curves leap. The cause is simple: the model has learned the old code of branch 1, and does not know the new code.
+# The loss leaps, and so does the curve *codes*. The cause is simple: the model has learned the old code of branch 1, and does not know the new code.
 #
 # Is stride 1 also bad from the start? We trained models at both strides for 400 steps. We call a difference *decided* if all seeds agree, in each of two sets of six ([lesson 08](08_the_ladder.ipynb)). Under 2-D RoPE stride 1 costs 0.02 nats more than stride 128. Under Fourier codes the difference is undecided.
 #
@@ -318,7 +318,7 @@ invariants.promises(checked)
 # %% [markdown]
 # ## What the open mask is good for
 #
-# Now both branches tell **the same story**. Branch 0 is *ahead*, and branch 1 begins 8 letters later, *behind*. A model that reads *one* text cannot lose less than the floor, 0.33 nats.
+# Now both branches tell **the same story**. Branch 1 starts 8 letters later, so it is *behind*. Branch 0 is *ahead*. A model that reads *one* text cannot lose less than the floor, 0.33 nats.
 
 # %%
 question = "What will branch 1, which is behind, lose per character on new stories?"
@@ -340,7 +340,7 @@ display(Table(("branch and mask", "loss (nats per character)"), rows, stable=1))
 echo_guess.compare(heard["behind"])
 
 # %% [markdown]
-# Look at the row *behind*. Branch 1 loses 0.02 nats, far below the floor, because it copies branch 0. The last row confirms this. Isolated, branch 1 finds nothing to copy, and loses much more than branch 0.
+# Look at the row *behind*. Branch 1 loses 0.02 nats, far below the floor, because it copies branch 0. The last row confirms this. Isolated, branch 1 finds nothing to copy. In training it always could copy, so it has not learned to predict, and its loss is much higher than that of branch 0.
 #
 # So the open mask pays **if a branch can use what another has just written**. We tested only the easiest case, an echo.
 

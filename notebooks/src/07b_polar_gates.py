@@ -44,7 +44,7 @@ live.polar()
 # The explorer shows the note's gate in one head. A query stands at position $i$, a key at position $j$.
 #
 # - <span class="light-gates">The first panel</span> shows the gates of keys: a row for each position, a column for each channel. Frames mark [MASK tokens](../docs/glossary.md#mask-token).
-# - <span class="light-scores">The second panel</span> shows the score of each query with each key. All contents are equal here.
+# - <span class="light-scores">The second panel</span> shows the score of each query with each key. All queries and keys are equal before the gates.
 # - <span class="light-across">The third panel</span> shows scores over the distance $i-j$. Each curve belongs to one value of the sum $i+j$.
 #
 # Look at the third panel. With RoPE the three curves would be one, because a score depends on the distance alone. With the note's gate the curves differ.
@@ -99,7 +99,7 @@ models = {"v7-polar": build("v7-polar", shape)}
 runs = {"as written": live.train(models["v7-polar"], objective, recipe, "as written", watches=watches)}
 
 # %% [markdown]
-# The dashboard shows the loss, the gates of keys, and a text as the model fills it in.
+# The dashboard shows the loss, the gates of keys, and a text as the model fills it in. The gates are drawn before the norm, so the rows of MASK look paler.
 
 # %% tags=["answer", "nbval-ignore-output"]
 runs["as written"].result()
@@ -187,7 +187,7 @@ Table(("the text starts at", *heading), rows, stable=5)
 # Each repair removes one fault, and keeps the repairs before it.
 #
 # 1. **Exact phase.** The gradient of φ was 0. The gate becomes $\cos(i\omega + \varphi)$, and φ has a gradient.
-# 2. **Random phase.** All waves had a crest at position 0. Now each φ begins at a random value, so the crests lie apart.
+# 2. **Random phase.** All waves had a crest at position 0, where a cosine is flat. So neighbouring positions near 0 had nearly equal gates. Now each φ begins at a random value, so the crests lie apart.
 # 3. **Gates after the norm.** The norm cancelled α. Now the norm comes first, so α counts.
 # 4. **α on keys only.** α on a query makes all scores of this query smaller, so its attention gets flatter. But a query at MASK must find the letter to predict. Now only keys have α.
 # 5. **[Quadrature](../docs/glossary.md#quadrature).** The scores depended on $i+j$. Now each cosine gets a sine beside it: a query becomes $[q\cos, q\sin]$, a key $[k\cos, k\sin]$.
@@ -256,7 +256,7 @@ assert torch.allclose(scores, ahead(torch.pi / 4)(hole, at.time), atol=1e-4)
 Table(("δ", *heading), [(f"{d}°", *neighbours(ahead(d / 180 * torch.pi))) for d in (0, 45, -45)], stable=5)
 
 # %% [markdown]
-# With 45° the head looks at *a*, with −45° at *e*. In the explorer choose `[cos, sin], φ between` and drag the <span class="light-phase">dial</span>: the ridge leaves the diagonal.
+# With 45° the head looks at *a*, with −45° at *e*. In the explorer choose `[cos, sin], φ between` and drag the <span class="light-phase">dial</span> of φ. It is the δ of our text. In the second panel the dark stripe leaves the diagonal.
 #
 # ## Train the repaired gates
 #
@@ -348,7 +348,7 @@ winner_guess.compare("this is undecided" if {row[-1] for row in rows[6:]} == {"u
 # Read the table from the top. A negative mean is an improvement.
 #
 # - The exact phase is undecided. The random phase lowers the loss.
-# - Gates after the norm let α count, and the loss *rises*. α on keys only takes back a part of this rise.
+# - Gates after the norm let α count, and the loss *rises*. The fourth repair, α on keys only, takes back a part of this rise.
 # - Quadrature lowers the loss most, by half a nat. The phase δ of v7 lowers it again.
 # - The last three rows compare v7, RoPE and PoPE. Between these three nothing is decided.
 #
@@ -360,7 +360,7 @@ winner_guess.compare("this is undecided" if {row[-1] for row in rows[6:]} == {"u
 Table(columns, [compare(arm, "v7-quadrature") for arm in ("one side", "both sides")], stable=5)
 
 # %% [markdown]
-# *One side* breaks the mirror and gains nothing: our seeds exclude a gain of 0.02 nats. *Both sides* gains 0.11 nats. **To break the mirror is not enough; heads of both kinds lower the loss.** Whether trained phases gain more than the fixed ones of *both sides* is undecided.
+# *One side* breaks the mirror and gains nothing that counts: a gain of 0.02 nats or more is excluded. *Both sides* gains 0.11 nats. **To break the mirror is not enough; heads of both kinds lower the loss.** Whether trained phases gain more than the fixed ones of *both sides* is undecided.
 
 # %%
 live.tally()
@@ -443,15 +443,15 @@ gate_exercises.LOOK_RIGHT.check(phases_to_the_right)
 #
 # </details>
 #
-# **3.** On what does $\cos(i\omega)\cos(j\omega)$ depend, and a score of RoPE does not?
+# **3.** Which of these can change $\cos(i\omega)\cos(j\omega)$, but not a score of RoPE?
 #
-# - a) on where in the window both tokens stand
-# - b) on which of the two is on the left
-# - c) on their distance
+# - a) moving both tokens together
+# - b) exchanging the two tokens
+# - c) moving the tokens apart
 #
 # <details><summary>Answer</summary>
 #
-# **a.** Half of it is a cosine of i + j. Against *b*: exchange i and j, and the product stays.
+# **a.** Half of it is a cosine of i + j. *c* is tempting, but it changes RoPE's score too. With *b* the product stays as it is.
 #
 # </details>
 #

@@ -33,13 +33,13 @@ plots.set_style()
 # The museum holds seventeen cases: sixteen bugs and one healthy model. Each case is a small GPT of two blocks. Its position code is [RoPE](../docs/glossary.md#rope) or a table of sines and cosines, called the sinusoid. You can compare its training curve with the curve of its *healthy twin*. The twin is the same model without the bug, from the same [seed](../docs/glossary.md#seed). There are four moves:
 #
 # - `case.ask("shift")` measures one promise, or several. It shows ✓ or ✗ for each.
-# - `case.name("mixed layouts")` names the bug. The name is accepted only if **no other name fits** your answers.
+# - `case.name("mixed layouts")` names the bug. The name is accepted only if **no other name fits** the ✓ and ✗ that you have seen.
 # - `case.hint()` lists the names that still fit.
 # - `case.reveal()` gives up. Then, or after a right name, `case.plaque()` and `case.source()` are open.
 #
 # The score counts promises, wrong names and hints.
 #
-# A promise is about how a model is built, not about what it has learned. So we measure it before training. But in a new model the last matrices of the blocks are zero, and almost every promise would hold. We therefore fill all weights with random numbers first. These are the promises that you can ask for:
+# A promise is about how a model is built, not about what it has learned. So we measure it before training. But in a new model the last matrices of the blocks are zero. So the blocks add nothing, no bug can act, and almost every promise would hold. We therefore fill all weights with random numbers first. These are the promises that you can ask for:
 
 # %%
 museum = Museum(load_corpus())
@@ -167,7 +167,7 @@ by_seed = costs["ends"]["nothing wrong"]
 noise.compare(max(by_seed) - min(by_seed))
 
 # %% [markdown]
-# The six healthy models end between 1.75 and 1.80. Look at the title of the picture: case 2 ends in this range too. So without its twin, you cannot tell case 2 from a healthy model with another seed. We chose a lucky seed: from each of our six stored seeds this bug ends higher.
+# The six healthy models end between 1.75 and 1.80. Look at the title of the picture: case 2 ends in this range too. So without its twin, you cannot tell case 2 from a healthy model with another seed. The museum uses a seventh seed, and we chose it for its low losses. From each of the six others this bug ends above the range.
 #
 # So we ask. RoPE has one purpose: a score stays the same if both positions move together. `shift` tests this.
 
@@ -244,7 +244,7 @@ third.ask("causal")
 third.name("mask off by one")
 
 # %% [markdown]
-# *Mask off by one* is the only bug that looks ahead. So a single ✗ proves it. In your own work, two other mistakes can also give such a loss. The targets may not be shifted by one, or the validation text may be part of the training text.
+# *Mask off by one* is the only bug that looks ahead. So a single ✗ proves it. In your own work, two other mistakes can also give such a loss. Perhaps the targets are not shifted by one, or the training text contains the validation text.
 
 # %%
 third.source()

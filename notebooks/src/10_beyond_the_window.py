@@ -205,7 +205,7 @@ cheapest = live.predict(
 cheapest
 
 # %% [markdown]
-# Choose a method, and move the factor. In the left picture, orange dots are pairs that reach new angles. In the right picture, the orange curve is the loss of the stretched model along 512 characters. Which methods have no orange dots? What do they do to the loss of the *first* 64 characters?
+# Choose a method, and move the factor. In the left picture, orange dots are pairs that reach new angles. In the right picture, the orange curve is the loss of the stretched model along 512 characters, and the vertical line is at 64 · factor. Which methods have no orange dots? What do they do to the loss of the *first* 64 characters?
 
 # %% tags=["answer", "nbval-ignore-output"]
 explore_stretching(v4, corpus.val)
@@ -286,15 +286,15 @@ trained_on = {"control": "control tuned", **{f"{methods[m]}, tuned": f"{m} tuned
 board(trained_on, **columns)
 
 # %% [markdown]
-# Compare the first two rows. The control finds 30% of the lone values, about as many as before. The same steps at the new length give 60%, and a lower cost. So **the new length helps, and not only more training.** The new windows also contain questions from further back. We did not test how much these questions help.
+# Compare the first two rows. The control finds 30% of the lone values, about as many as before. The same steps at the new length give 60%, and a lower cost. So **the new windows help, and not only more training.** They are longer, and they contain questions from further back. We did not test which of the two helps.
 #
 # Now look at the last column. Training does not bring back the order: tuned v4 gives the last of two in 36% of the questions, and YaRN without training gave it in 72%.
 #
 # ## Models that never rotated
 #
-# Models without rotation have no new angles. We trained three of them like v4. **ALiBi** subtracts a number from each score that grows evenly with the distance ([03b](03b_sinusoidal.ipynb)). **T5** adds a number that it learns for each range of distances. In our T5 all distances from 27 characters on share one number. **NoPE** has no encoding.
+# Models without rotation have no new angles. We trained three of them like v4. **ALiBi** subtracts a number from each score. This number is proportional to the distance ([03b](03b_sinusoidal.ipynb)). **T5** adds a number that it learns for each range of distances. In our T5 all distances from 27 characters on share one number. **NoPE** has no encoding.
 #
-# These models can read eight windows. For this length, the *change of the loss* is the loss in eight windows, minus the model's own loss from only the last 64 characters. The lone value was told 384 characters before.
+# These models can read eight windows. For this length, the *change of the loss* is the loss of the model when it reads all eight windows, minus its loss when it reads only the last 64 characters. The lone value was told 384 characters before.
 
 # %%
 question = "Eight windows change ALiBi's loss by 0.05 nats. What share of lone values, 384 back, is found?"
@@ -310,7 +310,7 @@ calm.compare(100 * np.mean(ours("alibi", "alone 8")))
 # %% [markdown]
 # Compare ALiBi and NoPE in the first two columns. ALiBi's loss hardly changes, yet ALiBi finds only 45% of the values. NoPE's loss rises by 0.77 nats, yet NoPE finds 98%. A model that hardly looks at far characters is not disturbed by them, and does not remember them. **A steady loss only shows that the model is not disturbed. To test memory, ask a question.**
 #
-# The last two columns show the last of two values. T5 knows the order within its window. At four windows both values get the same number from T5, so T5 cannot tell which came later. It is right in about half of the questions. NoPE never learned the rule: it is right in about half of the questions even within one window.
+# The last two columns show the last of two values. Within its window T5 knows the order, because the later value is nearer than 27 characters. At four windows both values get the same number from T5, so T5 cannot tell which came later. It is right in about half of the questions. NoPE never learned the rule: it is right in about half of the questions even within one window.
 #
 # Our models have 2 layers and were trained for 400 steps. The papers used far larger models and mostly other tasks, so our numbers refute none of them. [Our results](../docs/results.md) test single statements of the papers.
 

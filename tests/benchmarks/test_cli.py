@@ -64,7 +64,7 @@ def test_the_last_line_names_command_and_machine(measured: dict[str, Any]) -> No
     assert (measured["version"], measured["rounds"], measured["batch_size"]) == ("v7", 3, 12)
 
 
-def test_what_is_stored_is_what_is_printed_and_only_if_asked_for(
+def test_store_writes_the_printed_results_and_no_other_call_writes_any(
     measured: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -89,7 +89,7 @@ NUMBERS = [
 ]
 
 
-def test_every_number_that_measures_nothing_is_refused_before_anything_is_measured(
+def test_useless_numbers_are_refused_before_anything_is_measured(
     text: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("benchmarks.timing.run_in_rounds", pytest.fail)
@@ -103,7 +103,7 @@ def test_every_number_that_measures_nothing_is_refused_before_anything_is_measur
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
 @pytest.mark.parametrize("args", [["step", "--device", "cuda"], ["gpu"], ["gpu", "--device", "cpu"]])
-def test_a_gpu_that_is_not_there_is_asked_for_in_one_line(args: list[str]) -> None:
+def test_a_missing_gpu_gives_one_line(args: list[str]) -> None:
     result = run(*args)
     assert result.exit_code == 1
     assert "device (c" in result.output

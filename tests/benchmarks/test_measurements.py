@@ -1,4 +1,4 @@
-"""Times of the parts of a training step: what is computed from them, and one small run."""
+"""Times of the parts of a training step: numbers computed from them, and one small run."""
 
 import itertools
 
@@ -30,7 +30,7 @@ def metered(version: str, corpus: Corpus, meter: PartMeter) -> Training:
 
 
 @pytest.mark.parametrize("version", ["v1", "v4", "v6"])
-def test_every_part_of_a_step_is_met_and_none_twice(small_corpus: Corpus, version: str) -> None:
+def test_every_part_of_a_step_is_timed_once(small_corpus: Corpus, version: str) -> None:
     ticks = itertools.count()
     meter = PartMeter(lambda: float(next(ticks)))
     training = metered(version, small_corpus, meter)
@@ -43,7 +43,7 @@ def test_every_part_of_a_step_is_met_and_none_twice(small_corpus: Corpus, versio
     assert all(taken >= 1 for taken in parts.values())
 
 
-def test_a_step_is_measured_whole() -> None:
+def test_the_parts_of_a_step_add_up_to_its_time() -> None:
     results = measure_step("v4", BATCH, BLOCK, rounds=1, n_chars=9_000, **TINY)
     assert sum(results["ms"].values()) == pytest.approx(results["step_ms"], abs=0.01)
     assert results["steps"] == 10  # those of the first round warm up

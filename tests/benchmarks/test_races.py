@@ -32,8 +32,8 @@ def race(target: float) -> Race:
 # ---------------------------------------------------------------- one run
 
 
-def test_a_run_beside_others_is_the_run_alone() -> None:
-    """Show that taking turns changes only the clock: our run is `train`'s, with its seed and momentum."""
+def test_a_run_in_a_race_equals_the_run_alone() -> None:
+    """Show that taking turns changes only the clock: our run equals `train`, with its seed and momentum."""
     found = run_race({"plain": PLAIN, "ours": OURS}, race(target=0.0), seed=1)
     torch.manual_seed(1)
     model = build("v4", ModelConfig(CORPUS.tokenizer.vocab_size, 16, n_layer=1, n_head=4, n_embd=16))
@@ -68,10 +68,10 @@ def test_only_training_is_on_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     assert run_race({"ours": OURS}, here, seed=1)["ours"]["seconds"] == OURS.steps
 
 
-# ---------------------------------------------------------------- the bodies
+# ---------------------------------------------------------------- models
 
 
-def test_the_plain_model_is_causal_knows_order_and_begins_as_gpt_2_does() -> None:
+def test_the_plain_model_is_causal_sees_order_and_is_initialised_as_gpt_2() -> None:
     torch.manual_seed(0)
     model = PlainGPT(ModelConfig(50, 64, n_layer=8, n_head=4, n_embd=64)).double()
     idx = torch.arange(8)
@@ -86,7 +86,7 @@ def test_the_plain_model_is_causal_knows_order_and_begins_as_gpt_2_does() -> Non
             assert p.std().item() == pytest.approx(0.005 if added else 0.02, rel=0.1), name  # 0.02 / sqrt(16)
 
 
-# ---------------------------------------------------------------- ours against the others
+# ---------------------------------------------------------------- our recipe against the others
 
 
 def small(recipes: dict[str, Recipe]) -> dict[str, Recipe]:
@@ -107,7 +107,7 @@ def test_every_recipe_runs_in_either_race(monkeypatch: pytest.MonkeyPatch) -> No
     assert all(runs[0]["steps"] == 20 for runs in found["runs"].values())
 
 
-def test_a_ratio_is_the_median_of_what_each_seed_says() -> None:
+def test_a_ratio_is_the_median_over_seeds() -> None:
     seconds = {"ours": (1.0, 2.0, 1.0), "published": (10.0, 10.0, 20.0), "same_shape": (4.0, 4.0, 4.0)}
     seconds["tuned"] = (3.0, 3.0, 3.0)
     runs = {name: [{"seconds": one, "reached": True} for one in each] for name, each in seconds.items()}
@@ -119,7 +119,7 @@ def test_a_ratio_is_the_median_of_what_each_seed_says() -> None:
 
 
 @pytest.mark.parametrize("name", list(recipe.RACES))
-def test_what_is_stored_is_of_these_recipes_all_tuned_with_as_many_runs(name: str) -> None:
+def test_stored_races_use_these_recipes_and_equal_tuning_budgets(name: str) -> None:
     raced = recipe.RACES[name][1]
     stored = json.loads((RESULTS / f"{name}.json").read_text("utf-8"))
     del stored["recipes"]["pairs"]  # raced beside the others, and given up
@@ -132,7 +132,7 @@ def test_what_is_stored_is_of_these_recipes_all_tuned_with_as_many_runs(name: st
     assert shapes["ours"] == shapes["same_shape"] == shapes["tuned"] != shapes["published"]
 
 
-def test_the_pages_say_what_the_race_came_to() -> None:
+def test_the_benchmark_page_quotes_the_stored_ratio() -> None:
     ratio = json.loads((RESULTS / "recipe.json").read_text("utf-8"))["ratio_tuned"]
     root = RESULTS.parents[1]
     assert f"**{ratio:.1f} times**" in (root / "docs" / "benchmarks.md").read_text("utf-8")

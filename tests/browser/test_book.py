@@ -72,7 +72,7 @@ def watched(context: BrowserContext, address: str) -> tuple[Page, list[str]]:
         wrong.extend([f"{page.url}: {what}"] if seen else [])
 
     page.on("pageerror", lambda error: note(str(error)))
-    # What the next page cuts short has not failed.
+    # A request that the next page aborts has not failed.
     page.on("requestfailed", lambda one: note(f"{one.url} failed", one.failure != "net::ERR_ABORTED"))
     page.on("console", lambda one: note(one.text, one.type == "error"))
     page.on("request", lambda it: note(f"asks {it.url}", not it.url.startswith((address, "data:", "blob"))))
@@ -80,7 +80,7 @@ def watched(context: BrowserContext, address: str) -> tuple[Page, list[str]]:
 
 
 def see_all(page: Page) -> None:
-    """Scroll to the end, so that what loads late is loaded."""
+    """Scroll to the end, so that late pictures load."""
     page.evaluate(
         "async () => { for (const i of document.images) i.loading = 'eager'; "
         "await Promise.all([...document.images].map(i => i.decode().catch(() => 0))); }"
@@ -113,7 +113,7 @@ def test_every_page_opens_without_an_error_or_foreign_request_is_light_and_fits_
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing(browser: Browser, address: str, scheme: str):
+def test_axe_finds_no_violation(browser: Browser, address: str, scheme: str):
     context = browser.new_context(viewport=DESK, color_scheme=scheme)
     page, found = context.new_page(), []
     for name in KINDS:
@@ -210,7 +210,7 @@ def test_every_control_keeps_its_value(desk: BrowserContext, address: str):
     expect(figure.locator(".recorded-words")).to_contain_text("temperature = 0.8")
 
 
-def test_a_finger_moves_a_slider(phone: BrowserContext, address: str):
+def test_a_touch_moves_a_slider(phone: BrowserContext, address: str):
     page = phone.new_page()
     page.goto(address + LESSON)
     figure = page.locator("figure.recorded").first
@@ -223,7 +223,7 @@ def test_a_finger_moves_a_slider(phone: BrowserContext, address: str):
     assert 4 < int(slider.input_value()) < 12
 
 
-def test_without_scripts_the_still_picture_stands(browser: Browser, address: str):
+def test_without_scripts_the_still_picture_shows(browser: Browser, address: str):
     context = browser.new_context(viewport=PHONE, java_script_enabled=False)
     page = context.new_page()
     page.goto(address + LESSON)
@@ -261,10 +261,10 @@ def test_a_search_shows_the_sentence_and_lessons_first(desk: BrowserContext, add
     expect(page).to_have_url(re.compile("notebooks/04_rope.html#"))
 
 
-# ---------------------------------------------------------------- heads, first cells
+# ---------------------------------------------------------------- heads and first cells
 
 
-def test_every_lesson_has_a_title_that_asks_and_folds_its_imports(html: Path):
+def test_every_lesson_has_a_question_as_title_and_folds_its_imports(html: Path):
     titles = set()
     lessons = [name for name in pages_of(html) if name.startswith("notebooks/")]
     for name in lessons:
@@ -281,7 +281,7 @@ def test_every_lesson_has_a_title_that_asks_and_folds_its_imports(html: Path):
     assert len(titles) == len(lessons) > 10
 
 
-def test_a_link_lands_at_once(phone: BrowserContext, address: str):
+def test_a_link_jumps_to_its_target_at_once(phone: BrowserContext, address: str):
     page = phone.new_page()
     page.goto(address + LESSON)
     last = page.locator("article section[id]").last.get_attribute("id")
@@ -293,7 +293,7 @@ def test_a_link_lands_at_once(phone: BrowserContext, address: str):
 # ---------------------------------------------------------------- questions, folds, links
 
 
-def test_a_guess_counts_if_it_came_before_the_outcome_was_opened(desk: BrowserContext, address: str):
+def test_a_guess_counts_only_before_its_outcome_is_opened(desk: BrowserContext, address: str):
     page = desk.new_page()
     page.goto(address + LESSON)
     first, second = (page.locator("fieldset.guess").nth(i) for i in (0, 1))
@@ -321,13 +321,13 @@ def outcome_of(page: Page, guess: Locator) -> Locator:
 
 
 def change(guess: Locator, facts: dict) -> None:
-    """Guess something else, or nothing."""
+    """Enter another guess, or none."""
     wrong = [option for option in facts.get("options", ()) if option != facts["outcome"]]
     fill(guess, wrong[0] if wrong else "", facts)
 
 
 def answer(guess: Locator, facts: dict) -> None:
-    """Guess what came out."""
+    """Enter the right guess."""
     fill(guess, str(facts["outcome"]), facts)
 
 
@@ -339,7 +339,7 @@ def fill(guess: Locator, text: str, facts: dict) -> None:
         guess.get_by_role("textbox").press("Tab")
 
 
-def test_claims_are_filtered_and_stand_without_scripts(desk: BrowserContext, browser: Browser, address: str):
+def test_claims_have_a_filter_and_show_without_scripts(desk: BrowserContext, browser: Browser, address: str):
     page = desk.new_page()
     page.goto(f"{address}claims.html")
     shown, line = page.locator("article.claim:visible"), page.locator("#shown")
@@ -384,7 +384,7 @@ def leads_somewhere(name: str, link: str, html: Path, anchors: dict[Path, set[st
     return not anchor or path not in anchors or unquote(anchor) in anchors[path]
 
 
-def test_on_paper_all_is_open_and_no_control_is_left(desk: BrowserContext, address: str):
+def test_a_printed_page_opens_all_folds_and_hides_controls(desk: BrowserContext, address: str):
     page = desk.new_page()
     page.goto(address + LESSON)
     page.emulate_media(media="print")

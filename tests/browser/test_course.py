@@ -35,7 +35,7 @@ def marks(path: Path) -> list[pytest.MarkDecorator]:
 
 
 @pytest.mark.parametrize("path", [pytest.param(p, marks=marks(p), id=p.stem) for p in NOTEBOOKS])
-def test_run_all_succeeds_and_everything_moves(path: Path, browser: Browser, address: str):
+def test_run_all_succeeds_and_dashboards_and_explorers_move(path: Path, browser: Browser, address: str):
     with Notebook(browser, address, path.name) as notebook:
         notebook.record()
         notebook.run_all(timeout=400)
@@ -75,7 +75,7 @@ STOP_RUNNING = """() => {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["05_gaussian_rope", "06_fourier_branches", "07b_polar_gates"])
-def test_a_lesson_comes_to_its_end_when_every_run_is_stopped(name: str, browser: Browser, address: str):
+def test_a_lesson_finishes_when_every_run_is_stopped(name: str, browser: Browser, address: str):
     with Notebook(browser, address, f"{name}.ipynb") as notebook:
         notebook.start_all()
         for _ in range(1200):

@@ -35,7 +35,7 @@ FORMULAS = {formula.name: formula for formula in (explore() for explore in formu
 FIRST = {name: {one["name"]: one["value"] for one in formula.controls} for name, formula in FORMULAS.items()}
 AWAY = torch.arange(65).double()  # tokens
 
-# ---------------------------------------------------------------- what each explorer measures, in Python
+# ---------------------------------------------------------------- the numbers of each explorer, in Python
 
 
 def rope_scores(theta: float) -> Tensor:
@@ -234,9 +234,7 @@ def drag(page: Page, ends: dict[str, Any], touch: bool = False) -> None:
 
 @pytest.mark.parametrize("name", FORMULAS)
 @pytest.mark.parametrize("device", [{}, PHONE], ids=["mouse", "finger"])
-def test_a_handle_dragged_to_where_it_stands_for_a_value_sets_it_and_no_other(
-    name: str, device: dict[str, Any], visit: Visit
-):
+def test_a_dragged_handle_sets_its_own_value_and_no_other(name: str, device: dict[str, Any], visit: Visit):
     page = visit(**device)
     root, first = explorer(page, name), shown(page)
     for nth in range(root.locator(".handle").count()):
@@ -318,7 +316,7 @@ def test_the_page_fits_its_window_and_can_be_read_by_everyone(scheme: str, visit
         assert min(plots) > 130
 
 
-def test_words_light_up_the_panels_of_their_name_while_a_pointer_is_on_them(visit: Visit):
+def test_pointing_at_a_word_highlights_the_panel_of_its_name(visit: Visit):
     page = visit()
     lit = page.locator(".lit")
     page.locator("em").hover()

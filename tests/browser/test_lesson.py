@@ -66,7 +66,7 @@ def test_an_answer_is_folded_until_its_cell_is_run(notebook: Notebook):
     expect(cell(notebook, MEASURE)).to_contain_text("It came out: a mile. No guess was made")
 
 
-def test_a_guess_is_made_with_the_keyboard_compared_counted_and_stored_nowhere(notebook: Notebook):
+def test_a_guess_by_keyboard_is_compared_and_counted_but_not_stored(notebook: Notebook):
     page = notebook.page
     notebook.run(SETUP, ASK, NUMBER)
     expect(page.locator(".babygpt-words")).to_have_count(2)

@@ -66,7 +66,7 @@ FITS = f"""([area, scale]) => {{
 NAMELESS = """handles => handles.filter(handle =>
     !handle.getAttribute("aria-label") || !handle.getAttribute("aria-valuetext")
 ).map(handle => handle.outerHTML)"""
-# axe sees no text inside JupyterLab's cells; so, by WCAG 2, success criterion 1.4.3.
+# axe sees no text inside JupyterLab's cells, so this checks WCAG 2, success criterion 1.4.3.
 CONTRAST = """parts => {
     const light = ([r, g, b]) => [r, g, b].map(c => c / 255)
         .map(c => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
@@ -130,7 +130,7 @@ def click(notebook: Notebook, words: str) -> None:
     notebook.page.locator(DASHBOARD).get_by_role("button", name=words).click()
 
 
-def test_a_cell_that_waits_serves_the_page_and_what_is_behind_it_runs_in_order(notebook: Notebook):
+def test_a_waiting_cell_serves_the_page_and_later_cells_run_in_order(notebook: Notebook):
     notebook.start_all()
     until_it_goes_on(notebook)
     notebook.move_slider(EXPLORER, "ArrowLeft")
@@ -170,7 +170,7 @@ def test_a_slider_steers_the_run_which_can_be_paused_rewound_and_stopped(noteboo
     notebook.run(COMPARE)
 
 
-def test_a_reloaded_page_has_the_live_view_back(notebook: Notebook):
+def test_a_reloaded_page_shows_the_live_view_again(notebook: Notebook):
     notebook.run(EXPLORE, TRAIN)
     until_it_goes_on(notebook)
     notebook.save()
@@ -182,7 +182,7 @@ def test_a_reloaded_page_has_the_live_view_back(notebook: Notebook):
     until_it_says(notebook, "stopped")
 
 
-def test_an_interrupt_ends_the_waiting_in_one_line_and_nothing_else(notebook: Notebook):
+def test_an_interrupt_ends_the_waiting_with_one_line_and_the_run_goes_on(notebook: Notebook):
     notebook.run(EXPLORE, TRAIN)
     notebook.start_cell(WAIT)
     notebook.move_slider(EXPLORER, "ArrowLeft")  # sent after the cell: its answer means that this waits
@@ -198,7 +198,7 @@ def test_an_interrupt_ends_the_waiting_in_one_line_and_nothing_else(notebook: No
 
 
 @pytest.mark.parametrize("fault", ["throw 'planned';", "await new Promise(up => setTimeout(up, 4e3));"])
-def test_a_view_whose_script_fails_or_is_late_is_a_plain_picture_that_goes_on(notebook: Notebook, fault: str):
+def test_a_view_with_a_failed_or_late_script_is_a_plain_live_picture(notebook: Notebook, fault: str):
     """Expect a plain picture: Anywidget waits for two seconds, and a later script gets no messages."""
     plant = f"from babygpt.live.view import Page\nPage._esm = {fault!r} + str(Page._esm)"
     notebook.run(notebook.add_cell(plant), TRAIN)
@@ -216,7 +216,7 @@ def test_a_view_whose_script_fails_or_is_late_is_a_plain_picture_that_goes_on(no
     assert not notebook.page.locator(".jp-CodeCell").nth(TRAIN).locator(".babygpt-still").is_visible()
 
 
-def test_a_hand_and_a_cell_move_an_explorer_of_the_page_even_while_a_cell_runs(notebook: Notebook):
+def test_pointer_and_cell_move_an_explorer_of_the_page_while_a_cell_runs(notebook: Notebook):
     notebook.run(MOUNT, TRAIN)
     until_it_goes_on(notebook)
     notebook.start_cell(WAIT)
@@ -246,7 +246,7 @@ def test_training_twice_waits_and_offers_to_stop_the_first(notebook: Notebook):
     until_it_goes_on(notebook)
 
 
-def test_rapid_events_end_in_the_right_picture(notebook: Notebook):
+def test_rapid_events_lead_to_the_right_picture(notebook: Notebook):
     notebook.run(EXPLORE)
     handles = notebook.page.locator(f"{EXPLORER} .noUi-handle")
     for i in range(40):
@@ -254,7 +254,7 @@ def test_rapid_events_end_in_the_right_picture(notebook: Notebook):
     notebook.run(COMPARE)
 
 
-def test_what_is_saved_shows_pictures_on_a_new_kernel(notebook: Notebook):
+def test_a_saved_notebook_shows_its_pictures_on_a_new_kernel(notebook: Notebook):
     notebook.run(EXPLORE, MOUNT, TRAIN)
     until_it_goes_on(notebook)
     click(notebook, "stop")
@@ -275,7 +275,7 @@ def test_what_is_saved_shows_pictures_on_a_new_kernel(notebook: Notebook):
     assert notebook.page.get_by_text("Error displaying widget").locator("visible=true").count() == 0
 
 
-# ------------------------------------------------------------ sharp, wide, and for everyone
+# ------------------------------------------------------------ sharpness, width and accessibility
 
 
 def fits(notebook: Notebook, scale: float) -> None:
@@ -305,7 +305,7 @@ def test_a_picture_is_as_wide_as_its_cell_and_as_sharp_as_the_screen(browser: Br
         assert unreadable(notebook) == {}
 
 
-def test_explorers_and_dashboards_can_be_read_heard_and_moved_by_keyboard(notebook: Notebook):
+def test_explorers_and_dashboards_pass_axe_and_work_by_keyboard(notebook: Notebook):
     notebook.run(EXPLORE, MOUNT, TRAIN)
     until_it_goes_on(notebook)
     click(notebook, "pause")
@@ -332,7 +332,7 @@ def test_explorers_and_dashboards_can_be_read_heard_and_moved_by_keyboard(notebo
     assert all(one["inside"] and one["visible"] for one in seen), seen
 
 
-def test_a_view_says_that_it_waits_for_a_running_cell_and_for_nothing_else(notebook: Notebook):
+def test_a_view_shows_that_it_waits_only_for_a_running_cell(notebook: Notebook):
     shown = "root => getComputedStyle(root, '::before').content"
     view = notebook.page.locator(EXPLORER).first
     notebook.run(

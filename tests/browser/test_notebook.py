@@ -13,7 +13,7 @@ from tools.browser.chromium import CHROMIUM_VARIABLE, find_chromium
 from tools.browser.notebook import Notebook
 from tools.browser.server import notebook_text, serve_notebooks
 
-# What a dashboard is to the page: words, a picture, another one, and the first one again.
+# A dashboard as the page sees it: words, a picture, another one, and the first one again.
 DASHBOARD = """
 import time
 import ipywidgets
@@ -40,7 +40,7 @@ def opened(browser: Browser, *cells: str, **settings: Any) -> Iterator[Notebook]
         yield notebook
 
 
-def test_a_missing_chromium_says_how_to_get_one(monkeypatch, tmp_path: Path):
+def test_a_missing_chromium_gives_the_command_to_install_it(monkeypatch, tmp_path: Path):
     monkeypatch.setattr(chromium.shutil, "which", lambda _: None)
     monkeypatch.delenv(CHROMIUM_VARIABLE, raising=False)
     with pytest.raises(ValueError, match="apt install chromium"):
@@ -50,7 +50,7 @@ def test_a_missing_chromium_says_how_to_get_one(monkeypatch, tmp_path: Path):
         find_chromium()
 
 
-def test_errors_are_seen_and_a_picture_that_stays_is_noticed(browser: Browser):
+def test_the_harness_reports_errors_and_a_picture_that_does_not_change(browser: Browser):
     still = "import ipywidgets\nipywidgets.VBox([ipywidgets.IntSlider(), ipywidgets.Image(value=b'')])"
     with opened(browser, still, IMPORTS, "1 / 0") as notebook:
         notebook.run_all()
@@ -60,7 +60,7 @@ def test_errors_are_seen_and_a_picture_that_stays_is_noticed(browser: Browser):
             notebook.move_slider(".widget-vbox", "ArrowRight", timeout=1)
 
 
-def test_a_recording_has_all_changes_and_knows_which_pictures_are_new(browser: Browser):
+def test_a_recording_holds_all_changes_and_identifies_new_pictures(browser: Browser):
     with opened(browser, "1", DASHBOARD) as notebook:
         notebook.record()
         notebook.run_all()
@@ -76,7 +76,7 @@ def test_a_recording_has_all_changes_and_knows_which_pictures_are_new(browser: B
     assert pictures[0] == pictures[2]
 
 
-def test_a_cell_that_does_not_end_says_what_the_page_shows(browser: Browser):
+def test_a_timeout_reports_the_state_of_the_page(browser: Browser):
     late = pytest.raises(TimeoutError, match=r'for 8 s: .*"prompts": \["\[\*\]:"\]')
     with opened(browser, "import time; time.sleep(60)") as notebook, late:
         notebook.run_all(timeout=8)

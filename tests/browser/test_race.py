@@ -52,7 +52,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def packed(model: Transformer, get: Callable[[Tensor], Tensor]) -> Tensor:
-    """Return the weights of a model, or what `get` makes of each, in the order and shapes of gpt.c."""
+    """Return the weights of a model, each passed through `get`, in the order and shapes of gpt.c."""
 
     def padded(matrix: Tensor) -> Tensor:
         return torch.cat([matrix, matrix.new_zeros(VOCAB - len(matrix), matrix.shape[1])])
@@ -156,7 +156,7 @@ def test_a_page_that_may_not_train_shows_a_recorded_run(browser: Browser, addres
     assert all(500 < n <= 600 for n in losses_drawn)  # the first ones lie above the picture
 
 
-def test_the_start_page_tells_what_the_recorded_seeds_say():
+def test_the_start_page_quotes_the_recorded_accuracies():
     shares = json.loads(race.RECORDED.read_text(encoding="utf-8"))["shares"]
     rope, none = (np.sort(shares[name]) * 100 for name in ("rope", "none"))
     said = re.search(
@@ -170,7 +170,7 @@ def test_the_start_page_tells_what_the_recorded_seeds_say():
 
 
 @pytest.mark.skipif(not shutil.which("clang"), reason="needs clang")
-def test_the_engine_is_what_clang_makes_of_its_source(tmp_path: Path):
+def test_the_committed_engine_equals_a_new_build_by_clang(tmp_path: Path):
     committed = race.ENGINE.read_bytes()
     version = subprocess.run(["clang", "--version"], capture_output=True, text=True, check=True).stdout
     (made_by,) = re.findall(rb"clang\x01?.?([\d.]+)", committed) or [b"?"]

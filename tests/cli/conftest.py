@@ -27,7 +27,7 @@ def run() -> Callable[..., Result]:
 
 @pytest.fixture(scope="session")
 def refused() -> Callable[..., None]:
-    """Look that a result is one line on bad input, exit status 1 or 2, no traceback."""
+    """Check that a result is one line on bad input, exit status 1 or 2, no traceback."""
 
     def look(result: Result, *parts: object) -> None:
         assert result.exit_code in (1, 2), result.output
@@ -61,7 +61,7 @@ def train(run, tmp_path: Path, corpus: str) -> Callable[..., Path]:
 
 @pytest.fixture
 def pretrain(run, small):
-    """Run two steps of `pretrain`, so that it takes no time, with a Fourier code unless told otherwise."""
+    """Run two steps of `pretrain`, so that it takes no time, by default with a Fourier code."""
 
     def steps(corpus, folder, *args):
         pe = () if "--pe" in args else ("--pe", "fpe")
@@ -82,7 +82,7 @@ def pretrained(pretrain, tmp_path, corpus):
 def contents() -> Callable[[Path], tuple[dict, bytes]]:
     """Return all that a checkpoint holds: metadata, and the offsets and bytes of each weight.
 
-    Not the file's bytes: safetensors writes the two keys of its metadata in any order, another every time.
+    Not the file's bytes: safetensors writes the two keys of its metadata in a random order.
     """
 
     def split(path: Path) -> tuple[dict, bytes]:

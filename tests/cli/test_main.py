@@ -1,4 +1,4 @@
-"""The command line as a whole: quick to start, helpful, and honest about whose fault an error is."""
+"""The command line as a whole: it starts quickly, gives help, and separates user errors from bugs."""
 
 import errno
 import subprocess
@@ -30,7 +30,7 @@ ALONE = [["--version"], *([name, "--help"] for name in COMMANDS)]  # these need 
 
 
 @pytest.mark.parametrize("words", [["--help"], ["nonsense"], *ALONE], ids=" ".join)
-def test_what_computes_nothing_does_not_import_pytorch(words):
+def test_commands_that_compute_nothing_do_not_import_pytorch(words):
     script = f"""
 import sys
 from babygpt.cli import main
@@ -61,7 +61,7 @@ def test_every_option_of_every_command_has_a_sentence():
         assert [option.name for option in options if not option.help] == [], name
 
 
-# ---------------------------------------------------------------- whose fault it is
+# ---------------------------------------------------------------- user errors and bugs
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ USERS = [
 
 
 @pytest.mark.parametrize("error", USERS, ids=lambda error: type(error).__name__)
-def test_a_users_error_is_one_line_and_with_debug_a_traceback_too(failing, error):
+def test_a_user_error_gives_one_line_and_a_traceback_only_with_debug(failing, error):
     line = f"Error: {' '.join(str(error).split())}\n"
     plain, debug = failing(error), failing(error, "--debug")
     assert (plain.exit_code, debug.exit_code) == (1, 1)
@@ -98,7 +98,7 @@ def test_a_users_error_is_one_line_and_with_debug_a_traceback_too(failing, error
 
 
 @pytest.mark.parametrize("error", [ValueError("too many values"), KeyError("x"), AttributeError("y")])
-def test_any_other_error_is_ours_and_goes_on_to_python(failing, error):
+def test_any_other_error_is_reported_as_a_bug_and_reaches_python(failing, error):
     """Include a plain ValueError: only BadInput is an error of the user."""
     result = failing(error)
     assert result.exception is error
@@ -111,5 +111,5 @@ def test_clicks_own_errors_have_no_traceback(failing):
     assert failing(click.Abort()).exit_code == 1
 
 
-def test_a_reader_that_has_had_enough_is_no_error(failing):
+def test_a_broken_pipe_is_no_error(failing):
     assert "Error" not in failing(BrokenPipeError()).output

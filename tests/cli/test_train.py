@@ -1,4 +1,4 @@
-"""`train` and `generate`: what they print, what they write, how they refuse."""
+"""`train` and `generate`: printed lines, written files, and refusals."""
 
 import os
 
@@ -13,7 +13,7 @@ from babygpt.objectives import MaskedDiffusion
 from babygpt.training import checkpoint
 
 
-def test_train_then_generate(run, small, tmp_path, corpus):
+def test_a_trained_model_generates_the_same_text_for_a_seed(run, small, tmp_path, corpus):
     out = tmp_path / "weights" / "v4.safetensors"
     result = run("train", "v4", "--corpus", corpus, "--steps", 3, "--seed", 5, "--out", out, *small)
     assert result.exit_code == 0, result.output
@@ -29,7 +29,7 @@ def test_train_then_generate(run, small, tmp_path, corpus):
     assert first.output == again.output
 
 
-def test_train_overwrites_only_when_told(run, refused, contents, small, tmp_path, corpus):
+def test_train_overwrites_only_with_its_flag(run, refused, contents, small, tmp_path, corpus):
     out = tmp_path / "m.safetensors"
     args = ["train", "v1", "--corpus", corpus, "--steps", 2, "--out", out, *small]
     assert run(*args).exit_code == 0
@@ -40,7 +40,7 @@ def test_train_overwrites_only_when_told(run, refused, contents, small, tmp_path
     assert contents(out) != held
 
 
-# ---------------------------------------------------------------- what may be chosen of an encoding
+# ---------------------------------------------------------------- options of encodings
 
 
 CHOSEN = [
@@ -75,7 +75,7 @@ def test_a_chosen_encoding_is_trained_stored_and_read_again(run, train, version,
 
 
 def test_every_number_of_an_encoding_that_is_trained_has_a_flag():
-    """Leave out numbers that are shapes and no choices: heads, and rows of a table."""
+    """Leave out numbers that set a shape: heads, and rows of a table."""
     for name, kind in VERSIONS.items():
         flags = {setting: SETTINGS[setting][0] for setting in kind.settings.split()}
         assert kind.branches or {"n_head": None, **kind.options()} == {"n_head": None, **flags}, name
@@ -99,7 +99,7 @@ def test_a_choice_the_encoding_lacks_is_refused(run, refused, small, tmp_path, c
     assert not out.exists()
 
 
-# ---------------------------------------------------------------- a run that goes on
+# ---------------------------------------------------------------- resumed runs
 
 
 @pytest.fixture
@@ -119,7 +119,7 @@ def unfinished(run, refused, small, tmp_path, corpus, monkeypatch):
     return out
 
 
-def test_another_run_than_the_one_that_began_is_refused_and_leaves_it(run, refused, tmp_path, unfinished):
+def test_resuming_another_run_is_refused_and_leaves_the_checkpoint(run, refused, tmp_path, unfinished):
     other, before = tmp_path / "other.txt", unfinished.read_bytes()
     other.write_text("the cat sat on the mat. " * 39 + "the mat sat on the cat. ", encoding="utf-8")
     for version, words, parts in (
@@ -139,7 +139,7 @@ def test_another_run_than_the_one_that_began_is_refused_and_leaves_it(run, refus
         assert unfinished.read_bytes() == before
 
 
-def test_flags_left_out_are_those_of_the_run_and_its_text_may_move(run, refused, tmp_path, unfinished):
+def test_resuming_needs_no_flags_of_the_run_and_accepts_a_moved_text(run, refused, tmp_path, unfinished):
     assert run("generate", unfinished, "--prompt", "the ", "--tokens", 5).output.startswith("the ")
     moved = (tmp_path / "text.txt").rename(tmp_path / "moved.txt")
     command = ["train", "v5", "--out", unfinished, "--resume"]
@@ -160,7 +160,7 @@ def test_flags_left_out_are_those_of_the_run_and_its_text_may_move(run, refused,
 
 
 @pytest.mark.parametrize("version", ["v7", "v7-nope"])  # every other one: tests/training
-def test_a_v7_is_trained_and_writes(run, small, tmp_path, corpus, version):
+def test_v7_trains_reports_its_nelbo_and_generates(run, small, tmp_path, corpus, version):
     out = tmp_path / "m.safetensors"
     result = run("train", version, "--corpus", corpus, "--steps", 2, "--out", out, *small)
     assert result.exit_code == 0, result.output
@@ -184,7 +184,7 @@ def test_weights_go_where_note_000_expects_them(run, small, tmp_path, corpus, mo
     assert checkpoint.load(tmp_path / "weights" / "v7.safetensors").version == "v7"
 
 
-def test_the_bound_is_another_loss_and_changes_no_other_version(run, small, tmp_path, corpus):
+def test_bound_changes_the_loss_of_v7_and_of_no_other_version(run, small, tmp_path, corpus):
     def trained(name, version, *extra):
         out = tmp_path / f"{name}.safetensors"
         result = run("train", version, "--corpus", corpus, "--steps", 3, "--out", out, *small, *extra)

@@ -1,4 +1,4 @@
-"""Windows of a text: nothing lost, nothing counted twice."""
+"""Windows of a text: no token is lost or counted twice."""
 
 from collections import Counter
 
@@ -23,7 +23,7 @@ from babygpt.data.batches import (
 
 @given(n=st.integers(2, 300), block_size=st.integers(1, 40), batch_size=st.integers(1, 9))
 def test_every_token_is_a_target_once(n: int, block_size: int, batch_size: int) -> None:
-    """Count all tokens but the first, which nothing comes before."""
+    """Count all tokens but the first, which has no token before it."""
     ids = 1000 + torch.arange(n)
     targets: Counter[int] = Counter()
     lengths = []
@@ -44,7 +44,7 @@ def test_cut_takes_neighbours_from_each_start() -> None:
 
 
 @given(text=st.text("ab\n", max_size=60), length=st.integers(1, 12))
-def test_line_starts_are_after_line_ends_with_room_left(text: str, length: int) -> None:
+def test_line_starts_follow_line_ends_and_leave_room_for_a_window(text: str, length: int) -> None:
     ids = torch.tensor(["ab\n".index(c) for c in text], dtype=torch.long)
     starts = [i for i in range(len(text) + 1) if (i == 0 or text[i - 1] == "\n") and i + length <= len(text)]
     assert line_starts(ids, newline=2, length=length).tolist() == starts
@@ -67,7 +67,7 @@ def by_hand(texts: list[tuple[list[int], int]], names: list[int]) -> list[tuple[
 
 
 def rows_of(columns: BranchBatch) -> list[list[tuple[int, int, int, int]]]:
-    """List these rows for each sample of a batch, without the filling."""
+    """List these rows for each sample of a batch, without the padding."""
     parts = (columns.time, columns.branch, columns.tokens, columns.targets)
     together = torch.stack(parts, dim=-1)
     return [[tuple(token) for token in row.tolist() if token[3] != IGNORED] for row in together]
@@ -86,7 +86,7 @@ def test_columns_are_all_texts_sorted_by_time_then_branch(texts: list, data: st.
     assert rows_of(woven_of(texts, names)) == [by_hand(texts, names)]
 
 
-def test_a_small_sample_by_eye() -> None:
+def test_a_small_sample_equals_the_one_written_by_hand() -> None:
     columns = interleave([torch.tensor([1, 2, 3]), torch.tensor([7, 8, 9])], [0, 1])
     assert columns.tokens.tolist() == [[1, 2, 7, 8]]
     assert columns.targets.tolist() == [[2, 3, 8, 9]]
@@ -109,8 +109,8 @@ def test_stacking_keeps_every_sample_and_fills_up_the_rest(samples: list) -> Non
 
 
 @pytest.mark.parametrize("isolated", [False, True])
-def test_what_fills_up_is_never_looked_at(awake, woven, isolated: bool) -> None:
-    """Read a short sample beside a long one as if alone; other filling changes not a bit of it."""
+def test_padding_changes_no_logits(awake, woven, isolated: bool) -> None:
+    """Compare a short sample beside a long one with itself alone; other padding changes not a bit of it."""
     model = awake("v6", {"isolated": isolated})
     short, long = woven((3, 4), (0, 2)), woven((9, 9, 9), (1, 0, 5))
     batch, n = collate([short, long]), short.tokens.shape[1]

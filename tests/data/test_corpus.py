@@ -1,4 +1,4 @@
-"""Corpora that are written, downloaded or read; and each way in which that can fail."""
+"""Corpora that are written, downloaded or read, and each failure of these."""
 
 import hashlib
 import re
@@ -144,7 +144,7 @@ def test_lengths_and_texts_that_do_not_fit_are_refused() -> None:
 # ---------------------------------------------------------------- shakespeare
 
 
-def test_no_network_names_both_ways_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_connection_names_both_alternatives(monkeypatch: pytest.MonkeyPatch) -> None:
     """Try the real download on a machine that cannot connect."""
 
     def unreachable(*args: object, **kwargs: object) -> None:
@@ -193,7 +193,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict]:
         ({"status": 404}, "could not be downloaded"),
     ],
 )
-def test_a_broken_download_is_refused_and_not_kept(server: dict, tmp_path: Path, fault: dict, message: str):
+def test_a_broken_download_is_refused_and_not_stored(server: dict, tmp_path: Path, fault: dict, message: str):
     healthy = dict(server)
     server.update(fault)
     for times in (1, 2):

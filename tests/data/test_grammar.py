@@ -187,7 +187,7 @@ def test_any_small_grammar_has_the_enumerated_numbers(x: list, y: list, template
 # ---------------------------------------------------------------- writing
 
 
-def test_stories_come_as_often_as_they_should(grammar: Grammar) -> None:
+def test_stories_have_their_exact_frequencies(grammar: Grammar) -> None:
     strings, rng, n = write_all(grammar), random.Random(0), 3000
     drawn = [grammar.sample(rng) for _ in range(n)]
     for story in drawn[:50]:
@@ -208,7 +208,7 @@ def test_text_is_whole_stories_and_just_long_enough(grammar: Grammar) -> None:
     assert text == grammar.write(500, seed=0) != grammar.write(500, seed=1)
 
 
-def test_what_the_grammar_cannot_write_is_refused() -> None:
+def test_texts_outside_the_grammar_are_refused() -> None:
     for text in (
         "",
         "ann met bo. who? ann",

@@ -1,4 +1,4 @@
-"""Tales with notes: each value told is asked for at the drawn distance, and the tale stays as it is."""
+"""Tales with notes: a question asks for each noted value at the drawn distance; the tale is unchanged."""
 
 import random
 import re
@@ -28,7 +28,7 @@ def kind_of(value: str) -> str:
 
 
 def askings(text: str) -> list[tuple[int, str, str]]:
-    """Return for every question of a text its distance, the value told, and the value asked for."""
+    """Return for every question of a text its distance, the noted value, and the value asked for."""
     waiting: dict[str, tuple[int, str]] = {}
     found = []
     for note in FOUND.finditer(text):
@@ -43,15 +43,15 @@ def askings(text: str) -> list[tuple[int, str, str]]:
 
 
 @given(spacings(), st.integers(0, 99))
-def test_each_asking_follows_its_telling_within_the_spacing(spacing: Spacing, seed: int) -> None:
-    """Require that nothing else of its kind is told or asked in between."""
+def test_each_question_follows_its_note_within_the_spacing(spacing: Spacing, seed: int) -> None:
+    """Require no other note or question of its kind in between."""
     for distance, told, asked in askings(write(1000, seed, spacing)):
         assert spacing.nearest <= distance <= spacing.furthest
         assert told == asked
 
 
 @given(spacings(), st.integers(0, 99))
-def test_without_its_notes_it_is_the_tale(spacing: Spacing, seed: int) -> None:
+def test_removing_the_notes_gives_back_the_tale(spacing: Spacing, seed: int) -> None:
     tale = tales.plain().write(400, seed)
     woven = weave(tale, random.Random(seed), spacing)
     assert FOUND.sub("", woven) == tale
@@ -59,7 +59,7 @@ def test_without_its_notes_it_is_the_tale(spacing: Spacing, seed: int) -> None:
     assert recall_corpus(200, spacing).tokenizer.characters == alphabet()
 
 
-def test_values_are_drawn_evenly_and_every_distance_comes() -> None:
+def test_values_are_drawn_evenly_and_every_distance_occurs() -> None:
     """Expect a chi-squared below 55.5 (27 degrees of freedom, 9 a kind), as in 999 of 1000 texts."""
     found = askings(write(200_000, 0))
     often = Counter(value for _, value, _ in found)
@@ -76,7 +76,7 @@ def test_values_are_drawn_evenly_and_every_distance_comes() -> None:
     assert max(distances.values()) < 2 * min(distances.values())
 
 
-def test_the_corpus_is_reached_by_name_and_claims_no_floor() -> None:
+def test_the_corpus_loads_by_name_and_has_no_floor() -> None:
     values = "".join(VALUES.values())
     assert len(set(values)) == 30
     assert not set(values) & set(tales.plain().alphabet())  # so that a value is recognised anywhere
@@ -93,8 +93,8 @@ def test_the_corpus_is_reached_by_name_and_claims_no_floor() -> None:
 
 
 @given(st.integers(3, 150), st.integers(0, 50), st.booleans(), st.integers(0, 99))
-def test_windows_ask_what_they_told_at_that_distance(distance: int, more: int, is_told: bool, seed: int):
-    """Require that nothing else of that kind stands in them."""
+def test_windows_ask_for_the_value_noted_at_that_distance(distance: int, more: int, is_told: bool, seed: int):
+    """Require no other value of that kind in them."""
     length = distance + 1 + more
     windows = recall_windows(TOKENIZER, distance, 3, length, seed, is_told=is_told)
     assert windows.tokens.shape == (3, length)
@@ -114,7 +114,7 @@ def test_windows_ask_what_they_told_at_that_distance(distance: int, more: int, i
     st.lists(st.integers(3, 60).map(lambda n: 3 * n), unique=True, max_size=4),
     st.booleans(),
 )
-def test_older_values_of_the_kind_stand_where_asked_for(distance: int, older: list[int], is_told: bool):
+def test_older_values_stand_at_the_given_distances(distance: int, older: list[int], is_told: bool):
     """Require other values, and no further value of the kind."""
     windows = recall_windows(TOKENIZER, distance, 3, older=older, is_told=is_told)
     for row, _, answer, others in zip(*windows, strict=True):
@@ -127,7 +127,7 @@ def test_older_values_of_the_kind_stand_where_asked_for(distance: int, older: li
 
 
 def test_a_window_begins_as_if_text_went_before_it() -> None:
-    """Ask for values told before the window as often in its first characters as later."""
+    """Expect questions about notes before the window as often in its first characters as later."""
     rows = [TOKENIZER.decode(row) for row in recall_windows(TOKENIZER, 60, 1000).tokens]
     first, later = (sum(text[at : at + 15].count(end) for text in rows for end in "]})") for at in (5, 35))
     assert first == pytest.approx(later, rel=0.25)
@@ -148,6 +148,6 @@ def test_a_window_begins_as_if_text_went_before_it() -> None:
         (lambda: recall_windows(CharTokenizer("abc"), 24), "not in the vocabulary"),
     ],
 )
-def test_what_cannot_be_is_refused(make, words: str) -> None:
+def test_impossible_spacings_and_windows_are_refused(make, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         make()

@@ -47,7 +47,7 @@ def test_every_story_has_one_derivation_as_probable_as_it_was_drawn(grammar: Gra
         assert len(grammar.derivations(alone.sample(rng).text)) == 1
 
 
-def test_floor_is_the_mean_log_prob_of_what_is_written(grammar: Grammar) -> None:
+def test_floor_is_the_mean_negative_log_prob_per_character(grammar: Grammar) -> None:
     """Allow four standard errors of a ratio of two means."""
     rng, n = random.Random(2), 5000
     drawn = [grammar.sample(rng) for _ in range(n)]
@@ -78,15 +78,15 @@ def test_english_has_few_characters_and_a_floor_near_a_half() -> None:
     assert 0.4 <= english.floor() <= 0.6
 
 
-def test_chinese_tells_who_loves_whom_both_ways() -> None:
+def test_both_directions_of_love_are_equally_probable_in_chinese() -> None:
     one, other = "我爱你。被爱的是谁？你。", "你爱我。被爱的是谁？我。"
     assert GRAMMARS["chinese"].log_prob(one) == pytest.approx(GRAMMARS["chinese"].log_prob(other))
 
 
-# ---------------------------------------------------------------- who?
+# ---------------------------------------------------------------- questions
 
 
-def test_every_story_asks_one_thing_and_tells_it(samples: list[Story]) -> None:
+def test_every_story_contains_its_question_and_answer(samples: list[Story]) -> None:
     for story in samples:
         question = story.question()
         assert question.answer != question.rival
@@ -96,7 +96,7 @@ def test_every_story_asks_one_thing_and_tells_it(samples: list[Story]) -> None:
         assert (END + story.text).startswith(start)
 
 
-def test_the_rival_would_be_no_story(grammar: Grammar, samples: list[Story]) -> None:
+def test_the_rival_never_completes_a_story(grammar: Grammar, samples: list[Story]) -> None:
     """Require that only the right answer continues the prompt to a story."""
     for story in samples[:100]:
         q, text = story.question(), END + story.text
@@ -110,7 +110,7 @@ def test_the_rival_would_be_no_story(grammar: Grammar, samples: list[Story]) -> 
         assert swapped.swap(q.answer, q.rival).text == story.text
 
 
-def test_answer_stands_first_as_often_as_last(questions: list[Question]) -> None:
+def test_the_answer_is_first_as_often_as_last(questions: list[Question]) -> None:
     """Make "the first named" and "the last named" useless as rules for guessing."""
     first = [q.prompt.index(q.answer) < q.prompt.index(q.rival) for q in questions]
     assert 0.25 < sum(first) / len(first) < 0.75

@@ -12,7 +12,7 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters=MASK)
 
 
 @given(text=TEXT, with_mask=st.booleans())
-def test_text_comes_back(text: str, with_mask: bool) -> None:
+def test_decoding_returns_the_encoded_text(text: str, with_mask: bool) -> None:
     tokenizer = CharTokenizer.fit(text, with_mask)
     ids = tokenizer.encode(text)
     assert (ids.shape, ids.dtype) == ((len(text),), torch.long)
@@ -55,13 +55,13 @@ def test_an_error_names_at_most_twelve_characters(size: int, ends: str) -> None:
         ([float("nan")], "nan"),
     ],
 )
-def test_anything_but_an_id_is_named(ids: list | torch.Tensor, wrong: str) -> None:
+def test_a_token_that_is_no_id_is_named(ids: list | torch.Tensor, wrong: str) -> None:
     with pytest.raises(ValueError, match=wrong):
         CharTokenizer("ab").decode(ids)
 
 
 @given(text=st.text(min_size=1), known=TEXT)
-def test_any_text_comes_back_or_is_refused_by_its_first_unknown_character(text: str, known: str) -> None:
+def test_any_text_is_decoded_or_its_first_unknown_character_is_named(text: str, known: str) -> None:
     tokenizer = CharTokenizer.fit(known)
     unknown = [place for place, char in enumerate(text) if char not in known]
     if unknown:

@@ -30,7 +30,7 @@ def inputs() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
 
 
 def answers(encoding: Encoding, positions: Positions, x, q, k) -> list[torch.Tensor | None]:
-    """Return all that the body asks of an encoding."""
+    """Return all results that the body needs from an encoding."""
     bias = encoding.score_bias(positions, positions)
     return [encoding.embed(x, positions), *encoding.transform_qk(q, k, positions), bias]
 
@@ -49,7 +49,7 @@ def test_answers_have_the_promised_shapes_and_precision() -> None:
         assert {part.dtype for part in parts} == {torch.bfloat16}, name
 
 
-def test_one_token_alone_is_encoded_as_among_others() -> None:
+def test_a_single_token_is_encoded_as_within_a_text() -> None:
     """Encode one position at a time, as decoding does."""
     x, q, k = inputs()
     time = torch.arange(3, 3 + T)

@@ -30,7 +30,7 @@ def in_floats(position: int, channel: int, theta: float, band: int) -> float:
     theta=THETAS,
     band=st.sampled_from([None, 2, 4, 6, 12, 24]),
 )
-def test_codes_are_the_notes_formula(positions: list[int], theta: float, band: int | None) -> None:
+def test_codes_equal_the_notes_formula(positions: list[int], theta: float, band: int | None) -> None:
     got = fourier(torch.tensor(positions), 24, theta, band)
     assert got.dtype == torch.float32
     assert torch.equal(fourier(torch.tensor([[positions]]), 24, theta, band), got[None, None])

@@ -15,7 +15,7 @@ def test_look_up_reads_rows() -> None:
 
 
 def test_positions_without_a_row_are_refused() -> None:
-    """Never clamp them, and never count from the end as Python does."""
+    """Require no clamping, and no counting from the end as Python does."""
     for position in (4, 5, 1000, -1, -4):
         with pytest.raises(ValueError, match=rf"position {position} .* 0 to 3"):
             look_up(torch.zeros(4, 3), torch.tensor([0, position, 1]))

@@ -93,7 +93,7 @@ def test_t5_adds_the_number_of_each_distances_bucket(m: list[int], n: list[int],
             assert torch.equal(bias[:, i, j], encoding.table[found])
 
 
-def test_t5_begins_without_an_encoding_and_learns_the_buckets_it_meets() -> None:
+def test_t5_begins_without_an_encoding_and_learns_the_buckets_of_its_texts() -> None:
     encoding, here = T5Bias(2, 8, 40), Positions.arange(6)
     bias = encoding.score_bias(here, here)
     assert not bias.any()
@@ -142,7 +142,7 @@ def smallest_quadratic_form(bias: torch.Tensor) -> float:
 
 
 @given(numbers=st.lists(st.floats(-4, 2), min_size=4, max_size=4))
-def test_it_is_a_kernel_and_a_power_above_two_is_none(numbers: list[float]) -> None:
+def test_kerple_is_conditionally_positive_definite_and_a_power_above_two_is_not(numbers: list[float]) -> None:
     """Test for a conditionally positive definite kernel, as the paper asks; a power above 2 is none."""
     at = list(range(24))
     for bias in bias_at(kerple(numbers), at, at).detach():
@@ -200,7 +200,7 @@ def fire_in_floats(encoding: FIRE, h: int, m: int, n: int) -> float:
 
 
 @given(m=TIMES, n=TIMES, log_c=st.floats(-6, 3), log_threshold=st.floats(-3, 6))
-def test_a_head_adds_what_its_network_gives(m: list[int], n: list[int], log_c: float, log_threshold: float):
+def test_fire_adds_the_output_of_its_network(m: list[int], n: list[int], log_c: float, log_threshold: float):
     encoding = fire(2, 5, log_c, log_threshold)
     bias = bias_at(encoding, m, n)
     assert bias.shape == (2, len(m), len(n))

@@ -37,7 +37,7 @@ def scores(encoding, where: Positions) -> torch.Tensor:
 
 @torch.no_grad()
 def with_phase(encoding):
-    """Move the phase away from where it begins."""
+    """Move the phase away from its initial value."""
     for p in encoding.parameters():
         p.copy_(torch.linspace(-3, 2.5, p.numel()).view_as(p))
     return encoding
@@ -84,7 +84,7 @@ def test_the_table_grows_with_the_text_and_follows_theta() -> None:
     assert table_error(encoding, 6) < 1e-6
 
 
-def test_training_can_use_a_table_made_without_gradients() -> None:
+def test_training_can_use_a_table_built_without_gradients() -> None:
     encoding = with_phase(Polar(D))
     with torch.inference_mode():
         encoding.gate(Positions.arange(4))
@@ -108,7 +108,7 @@ def factor(alpha: float) -> torch.Tensor:
     return torch.where(MASKED, alpha, 1.0).double()[:, None]
 
 
-def test_as_written_the_norm_comes_last() -> None:
+def test_the_norm_follows_the_notes_gate() -> None:
     encoding, (q, k) = with_phase(Polar(D, alpha=0.4)), heads()
     gate = encoding.gate(positions()) * factor(0.4)
     for got, x in zip(encoding.transform_qk(q, k, positions()), (q, k), strict=True):
@@ -116,7 +116,7 @@ def test_as_written_the_norm_comes_last() -> None:
 
 
 @pytest.mark.parametrize(("kind", "on_queries"), [(GatesLast, True), (KeysOnly, False)])
-def test_gates_last_are_plain_products(kind: type, on_queries: bool) -> None:
+def test_gates_after_the_norm_are_plain_products(kind: type, on_queries: bool) -> None:
     encoding, (q, k) = with_phase(kind(D, alpha=0.4)), heads()
     gate, a = encoding.gate(positions()), factor(0.4)
     got_q, got_k = encoding.transform_qk(q, k, positions())
@@ -124,7 +124,7 @@ def test_gates_last_are_plain_products(kind: type, on_queries: bool) -> None:
     assert torch.allclose(got_k, k * gate * a)
 
 
-def test_phases_begin_at_0_or_anywhere() -> None:
+def test_phases_begin_at_0_or_uniformly_at_random() -> None:
     for encoding in (Polar(D), ExactPhase(D), LearnedPhase(H, D), PoPE(H, D)):
         assert not any(p.any() for p in encoding.parameters())
     for kind in (RandomPhase, GatesLast, KeysOnly):
@@ -135,7 +135,7 @@ def test_phases_begin_at_0_or_anywhere() -> None:
     assert Polar(D).alpha == ALPHA
 
 
-def test_the_product_keeps_a_wave_of_the_sum() -> None:
+def test_gated_scores_hold_waves_of_the_difference_and_of_the_sum() -> None:
     """Use that cos a cos b is half of cos(a - b) and half of cos(a + b): a gate's scores have both."""
     encoding, (q, k) = KeysOnly(D, alpha=1.0), heads()
     torch.nn.init.zeros_(encoding.phi)
@@ -177,7 +177,7 @@ def test_a_phase_at_zero_has_a_gradient() -> None:
         assert (encoding.delta.grad != 0).all()
 
 
-def test_gates_need_no_pairs() -> None:
+def test_gates_work_with_an_odd_number_of_channels() -> None:
     for encoding in (Polar(7), KeysOnly(7), Quadrature(7), LearnedPhase(2, 7)):
         assert torch.isfinite(encoding.wave(positions())).all()
         assert encoding.wave(positions()).shape == (T, 7)
@@ -186,7 +186,7 @@ def test_gates_need_no_pairs() -> None:
 # ---------------------------------------------------------------- bad arguments
 
 
-def test_what_makes_no_gate_is_refused() -> None:
+def test_numbers_and_positions_that_make_no_gate_are_refused() -> None:
     for alpha in (math.nan, math.inf):
         with pytest.raises(ValueError, match=rf"alpha \({alpha}\) must be a finite number"):
             Polar(D, alpha=alpha)

@@ -66,7 +66,7 @@ def test_each_row_of_a_batch_has_its_own_positions() -> None:
     assert angles(position, 8).shape == (2, 1, 3, 4)  # broadcasts against heads
 
 
-def test_module_turns_queries_and_keys_alike() -> None:
+def test_module_rotates_queries_and_keys_by_equal_angles() -> None:
     q, k = heads(8, 5)
     positions = Positions.arange(5, start=2)
     new_q, new_k = Rotary(8, theta=30.0).transform_qk(q, k, positions)
@@ -115,7 +115,7 @@ def test_2d_rounds_half_a_pair_up() -> None:
 
 
 def test_2d_refuses_a_share_that_leaves_no_pair() -> None:
-    """Refuse such a share: all branches, or all times, would look alike without an error."""
+    """Refuse such a share: all branches, or all times, would have equal keys without an error."""
     for head_dim, share, what in (
         (2, 0.5, "time"),
         (2, 0.4, "the branch"),

@@ -141,7 +141,7 @@ def test_interpolation_reads_position_m_as_m_over_factor(D: int, factor: float, 
     torch.testing.assert_close(got, expected, rtol=0, atol=1e-10)
 
 
-def test_yarn_in_a_window_of_64_by_hand() -> None:
+def test_yarn_slows_pairs_as_computed_by_hand() -> None:
     """Take eight pairs and base 10 000: the first turns 10 times, the third once, the fourth never."""
     turns = Rotary(16).frequencies() * 64 / (2 * math.pi)
     assert [round(float(x), 2) for x in turns[:4]] == [10.19, 3.22, 1.02, 0.32]

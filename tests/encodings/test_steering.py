@@ -1,4 +1,4 @@
-"""Numbers set between two steps: the model becomes one made with them, or nothing has changed."""
+"""Numbers set between two steps: the model equals one built with them, or nothing changes."""
 
 import json
 import math
@@ -73,7 +73,7 @@ def logits(around: Transformer) -> Tensor:
 
 
 @pytest.mark.parametrize(("make", "name", "value", "argument"), NUMBERS)
-def test_a_steered_model_equals_one_made_with_that_number(
+def test_a_steered_model_equals_one_built_with_that_number(
     make: Make, name: str, value: float, argument: dict | None
 ) -> None:
     torch.manual_seed(1)  # so that random phases and tables are the same
@@ -100,7 +100,7 @@ def test_a_steered_model_equals_one_made_with_that_number(
 
 
 @pytest.mark.parametrize("name", ["alpha", "phi"])
-def test_the_notes_norm_divides_a_steered_number_out(name: str) -> None:
+def test_the_notes_norm_cancels_a_steered_number(name: str) -> None:
     """Include a phase, if all dimensions have the same: it is one factor for all channels."""
     steered = model(Polar(D))
     before = logits(steered)

@@ -47,7 +47,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run_here(*words: object) -> Result:
-    """Run a command in this process, and check that it ends well or with one line."""
+    """Run a command in this process, and check that it succeeds or ends with one line."""
     result = CliRunner().invoke(main, [str(word) for word in words])
     assert result.exception is None or isinstance(result.exception, SystemExit), repr(result.exception)
     assert result.exit_code in (0, 1, 2), result.output
@@ -76,7 +76,7 @@ def start() -> Callable[..., subprocess.Popen]:
     return begin
 
 
-# ---------------------------------------------------------------- what a command leaves behind
+# ---------------------------------------------------------------- files that a command leaves
 
 
 def training_words(command: str, desk: Path) -> list[str]:
@@ -105,7 +105,7 @@ def content(path: Path) -> Any:
 
 @pytest.fixture(scope="session")
 def undisturbed(desk: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], dict[str, Any]]:
-    """Return what a training leaves when nothing disturbs it."""
+    """Return the files of a training without any fault."""
     made: dict[str, dict[str, Any]] = {}
 
     def train(command: str) -> dict[str, Any]:

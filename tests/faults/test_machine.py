@@ -22,7 +22,7 @@ def work(tmp_path, monkeypatch):
 # ---------------------------------------------------------------- disk and memory
 
 
-def test_a_full_disk_is_told_in_one_line_and_loses_no_checkpoint(run, desk, work, undisturbed, monkeypatch):
+def test_a_full_disk_gives_one_line_and_loses_no_checkpoint(run, desk, work, undisturbed, monkeypatch):
     calls, fsync = iter(range(100)), os.fsync
 
     def full(handle):
@@ -36,7 +36,7 @@ def test_a_full_disk_is_told_in_one_line_and_loses_no_checkpoint(run, desk, work
     resumed_as_if_undisturbed(run, desk, work, undisturbed)
 
 
-def test_out_of_memory_is_told_in_one_line_and_loses_no_checkpoint(run, desk, work, undisturbed, monkeypatch):
+def test_out_of_memory_gives_one_line_and_loses_no_checkpoint(run, desk, work, undisturbed, monkeypatch):
     make_step = Training.make_step
 
     def refuse(self, *args, **named):
@@ -62,7 +62,7 @@ def resumed_as_if_undisturbed(run, desk, work, undisturbed):
     assert contents(work) == undisturbed("train")
 
 
-def test_what_cannot_fit_into_memory_is_refused_at_once(run, desk, work):
+def test_a_run_too_large_for_memory_is_refused_at_once(run, desk, work):
     for flag, value in (("--n-layer", 10**10), ("--n-embd", 10**8), ("--batch-size", 10**12)):
         result = run(*training_words("train", desk), flag, value)
         assert result.exit_code == 1
@@ -74,7 +74,7 @@ def test_what_cannot_fit_into_memory_is_refused_at_once(run, desk, work):
 # ---------------------------------------------------------------- the terminal
 
 
-def test_a_closed_stdout_ends_in_silence(start, desk, tmp_path):
+def test_a_closed_stdout_gives_no_error(start, desk, tmp_path):
     """Close the reader early, as in `python -m babygpt generate ... | head -1`."""
     reader, writer = os.pipe()
     os.close(reader)
@@ -97,7 +97,7 @@ PLACES = ["own/below", "/proc/nowhere/m", "x" * 300, "folder/" + "y" * 300, *(f"
 
 
 def test_a_target_that_cannot_be_written_is_refused_before_the_first_step(run, desk, work, monkeypatch):
-    """Include a folder without permission where tests run as root, who may write anywhere."""
+    """Include a folder without permission; tests may run as root, who may write anywhere."""
     (work / "own").write_text("mine")
     for name, make in OBSTACLES.items():
         make(work / f"{name}.m")
@@ -130,7 +130,7 @@ def test_a_target_that_cannot_be_written_is_refused_before_the_first_step(run, d
         ("os.chmod", errno.EPERM, "wrote m.safetensors"),
     ],
 )
-def test_what_a_file_system_cannot_do_is_told_or_left_out(run, desk, work, monkeypatch, call, error, line):
+def test_missing_file_system_calls_are_reported_or_skipped(run, desk, work, monkeypatch, call, error, line):
     def fail(*args, **named):
         raise OSError(error, os.strerror(error))
 
@@ -139,7 +139,7 @@ def test_what_a_file_system_cannot_do_is_told_or_left_out(run, desk, work, monke
     assert re.search(line, run(*training_words("train", desk)).output.strip().splitlines()[-1])
 
 
-def test_a_text_of_the_system_whose_reading_may_never_end_is_not_read(run, desk, work):
+def test_a_system_file_that_may_never_end_is_not_read(run, desk, work):
     assert "version is empty" in run(*training_words("train", desk), "--corpus", "/proc/version").output
 
 

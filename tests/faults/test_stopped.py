@@ -13,7 +13,7 @@ slow = pytest.mark.slow
 
 @pytest.fixture
 def disturbed(start, desk, undisturbed, tmp_path):
-    """Run a training into a fault, and go on: return how it ended, its stderr, and the steps of both."""
+    """Run a training into a fault and resume it: return exit status, stderr, and the steps of both."""
 
     def disturb(command: str, plants: str, **streams) -> tuple[int, str, int]:
         words, log, folder = training_words(command, desk), tmp_path / "steps", tmp_path / "work"
@@ -47,7 +47,7 @@ def disturbed(start, desk, undisturbed, tmp_path):
         ),
     ],
 )
-def test_a_killed_run_goes_on(disturbed, command, plants):
+def test_a_killed_run_resumes(disturbed, command, plants):
     """Repeat no more steps than lie between two checkpoints."""
     status, _, steps = disturbed(command, plants)
     assert status == -9
@@ -62,7 +62,7 @@ def test_a_killed_run_goes_on(disturbed, command, plants):
         pytest.param("pretrain", "SIGTERM", 143, marks=slow),
     ],
 )
-def test_the_system_asks_a_run_to_end(disturbed, command, name, status):
+def test_a_termination_signal_saves_the_step_and_gives_one_line(disturbed, command, name, status):
     """Expect the run to finish its step, save it, and print one line about it."""
     found, err, steps = disturbed(command, f"signal_at_step(5, {name!r})")
     assert (found, steps) == (status, 8)
@@ -70,7 +70,7 @@ def test_the_system_asks_a_run_to_end(disturbed, command, name, status):
 
 
 @pytest.mark.parametrize("command", ["train", pytest.param("pretrain", marks=slow)])
-def test_ctrl_c_stops_early_and_measures_what_was_learned(disturbed, command):
+def test_ctrl_c_stops_early_and_measures_the_trained_model(disturbed, command):
     status, _, steps = disturbed(command, "signal_at_step(5, 'SIGINT')")
     assert (status, steps) == (0, 8)
 
@@ -84,7 +84,7 @@ def test_ctrl_c_while_it_measures_or_saves_loses_nothing(disturbed, plants):
 
 
 @slow
-def test_a_hang_up_under_nohup_is_not_heard(disturbed):
+def test_a_hang_up_under_nohup_is_ignored(disturbed):
     plants = "signal.signal(signal.SIGHUP, signal.SIG_IGN); signal_at_step(5, 'SIGHUP')"
     status, _, steps = disturbed("train", plants)
     assert (status, steps) == (0, 8)
@@ -92,7 +92,7 @@ def test_a_hang_up_under_nohup_is_not_heard(disturbed):
 
 @pytest.mark.parametrize("more", [[], pytest.param(["--overwrite"], marks=slow)])
 def test_a_second_writer_is_refused_by_the_name_of_the_first(start, desk, undisturbed, run, tmp_path, more):
-    """Suspend the first meanwhile (Ctrl-Z), and let it end undisturbed."""
+    """Suspend the first writer meanwhile (Ctrl-Z), and let it finish afterwards."""
     words, folder = training_words("train", desk), tmp_path / "work"
     first = start(folder, *words, plants="signal_at_step(3, 'SIGSTOP')")
     wait_until_suspended(first)
@@ -113,5 +113,5 @@ def wait_until_suspended(process: subprocess.Popen, seconds: float = 60.0) -> No
         time.sleep(0.01)
 
 
-def test_nothing_is_left_beside_a_checkpoint(undisturbed):
+def test_a_training_leaves_only_its_checkpoint(undisturbed):
     assert list(undisturbed("train")) == ["m.safetensors"]

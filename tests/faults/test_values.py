@@ -68,7 +68,7 @@ def test_a_wrong_value_is_named_in_one_line_and_nothing_is_written(desk, run, tm
         assert list(tmp_path.iterdir()) == []
 
 
-def test_what_is_no_command_is_refused(run):
+def test_unknown_and_incomplete_commands_are_refused(run):
     for words in (["nonsense"], ["train"], ["train", ""], ["analyze", "\udcff"]):
         assert run(*words).exit_code == 2
 
@@ -130,7 +130,7 @@ EDITS = {  # command -> place in a header, a value, and what the one line says; 
 
 
 @pytest.mark.parametrize("command", EDITS)
-def test_an_edited_header_is_refused_or_plays_no_part(desk, run, undisturbed, tmp_path, monkeypatch, command):
+def test_an_edited_header_is_refused_or_has_no_effect(desk, run, undisturbed, tmp_path, monkeypatch, command):
     name, *_ = words = command.split()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("babygpt.device.compile_in_place", None)
@@ -197,7 +197,7 @@ ENDLESS = {"steps", "max_steps", "epochs", "tokens", "n_steps"}  # any number of
 
 
 def nasty(option):
-    """Return words that an option is to survive."""
+    """Return words that must not crash an option."""
     if isinstance(option.type, click.types.IntParamType):
         return [v for v in WHOLE if option.name not in ENDLESS or len(v) < 30]
     if isinstance(option.type, click.types.FloatParamType):
@@ -219,7 +219,7 @@ def choices(name):
 @pytest.mark.parametrize("name", COMMANDS)
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_no_value_of_any_option_ends_in_a_traceback(desk, tmp_path_factory, monkeypatch, name, data):
+def test_no_value_of_any_option_gives_a_traceback(desk, tmp_path_factory, monkeypatch, name, data):
     monkeypatch.chdir(tmp_path_factory.mktemp("work"))
     pair = st.lists(st.sampled_from(choices(name)), min_size=1, max_size=2, unique_by=lambda x: x[0])
     typed = [word for words in data.draw(pair) for word in words]
@@ -246,7 +246,7 @@ MAKE = [
 
 
 def require_finite_or_refused(make, time, branch, *names):
-    """Check that all that an encoding gives for three tokens is finite, or BadInput names one of these."""
+    """Check that an encoding's results for three tokens are finite, or that BadInput names one of these."""
     positions = Positions(time, branch, torch.zeros(1, 3, dtype=torch.bool))
     try:
         encoding, q = make(), torch.ones(1, 2, 3, 8)
@@ -268,7 +268,7 @@ def test_encodings_are_finite_or_name_the_number_that_is_wrong():
             require_finite_or_refused(make, usual, usual + start, "position")
 
 
-def test_a_model_reads_nothing_and_answers_nothing(standing):
+def test_an_empty_batch_or_text_gives_empty_logits(standing):
     for version, (B, T) in product(("v1", "v2", "v4", "v5", "v6", "v7", "alibi"), ((1, 0), (0, 3))):
         model = build(version, ModelConfig(11, 16, 1, 2, 16)).eval()
         idx = torch.zeros(B, T, dtype=torch.long)

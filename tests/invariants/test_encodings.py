@@ -1,4 +1,4 @@
-"""Promises of encodings: each is kept by one encoding and broken by another."""
+"""Promises of encodings: one encoding keeps each promise and another breaks it."""
 
 import pytest
 import torch
@@ -21,7 +21,7 @@ class Stretched(Rotary):
 
 
 @pytest.mark.parametrize("encoding", [Rotary(32), ALiBi(4), Encoding(), gaussian(32)])
-def test_multiplicative_codes_are_relative(encoding):
+def test_multiplicative_encodings_are_relative(encoding):
     assert invariants.norm_preserved(encoding).holds
     assert invariants.shift_invariant(encoding).holds
 
@@ -51,7 +51,7 @@ def test_quadrature_is_relative_and_even_until_it_learns_a_phase():
 # ---------------------------------------------------------------- closed forms
 
 
-def test_the_sinusoid_keeps_its_promises_and_a_wrong_table_is_found_out():
+def test_the_sinusoid_keeps_its_promises_and_a_wrong_table_is_detected():
     class Halved(Sinusoidal):
         def embed(self, x, positions):
             return x + (super().embed(x, positions) - x) / 2
@@ -61,7 +61,7 @@ def test_the_sinusoid_keeps_its_promises_and_a_wrong_table_is_found_out():
     assert not invariants.table_equals_closed_form(Halved(16)).holds
 
 
-def test_alpha_counts_only_after_the_norm():
+def test_alpha_has_an_effect_only_after_the_norm():
     for encoding in (Polar(32), ExactPhase(32), RandomPhase(32)):
         found = invariants.alpha_is_idle(encoding)
         assert found.holds

@@ -1,4 +1,4 @@
-"""Promises of models about the past, order and branches, and of samplers: kept by one, broken by another."""
+"""Promises of models about past, order and branches, and of samplers: one keeps each, another breaks it."""
 
 from dataclasses import replace
 from functools import partial
@@ -42,7 +42,7 @@ def test_v1_and_v2_see_one_token_at_a_time_and_v4_does_not(wake):
     assert not invariants.blind_to_the_past(wake(build("v4", CONFIG)), IDX).holds
 
 
-def test_without_a_code_one_causal_layer_is_blind_to_order_and_two_are_not(wake):
+def test_without_an_encoding_one_causal_layer_is_blind_to_order_and_two_are_not(wake):
     """Show that causal NoPE sees order from the second layer on, through the mask."""
     one = ModelConfig(vocab_size=11, block_size=16, n_layer=1, n_head=2, n_embd=16)
     assert invariants.order_blind(wake(build("nope", one)), IDX).holds
@@ -51,13 +51,13 @@ def test_without_a_code_one_causal_layer_is_blind_to_order_and_two_are_not(wake)
 
 
 @pytest.mark.parametrize("version", ["learned", "v3", "v4", "v5", "v5-absolute", "alibi"])
-def test_a_code_opens_the_eyes(wake, version):
+def test_with_an_encoding_one_layer_sees_order(wake, version):
     one = ModelConfig(vocab_size=11, block_size=16, n_layer=1, n_head=2, n_embd=16)
     assert not invariants.order_blind(wake(build(version, one)), IDX).holds
 
 
 @pytest.mark.parametrize("version", CAUSAL)
-def test_every_version_is_causal_and_reads_alike_with_a_cache(wake, one_text, version):
+def test_every_version_is_causal_and_a_cache_changes_no_logits(wake, one_text, version):
     model, positions = wake(build(version, CONFIG)), one_text(version, len(IDX))
     assert invariants.causal(model, IDX, positions).holds
     assert invariants.sees_the_past_alone(model, IDX, positions).holds
@@ -68,7 +68,7 @@ def test_every_version_is_causal_and_reads_alike_with_a_cache(wake, one_text, ve
 
 
 @pytest.mark.parametrize("version", DENOISERS)
-def test_denoisers_see_the_future_and_go_on_past_their_window(wake, one_text, version):
+def test_denoisers_see_the_future_and_extrapolate_past_their_window(wake, one_text, version):
     model = wake(build(version, CONFIG))
     assert not invariants.causal(model, IDX).holds
     assert not invariants.cache_equals_full(model, IDX).holds
@@ -84,7 +84,7 @@ class Clamped(LearnedPositions):
         return super().embed(x, Positions(positions.time.clamp(max=self.max_positions - 1)))
 
 
-def test_clamps_and_nonsense_past_the_window_are_found_out(wake):
+def test_clamped_tables_and_nan_gates_past_the_window_are_detected(wake):
     """Find a clamp although its logits are finite: they do not depend on the position."""
     model = wake(Transformer(CONFIG, Clamped(CONFIG.block_size, CONFIG.n_embd)))
     assert torch.isfinite(model(IDX[None], Positions(torch.arange(16, 26)))).all()
@@ -92,8 +92,8 @@ def test_clamps_and_nonsense_past_the_window_are_found_out(wake):
     assert not invariants.extrapolates_or_refuses(wake(Transformer(CONFIG, Nonsense(8), False)), IDX).holds
 
 
-def test_the_notes_kernel_of_the_position_knows_nothing_far_past_the_window(wake):
-    """Expect every score to be 0 where K(m) K(n) is; the model goes on where K is still above 0."""
+def test_the_notes_position_kernel_gives_scores_of_0_far_past_the_window(wake):
+    """Expect every score to be 0 where K(m) K(n) is; the model extrapolates where K is still above 0."""
     for sigma, holds in ((20.0, True), (0.8, False)):
         model = wake(build("v5-absolute", CONFIG, learnable=False, sigmas=(sigma, sigma)))
         assert invariants.extrapolates_or_refuses(model, IDX).holds == holds
@@ -108,7 +108,7 @@ def row(columns):
 
 
 class InTheRow(Fourier):
-    """Encoding that tells where a token stands in the row, which must not matter in parallel texts."""
+    """Encoding of a token's index in the row, which must not matter in parallel texts."""
 
     def embed(self, x, positions):
         return super().embed(x, positions) + torch.arange(x.shape[1])[:, None]
@@ -137,7 +137,7 @@ def test_parallel_texts_keep_their_promises(wake, woven, version, isolated, text
 
 
 @pytest.mark.parametrize("version", PARALLEL)
-def test_isolated_texts_keep_to_themselves_and_others_do_not(wake, woven, version):
+def test_isolated_texts_leak_nothing_and_others_do(wake, woven, version):
     sample = row(woven())
     closed, open_ = (wake(build(version, CONFIG, isolated=isolated)) for isolated in (True, False))
     assert invariants.nothing_leaks(closed, *sample).value == 0.0
@@ -147,12 +147,12 @@ def test_isolated_texts_keep_to_themselves_and_others_do_not(wake, woven, versio
 
 
 @pytest.mark.parametrize("make", [peeking, lambda config: SameTime(config, Encoding())])
-def test_who_looks_at_the_future_or_aside_is_found_out(wake, woven, make):
+def test_models_that_see_the_future_or_another_branch_are_detected(wake, woven, make):
     assert not invariants.sees_the_past_alone(wake(make(CONFIG)), *row(woven())).holds
     assert not invariants.sees_the_past_alone(wake(peeking(CONFIG)), IDX, Positions.arange(10)).holds
 
 
-def test_a_code_of_the_row_breaks_permutation_and_cache(wake, woven):
+def test_an_encoding_of_the_row_breaks_permutation_and_cache(wake, woven):
     model, sample = wake(Transformer(CONFIG, InTheRow(8, 16))), row(woven())
     assert not invariants.branches_permute(model, *sample).holds
     assert not invariants.parallel_cache_equals_full(model, *sample).holds
@@ -160,8 +160,8 @@ def test_a_code_of_the_row_breaks_permutation_and_cache(wake, woven):
 
 
 @pytest.mark.parametrize("version", PARALLEL)
-def test_codes_alone_tell_branches_apart(wake, woven, version):
-    """Exchange the codes of two texts: they are read otherwise, and without a code they are not."""
+def test_only_branch_codes_distinguish_branches(wake, woven, version):
+    """Exchange the codes of two texts: this changes their logits, and without a code it does not."""
     model, (idx, positions) = wake(build(version, CONFIG)), row(woven())
     exchanged = Positions(positions.time, (positions.branch + 1) % 3)
     change = (model(idx[None], exchanged) - model(idx[None], positions)).abs().max()
@@ -177,7 +177,7 @@ def test_one_branch_without_a_code_is_one_text(wake, isolated):
     assert not invariants.one_branch_is_one_text(wake(build("v6", CONFIG)), plain, IDX).holds
 
 
-def test_a_promise_about_branches_has_to_know_them(wake):
+def test_promises_about_branches_need_branch_numbers(wake):
     model = wake(build("v4", CONFIG))
     for promise in ("nothing_leaks", "branches_permute", "parallel_cache_equals_full"):
         with pytest.raises(ValueError, match=r"positions\.branch is None"):
@@ -192,7 +192,7 @@ def test_a_promise_prints_its_mark():
     assert str(invariants.Promise("it fails", 2.0, 1.0)) == "✗ it fails"
 
 
-def test_a_text_is_read_with_its_masks_where_the_model_fills_in(awake, text):
+def test_diffusion_models_read_a_text_with_its_masks(awake, text):
     model, idx = awake("v7"), torch.tensor([3, 10, 4, 10, 10, 5])
     assert torch.equal(text_logits(model, idx)[:, :10], denoise(model, idx[None])[0])
     model, idx = awake("v4"), text(9)
@@ -212,14 +212,14 @@ def holes(text):
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_ours_keeps_all_promises(awake, holes, order):
+def test_fill_in_keeps_all_promises(awake, holes, order):
     model, fill = awake("v7"), partial(fill_in, order=ORDERS[order])
     for promise in (invariants.fills_every_mask, invariants.keeps_the_prompt, invariants.at_least_one_a_step):
         assert promise(model, holes, fill).holds, promise
         assert promise(model, holes).holds, promise  # by confidence, where nothing is said
 
 
-def test_samplers_that_break_a_promise_are_found_out(awake, holes):
+def test_samplers_that_break_a_promise_are_detected(awake, holes):
     model, filled, at = awake("v7"), fill_in(awake("v7"), holes), torch.tensor([2])
     left = replace(filled, tokens=filled.tokens.index_fill(1, at, MASK))
     assert invariants.fills_every_mask(model, holes, lambda *_: left).value == 2

@@ -17,7 +17,7 @@ BLOCK = 16
 
 @pytest.fixture(autouse=True)
 def lab(monkeypatch):
-    """Set the course's style, as in every notebook, and let views rest soon, or tests take a second more."""
+    """Set the course's style, as in every notebook, and shorten the wait of views by a second."""
     monkeypatch.setattr("babygpt.live.view.IDLE_SECONDS", 0.02)
     with matplotlib.rc_context():
         plots.set_style()
@@ -55,7 +55,7 @@ class Gated(NextToken):
         return super().loss(model, batch)
 
     def reach(self, step):
-        """Let the run go on until it draws the batch of this step, counted from its present one."""
+        """Let the run continue until it draws the batch of this step, counted from its present one."""
         for _ in range(step - 1):
             assert self.arrived.acquire(timeout=LONG)
             self.tickets.release()

@@ -1,4 +1,4 @@
-"""The picture is what Matplotlib would draw, redrawn only where something moved."""
+"""Pictures equal Matplotlib's own, and only moved artists are drawn again."""
 
 from io import BytesIO
 
@@ -52,7 +52,7 @@ def test_the_picture_has_the_pixels_of_its_cell_on_its_screen(canvas):
         assert height == pytest.approx(2.5 / WIDTH * pixels, abs=1)
 
 
-def test_the_words_for_a_picture_are_its_titles(canvas):
+def test_the_alt_text_of_a_picture_is_its_titles(canvas):
     frame(canvas, 30)
     assert canvas.alt_text() == "after 30; head after 30"
 
@@ -73,11 +73,11 @@ def test_the_first_drawing_has_the_courses_style_and_leaves_the_readers(canvas):
     assert dict(matplotlib.rcParams) == before
 
 
-# ---------------------------------------------------------------- moving
+# ---------------------------------------------------------------- moving artists
 
 
 def require_as_whole(canvas):
-    """Compare with the figure as Matplotlib draws it in one go, with everything in its usual depth.
+    """Compare with the figure as Matplotlib draws it at once, with every artist at its usual depth.
 
     Moving artists are drawn last here, so a few pixels differ: the artists lie over frames and legends.
     """
@@ -90,7 +90,7 @@ def require_as_whole(canvas):
     assert (expected != 255).any(axis=-1).mean() > 0.05  # of the picture: it is not blank
 
 
-def test_a_frame_after_others_is_the_frame_drawn_alone_and_what_matplotlib_draws(canvas):
+def test_a_later_frame_equals_the_frame_drawn_alone_and_by_matplotlib(canvas):
     for steps in (10, 60, 20, 30):
         moved = frame(canvas, steps)
     np.testing.assert_array_equal(moved, frame(fresh(), 30))
@@ -98,7 +98,7 @@ def test_a_frame_after_others_is_the_frame_drawn_alone_and_what_matplotlib_draws
     require_as_whole(canvas)
 
 
-def test_a_moved_explorer_shows_what_matplotlib_draws(make, small_corpus):
+def test_a_moved_explorer_equals_the_figure_drawn_by_matplotlib(make, small_corpus):
     explorer = explore_stretching(make(), small_corpus.val)
     explorer.draw_values({"method": "yarn", "factor": 8})
     with DRAWING_LOCK:
@@ -106,7 +106,7 @@ def test_a_moved_explorer_shows_what_matplotlib_draws(make, small_corpus):
         require_as_whole(explorer.canvas)
 
 
-def test_the_background_is_kept_while_only_moving_artists_change(canvas, backgrounds):
+def test_the_background_is_reused_while_only_moving_artists_change(canvas, backgrounds):
     for steps in range(10, 20):
         frame(canvas, steps)
     assert len(backgrounds) == 1
@@ -114,7 +114,7 @@ def test_the_background_is_kept_while_only_moving_artists_change(canvas, backgro
 
 
 def test_other_limits_need_another_background_and_leave_the_axes_in_place(canvas, backgrounds):
-    """Let labels become wider, too: a plot that jumps cannot be read."""
+    """Let labels become wider, too: a reader cannot follow a plot that jumps."""
     frame(canvas, 10)
     places = [ax.get_position().extents.tolist() for ax in canvas.axes]
     moved = frame(canvas, 30, top=1_000_000)

@@ -126,7 +126,7 @@ def test_a_waiting_run_offers_to_stop_those_before_it(make, objective, gated):
 
 @pytest.fixture
 def recorded():
-    """Build a watch that remembers its measurements, and the frames that it last had to draw."""
+    """Build a watch that remembers its measurements and the frames of its last drawing."""
     drawn = []
 
     def draw(ax, frames, title, total):
@@ -227,7 +227,7 @@ def test_bar_and_words_follow_five_times_a_second_and_pictures_less_often(make, 
     assert len(wakes) == before + 3
 
 
-def test_validation_goes_on_in_words_and_pictures(make, small_corpus, monkeypatch):
+def test_the_progress_of_validation_shows_in_words_and_pictures(make, small_corpus, monkeypatch):
     for seconds in ("TEXT_SECONDS", "PICTURE_SECONDS"):
         monkeypatch.setattr(f"babygpt.live.dashboard.{seconds}", 0.0)
     seen = []
@@ -312,7 +312,7 @@ def test_a_slider_without_a_number_is_refused_before_it_is_shown(make, objective
     assert published == []
 
 
-# ---------------------------------------------------------------- leaving nothing behind
+# ---------------------------------------------------------------- memory leaks
 
 
 def forget():
@@ -336,7 +336,7 @@ def alive():
 
 
 def megabytes():
-    """Return the memory in use. Figures are circles and wait for a collection; glibc keeps their memory."""
+    """Return the memory in use, in MB, after glibc has returned its free memory to the system."""
     if hasattr(libc := ctypes.CDLL(None), "malloc_trim"):
         libc.malloc_trim(0)
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 1e6
@@ -434,7 +434,7 @@ def painted(alone, make, gated):
     assert len(run.result()) == PLAN.steps
 
 
-def test_a_readers_figures_are_those_without_a_run(alone, painted):
+def test_a_run_changes_none_of_the_readers_figures(alone, painted):
     number = 0
     while number < FIGURES or len(painted) < OFTEN:
         assert readers_figure(number % FIGURES) == alone[number % FIGURES], number

@@ -40,7 +40,7 @@ TEXT = torch.randint(11, (400,), generator=torch.Generator().manual_seed(3))
 
 
 def noisy_model(version="v4", **shape):
-    """Build a model of two layers of two heads that all look elsewhere."""
+    """Build a model of two layers of two heads, each with its own attention pattern."""
     torch.manual_seed(0)
     model = build(version, ModelConfig(**{"vocab_size": 11, "n_layer": 2, "n_head": 2, "n_embd": 16} | shape))
     for p in model.parameters():
@@ -125,7 +125,7 @@ def test_widgets_begin_at_the_first_value_with_their_label_or_name():
 # ---------------------------------------------------------------- explorers that a page computes
 
 
-def test_a_cell_can_set_what_a_control_can_and_nothing_else():
+def test_a_cell_can_set_only_values_that_a_control_allows():
     explorer = live.rotary()
     explorer.theta = 100.0
     assert explorer.state()["theta"] == 100.0
@@ -174,7 +174,7 @@ def test_the_picture_is_that_of_the_last_values_whatever_was_shown_before(name):
 
 @pytest.mark.parametrize("name", ["attention", "stretching"])
 def test_a_move_keeps_the_background(name, monkeypatch):
-    """Keep it, because a background takes ten times as long as all that moves."""
+    """Reuse it: a background takes ten times as long as all moving artists."""
     explorer, drawings = make(name), []
     monkeypatch.setattr(explorer.canvas, "draw_background", lambda: drawings.append(1))
     ends = {key: stops(widget)[-1] for key, widget in explorer.controls.items() if key != "text"}
@@ -320,7 +320,7 @@ def test_a_changed_mind_shows_each_draft_and_the_characters_taken_back():
     assert taken_back > 0
 
 
-def test_filling_in_asks_the_model_once_and_leaves_the_random_numbers_of_training_alone(monkeypatch):
+def test_filling_in_runs_the_model_once_and_uses_no_global_random_numbers(monkeypatch):
     explorer, asked = make("diffusion"), []
     monkeypatch.setattr(trained_models, "fill_in", lambda *args: asked.append(1) or fill_in(*args))
     torch.manual_seed(3)

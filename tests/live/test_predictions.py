@@ -1,4 +1,4 @@
-"""A guess is kept, counted only if it was made in time, and never stored in a notebook."""
+"""A guess is remembered, counted only if it came in time, and never stored in a notebook."""
 
 import ipywidgets
 import nbformat
@@ -26,7 +26,7 @@ def share():
     return predict(SHARE, low=0, high=100, unit="%")
 
 
-# ---------------------------------------------------------------- asking
+# ---------------------------------------------------------------- questions
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_numbers_are_read_as_people_type_them():
 
 
 @pytest.mark.parametrize("junk", ["many", "101", "-1", "nan"])
-def test_junk_is_named_and_not_kept(junk):
+def test_an_unreadable_guess_is_named_and_not_stored(junk):
     guess = share()
     guess.field.value = "30"
     guess.field.value = junk
@@ -87,7 +87,7 @@ def test_junk_is_named_and_not_kept(junk):
     assert (guess.value, guess.message.value) == (31.0, "Kept.")
 
 
-# ---------------------------------------------------------------- comparing
+# ---------------------------------------------------------------- comparisons
 
 
 def test_guesses_and_outcomes_are_shown_side_by_side_and_counted():
@@ -110,7 +110,7 @@ def test_guesses_and_outcomes_are_shown_side_by_side_and_counted():
 
 
 @pytest.mark.parametrize(("guess", "mark"), [(38, "✓"), (58, "✓"), (37.9, "✗"), (58.1, "✗")])
-def test_near_is_a_tenth_of_the_way_from_end_to_end(guess, mark):
+def test_near_means_within_a_tenth_of_the_range(guess, mark):
     share().field.value = str(guess)
     share().compare(48)
     assert mark in share().result.value
@@ -138,10 +138,10 @@ def test_a_late_guess_is_shown_and_not_counted():
     assert "1 came after the outcome, and do not count." in found.sentence()
 
 
-# ---------------------------------------------------------------- what a notebook keeps
+# ---------------------------------------------------------------- the text that a notebook stores
 
 
-def test_no_text_holds_the_guess():
+def test_no_stored_text_contains_the_guess():
     texts = set()
     for guess in ("v3", "v4", "neither"):
         predictions.GUESSES.clear()

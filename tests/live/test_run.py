@@ -53,7 +53,7 @@ class Listener:
 
 @pytest.fixture
 def start():
-    """Train in the background; stop what is left at the end."""
+    """Train in the background; stop unfinished runs at the end."""
     begun = []
 
     def begin(model, objective, plan=PLAN, title="model", watches=()):
@@ -83,11 +83,11 @@ def same(one, other):
     return all(torch.equal(p, other[name]) for name, p in one.items())
 
 
-# ---------------------------------------------------------------- the same run
+# ---------------------------------------------------------------- equality with `train`
 
 
 @pytest.mark.parametrize("version", ["v2", "v4"])
-def test_a_run_in_the_background_is_the_same_run(make, objective, start, version):
+def test_a_background_run_equals_a_run_in_the_foreground(make, objective, start, version):
     plan = replace(PLAN, eval_every=3)
     in_background, plain = make(version), make(version)
     run = start(in_background, objective, plan, watches=[Watch(objective.validate, lambda *_: None, times=4)])
@@ -206,7 +206,7 @@ def test_a_paused_run_can_be_stopped(make, gated, start):
     assert len(run.result()) == 2
 
 
-def test_waiting_for_a_step_ends_when_it_is_made_or_the_run_is_over(make, gated, start):
+def test_waiting_for_a_step_ends_with_the_step_or_with_the_run(make, gated, start):
     run = start(make(), gated)
     gated.reach(4)
     run.wait_for_step(3)
@@ -229,7 +229,7 @@ def test_an_interrupt_of_the_waiting_does_not_interrupt_the_run(make, gated, sta
     assert len(run.result()) == PLAN.steps
 
 
-# ---------------------------------------------------------------- when it goes wrong
+# ---------------------------------------------------------------- errors
 
 
 class Broken(NextToken):
@@ -286,7 +286,7 @@ def test_a_model_in_training_is_not_measured_from_outside(make, gated, objective
     assert torch.equal(seen, again.head.weight)
 
 
-# ---------------------------------------------------------------- one at a time
+# ---------------------------------------------------------------- one run at a time
 
 
 def test_no_two_runs_train_at_the_same_time(make, small_corpus, gated, start):

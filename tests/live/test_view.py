@@ -21,7 +21,7 @@ LONG = 60  # seconds; nothing here takes that long unless it hangs
 
 
 class Easel(View):
-    """View whose painting takes as long as the test wants, and which keeps the number that it began with."""
+    """View whose painting waits for the test, and which shows the number that it began with."""
 
     def __init__(self):
         self.number, self.painted, self.threads = -1, [], set()
@@ -47,7 +47,7 @@ def easel():
     assert easel.wait(LONG)
 
 
-def test_wakes_that_pile_up_are_one_painting_that_begins_after_the_last(easel):
+def test_several_wakes_cause_one_painting_that_begins_after_the_last(easel):
     assert easel.wait(LONG)  # nothing is painted unless asked for
     easel.wake()
     assert easel.begun.acquire(timeout=LONG)  # the first painting has begun and waits
@@ -78,7 +78,7 @@ WIDGET = "application/vnd.jupyter.widget-view+json"
 
 @pytest.fixture(autouse=True)
 def place(monkeypatch):
-    """Set the cell and the run of it that views are displayed in; views of other tests play no part."""
+    """Set the cell and its run that display views; ignore views of other tests."""
     monkeypatch.setattr(View, "on_display", weakref.WeakSet())
     here = [None]
     monkeypatch.setattr(view_module, "current_cell", lambda: here[0])
@@ -150,7 +150,7 @@ def test_a_view_shown_again_stays_open(place):
     assert not closed(view)
 
 
-def test_a_view_whose_cell_ran_again_is_not_kept(place):
+def test_a_view_is_dropped_when_its_cell_runs_again(place):
     place("cell a", "run 1")
     ref = weakref.ref(show(make()))
     place("cell a", "run 2")
@@ -181,7 +181,7 @@ def test_a_front_end_that_names_its_cells_gets_a_still_copy_of_its_own(place, pu
     assert 'alt="&quot;&gt;&lt;script&gt;"' in published[-1][0]["text/html"]
 
 
-def test_any_other_front_end_gets_both_in_one(published):
+def test_any_other_front_end_gets_widget_and_still_copy_in_one_output(published):
     view = show(make())
     ((data, how),) = published
     assert set(data) == {WIDGET, "image/png", "text/plain"}

@@ -49,7 +49,7 @@ def send(client: BlockingKernelClient, code: str) -> str:
 
 
 def reply(client: BlockingKernelClient, name: str) -> dict:
-    """Return the reply to one request, and pass over the others."""
+    """Return the reply to one request, and skip the others."""
     end = time.monotonic() + LONG
     while time.monotonic() < end:
         message = client.get_shell_msg(timeout=LONG)

@@ -1,4 +1,4 @@
-"""Answers to questions: which of two names is likelier, what a model writes, and what each letter costs."""
+"""Answers to questions: the likelier of two names, the text that a model writes, the loss of each letter."""
 
 import numpy as np
 import pytest
@@ -66,7 +66,7 @@ def test_only_the_whole_name_and_its_end_are_right(written: str, answer: str, ri
 
 
 @pytest.mark.parametrize("version", ["v1", "v2", "v4"])
-def test_greedy_answers_are_what_generate_writes_at_temperature_0(awake, version: str) -> None:
+def test_greedy_answers_equal_generated_text_at_temperature_0(awake, version: str) -> None:
     model = awake(version, vocab_size=TOKENIZER.vocab_size, block_size=22)
     expected = []
     for q in ASKED:
@@ -87,7 +87,7 @@ def test_more_questions_than_a_batch_holds_stay_in_order(awake) -> None:
     assert scores == pytest.approx(alone, abs=1e-4)
 
 
-def test_losses_of_letters_are_means_over_the_answers_that_have_the_place(awake) -> None:
+def test_letter_losses_are_means_over_the_answers_that_have_the_letter(awake) -> None:
     """Average over names of different lengths: a name's end stands right after its last letter."""
     model = awake("v4", vocab_size=TOKENIZER.vocab_size, block_size=22)
     each = [letter_losses(model, q.prompt, q.answer + q.end) for q in ASKED]
@@ -111,7 +111,7 @@ def test_a_model_that_looks_both_ways_is_refused(awake) -> None:
 
 
 @pytest.mark.parametrize("measure", [answer_losses, whole_answer_accuracy])
-def test_no_question_has_no_mean(awake, measure) -> None:
+def test_zero_questions_are_refused(awake, measure) -> None:
     with pytest.raises(ValueError, match="0 questions"):
         measure(awake("v1", vocab_size=TOKENIZER.vocab_size), TOKENIZER, [])
 
@@ -132,7 +132,7 @@ def test_a_model_blind_to_order_is_right_half_of_the_time_exactly(awake, languag
 
 
 @pytest.mark.parametrize("version", ["v1", "v2", "v4"])
-def test_scores_are_sums_over_the_answer_and_what_ends_it(awake, version: str) -> None:
+def test_scores_are_sums_over_the_answer_and_its_end(awake, version: str) -> None:
     """Compare answers of different lengths."""
     model = awake(version, vocab_size=TOKENIZER.vocab_size, block_size=22)
     expected = [[-sum(letter_losses(model, q.prompt, x + q.end)) for x in (q.answer, q.rival)] for q in ASKED]

@@ -21,7 +21,7 @@ def test_with_exact_answers_the_bound_is_minus_log_p_of_every_text(posterior, vo
 
 
 @pytest.mark.parametrize("at", [[0], [2, 0], [1, 3], [0, 1, 3]])
-def test_of_some_places_it_is_their_surprise_given_the_rest(posterior, at: list[int]) -> None:
+def test_the_bound_of_some_positions_is_their_surprise_given_the_rest(posterior, at: list[int]) -> None:
     model = posterior(2, 4)
     rest = [d for d in range(4) if d not in at]
     given = model.joint.sum(dim=at)
@@ -30,7 +30,7 @@ def test_of_some_places_it_is_their_surprise_given_the_rest(posterior, at: list[
         assert exact_nelbo(model, torch.tensor(text), at) == pytest.approx(-math.log(p), abs=1e-6)
 
 
-def test_of_inexact_answers_it_is_the_mean_surprise_over_all_orders(awake, text) -> None:
+def test_the_bound_of_an_inexact_model_is_the_mean_surprise_over_all_orders(awake, text) -> None:
     """Add up token after token, in each of the 24 orders of four positions."""
     model, idx = awake("v7"), text(9, vocab_size=MASK)
     at, total = [1, 4, 5, 8], 0.0
@@ -73,7 +73,7 @@ def test_the_smallest_rates_mask_all_tokens_and_no_more(awake, text, monkeypatch
     assert counts.tolist() == [5, 5]
 
 
-def test_the_error_is_no_smaller_than_what_seeds_differ_by(awake, text) -> None:
+def test_the_standard_error_covers_the_spread_over_seeds(awake, text) -> None:
     model, ids = awake("v7", block_size=5), text(40, vocab_size=MASK)
     found = [nelbo(model, ids, repeats=4, seed=seed) for seed in range(40)]
     spread = torch.tensor([estimate for estimate, _ in found]).std()
@@ -81,7 +81,7 @@ def test_the_error_is_no_smaller_than_what_seeds_differ_by(awake, text) -> None:
     assert spread > 0
 
 
-def test_a_seed_is_repeated_and_the_global_one_rests(awake, text) -> None:
+def test_a_seed_repeats_the_estimate_and_the_global_generator_is_unchanged(awake, text) -> None:
     model, ids = awake("v7"), text(50, vocab_size=MASK)
     state = torch.random.get_rng_state()
     assert nelbo(model, ids, seed=3) == nelbo(model, ids, seed=3)
@@ -89,7 +89,7 @@ def test_a_seed_is_repeated_and_the_global_one_rests(awake, text) -> None:
     assert torch.equal(torch.random.get_rng_state(), state)
 
 
-def test_an_untrained_model_needs_log_v(awake, text) -> None:
+def test_the_bound_of_an_untrained_model_is_log_v(awake, text) -> None:
     """Include the exact bound, over 1023 ways to mask ten tokens, which is more than one batch."""
     model = awake("v7-rope")
     torch.nn.init.zeros_(model.head.weight)
@@ -110,7 +110,7 @@ def test_bad_arguments_are_named(awake, text) -> None:
             nelbo(awake("v7"), text(n), **arguments)
 
 
-# ---------------------------------------------------------------- pooled, and text by text
+# ---------------------------------------------------------------- pooled and by text
 
 
 def losses_of_every_mask(model, idx: torch.Tensor) -> list[list[tuple[float, int]]]:
@@ -138,7 +138,7 @@ def pooled_and_by_text(model, idx: torch.Tensor) -> tuple[float, float]:
     )
 
 
-def test_both_means_are_those_over_every_mask(awake, text) -> None:
+def test_both_estimates_approach_the_means_over_every_mask(awake, text) -> None:
     model, idx = awake("v7", block_size=5), text(5, vocab_size=MASK)
     pooled, by_text = pooled_and_by_text(model, idx)
     found = masked_losses(model, idx, repeats=20_000)

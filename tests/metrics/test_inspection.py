@@ -56,7 +56,7 @@ def reproduce(model: Transformer, idx: torch.Tensor) -> float:
 
 
 @pytest.mark.parametrize("version", BODIES)
-def test_weights_times_values_are_what_attention_gave(awake, text, version: str) -> None:
+def test_weights_times_values_equal_the_output_of_attention(awake, text, version: str) -> None:
     assert reproduce(awake(version), text(16)) < 1e-5
 
 
@@ -104,7 +104,7 @@ def test_a_model_without_attention_is_refused(awake, text, version: str) -> None
         ablate_heads(awake(version), lambda _: 0.0)
 
 
-def test_v1s_table_is_what_it_says_after_any_text(awake, text) -> None:
+def test_v1s_table_equals_its_predictions_after_any_text(awake, text) -> None:
     model, idx = awake("v1"), text(12)
     table = inspection.bigram_table(model)
     assert table.shape == (11, 11)
@@ -115,7 +115,7 @@ def test_v1s_table_is_what_it_says_after_any_text(awake, text) -> None:
         assert table[token] == pytest.approx(row, abs=1e-6)
 
 
-def test_v2s_votes_are_what_its_logits_gain_from_a_position(awake) -> None:
+def test_v2s_votes_equal_the_change_of_logits_by_position(awake) -> None:
     """Put one token at every position, so that its own vote cancels."""
     model = awake("v2")
     votes = inspection.position_votes(model)
@@ -238,7 +238,7 @@ def cut_out(model, heads):
 
 @pytest.mark.parametrize("version", ["v3", "v5", "alibi", "v7-pope"])
 @pytest.mark.parametrize("heads", [[(0, 1)], [(1, 0)], [(0, 0), (1, 1)], [(0, 0), (0, 1)], []])
-def test_a_silenced_head_is_one_that_out_does_not_read(awake, text, version: str, heads: list) -> None:
+def test_a_silenced_head_equals_one_cut_from_the_output(awake, text, version: str, heads: list) -> None:
     model, idx = awake(version), text(2, 9)
     with torch.no_grad():
         whole, expected = model(idx), cut_out(model, heads)(idx)

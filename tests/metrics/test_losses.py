@@ -37,7 +37,7 @@ def test_each_position_has_the_mean_over_windows(awake, text, version: str) -> N
 
 
 @pytest.mark.parametrize("version", ["v1", "v3", "v5"])
-def test_it_measures_past_the_window(awake, text, version: str) -> None:
+def test_losses_are_measured_past_the_window(awake, text, version: str) -> None:
     """Read four times the block size, at positions counted through."""
     model, ids = awake(version), text(4 * BLOCK + 1)
     got = loss_by_position(model, ids, 4 * BLOCK, n_windows=1)
@@ -114,7 +114,7 @@ class Reader(LanguageModel):
 
     memory  characters
     rest    probability that is shared by all characters
-    latest  whether it takes the value told last; otherwise the first
+    latest  whether it takes the last value; otherwise the first
     """
 
     def __init__(self, memory: int, rest: float = 0.3, latest: bool = True) -> None:
@@ -138,8 +138,8 @@ class Reader(LanguageModel):
         return chances.log()
 
 
-def test_recall_ends_where_the_memory_of_the_model_ends() -> None:
-    """Expect chance beyond the model's memory, and the loss of knowing nothing."""
+def test_recall_falls_to_chance_beyond_the_memory_of_the_model() -> None:
+    """Expect chance accuracy beyond the model's memory, and the loss of a uniform guess."""
     distances = [3, 8, 29, 30, 31, 100]
     accuracy, loss, _ = recall_by_distance(Reader(memory=30), TOKENIZER, distances, n=400, length=110)
     vocab = TOKENIZER.vocab_size
@@ -155,8 +155,8 @@ def test_recall_ends_where_the_memory_of_the_model_ends() -> None:
 @pytest.mark.parametrize(
     ("memory", "latest", "last", "older"), [(999, True, 1, 0), (999, False, 0, 1), (9, True, 0.1, 0.1)]
 )
-def test_recall_tells_the_last_value_from_an_older_one(memory: int, latest: bool, last: float, older: float):
-    """Fail a reader that gives the first value told, though it never forgets."""
+def test_recall_separates_the_last_value_from_an_older(memory: int, latest: bool, last: float, older: float):
+    """Fail a reader that gives the first value, though it never forgets."""
     reader = Reader(memory, latest=latest)
     found = recall_by_distance(reader, TOKENIZER, [20], n=400, length=64, older=(24,))
     assert found.accuracy[0] == pytest.approx(last, abs=0.06)
@@ -181,7 +181,7 @@ def test_losses_and_choices_are_those_of_the_last_logits() -> None:
     assert accuracy[0] == sum(right) / 32
 
 
-def test_what_cannot_be_measured_is_refused() -> None:
+def test_impossible_recall_measurements_are_refused() -> None:
     with pytest.raises(ValueError, match="position 64 "):
         recall_by_distance(build("learned", CONFIG), TOKENIZER, [63, 64])
     with pytest.raises(ValueError, match="sees what comes next"):

@@ -38,11 +38,11 @@ def test_texts_are_spread_from_the_first_token_to_the_last() -> None:
         evenly_spaced_texts(torch.arange(10), 1, 10)
 
 
-# ---------------------------------------------------------------- company
+# ---------------------------------------------------------------- other texts
 
 
 @pytest.mark.parametrize("version", PARALLEL)
-def test_alone_the_loss_is_that_of_each_text_as_branch_0(awake, text, version: str) -> None:
+def test_the_loss_alone_is_the_mean_over_texts_in_branch_0(awake, text, version: str) -> None:
     """Time is RoPE's, so it does not matter when a text begins."""
     model, ids = awake(version), text(200)
     losses = []
@@ -53,7 +53,7 @@ def test_alone_the_loss_is_that_of_each_text_as_branch_0(awake, text, version: s
 
 
 @pytest.mark.parametrize("n", [2, 3])
-def test_the_gap_is_the_own_number_and_the_company(awake, text, n: int) -> None:
+def test_the_gap_is_the_cost_of_the_number_plus_that_of_other_texts(awake, text, n: int) -> None:
     """Measure text by text: alone in branch 0, and alone in the branch that it has among the n."""
     model, ids, draw = awake("v6"), text(200), torch.Generator().manual_seed(3)
     texts = evenly_spaced_texts(ids, 12, LENGTH)
@@ -69,7 +69,7 @@ def test_the_gap_is_the_own_number_and_the_company(awake, text, n: int) -> None:
     assert min(abs(own), abs(company)) > 1e-4
 
 
-def test_isolation_removes_the_cost_of_company_and_a_missing_code_that_of_the_number(awake, text) -> None:
+def test_isolation_removes_the_cost_of_other_texts_and_a_missing_code_that_of_the_number(awake, text) -> None:
     ids = text(200)
     own, company = split_gap(awake("v6", {"isolated": True}), ids, 3, LENGTH, n_texts=12)
     assert company == pytest.approx(0, abs=1e-5)
@@ -101,7 +101,7 @@ def test_numbers_and_lengths_of_branches_that_do_not_fit_are_refused(awake, text
 @pytest.mark.parametrize("version", ["v6", "v6-rope2d"])
 @pytest.mark.parametrize("n", [2, 3])
 def test_leakage_is_the_mean_divergence_of_branch_0(awake, text, version: str, n: int) -> None:
-    """Compare with PyTorch's divergence, with one first text among these others and those."""
+    """Compare with PyTorch's divergence, for one first text beside two sets of other texts."""
     model, ids = awake(version), text(300)
     groups = evenly_spaced_texts(ids, 4 * (2 * n - 1), LENGTH).split(2 * n - 1)
     divergences = []
@@ -123,7 +123,7 @@ def test_isolated_branches_leak_exactly_nothing(awake, text) -> None:
     assert leakage(awake("v6"), text(300), 3, 1, n_samples=3) == 0.0
 
 
-# ---------------------------------------------------------------- how alike
+# ---------------------------------------------------------------- similarity
 
 
 def cosines(vectors: torch.Tensor) -> np.ndarray:
@@ -150,8 +150,8 @@ def test_similarity_of_turned_keys_is_the_mean_over_pairs(awake, share: float, s
     assert np.allclose(code_similarity(model, 6), expected, atol=1e-5)
 
 
-def test_with_equal_bands_both_codes_are_as_alike(awake) -> None:
-    """Compare fairly: the same frequencies, the same stride."""
+def test_codes_with_equal_bands_have_equal_similarities(awake) -> None:
+    """Use the same frequencies and the same stride."""
     fourier = awake("v6", {"band": 8, "stride": 16})
     turned = awake("v6-rope2d", {"branch_share": 1.0, "stride": 16})
     assert np.allclose(code_similarity(fourier, 8), code_similarity(turned, 8), atol=1e-5)

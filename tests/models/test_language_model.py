@@ -54,7 +54,7 @@ def test_v2_cuts_long_text_and_its_targets_to_the_last_window(awake, text, extra
     assert torch.equal(cross_entropy(model(x), y), expected)
 
 
-def test_the_notes_examples_by_hand() -> None:
+def test_v1_and_v2_give_the_vectors_of_the_notes_examples() -> None:
     """Read 我爱你 and 你爱我, of section 2.3: v1 gives 我 one vector at both positions, v2 two."""
     v1 = BagOfTokens(ModelConfig(vocab_size=4, n_head=1, n_embd=2))
     v1.token_embedding.weight.data = NOTE

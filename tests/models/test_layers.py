@@ -1,4 +1,4 @@
-"""One encoding for each layer: what the body makes of it, how it is built, steered and stored."""
+"""One encoding for each layer: its effect in the body; building, steering and storing it."""
 
 from itertools import pairwise
 
@@ -42,7 +42,7 @@ def by_hand(model: Transformer, idx: torch.Tensor) -> torch.Tensor:
 
 
 @pytest.mark.parametrize(("version", "options"), [("v4", MIXED), ("v5", {"per_layer": True})])
-def test_each_layer_meets_its_own_encoding(awake, text, version, options):
+def test_each_layer_uses_its_own_encoding(awake, text, version, options):
     model, idx = awake(version, options, n_layer=3), text(12)
     if version == "v5":
         for i, encoding in enumerate(model.encoding.layers):
@@ -164,7 +164,7 @@ def test_a_checkpoint_keeps_the_layers(tmp_path, awake, text):
         assert torch.equal(loaded(text(1, 9)), model(text(1, 9)))
 
 
-def test_every_fourth_layer_has_no_code_and_in_fewer_layers_the_last(awake, text) -> None:
+def test_every_fourth_layer_or_else_the_last_has_no_encoding(awake, text) -> None:
     cases = [(8, 4, [4, 8]), (4, 2, [2, 4]), (3, 1, [1, 2, 3]), (5, 4, [4]), (2, 4, [2]), (1, 4, [1])]
     for n_layer, every, without in cases:
         kinds = [type(encoding) for encoding in rope_and_none(8, n_layer, every, theta=50.0).all()]

@@ -198,7 +198,7 @@ def test_a_change_anywhere_reaches_every_token_that_may_look(awake, text, one_te
 @given(order=st.permutations(range(9)))
 @pytest.mark.parametrize("version", ["v4", "v5"])
 def test_times_in_any_order_are_read_by_time(awake, text, version: str, order: list[int]) -> None:
-    """Keep attention's own causal mask out: it knows the row's order alone."""
+    """Keep attention's own causal mask out: it depends on the row's order alone."""
     model, idx, at = awake(version), text(1, 9), torch.tensor(order)
     assert torch.allclose(model(idx[:, at], Positions(at)), model(idx)[:, at], atol=1e-5)
 
@@ -210,11 +210,11 @@ def test_isolation_needs_branches_and_causality(awake, text) -> None:
         Transformer(CONFIG, Rotary(D), causal=False, isolated=True)
 
 
-# ---------------------------------------------------------------- the start, and bad shapes
+# ---------------------------------------------------------------- untrained models and bad shapes
 
 
 @pytest.mark.parametrize("version", BODIES)
-def test_an_untrained_body_knows_nothing(text, version: str) -> None:
+def test_an_untrained_body_gives_equal_logits(text, version: str) -> None:
     """Expect equal logits: the loss is log V on any text."""
     idx = text(2, 12)
     loss = cross_entropy(build(version, CONFIG)(idx), (idx + 1) % V)

@@ -22,7 +22,7 @@ MASK = 10
 
 
 def numbers(train: int = 1000, val: int = 400, mask_id: int = 1) -> Corpus:
-    """Return a text in which every token is another one, and none is MASK."""
+    """Return a text of distinct tokens without MASK."""
     tokenizer = CharTokenizer(ascii_letters[:mask_id], with_mask=True)
     return Corpus("numbers", tokenizer, 10 + torch.arange(train), 5000 + torch.arange(val))
 
@@ -109,7 +109,7 @@ def test_denoise_passes_masks_on_and_drops_the_logit_of_mask() -> None:
 
 
 @pytest.mark.parametrize("version", ["v7", "v7-polar", "v7-rope"])
-def test_loss_is_the_mean_over_what_was_masked(awake, text, version: str) -> None:
+def test_loss_is_the_mean_over_masked_tokens(awake, text, version: str) -> None:
     model = awake(version)
     windows, rates = text(3, 12, vocab_size=MASK), torch.tensor([0.2, 0.6, 1.0])
     batch = mask_out(windows, rates, MASK, draw())
@@ -176,7 +176,7 @@ def test_the_bound_that_is_trained_is_the_bound_that_is_reported(awake, text) ->
     assert expectation(DiffusionBound, model, idx) == pytest.approx(exact_nelbo(model, idx) / 5, abs=1e-5)
 
 
-def test_drawn_batches_come_to_the_bound_in_the_mean(posterior) -> None:
+def test_the_mean_loss_of_drawn_batches_is_the_bound(posterior) -> None:
     """Average the loss of many batches, and allow four of its standard errors."""
     model = posterior()
     idx = torch.tensor([2, 0, 1])
@@ -220,7 +220,7 @@ def test_validation_reads_the_whole_text_and_begins_again(wanted: int, looked_at
 # ---------------------------------------------------------------- bad arguments
 
 
-def test_what_does_not_fit_is_refused(small_masked_corpus, awake, text) -> None:
+def test_a_wrong_corpus_mask_or_model_is_refused(small_masked_corpus, awake, text) -> None:
     with pytest.raises(ValueError, match=r"val_windows \(0\)"):
         MaskedDiffusion(numbers(), 16, val_windows=0)
     plain = Corpus("plain", CharTokenizer("ab"), torch.arange(99), torch.arange(99))

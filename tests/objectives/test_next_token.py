@@ -60,7 +60,7 @@ def test_validation_of_a_bigram_model_is_a_sum_over_pairs(awake, small_corpus: C
         assert got == pytest.approx(expected, abs=1e-5)
 
 
-def test_aligned_validation_looks_at_the_beginnings_of_lines(awake, small_corpus: Corpus) -> None:
+def test_aligned_validation_reads_the_beginnings_of_lines(awake, small_corpus: Corpus) -> None:
     model = awake("v4", vocab_size=small_corpus.tokenizer.vocab_size)
     decode, encode = small_corpus.tokenizer.decode, small_corpus.tokenizer.encode
     text = decode(small_corpus.val)
@@ -77,8 +77,8 @@ def test_text_without_lines_cannot_be_aligned() -> None:
         NextToken(from_text("one line", "ab" * 200), 8, aligned=True)
 
 
-def test_a_model_that_sees_what_comes_next_is_refused(small_corpus: Corpus, awake) -> None:
-    """Refuse it: it would be right by looking, and its loss would fall to nothing."""
+def test_a_model_that_sees_the_next_token_is_refused(small_corpus: Corpus, awake) -> None:
+    """Refuse it: it would copy the next token, and its loss would fall to 0."""
     model = awake("v7-rope", vocab_size=small_corpus.tokenizer.vocab_size)
     objective = NextToken(small_corpus, 16)
     for look in (
@@ -93,7 +93,7 @@ def test_a_model_that_sees_what_comes_next_is_refused(small_corpus: Corpus, awak
 
 
 def numbers(train: int = 1000, val: int = 400) -> Corpus:
-    """Return a text in which every token is another one, so that each tells where it comes from."""
+    """Return a text of distinct tokens, so that each token gives its position."""
     tokenizer = from_text("a", "a").tokenizer
     return Corpus("numbers", tokenizer, torch.arange(train), 5000 + torch.arange(val))
 
@@ -124,7 +124,7 @@ def samples_of(objective: Branches, batch_size: int, seeds: int) -> list[list[in
     return found
 
 
-def test_by_texts_a_batch_has_so_many_texts_and_fills_nothing_up() -> None:
+def test_by_texts_a_batch_has_the_given_number_of_texts_and_no_padding() -> None:
     objective = Branches(numbers(), 16, (2, 5), length=10)
     batches = samples_of(objective, 12, seeds=40)
     assert {n for batch in batches for n in batch} == {2, 3, 4, 5}
@@ -135,7 +135,7 @@ def test_by_texts_a_batch_has_so_many_texts_and_fills_nothing_up() -> None:
     assert samples_of(Branches(numbers(), 16, (5, 5), length=10), 3, seeds=1) == [[5]]  # at least one sample
 
 
-def test_by_samples_a_batch_has_so_many_samples_each_with_its_own_number() -> None:
+def test_by_samples_a_batch_has_the_given_number_of_samples_of_any_size() -> None:
     batches = samples_of(Branches(numbers(), 16, (2, 5), length=10, by_samples=True), 12, seeds=20)
     assert {len(batch) for batch in batches} == {12}
     assert {n for batch in batches for n in batch} == {2, 3, 4, 5}
@@ -164,7 +164,7 @@ def test_branch_numbers_are_in_order_or_drawn_without_repeating() -> None:
 
 @pytest.mark.parametrize("version", ["v6", "v6-none"])
 def test_loss_of_branches_is_the_mean_over_real_targets(awake, version: str) -> None:
-    """Read samples one by one, so that nothing is filled up; expect a gradient."""
+    """Read samples one by one, so that there is no padding; expect a gradient."""
     corpus = from_text("digits", "".join(map(str, range(10))) * 400)
     model, objective = awake(version), Branches(corpus, 16, (1, 4), by_samples=True)
     batch = BranchBatch(*objective.batch(5, draw()))
@@ -182,8 +182,8 @@ def test_loss_of_branches_is_the_mean_over_real_targets(awake, version: str) -> 
     assert model.head.weight.grad.abs().sum() > 0
 
 
-def test_mean_loss_weighs_every_target_alike(awake, woven) -> None:
-    """Mix batches of different sizes, with and without filling."""
+def test_mean_loss_weighs_every_target_equally(awake, woven) -> None:
+    """Mix batches of different sizes, with and without padding."""
     model = awake("v6")
     batches = [collate([woven((3, 4), (0, 2)), woven((9, 9, 9), (1, 0, 5))]), woven((2,), (3,))]
     with torch.no_grad():
@@ -208,8 +208,8 @@ class Listener(nn.Module):
 
 
 @pytest.mark.parametrize(("n", "left"), [(1, 0), (3, 0), (4, 3), (39, 0)])
-def test_validation_looks_at_every_text_once(n: int, left: int) -> None:
-    """Read 39 texts of 10 tokens, and leave out what makes no whole sample of n."""
+def test_validation_reads_every_text_once(n: int, left: int) -> None:
+    """Read 39 texts of 10 tokens, and leave out the rest that makes no whole sample of n."""
     model = Listener()
     loss = Branches(numbers(val=400), 16, (1, n), length=10).validate(model)
     assert loss == pytest.approx(math.log(6000), abs=1e-4)

@@ -45,7 +45,7 @@ def test_an_ignored_target_has_no_loss() -> None:
     assert torch.equal(losses[:, [0, 2]], kept)
 
 
-# ---------------------------------------------------------------- of each version
+# ---------------------------------------------------------------- objectives of the versions
 
 
 @pytest.mark.parametrize("bound", [False, True])
@@ -71,11 +71,11 @@ def test_an_unknown_version_is_named(small_corpus) -> None:
         objective_for("v99", small_corpus, 16)
 
 
-# ---------------------------------------------------------------- of every objective
+# ---------------------------------------------------------------- all objectives
 
 
 def numbers(train: int = 1000, val: int = 400) -> Corpus:
-    """Return a text of which every token is another one, none of them MASK, which is 0."""
+    """Return a text of distinct tokens without MASK, which is 0."""
     return Corpus("numbers", CharTokenizer("", with_mask=True), 10 + torch.arange(train), torch.arange(val))
 
 
@@ -127,7 +127,7 @@ def test_either_part_too_short_is_refused(part: str, make, length: int, message:
     make(numbers(**{part: length + 1}))
 
 
-def test_branches_that_cannot_be_are_named() -> None:
+def test_impossible_branches_are_named() -> None:
     for wrong, message in (
         ({"n_branches": (0, 3)}, "0 branches: a sample needs at least 1"),
         ({"n_branches": (3, 2)}, "at most 2 branches are fewer than at least 3"),
@@ -142,7 +142,7 @@ def test_branches_that_cannot_be_are_named() -> None:
 
 
 @pytest.mark.parametrize("version", ["v4", "v6", "v7"])
-def test_validation_leaves_no_trace(awake, small_masked_corpus: Corpus, version: str) -> None:
+def test_validation_has_no_side_effects(awake, small_masked_corpus: Corpus, version: str) -> None:
     model = awake(version, vocab_size=small_masked_corpus.tokenizer.vocab_size)
     before = {name: p.clone() for name, p in model.state_dict().items()}
     objective = objective_for(version, small_masked_corpus, 16, val_windows=99)

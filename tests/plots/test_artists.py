@@ -42,7 +42,7 @@ PUT = {
 
 
 @pytest.mark.parametrize("put", PUT.values(), ids=PUT)
-def test_what_is_asked_for_again_moves_and_is_not_added(ax, put):
+def test_a_second_call_moves_the_artist_and_adds_none(ax, put):
     first = put(ax, 1)
     where, count = held(first), len(ax.get_children())
     assert put(ax, 2) is first
@@ -51,8 +51,8 @@ def test_what_is_asked_for_again_moves_and_is_not_added(ax, put):
 
 
 @pytest.mark.parametrize("kind", ["line", "level", "upright", "words"])
-def test_moving_what_is_drawn_apart_leaves_the_rest_of_the_figure_alone(ax, kind):
-    """Animate an artist, as a canvas does with those that it draws by itself."""
+def test_moving_an_animated_artist_leaves_the_rest_of_the_figure_alone(ax, kind):
+    """Animate an artist, as a canvas does with its moving artists."""
     PUT[kind](ax, 1)
     artists.set_title(ax, "title 1")
     for artist in artists.moving_artists(ax):
@@ -82,7 +82,7 @@ def test_a_picture_of_the_same_shape_and_span_leaves_the_rest_of_the_figure_alon
     assert ax.figure.stale
 
 
-def test_movable_is_what_was_named_the_undermost_first(ax):
+def test_moving_artists_are_the_named_ones_from_bottom_to_top(ax):
     ax.plot([0, 1], [0, 1])
     dot = artists.line(ax, "dot", [0], [0], zorder=3)
     line = artists.line(ax, "line", [0, 1], [0, 1])
@@ -90,7 +90,7 @@ def test_movable_is_what_was_named_the_undermost_first(ax):
     assert artists.moving_artists(ax) == [image, line, dot]
 
 
-def test_keep_removes_what_is_gone_of_its_kind_only(ax):
+def test_keep_only_removes_unlisted_artists_of_one_kind(ax):
     plain = ax.plot([0, 1], [0, 1])[0]
     stays = artists.line(ax, "stays", [0], [0])
     artists.line(ax, "goes", [0], [0])
@@ -124,7 +124,7 @@ def test_a_picture_has_one_colour_bar_that_follows_its_span(ax):
     ],
     ids=["limits", "one limit", "ticks", "legend", "title", "x label", "y label", "keep"],
 )
-def test_what_is_said_twice_is_done_once(ax, setting):
+def test_a_repeated_setting_changes_nothing(ax, setting):
     artists.line(ax, "one", [0], [0], label="one")
     artists.line(ax, "two", [0], [0], label="two")
     for n in (2, 1):

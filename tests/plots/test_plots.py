@@ -34,7 +34,7 @@ def test_a_diverging_matrix_is_centred_on_zero(ax):
     np.testing.assert_allclose(ax.images[0].get_array(), [[1, -3]])
 
 
-# ---------------------------------------------------------------- a run that is not over
+# ---------------------------------------------------------------- unfinished runs
 
 LOSSES = [4.0 - n / 20 for n in range(60)]
 
@@ -107,7 +107,7 @@ def test_the_large_head_is_framed_among_the_small_ones(ax):
         np.testing.assert_allclose(frame.max(axis=0) - frame.min(axis=0), 20 * unit)
 
 
-def test_a_long_text_stands_there_in_words_each_at_its_middle(ax):
+def test_a_long_text_is_labelled_by_words_at_their_middles(ax):
     text = "ada chased ben. " * 4
     T = len(text)
     plots.draw_attention_heads(ax, np.zeros((1, 1, T, T)), plots.visible(text), (0, 0), "heads")
@@ -144,7 +144,7 @@ def test_curves_that_are_gone_are_dropped_and_a_marked_value_stays(ax):
     assert ax.get_legend() is None
 
 
-# ---------------------------------------------------------------- one function, every frame
+# ---------------------------------------------------------------- one function for every frame
 
 SPANS = (0.0, 9.0), (-3.0, 3.0)
 
@@ -158,7 +158,7 @@ def curves(n, names):
     return x, {name: np.sin(n * x + i) for i, name in enumerate(names)}, f"{n}", "x", "y"
 
 
-# For every function that moves what it drew: what to draw first (n = 1) and what to move it to (n = 2).
+# For every function that moves its artists: a first drawing (n = 1) and the one to move to (n = 2).
 MOVES = {
     "draw_attention_heads": lambda n: (noise(2, 2, 4, 4) / n, "abcd", (n - 1, 0), f"{n}"),
     "draw_attention_row": lambda n: (noise(9 * n), "abc def g" * n, f"{n}"),
@@ -180,7 +180,7 @@ TURNS = 10.0 ** np.arange(4)
 CHANGES = {
     "draw_losses: none at first": lambda n: run(20 * (n - 1)),
     "draw_losses: axes that fit": lambda n: ({"v4": LOSSES[: 20 * n]}, {"floor": 0.5}, f"{n}"),
-    # A floor that moves is named anew in the legend.
+    # A floor that moves gets a new name in the legend.
     "draw_losses: floors": lambda n: ({"v4": LOSSES}, {"floor": 0.5 * n}, "f", 10, 60),
     "draw_matrix: larger": lambda n: (noise(2 * n, 2 * n), f"{n}", "x", "y", "abcd"[: 2 * n]),
     "draw_matrix: diverging": lambda n: (n * noise(5, 5) - 1, f"{n}", "x", "y", None, True),
@@ -284,7 +284,7 @@ def test_seeds_are_dots_without_a_mean_and_a_model_that_refuses_has_a_row(ax):
     assert ax.get_xlim() == (0, 9)
 
 
-def test_a_text_stands_in_rows_of_squares(ax):
+def test_a_text_is_drawn_in_rows_of_squares(ax):
     sure = np.array([np.nan, 0.25, 1.0, np.nan, 0.5])
     plots.draw_text(ax, "a b░c", sure, "a text", columns=3)
     shown = np.ma.filled(ax.images[0].get_array(), np.nan)
@@ -307,7 +307,7 @@ def test_letters_that_were_given_belong_to_the_background(ax):
     assert {artist.get_gid() for artist in moving_artists(ax)} == {"confidence", "letter 1", "note", "title"}
 
 
-def test_what_appears_later_is_grey(ax):
+def test_characters_that_appear_later_are_grey(ax):
     plots.draw_fill_order(ax, np.array([1, 2, 3]), np.array([0.9, 0.5, 0.1]), 2, 5, 0.95, "pace")
     later, there = (next(line for line in ax.lines if line.get_gid() == name) for name in ("later", "there"))
     assert list(later.get_xydata()[0]) == [3, 0.1]

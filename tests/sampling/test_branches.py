@@ -1,4 +1,4 @@
-"""Sampling of several texts at once: as by hand, with or without the cache."""
+"""Sampling of several texts at once: equal to sampling by hand, with or without the cache."""
 
 import pytest
 import torch
@@ -77,7 +77,7 @@ def test_each_pass_writes_one_token_of_every_branch(awake, text, use_cache: bool
 
 @pytest.mark.parametrize("use_cache", [True, False])
 def test_each_window_counts_times_from_0(awake, text, use_cache: bool) -> None:
-    """Guard models that were never trained past their window; RoPE would not mind other numbers."""
+    """Guard models never trained past their window; with RoPE alone, other times would change nothing."""
     model, times = awake("v6"), []
     model.register_forward_pre_hook(lambda _, inputs: times.append(inputs[1].time))
     generate_parallel(model, prompts(text, (3, 6)), 40, generator=draw(), use_cache=use_cache)
@@ -106,7 +106,7 @@ def test_only_isolated_branches_write_as_each_would_alone(awake, text) -> None:
         assert same == isolated
 
 
-def test_the_generator_decides_all_branches_and_the_global_one_rests(awake, text) -> None:
+def test_the_generator_decides_all_branches_and_the_global_one_is_unchanged(awake, text) -> None:
     model, begun = awake("v6"), prompts(text, (2, 4))
     before, asked = torch.random.get_rng_state(), [prompt.clone() for prompt in begun]
     first, again, other = (
@@ -134,7 +134,7 @@ def test_bad_arguments_for_branches_are_named(awake, text) -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_several_texts_need_a_model_that_is_made_for_them(awake, text, version: str) -> None:
+def test_several_texts_need_a_model_with_branches(awake, text, version: str) -> None:
     model, kind = awake(version), VERSIONS[version]
     if kind.branches:
         assert len(generate_parallel(model, prompts(text, (3, 3)), 2, generator=draw())) == 2

@@ -1,4 +1,4 @@
-"""Sampling by filling in, with or without remasking: tokens come as often as they should, prompts stay."""
+"""Sampling by filling in, with or without remasking: tokens have exact frequencies, prompts stay."""
 
 import math
 from collections import Counter
@@ -48,7 +48,7 @@ def agree(seen: dict, expected: dict, n: int) -> None:
     assert total <= freedom + 5 * math.sqrt(2 * freedom)
 
 
-# ---------------------------------------------------------------- whatever the order
+# ---------------------------------------------------------------- every order
 
 
 @pytest.mark.parametrize("version", ["v7", "v7-rope"])
@@ -59,7 +59,7 @@ def agree(seen: dict, expected: dict, n: int) -> None:
     temperature=st.sampled_from([0.0, 0.3, 1.0, 4.0]),
     top_k=st.sampled_from([None, 1, 2, 99]),
 )
-def test_every_hole_is_filled_and_nothing_else_is_touched(
+def test_every_mask_is_filled_and_no_other_token_changes(
     awake, text, version: str, order, length: int, seed: int, temperature: float, top_k: int | None
 ) -> None:
     idx = torn(text, length, seed)
@@ -89,8 +89,8 @@ def test_every_version_fills_in_and_continues(awake, text, version: str) -> None
     [by_confidence(0.2), by_confidence(2.0), by_entropy(3.0), ancestral(5)],
     ids=["sure", "one by one", "entropy", "ancestral"],
 )
-def test_what_appeared_is_what_the_model_said_of_what_it_saw(awake, text, order) -> None:
-    """Play back: at each step the model sees what appeared before, and nothing that appears later."""
+def test_confidence_is_the_probability_at_the_step_of_each_token(awake, text, order) -> None:
+    """Replay the steps: at each one the model sees only tokens of earlier steps."""
     model, idx = awake("v7"), torn(text, BLOCK, 3)
     filled = fill_in(model, idx, order, generator=draw())
     assert filled.steps.max() > 1
@@ -103,7 +103,7 @@ def test_what_appeared_is_what_the_model_said_of_what_it_saw(awake, text, order)
         assert torch.allclose(filled.confidence[now], expected, atol=1e-5)
 
 
-def test_the_generator_decides_and_the_global_one_rests(awake, text) -> None:
+def test_the_generator_decides_and_the_global_one_is_unchanged(awake, text) -> None:
     model, idx, state = awake("v7"), torn(text, BLOCK, 4), torch.random.get_rng_state()
     orders = [by_confidence(), by_entropy(), ancestral(9)]
     for write in (*(partial(fill_in, order=order) for order in orders), rewrite):
@@ -114,11 +114,11 @@ def test_the_generator_decides_and_the_global_one_rests(awake, text) -> None:
     assert torch.equal(torch.random.get_rng_state(), state)
 
 
-# ---------------------------------------------------------------- the surest first
+# ---------------------------------------------------------------- the surest tokens first
 
 
 @pytest.mark.parametrize("threshold", [0.0, 0.2, 0.35, 0.95, 2.0])
-def test_what_appears_is_what_is_sure_enough_and_always_the_surest(awake, text, threshold: float) -> None:
+def test_each_step_fills_the_sure_tokens_and_always_the_surest(awake, text, threshold: float) -> None:
     model, idx = awake("v7"), torn(text, BLOCK, 6)
     filled = fill_in(model, idx, by_confidence(threshold), generator=draw())
     for step in range(1, int(filled.steps.max()) + 1):
@@ -133,12 +133,12 @@ def test_what_appears_is_what_is_sure_enough_and_always_the_surest(awake, text, 
                 assert set((filled.when[row] == step).nonzero()[:, 0].tolist()) == expected
 
 
-# ---------------------------------------------------------------- as long as entropies add up to little
+# ---------------------------------------------------------------- entropy-bounded steps
 
 
 @given(bound=st.floats(0, 9), seed=st.integers(0, 99))
-def test_what_appears_is_all_that_the_bound_pays_for(bound: float, seed: int) -> None:
-    """Loop from the surest token on, until the entropies of those before add up to more than the bound."""
+def test_each_step_fills_tokens_until_their_entropy_exceeds_the_bound(bound: float, seed: int) -> None:
+    """Loop from the surest token on, until the entropies before it add up to more than the bound."""
     chances = (4 * torch.rand(3, 7, 5, generator=draw(seed))).softmax(dim=-1)
     masked = torch.rand(3, 7, generator=draw(seed + 1)) < 0.7
     now = by_entropy(bound)(masked, None)(masked, chances)
@@ -154,7 +154,7 @@ def test_what_appears_is_all_that_the_bound_pays_for(bound: float, seed: int) ->
 
 
 @pytest.mark.parametrize("bound", [0.3, 0.9, 1.5, 3.0])
-def test_what_appears_together_knows_of_each_other_no_more_than_the_bound(posterior, bound: float) -> None:
+def test_tokens_filled_at_one_step_depend_on_each_other_at_most_by_the_bound(posterior, bound: float) -> None:
     """Compare independent draws with the joint: they differ by at most the bound, in nats."""
     model, blank, most = posterior(3, 4), torch.full((1, 4), 3), 0.0
     chances = denoise(model, blank).softmax(dim=-1)
@@ -168,7 +168,7 @@ def test_what_appears_together_knows_of_each_other_no_more_than_the_bound(poster
     assert (len(now) > 1) == (bound > 0.9)
 
 
-def test_every_random_order_comes_as_often() -> None:
+def test_every_random_order_is_equally_frequent() -> None:
     """Count the 6 orders of three holes; a token that is there takes no step."""
     masked, n = torch.tensor([True, False, True, True]).expand(6000, 4), 6000
     choose, waiting, when = ancestral(10**9)(masked, draw()), masked.clone(), torch.zeros(n, 4).long()
@@ -191,7 +191,7 @@ def test_ancestral_steps_are_drawn_for_each_token_on_its_own(posterior, n_steps:
     agree(frequencies(when), dict(expected), 5000)
 
 
-# ---------------------------------------------------------------- what is drawn
+# ---------------------------------------------------------------- distributions
 
 
 def joint(model) -> dict[tuple[int, ...], float]:
@@ -199,7 +199,7 @@ def joint(model) -> dict[tuple[int, ...], float]:
 
 
 def apart(model) -> dict[tuple[int, ...], float]:
-    """Draw each token by its own chances, as if the others told nothing."""
+    """Draw each token from its own distribution, independently of the others."""
     own = [model.joint.movedim(place, 0).reshape(3, -1).sum(dim=1) for place in range(model.joint.dim())]
     return {
         text: math.prod(float(chances[token]) for chances, token in zip(own, text, strict=True))
@@ -208,15 +208,15 @@ def apart(model) -> dict[tuple[int, ...], float]:
 
 
 @pytest.mark.parametrize("order", [by_confidence(2.0), ancestral(10**9)], ids=["surest", "ancestral"])
-def test_one_by_one_from_exact_answers_the_texts_come_as_often_as_they_should(posterior, order) -> None:
-    """Fill in any order: the chain rule does not mind."""
+def test_filling_one_by_one_from_an_exact_model_draws_its_distribution(posterior, order) -> None:
+    """Fill in any order: the chain rule holds for each."""
     model, n = posterior(), 6000
     filled = fill_in(model, torch.full((n, 3), 3), order, generator=draw())
     agree(frequencies(filled.tokens), joint(model), n)
 
 
 @pytest.mark.parametrize("order", [by_confidence(0.0), ancestral(1)])
-def test_all_at_once_tokens_do_not_know_of_each_other(posterior, order) -> None:
+def test_tokens_filled_all_at_once_are_independent(posterior, order) -> None:
     model, n = posterior(), 6000
     filled = fill_in(model, torch.full((n, 3), 3), order, generator=draw())
     agree(frequencies(filled.tokens), apart(model), n)
@@ -311,7 +311,7 @@ THOUGHTS = st.builds(SecondThoughts, st.integers(1, 12), st.floats(0, 1), st.flo
     temperature=st.sampled_from([0.0, 1.0, 4.0]),
     top_k=st.sampled_from([None, 1, 2]),
 )
-def test_drafts_fill_every_hole_and_touch_nothing_else(
+def test_drafts_fill_every_mask_and_change_no_other_token(
     awake, text, version: str, thoughts, length: int, seed: int, temperature: float, top_k: int | None
 ) -> None:
     model, idx = awake(version), torn(text, length, seed)
@@ -374,7 +374,7 @@ def by_the_paper(model, n_steps: int, strength: float) -> dict[tuple[int, ...], 
 
 
 @pytest.mark.parametrize(("n_steps", "strength"), [(2, 1.0), (3, 0.3), (3, 1.0), (5, 0.5)])
-def test_texts_come_as_often_as_in_the_paper_s_chain(posterior, n_steps: int, strength: float) -> None:
+def test_texts_have_the_frequencies_of_the_papers_chain(posterior, n_steps: int, strength: float) -> None:
     model, n = posterior(), 6000
     expected = by_the_paper(model, n_steps, strength)
     assert sum(expected.values()) == pytest.approx(1)
@@ -386,7 +386,7 @@ def test_texts_come_as_often_as_in_the_paper_s_chain(posterior, n_steps: int, st
 
 
 @pytest.mark.parametrize(("strength", "doubt"), [(0.0, 0.0), (0.3, 0.0), (1.0, 0.0), (0.1, 5.0)])
-def test_the_clock_is_kept_whatever_the_strength(posterior, strength: float, doubt: float) -> None:
+def test_any_strength_keeps_the_visible_share_on_schedule(posterior, strength: float, doubt: float) -> None:
     """Expect a share of k / n visible at step k of n: the marginals that the paper keeps."""
     n, n_steps = 20_000, 6
     thoughts = SecondThoughts(n_steps, strength, doubt)
@@ -398,11 +398,11 @@ def test_the_clock_is_kept_whatever_the_strength(posterior, strength: float, dou
         assert abs(gap) <= 5 * math.sqrt(share * (1 - share) / n)  # even if a text's tokens moved together
 
 
-# ---------------------------------------------------------------- doubt
+# ---------------------------------------------------------------- remasking by doubt
 
 
 @given(share=st.floats(0.01, 1), doubt=st.floats(0, 20), seed=st.integers(0, 99))
-def test_doubt_is_likelier_where_the_model_was_unsure(share: float, doubt: float, seed: int) -> None:
+def test_remasking_is_likelier_where_the_model_was_unsure(share: float, doubt: float, seed: int) -> None:
     """Mask as many tokens as planned, in ratios of exp(-doubt x confidence), up to certainty."""
     confidence = torch.rand(4, 9, generator=draw(seed)).double()
     visible = torch.rand(4, 9, generator=draw(seed + 1)) < 0.6
@@ -419,8 +419,8 @@ def test_doubt_is_likelier_where_the_model_was_unsure(share: float, doubt: float
         assert not sure.any() or not free.any() or weights[row, sure].min() >= weights[row, free].max()
 
 
-def test_the_clock_is_kept_where_some_are_masked_again_for_certain(awake) -> None:
-    """Give to other tokens what a doubtful one cannot have above certainty; else it would be 0.2 ahead."""
+def test_certain_remasking_keeps_the_visible_share_on_schedule(awake) -> None:
+    """Give other tokens the probability above 1 of a doubtful one; else the share would be 0.2 too large."""
     thoughts = SecondThoughts(16, 0.5, 100.0)
     shown = drafts(awake("v7"), torch.full((300, BLOCK), MASK), thoughts, generator=draw())
     ahead = [float((one.tokens != MASK).double().mean()) - k / 16 for k, one in enumerate(shown)]
@@ -428,8 +428,8 @@ def test_the_clock_is_kept_where_some_are_masked_again_for_certain(awake) -> Non
     assert max(map(abs, ahead)) < 0.03
 
 
-def test_what_is_doubted_is_masked_again(awake) -> None:
-    """Expect the vanished tokens to be less sure than those that stay; without doubt they are not."""
+def test_doubt_remasks_the_less_confident_tokens(awake) -> None:
+    """Expect remasked tokens to be less confident than the others; with doubt 0 they are not."""
     gaps = {}
     for doubt in (0.0, 20.0):
         thoughts = SecondThoughts(8, 0.3, doubt)
@@ -444,10 +444,10 @@ def test_what_is_doubted_is_masked_again(awake) -> None:
     assert abs(gaps[0.0]) < 0.02
 
 
-# ---------------------------------------------------------------- steps and chance
+# ---------------------------------------------------------------- steps and confidence
 
 
-def test_what_appears_is_what_the_model_said_of_the_draft_before(awake, text) -> None:
+def test_confidence_is_the_probability_given_the_draft_before(awake, text) -> None:
     """Use few steps, so that something appears at each of them."""
     model, idx = awake("v7"), torch.full((6, BLOCK), MASK)
     shown = list(drafts(model, idx, SecondThoughts(4, 0.5, 2.0), generator=draw()))

@@ -47,7 +47,7 @@ def test_cache_changes_no_token(awake, text, version: str, temperature: float, b
     assert torch.equal(with_cache, without)
 
 
-def test_prompt_stands_unchanged_before_what_is_written(awake, text) -> None:
+def test_the_prompt_is_unchanged_before_the_new_text(awake, text) -> None:
     prompt = text(2, 20)
     before = prompt.clone()
     written = generate(awake("v4"), prompt, 10, generator=draw())
@@ -57,14 +57,14 @@ def test_prompt_stands_unchanged_before_what_is_written(awake, text) -> None:
     assert 0 <= written.min() <= written.max() < 11
 
 
-def test_texts_of_a_batch_do_not_know_each_other(awake, text) -> None:
+def test_texts_of_a_batch_are_independent(awake, text) -> None:
     model, prompts = awake("v4"), text(3, 6)
     together = generate(model, prompts, 20, temperature=0)
     for b in range(3):
         assert torch.equal(together[b : b + 1], generate(model, prompts[b : b + 1], 20, temperature=0))
 
 
-def test_the_generator_decides_and_the_global_one_rests(awake, text) -> None:
+def test_the_generator_decides_and_the_global_one_is_unchanged(awake, text) -> None:
     model, prompt = awake("v4"), text(1, 4)
     before = torch.random.get_rng_state()
     first, again, other = (generate(model, prompt, 30, generator=draw(s)) for s in (0, 0, 1))
@@ -88,7 +88,7 @@ def test_bad_arguments_are_named(awake, text) -> None:
 # ---------------------------------------------------------------- one token from logits
 
 
-def test_the_k_likeliest_tokens_come_as_often_as_the_softmax_says() -> None:
+def test_the_k_likeliest_tokens_have_the_frequencies_of_the_softmax() -> None:
     logits, n = torch.tensor([0.0, 3.0, 1.0, 2.0]), 20_000
     for temperature, k in ((1.0, 1), (1.0, 2), (1.0, 3), (1.0, 99), (0.5, None), (2.0, None)):
         seen = sample_token(logits.expand(n, 4), temperature, k, draw()).bincount(minlength=4)

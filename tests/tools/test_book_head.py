@@ -35,7 +35,7 @@ def make(folder: Path, address: str) -> Path:
 
 
 def head_of(path: Path) -> dict[str, str]:
-    """Read what a page says of itself: name -> text."""
+    """Read a page's metadata: name -> text."""
     soup = BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
     found = {tag["name"]: tag["content"] for tag in soup.select("meta[name]")}
     links = {"canonical": soup.select_one("link[rel=canonical]"), "base": soup.base}

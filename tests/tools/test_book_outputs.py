@@ -1,4 +1,4 @@
-"""Outputs of a notebook become what a page can show."""
+"""Outputs of a notebook become parts of a page."""
 
 import json
 from pathlib import Path
@@ -70,7 +70,7 @@ def test_a_live_picture_becomes_a_figure_with_the_picture_at_rest(tmp_path: Path
     assert str(notebook.cells[0].outputs[0]).count("</script>") == 1  # no word ends the script that holds it
 
 
-def test_the_first_training_of_two_lessons_is_one_that_the_reader_starts(tmp_path: Path):
+def test_the_first_training_of_two_lessons_becomes_a_race(tmp_path: Path):
     training = {**RECORDING, "controls": [{**RECORDING["controls"][0], "label": AFTER, "rest": 0}]}
     noted = facts(views={"explorer": RECORDING, "first": training, "second": training})
     cells = [new_code_cell(outputs=[widget(name)]) for name in noted["views"]]
@@ -79,7 +79,7 @@ def test_the_first_training_of_two_lessons_is_one_that_the_reader_starts(tmp_pat
     assert 'data-left="sinusoid" data-right="rope"' in pages[1]
 
 
-def test_a_guess_is_asked_for_and_its_outcome_is_told_apart(tmp_path: Path, guess: Guess):
+def test_a_guess_becomes_a_form_and_its_outcome_a_paragraph(tmp_path: Path, guess: Guess):
     noted = facts(guesses={"q": guess_facts(guess)}, outcomes={"r": QUESTION})
     ask = new_code_cell(outputs=[widget("q", repr(guess))])
     tell = new_code_cell(outputs=[widget("r", "It came out")], metadata={"tags": [ANSWER]})

@@ -1,4 +1,4 @@
-"""The book's pages beside the lessons: claims, board, reference, documents; and where their links lead."""
+"""The book's pages beside the lessons: claims, board, reference, documents, and their links."""
 
 import re
 from collections import Counter
@@ -132,7 +132,7 @@ def test_no_word_of_a_docstring_is_lost_and_all_are_understood():
 # ---------------------------------------------------------------- claims and board
 
 
-def test_the_page_of_claims_has_all_of_each_at_an_address_of_its_own():
+def test_the_page_of_claims_shows_each_whole_at_its_own_address():
     addresses = [anchor(claim) for claim in CLAIMS]
     assert len(set(addresses)) == len(CLAIMS)
     assert all(re.fullmatch(r"note-00\d(-\w+)+", address) for address in addresses)

@@ -1,4 +1,4 @@
-"""Recordings of live pictures show what the pictures show; measures of the changes on a page."""
+"""Recordings of live pictures equal the pictures; measures of the changes on a page."""
 
 import io
 import itertools
@@ -61,7 +61,7 @@ def stored(picture: Mapping[str, Any], folder: Path) -> list[np.ndarray]:
     return [np.asarray(Image.open(io.BytesIO((folder / name).read_bytes()))) for name in picture["panels"]]
 
 
-def test_each_recorded_picture_is_what_the_explorer_draws_there(tmp_path: Path):
+def test_each_recorded_picture_equals_the_drawing_of_the_explorer(tmp_path: Path):
     recording = record_explorer(explorer("a", "colour"), tmp_path)
     fresh = explorer()
     fresh.canvas.set_size(1540, 1.0)
@@ -75,7 +75,7 @@ def test_each_recorded_picture_is_what_the_explorer_draws_there(tmp_path: Path):
         assert np.array_equal(np.hstack(panels), FEWER[fresh.canvas.pixels()[..., :3]])
 
 
-def test_the_named_controls_are_recorded_and_the_others_are_told(tmp_path: Path):
+def test_the_named_controls_are_recorded_and_the_others_are_listed(tmp_path: Path):
     moved = explorer("a", "b", "text")
     moved.controls["a"].value = 7
     recording = record_explorer(moved, tmp_path)
@@ -91,7 +91,7 @@ def test_the_named_controls_are_recorded_and_the_others_are_told(tmp_path: Path)
     json.dumps(asdict(recording))
 
 
-def test_the_first_stops_are_kept_and_those_around_rest_are_even():
+def test_thinning_keeps_the_first_stops_and_even_steps_around_rest():
     assert thinned(8, 2, 5) == list(range(8))
     assert thinned(300, 6, 117) == [0, 1, 2, 17, 67, 117, 167, 217, 267, 299]
     assert most_stops([2, 4, 100]) == 25

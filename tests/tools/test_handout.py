@@ -36,7 +36,7 @@ def sources(nb: nbformat.NotebookNode, kind: str) -> list[str]:
 # ---------------------------------------------------------------- the plain handout
 
 
-def test_a_handout_has_no_outputs_and_no_solutions_and_what_it_links_to(tmp_path: Path):
+def test_a_handout_has_no_outputs_or_solutions_and_includes_linked_files(tmp_path: Path):
     assert tool(tmp_path).exit_code == 0
     for course, nb in zip(notebooks(ROOT), notebooks(tmp_path), strict=True):
         code = [cell for cell in nb.cells if cell.cell_type == "code"]
@@ -62,7 +62,7 @@ def test_some_notebooks_can_be_named_and_answers_of_selftests_left_out(tmp_path:
         assert ("<details>" in selftest) is (folder == "with")
 
 
-def test_nothing_is_overwritten_unless_asked(tmp_path: Path):
+def test_files_are_overwritten_only_with_the_flag(tmp_path: Path):
     tool(tmp_path, LESSON)
     mine = tmp_path / "notebooks" / f"{LESSON}.ipynb"
     mine.write_text("a student's work", encoding="utf-8")
@@ -90,7 +90,7 @@ def test_the_course_itself_and_a_folder_that_cannot_be_are_refused_in_one_line(t
 # ---------------------------------------------------------------- marks for graders
 
 
-def test_nbgrader_finds_what_its_schema_asks_for_in_every_notebook(tmp_path: Path):
+def test_every_notebook_matches_the_schema_of_nbgrader(tmp_path: Path):
     assert tool(tmp_path, "--grader", "nbgrader").exit_code == 0
     number = 0
     for course, nb in zip(notebooks(ROOT), notebooks(tmp_path), strict=True):

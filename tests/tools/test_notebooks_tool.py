@@ -1,4 +1,4 @@
-"""tools/notebooks.py on a small notebook that does all that must not be stored, and on pictures."""
+"""tools/notebooks.py on a small notebook whose outputs must not be stored, and on pictures."""
 
 import base64
 import io
@@ -60,7 +60,7 @@ def read(course: Path) -> nbformat.NotebookNode:
 # ---------------------------------------------------------------- runs
 
 
-def test_stored_is_only_what_every_run_shares(course: Path):
+def test_only_outputs_that_every_run_shares_are_stored(course: Path):
     assert tool(course, "00_toy").exit_code == 0
     nb = read(course)
     _, first, second, widget, third = nb.cells
@@ -100,7 +100,7 @@ def test_jupyterlab_opens_and_saves_the_notebook_itself_whatever_its_text_says(c
     assert text.read_text(encoding="utf-8") == "# %% [markdown]\n# # Another\n"
 
 
-def test_an_edit_made_while_the_notebook_runs_is_kept(course: Path):
+def test_an_edit_during_a_run_is_preserved(course: Path):
     text = course / "notebooks" / "src" / "00_toy.py"
     edit = "from pathlib import Path\nPath('src/00_toy.py').write_text('# %%\\n# edited\\n')"
     text.write_text(f"# %%\n{edit}\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Self-tests: five questions, answers that fold out and name the tempting one; each fault is seen."""
+"""Self-tests: five questions, with answers that fold out and explain a wrong choice; faults are detected."""
 
 import re
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class Question:
 
     number   as written
     choices  letter -> text
-    folds    what folds out: one text, beginning with the right letter
+    folds    the folded text, beginning with the right letter
     """
 
     number: int
@@ -62,7 +62,7 @@ def questions(source: str) -> list[Question]:
 
 
 def problems(source: str) -> list[str]:
-    """Return what is wrong with a self-test, in words; nothing if all is well."""
+    """Return the faults of a self-test, in words; an empty list if there are none."""
     asked, found = questions(source), list[str]()
     numbers = [question.number for question in asked]
     if numbers != list(range(1, QUESTIONS + 1)):
@@ -94,7 +94,7 @@ def selftest(rights: str) -> str:
 GOOD = selftest("abbaa")
 
 
-def test_the_selftests_of_the_notebooks_are_well_made():
+def test_the_selftests_of_the_notebooks_have_no_fault():
     found = {
         path.stem: problems(cell.source)
         for path in sorted((ROOT / "notebooks" / "src").glob("*.py"))
@@ -116,7 +116,7 @@ def test_the_selftests_of_the_notebooks_are_well_made():
         ("<summary>Answer</summary>\n", "\n", "0 answers that fold out"),
     ],
 )
-def test_a_faulty_one_is_seen(old: str, new: str, message: str):
+def test_each_fault_of_a_selftest_is_detected(old: str, new: str, message: str):
     assert problems(GOOD) == []
     assert message in "\n".join(problems(GOOD.replace(old, new, 1)))
     assert problems(selftest("aaaaa")) == ["every right answer is 'a'"]

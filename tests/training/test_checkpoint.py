@@ -1,4 +1,4 @@
-"""Tests of checkpoints: they come back whole, and what is damaged or foreign is refused by name."""
+"""Tests of checkpoints: they load whole, and damaged or foreign files are refused by name."""
 
 import json
 import math
@@ -53,7 +53,7 @@ def altered(path: Path, weights: dict) -> None:
     save_file(weights, path, {KEY: json.dumps(parts(path)[0])})
 
 
-# ---------------------------------------------------------------- there and back
+# ---------------------------------------------------------------- saving and loading
 
 
 CHOSEN = [
@@ -72,7 +72,7 @@ CHOSEN = [
 
 
 @pytest.mark.parametrize(("version", "options"), [("v1", {}), ("v4", {}), *CHOSEN])
-def test_a_model_comes_back_with_its_options_and_logits(
+def test_a_loaded_model_has_its_options_and_logits(
     awake, woven, one_text, tmp_path: Path, version: str, options: dict
 ) -> None:
     model, columns = awake(version, options), woven()
@@ -94,7 +94,7 @@ def test_a_checkpoint_from_before_there_were_options_is_read(path: Path, made: C
 
 
 @pytest.mark.parametrize("with_mask", [False, True])
-def test_the_tokenizer_comes_back(awake, tmp_path: Path, with_mask: bool) -> None:
+def test_a_loaded_tokenizer_equals_the_saved_one(awake, tmp_path: Path, with_mask: bool) -> None:
     tokenizer = CharTokenizer("\n我爱你é", with_mask)
     model = awake("v1", vocab_size=tokenizer.vocab_size)
     save(tmp_path / "m.safetensors", Checkpoint("v1", model, tokenizer))
@@ -102,7 +102,7 @@ def test_the_tokenizer_comes_back(awake, tmp_path: Path, with_mask: bool) -> Non
     assert (loaded.characters, loaded.mask_id) == (tokenizer.characters, tokenizer.mask_id)
 
 
-# ---------------------------------------------------------------- nothing is lost
+# ---------------------------------------------------------------- failed writes
 
 
 @pytest.mark.parametrize("error", [OSError("no space left"), KeyboardInterrupt()], ids=["disk", "ctrl-c"])
@@ -121,7 +121,7 @@ def test_a_failure_while_writing_leaves_the_old_file(
     assert [p.name for p in path.parent.iterdir()] == [path.name]
 
 
-# ---------------------------------------------------------------- damaged or foreign
+# ---------------------------------------------------------------- damaged or foreign files
 
 
 def test_files_that_babygpt_did_not_write_are_refused(tmp_path: Path) -> None:

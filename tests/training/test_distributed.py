@@ -51,7 +51,7 @@ def tasks(small_corpus: Corpus, small_masked_corpus: Corpus) -> dict[str, tuple[
     }
 
 
-# ---------------------------------------------------------------- sharing a batch, in one process
+# ---------------------------------------------------------------- sharing a batch in one process
 
 
 @pytest.mark.parametrize("size", [2, 5])
@@ -72,12 +72,12 @@ def test_the_parts_of_a_loss_add_up_to_it(tasks, wake, task: str, size: int) -> 
         assert torch.allclose(p, q, atol=1e-5)
 
 
-def test_a_batch_too_small_to_share_is_told() -> None:
+def test_a_batch_too_small_to_share_is_refused() -> None:
     with pytest.raises(ValueError, match=r"batch_size \(3\) must be at least the number of processes \(4\)"):
         Team(0, 4).shard((torch.zeros(3, 2),))
 
 
-def test_without_torchrun_nothing_is_joined(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_torchrun_one_process_trains_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("RANK", "WORLD_SIZE"):
         monkeypatch.delenv(name, raising=False)
     with distributed() as team:
@@ -127,7 +127,7 @@ with distributed() as team:
 """
 
 
-def test_two_processes_learn_what_one_does(text: Path, tmp_path: Path, monkeypatch) -> None:
+def test_two_processes_learn_the_same_as_one(text: Path, tmp_path: Path, monkeypatch) -> None:
     """Allow for the order of additions. One process has 3 rows, the other 2; both get exactly the same."""
     script = tmp_path / "trains.py"
     script.write_text(TRAINS)
@@ -166,7 +166,7 @@ def own_words(printed: str) -> list[str]:
     return [line for line in printed.replace("\r", "\n").splitlines() if line.startswith("Error: ")]
 
 
-def test_stopped_and_killed_and_gone_on_with(text: Path, tmp_path: Path) -> None:
+def test_one_process_finishes_a_stopped_and_killed_run_of_two(text: Path, tmp_path: Path) -> None:
     """Press Ctrl-C, then kill one of two; one process finishes what two began."""
     out, whole = tmp_path / "run.safetensors", tmp_path / "whole.safetensors"
     process = torchrun("-m", "babygpt", *command(text, out, 5))
@@ -199,8 +199,8 @@ def test_stopped_and_killed_and_gone_on_with(text: Path, tmp_path: Path) -> None
 
 
 @pytest.mark.slow
-def test_bad_input_is_told_once(tmp_path: Path) -> None:
-    """Let the first process report it; the others end without a word."""
+def test_bad_input_is_reported_once(tmp_path: Path) -> None:
+    """Let the first process report it; the others print nothing."""
     process = torchrun("-m", "babygpt", "train", "v4", "--corpus", "no/file.txt", "--out", tmp_path / "m")
     printed, _ = process.communicate(timeout=120)
     assert process.returncode != 0

@@ -19,7 +19,7 @@ from babygpt.training.checkpoint import Checkpoint, load, save
 from babygpt.training.saved_run import restore, training_state
 
 BLOCK = 16
-# They read the positions to refuse those that their table has no row for; torch.compile breaks off there.
+# They read the positions to refuse those without a row in their table; torch.compile breaks the graph there.
 READ_POSITIONS = {"v2", "v6", "learned", "v6-learned", "v6-random"}
 Task = tuple[LanguageModel, Objective, Batch]
 
@@ -31,7 +31,7 @@ def corpora() -> dict[bool, Corpus]:
 
 @pytest.fixture
 def task(corpora: dict[bool, Corpus]) -> Callable[[str], Task]:
-    """Make a small model of a version whose logits are not all alike, its objective, and a batch."""
+    """Make a small model of a version whose logits differ, its objective, and a batch."""
 
     def make(version: str) -> Task:
         corpus = corpora[VERSIONS[version].masks]
@@ -47,7 +47,7 @@ def task(corpora: dict[bool, Corpus]) -> Callable[[str], Task]:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_version_goes_on_from_a_file_as_if_it_had_never_stopped(
+def test_a_version_resumed_from_a_file_continues_the_same_run(
     version: str, task: Callable[[str], Task], corpora: dict[bool, Corpus], tmp_path: Path
 ) -> None:
     """Move every parameter, and restore from the file everything that the next step depends on."""
@@ -80,7 +80,7 @@ def test_a_version_goes_on_from_a_file_as_if_it_had_never_stopped(
     "version",
     [pytest.param(v, marks=() if v in ("v2", "v4", "v6", "v7") else pytest.mark.slow) for v in VERSIONS],
 )
-def test_torch_compile_takes_a_version_whole_and_changes_nothing(version: str, task: Callable[[str], Task]):
+def test_torch_compile_captures_a_version_and_keeps_its_loss(version: str, task: Callable[[str], Task]):
     model, objective, batch = task(version)
     expected, names = objective.loss(model, batch), model.state_dict().keys()
     torch._dynamo.reset()

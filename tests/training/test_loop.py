@@ -1,4 +1,4 @@
-"""Tests of the training loop: it learns, repeats itself, records what it did, and stops for a reason."""
+"""Tests of the training loop: it learns, repeats itself, records each step, and stops for a reason."""
 
 import math
 import threading
@@ -63,7 +63,7 @@ def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
 
 
 class Interrupted(NextToken):
-    """Objective during whose fourth batch someone presses Ctrl-C."""
+    """Objective that raises KeyboardInterrupt in its fourth batch, when drawn or in the backward pass."""
 
     def __init__(self, corpus: Corpus, where: str) -> None:
         super().__init__(corpus, BLOCK)
@@ -116,7 +116,7 @@ def test_attention_passes_the_bigram_floor(make, small_corpus: Corpus) -> None:
 
 @pytest.mark.parametrize("objective", [MaskedDiffusion, DiffusionBound])
 def test_the_notes_phase_stays_exactly_where_it_begins(make, small_masked_corpus: Corpus, objective) -> None:
-    """Train many steps with momentum and decay: the note's phase stays, the exact phase leaves at once."""
+    """Train many steps with momentum and decay: the note's phase stays, the exact phase moves at once."""
     phases = {}
     for version in ("v7-polar", "v7-exact"):
         model = make(version)
@@ -132,7 +132,7 @@ def test_the_notes_phase_stays_exactly_where_it_begins(make, small_masked_corpus
 @pytest.mark.parametrize(
     "version", ["v1", "v4", "v5", "v6", "v6-random", "v7", "v7-random"]
 )  # bodies, objectives, own draws
-def test_same_seed_same_curve(make, task, version: str) -> None:
+def test_the_same_seed_gives_the_same_curve(make, task, version: str) -> None:
     curves, models = [], []
     for _ in range(2):
         models.append(make(version))
@@ -207,7 +207,7 @@ def at(step: int, **numbers: float):
 
 
 @pytest.mark.parametrize(("version", "name", "value"), [("alibi", "steepness", 40.0), ("v3", "theta", 3.0)])
-def test_a_number_holds_from_its_step_on(make, objective: NextToken, version: str, name: str, value: float):
+def test_steering_takes_effect_at_its_step(make, objective: NextToken, version: str, name: str, value: float):
     model, numbers, losses = make(version), [], []
     for step in train(model, objective, PLAN, at(3, **{name: value})):
         numbers.append(getattr(model.encoding, name))
@@ -240,10 +240,10 @@ def test_a_number_that_does_not_exist_stops_before_its_step(make, objective: Nex
     assert same(weights(model), weights(expected))
 
 
-# ---------------------------------------------------------------- when it goes wrong
+# ---------------------------------------------------------------- errors
 
 
-def test_a_loss_that_is_nan_stops_at_its_step_and_says_what_to_try(make, objective: NextToken) -> None:
+def test_a_nan_loss_stops_at_its_step_and_names_remedies(make, objective: NextToken) -> None:
     model = make("v4")
     steps = train(model, objective, PLAN)
     assert [next(steps).step for _ in range(3)] == [1, 2, 3]
@@ -257,8 +257,8 @@ def test_a_loss_that_is_nan_stops_at_its_step_and_says_what_to_try(make, objecti
         assert torch.equal(p.nan_to_num(99.0), before[name].nan_to_num(99.0)), name
 
 
-def test_a_run_that_breaks_in_its_last_step_does_not_end_as_if_nothing_was(make, objective: NextToken):
-    """Break the last step: its damage shows in no later batch, only in the validation loss."""
+def test_a_run_that_diverges_in_its_last_step_raises_an_error(make, objective: NextToken):
+    """Diverge in the last step: no later batch shows it, only the validation loss."""
     plan = TrainConfig(steps=1, batch_size=4, lr_other=1e38, lr_matrix=1e38, warmup=0, seed=0)
     with pytest.raises(FloatingPointError):
         list(train(make("v4"), objective, plan))
@@ -285,7 +285,7 @@ def test_a_run_that_did_not_end_is_not_measured() -> None:
         finish(iter(steps), 3, "run")
 
 
-def test_following_a_run_that_goes_on_counts_from_where_it_stood(capsys: pytest.CaptureFixture) -> None:
+def test_following_a_resumed_run_counts_from_its_last_step(capsys: pytest.CaptureFixture) -> None:
     def steps() -> Iterator[Step]:
         yield Step(5, 1.0, 0.1, 0.0, 1)
         raise KeyboardInterrupt
@@ -296,7 +296,7 @@ def test_following_a_run_that_goes_on_counts_from_where_it_stood(capsys: pytest.
     assert capsys.readouterr().err == ""
 
 
-# ---------------------------------------------------------------- what cannot be trained
+# ---------------------------------------------------------------- trainings that are refused
 
 
 class Waiting(NextToken):
@@ -312,7 +312,7 @@ class Waiting(NextToken):
         return super().batch(batch_size, generator)
 
 
-def test_a_second_training_of_a_model_is_told_and_the_first_goes_on(
+def test_a_second_training_of_a_model_is_refused_and_the_first_continues(
     make, small_corpus: Corpus, objective: NextToken
 ) -> None:
     model, expected, slow, losses = make("v4"), make("v4"), Waiting(small_corpus), list[float]()
@@ -332,7 +332,7 @@ def test_a_second_training_of_a_model_is_told_and_the_first_goes_on(
 
 
 def test_trainings_of_one_model_may_take_turns_after_one_stopped(make, objective: NextToken) -> None:
-    """Leave a training half-way, keep one half-way, break one off in a step, in this thread or another."""
+    """Leave a training half-way, hold one half-way, interrupt one in a step, in this thread or another."""
     model = make("v4")
     abandoned = [train(model, objective, PLAN) for _ in range(2)]
     for steps in [*abandoned, *abandoned]:
@@ -358,7 +358,7 @@ def test_a_model_too_small_for_a_text_is_refused(task, version: str) -> None:
 # ---------------------------------------------------------------- compiled
 
 
-def test_where_nothing_can_be_compiled_it_is_told(make) -> None:
+def test_a_failed_compilation_is_reported(make) -> None:
     model = make("v1")
     with pytest.raises(ValueError, match=r"torch.compile does not work on this machine: .*nonesuch"):
         compile_in_place(model, "nonesuch")

@@ -1,4 +1,4 @@
-"""Optimizers: each weight has one, and every step its rate."""
+"""Optimizers: each weight has one, and every step has its rate."""
 
 import subprocess
 import sys
@@ -73,7 +73,7 @@ def test_adamw_is_torchs_own_to_the_last_bit() -> None:
 
 
 def test_the_first_step_does_not_load_the_compiler_stack() -> None:
-    """Keep out the compiler stack: it takes 1.5 s to load, in which a first run would stand still."""
+    """Keep out the compiler stack: it takes 1.5 s to load, which would delay the first run."""
     script = """
 import sys, torch
 from babygpt import ModelConfig, TrainConfig, build
@@ -111,7 +111,7 @@ def give_gradients(params: list[nn.Parameter], seed: int) -> None:
 
 
 @pytest.mark.parametrize("weight_decay", [0.0, 0.1])
-def test_it_moves_matrices_as_pytorchs_own_does(weight_decay: float) -> None:
+def test_muon_moves_matrices_as_that_of_pytorch(weight_decay: float) -> None:
     ours, theirs = matrices(), matrices()
     options = {"lr": 0.1, "weight_decay": weight_decay, "momentum": 0.9}
     pair = [(Muon(ours, **options), ours), (torch.optim.Muon(theirs, **options), theirs)]
@@ -125,7 +125,7 @@ def test_it_moves_matrices_as_pytorchs_own_does(weight_decay: float) -> None:
 
 
 @pytest.mark.parametrize("shape", [(24, 24), (24, 96), (96, 24)])
-def test_every_direction_counts_alike_and_none_is_turned(shape: tuple[int, int]) -> None:
+def test_orthogonalizing_equalizes_all_directions_and_turns_none(shape: tuple[int, int]) -> None:
     given = torch.randn(3, *shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     got = orthogonal(given).double()
     u, s, vh = torch.linalg.svd(given, full_matrices=False)

@@ -1,4 +1,4 @@
-"""Tests of saved runs: a run that was stopped goes on to the same weights, and errors take nothing away."""
+"""Tests of saved runs: a stopped run resumes to the same weights, and errors lose nothing."""
 
 import os
 import signal
@@ -82,7 +82,7 @@ def presses(number: int, times: int = 1) -> Callable[[], None]:
     return lambda: [os.kill(os.getpid(), number) for _ in range(times)] and None
 
 
-# ---------------------------------------------------------------- stopped, and gone on with
+# ---------------------------------------------------------------- stopped and resumed runs
 
 
 NO_MEMORY = RuntimeError("DefaultCPUAllocator: can't allocate memory")
@@ -95,7 +95,7 @@ DISTURBED = {
 
 
 @pytest.mark.parametrize("fault", DISTURBED)
-def test_a_run_goes_on_after_an_error(make, whole, small_corpus: Corpus, fault: str) -> None:
+def test_a_run_resumes_after_an_error(make, whole, small_corpus: Corpus, fault: str) -> None:
     where, error, raised, step = DISTURBED[fault]
     broken = make(Disturbed(small_corpus, raises(error), **where))
     with pytest.raises(raised) as caught:
@@ -131,7 +131,7 @@ def test_a_signal_that_is_ignored_stays_ignored() -> None:
         signal.signal(signal.SIGTERM, before)
 
 
-def test_an_interrupted_measurement_leaves_what_was_saved(make, whole) -> None:
+def test_an_interrupted_measurement_leaves_the_saved_run(make, whole) -> None:
     run = make()
     assert run.train(save_every=0)
     with pytest.raises(Ended) as ended:
@@ -146,7 +146,7 @@ def test_an_interrupted_measurement_leaves_what_was_saved(make, whole) -> None:
     assert done.info["val_loss"] == whole.curve[-1][1]
 
 
-def test_weights_that_a_step_has_ruined_do_not_take_the_place_of_good_ones(make) -> None:
+def test_ruined_weights_do_not_replace_good_ones(make) -> None:
     run = make()
     training = run.training
     training.make_step()
@@ -160,7 +160,7 @@ def test_weights_that_a_step_has_ruined_do_not_take_the_place_of_good_ones(make)
 # ---------------------------------------------------------------- the state of a training
 
 
-def test_steered_numbers_that_are_no_weights_come_back(make) -> None:
+def test_steered_numbers_outside_the_weights_are_restored(make) -> None:
     """Steer theta of RoPE, a plain float, which no state_dict holds."""
     run = make()
     run.training.make_step(lambda step: {"theta": 30.0})

@@ -38,7 +38,7 @@ def test_every_verdict_is_that_of_its_notes_page(verdicts):
         assert measured == {text: verdict for verdict, text in row.findall(page)}
 
 
-def test_what_needs_no_training_is_decided_for_good(measured):
+def test_claims_without_training_have_these_verdicts(measured):
     """Compare first letters of the verdicts in the sentences' order; a dot where trained models decide."""
     letters = {claim.note: "" for claim, _ in measured}
     for claim, found in measured:
@@ -46,31 +46,31 @@ def test_what_needs_no_training_is_decided_for_good(measured):
     assert list(letters.values()) == EXACT
 
 
-def test_a_fault_has_a_name_where_several_claims_fail_by_it(verdicts):
+def test_every_named_fault_makes_several_claims_fail(verdicts):
     failing = Counter(claim.fault for claim, verdict in verdicts if claim.fault and verdict == "fails")
     assert {claim.fault for claim in CLAIMS if claim.fault and failing[claim.fault] < 2} == set()
 
 
-def test_every_claim_says_what_it_rests_on_and_has_a_text_of_its_own():
+def test_every_claim_has_quote_translation_scope_and_a_unique_text():
     assert all(c.quote.strip() and c.translation.strip() and c.scope.strip() for c in CLAIMS)
     assert len({(c.note, c.text) for c in CLAIMS}) == len(CLAIMS)
 
 
-def test_every_measurement_has_its_sentence():
+def test_every_measurement_belongs_to_a_claim():
     names = [vars(getattr(package, f"note_{note}")) for note in {claim.note[:3] for claim in CLAIMS}]
     made = {m.measure for each in names for m in each.values() if isinstance(m, Measurement)}
     assert made == {claim.measure for claim in CLAIMS}
 
 
 @pytest.mark.skipif(not NOTES.is_dir(), reason="the source notes are no part of the repository")
-def test_every_quote_stands_in_its_note():
+def test_every_quote_is_in_its_note():
     texts = {path.name: "".join(path.read_text(encoding="utf-8").split()) for path in NOTES.glob("*.txt")}
     assert {c.note for c in CLAIMS} == texts.keys()
     parts = [(c.note, part) for c in CLAIMS for part in "".join(c.quote.split()).split("…")]
     assert [part for note, part in parts if part not in texts[note]] == []
 
 
-def test_verdicts_are_counted_and_each_fault_once():
+def test_counting_verdicts_counts_each_shared_fault_once():
     """Count by hand: a and b fail by one fault, c by its own; d names a fault and holds."""
     rows = {"a": "fails", "b": "fails", "c": "fails", "d": "holds", "e": "depends", "f": "undecided"}
     faults = {"a": "layouts", "b": "layouts", "d": "layouts"}
@@ -79,7 +79,7 @@ def test_verdicts_are_counted_and_each_fault_once():
     assert (found.holds, found.depends, found.undecided, found.fails, found.faults) == (1, 1, 1, 3, 2)
 
 
-def test_only_trained_models_leave_a_claim_undecided_and_luck_would_decide_none(measured):
+def test_only_trained_models_leave_a_claim_undecided_and_chance_decides_none(measured):
     """Check a sentence of docs/notes/README.md: fewer than 1 of 35 comparisons of equal models is decided."""
     assert {found.verdict for _, found in measured} <= set(VERDICTS)
     assert [c.text for c, found in measured if found.verdict == "undecided" and not found.comparisons] == []
@@ -92,13 +92,13 @@ PARTS = {"h": "holds", "hh": "holds", "hfu": "depends", "hf": "depends", "hu": "
 
 
 @pytest.mark.parametrize("parts", PARTS)
-def test_readings_are_combined(parts):
+def test_verdicts_of_several_readings_are_combined(parts):
     verdicts = [{"h": "holds", "f": "fails", "u": "undecided"}[part] for part in parts]
     assert combine(*verdicts) == PARTS[parts]
     assert combine(*map(opposite, verdicts)) == opposite(PARTS[parts])
 
 
-def test_an_effect_is_negligible_if_it_is_decided_below_what_counts():
+def test_an_effect_decided_below_the_threshold_is_negligible():
     """Include effects above 0 from every seed; three seeds decide nothing."""
     assert negligible([0.001, 0.002, 0.003, 0.001, 0.002, 0.004]) == "holds"
     assert negligible([-0.03, 0.0, 0.01, -0.02, 0.015, -0.01]) == "holds"

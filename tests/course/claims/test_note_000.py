@@ -1,4 +1,4 @@
-"""Note 000: closed forms, and measurements that can come out otherwise."""
+"""Note 000: closed forms, and changed definitions that change the verdicts."""
 
 import json
 import math
@@ -41,7 +41,7 @@ def test_the_product_errs_by_the_cosine_of_half_the_phase_where_waves_are_fast()
 
 
 @pytest.mark.parametrize(("threshold", "share"), [(0.0, 1 - 2**-7), (0.95, 0.0), (2.0, 0.0)])
-def test_letters_written_at_once_are_alike_by_chance(threshold, share):
+def test_letters_filled_in_at_once_agree_only_by_chance(threshold, share):
     n = 1000
     assert abs(claims.inconsistent_share(threshold) - share) <= 5 * math.sqrt(share * (1 - share) / n)
 
@@ -78,7 +78,7 @@ OTHERWISE = [  # claim, name in the module, its replacement, verdict
 
 
 @pytest.mark.parametrize(("claim", "name", "other", "verdict"), OTHERWISE)
-def test_it_could_come_out_otherwise(monkeypatch, claim, name, other, verdict):
+def test_a_changed_definition_changes_the_verdict(monkeypatch, claim, name, other, verdict):
     monkeypatch.setattr(claims, name, other)
     assert getattr(claims, claim).measure().verdict == verdict
 
@@ -87,8 +87,8 @@ def test_it_could_come_out_otherwise(monkeypatch, claim, name, other, verdict):
     ("gates", "verdict"),
     [(1.9, "holds"), (2.01, "holds"), (2.018, "undecided"), (2.2, "depends"), (3.0, "fails"), (3.3, "fails")],
 )
-def test_gates_against_rope(monkeypatch, tmp_path, gates, verdict):
-    """Plant losses: as good, nearly as good, better than no code, not even that. Three seeds decide none."""
+def test_planted_losses_decide_between_gates_and_rope(monkeypatch, tmp_path, gates, verdict):
+    """Plant losses: as good, nearly as good, better than no encoding, or worse. Three seeds decide none."""
     losses, noise = {"v7-rope": 2.0, "v7-nope": 3.0}, (0.0, 0.004, -0.004, 0.001, -0.001, 0.0)
     monkeypatch.setattr(claims, "load_results", partial(load_results, folder=tmp_path))
     for seeds, expected in ((6, verdict), (3, "undecided")):

@@ -1,4 +1,4 @@
-"""Note 001: closed forms, and measurements that can come out otherwise."""
+"""Note 001: closed forms, and changed definitions that change the verdicts."""
 
 import math
 from functools import partial
@@ -42,7 +42,7 @@ def test_a_matching_key_gets_the_share_that_softmax_by_hand_gives_it():
     assert float(got[0, 2]) == pytest.approx(float(weights[2] / weights.sum()), rel=1e-4)
 
 
-def test_the_shortened_code_is_the_notes():
+def test_the_shortened_program_equals_the_notes_class():
     """Compare with the note's own class, if its text is at hand; it runs with as many tokens as channels."""
     note = Path(__file__).parents[3].parent / "shared/source-notes" / note_001.NOTE
     if not note.exists():
@@ -54,11 +54,11 @@ def test_the_shortened_code_is_the_notes():
         torch.testing.assert_close(note_001.NoteRotary()(x), got)
 
 
-# ---------------------------------------------------------------- each could come out otherwise
+# ---------------------------------------------------------------- changed definitions change the verdict
 
 
 class Repaired(note_001.NoteRotary):
-    """The note's module with its faults mended."""
+    """The note's module without its faults."""
 
     def __init__(self):
         super().__init__()
@@ -101,12 +101,12 @@ OTHERWISE = [  # claim, name in the module, its replacement, verdict
 
 
 @pytest.mark.parametrize(("claim", "name", "other", "verdict"), OTHERWISE)
-def test_it_could_come_out_otherwise(monkeypatch, claim, name, other, verdict):
+def test_a_changed_definition_changes_the_verdict(monkeypatch, claim, name, other, verdict):
     monkeypatch.setattr(note_001, name, other)
     assert getattr(note_001, claim).measure().verdict == verdict
 
 
-# ---------------------------------------------------------------- what is stored
+# ---------------------------------------------------------------- stored runs
 
 
 def stored(gain, late=None, half=6):
@@ -137,7 +137,7 @@ STORED = [  # claim, stored results, verdict, value
 
 
 @pytest.mark.parametrize(("claim", "results", "verdict", "value"), STORED)
-def test_other_stored_runs_would_decide_otherwise(monkeypatch, claim, results, verdict, value):
+def test_other_stored_runs_change_the_verdict(monkeypatch, claim, results, verdict, value):
     monkeypatch.setattr(note_001, "load_results", lambda name: results)
     finding = claim.measure()
     assert (finding.verdict, finding.value) == (verdict, pytest.approx(value, rel=1e-3))

@@ -1,4 +1,4 @@
-"""Note 004: versions 1 and 2 with which the verdicts would be others."""
+"""Note 004: changed versions 1 and 2 change the verdicts."""
 
 import pytest
 import torch
@@ -10,8 +10,8 @@ def test_the_counts_miss_the_bias_of_the_head():
     assert claims.counts_are_right.measure().value == 65
 
 
-def test_v1_and_v2_are_read_alike():
-    """Try both readings: both give the sentences other probabilities, and neither sees the earlier name."""
+def test_both_readings_give_v1_and_v2_the_same_verdict():
+    """Try both readings: in each, the sentences differ in probability and the earlier name has no effect."""
     kinds = (claims.BagOfTokens, claims.BagWithPositions)
     v1, v2 = (claims.tells_sentences_apart(kind, True) for kind in kinds)
     assert v1.verdict == v2.verdict == "depends"
@@ -34,7 +34,7 @@ OTHERS = {  # claim -> what another v2 computes, verdict
 
 
 @pytest.mark.parametrize("claim", OTHERS)
-def test_another_v2_would_change_the_verdict(monkeypatch, claim):
+def test_another_v2_changes_the_verdict(monkeypatch, claim):
     compute, verdict = OTHERS[claim]
 
     class Other(claims.BagWithPositions):
@@ -45,7 +45,7 @@ def test_another_v2_would_change_the_verdict(monkeypatch, claim):
     assert getattr(claims, claim).measure().verdict == verdict
 
 
-def test_a_v1_that_looked_at_positions_would_change_the_verdict(monkeypatch):
+def test_a_v1_with_positions_changes_the_verdict(monkeypatch):
     class Positioned(claims.BagOfTokens):
         def forward(self, idx, positions=None, cache=None):
             return super().forward(idx, positions, cache) + torch.arange(idx.shape[1])[:, None]
@@ -54,7 +54,7 @@ def test_a_v1_that_looked_at_positions_would_change_the_verdict(monkeypatch):
     assert claims.v1_codes_do_not_know_their_position.measure().verdict == "fails"
 
 
-def test_a_v1_that_said_the_same_everywhere_could_not_tell_sentences_apart(monkeypatch):
+def test_a_constant_v1_cannot_distinguish_sentences(monkeypatch):
     class Constant(claims.BagOfTokens):
         def forward(self, idx, positions=None, cache=None):
             return torch.zeros(*idx.shape, self.config.vocab_size)

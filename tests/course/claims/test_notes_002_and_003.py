@@ -1,4 +1,4 @@
-"""Notes 002 and 003: closed forms, and stored runs that would decide otherwise."""
+"""Notes 002 and 003: closed forms, and stored runs that change the verdict."""
 
 import math
 
@@ -75,7 +75,7 @@ OTHERWISE = [  # claim, stored runs, verdict
 
 
 @pytest.mark.parametrize(("claim", "runs", "verdict"), OTHERWISE)
-def test_other_stored_runs_would_decide_otherwise(monkeypatch, claim, runs, verdict):
+def test_other_stored_runs_change_the_verdict(monkeypatch, claim, runs, verdict):
     """Expect the same numbers from three seeds to decide nothing that rests on them."""
     monkeypatch.setattr(note_002, "stored_results", lambda _="": {"runs": runs})
     assert claim.measure().verdict == verdict
@@ -84,7 +84,7 @@ def test_other_stored_runs_would_decide_otherwise(monkeypatch, claim, runs, verd
     assert claim.measure().verdict == "undecided"
 
 
-def test_what_other_seeds_do_not_confirm_is_undecided(monkeypatch):
+def test_a_result_that_fresh_seeds_do_not_confirm_is_undecided(monkeypatch):
     runs = {"": strides(0.6, 0.0), "fresh/": strides(0.5, 0.0)}
     monkeypatch.setattr(note_002, "stored_results", lambda folder="": {"runs": runs[folder]})
     assert note_003.fourier_needs_none.measure().verdict == "undecided"
@@ -101,7 +101,7 @@ OTHER_CODES = [  # claim, name in the module of note 002, its replacement, verdi
 
 
 @pytest.mark.parametrize(("claim", "name", "other", "verdict"), OTHER_CODES)
-def test_other_codes_would_decide_otherwise(monkeypatch, claim, name, other, verdict):
+def test_other_branch_codes_change_the_verdict(monkeypatch, claim, name, other, verdict):
     monkeypatch.setattr(note_002, name, other)
     assert claim.measure().verdict == verdict
 
@@ -117,13 +117,13 @@ def test_logits_double_with_the_head():
     assert doubled == pytest.approx(2 * change, rel=1e-4)
 
 
-def test_time_and_branch_add_up_where_they_have_channels_of_their_own():
+def test_time_and_branch_add_up_when_they_have_separate_channels():
     D, width = note_002.HEAD_DIM, note_002.WIDTH
     assert note_002.interaction(Rotary2D(D, stride=128)) < 1e-5
     assert note_002.interaction(Rotary(D)) < 1e-5  # no branch at all
     assert note_002.interaction(Fourier(D, width, stride=128)) > 0.1
 
 
-def test_the_old_program_looks_up_the_branch_itself():
+def test_the_old_program_indexes_codes_by_branch_without_the_stride():
     rows = torch.stack([note_003.divided_code(branch, 128) for branch in range(3)])
     torch.testing.assert_close(rows, fourier(torch.arange(3), note_002.WIDTH))

@@ -18,8 +18,8 @@ def test_orthogonal_codes_are_perfectly_conditioned() -> None:
     assert numbers["distance of neighbours, mean"] == pytest.approx(5 * math.sqrt(2))
 
 
-def test_opposite_codes_are_the_most_similar_pair_there_is() -> None:
-    """Find their cosine, -1: it must not lose against a branch and itself."""
+def test_opposite_codes_alone_are_the_most_similar_pair() -> None:
+    """Find their cosine, -1: the pair of a branch with itself must not win."""
     numbers = code_numbers(torch.tensor([[1.0, 0], [-1, 0]]))
     assert numbers["cosine of the two most similar branches"] == -1
 
@@ -32,14 +32,14 @@ def test_condition_is_that_of_the_gram_matrix() -> None:
 
 
 @pytest.mark.parametrize("n", [2, 3, 8, 9])
-def test_branch_0_meets_the_powers_of_two(n: int) -> None:
+def test_branch_0_is_compared_with_the_powers_of_two(n: int) -> None:
     numbers = code_numbers(torch.randn(n, 16))
     met = [int(name.split()[-1]) for name in numbers if name.startswith("cosine of branches 0 and")]
     assert met == [b for b in (1, 2, 4, 8) if b < n]
 
 
 @pytest.mark.parametrize("stride", [1, 128, 4096])
-def test_fourier_and_turned_ones_are_equally_alike_on_equal_frequencies(stride: int) -> None:
+def test_equal_frequencies_give_fourier_codes_and_2d_rope_equal_cosines(stride: int) -> None:
     """Use cos a cos b + sin a sin b = cos(a - b) for both codes; a rotated (1, 1) is sqrt 2 longer."""
     codes = branch_codes(32, 10_000.0, stride, 8)
     ours, theirs = (cosines(code.double()) for code in codes.values())
@@ -49,8 +49,8 @@ def test_fourier_and_turned_ones_are_equally_alike_on_equal_frequencies(stride: 
     assert torch.allclose(ours, (steps[..., None] * frequencies).cos().mean(dim=-1), atol=1e-5)
 
 
-def test_a_whole_key_of_2d_rope_is_alike_as_half_its_pairs_say() -> None:
-    """Turn half of a head's pairs with the branch, by the frequencies of a head of half the width."""
+def test_the_cosine_of_2d_rope_keys_is_the_mean_of_both_halves() -> None:
+    """Rotate half of a head's pairs by branch, with the frequencies of a head of half the width."""
     c = code_numbers(branch_codes(16, 10_000.0, 128, 2)["2-D RoPE"])["cosine of branches 0 and 1"]
     encoding, positions = Rotary2D(32, stride=128), Positions(torch.zeros(2), torch.tensor([0, 1]))
     key, _ = encoding.transform_qk(*torch.ones(2, 1, 1, 2, 32), positions)
@@ -70,7 +70,7 @@ def printed_numbers(run):
     return numbers
 
 
-def test_its_options_by_hand(printed_numbers):
+def test_options_set_width_stride_and_branches(printed_numbers):
     """Use width 2: the angle between neighbours is the stride itself, one radian."""
     numbers = printed_numbers("--width", 2, "--stride", 1, "--branches", 2)
     assert numbers["Fourier: cosine of branches 0 and 1"] == "0.5403"
@@ -78,7 +78,7 @@ def test_its_options_by_hand(printed_numbers):
     assert "Fourier: cosine of branches 0 and 2" not in numbers
 
 
-def test_its_default_is_the_notes_width(printed_numbers):
+def test_the_default_width_is_that_of_note_002(printed_numbers):
     """Note 002: L2距离17.4, at width 512 and stride 128."""
     assert printed_numbers()["Fourier: distance of neighbours, mean"].startswith("17.4")
 
@@ -92,5 +92,5 @@ def test_its_default_is_the_notes_width(printed_numbers):
         (["--width", "7"], ["width (7) must be even"]),
     ],
 )
-def test_what_makes_no_code_is_refused(run, refused, args, parts):
+def test_numbers_that_make_no_branch_code_are_refused(run, refused, args, parts):
     refused(run("analyze", "fourier", *args), *parts)

@@ -1,4 +1,4 @@
-"""`claims`: what it prints of each claim, and how it counts."""
+"""`claims`: the lines that it prints for each claim, and its counts."""
 
 import pytest
 
@@ -30,7 +30,7 @@ def two_notes(monkeypatch):
     )
 
 
-def test_all_that_is_known_of_a_claim_is_printed(run, two_notes):
+def test_claims_prints_every_field_of_a_claim(run, two_notes):
     result = run("claims", "001")
     assert result.exit_code == 0, result.output
     assert "✗ fails: K falls  [0]" in result.stdout
@@ -47,7 +47,7 @@ def test_all_notes_are_counted_together(run, two_notes):
     assert [line for line in lines if line.startswith("====")] == ["==== 000_a.txt", "==== 001_b.txt"]
 
 
-def test_a_note_that_is_none_is_refused(run, refused, two_notes):
+def test_an_unknown_note_is_refused(run, refused, two_notes):
     refused(run("claims", "007"), "no claim of note '007' among 000, 001")
 
 

@@ -23,7 +23,7 @@ def compared(run, brief, tmp_path_factory):
     return folder, args, result
 
 
-def test_compare_encodings_writes_what_note_000_names(compared):
+def test_compare_encodings_writes_the_files_that_note_000_names(compared):
     folder, _, result = compared
     results = json.loads((folder / "ablation_results.json").read_text())
     assert [(r["variant"], r["seed"]) for r in results["runs"]] == [
@@ -43,7 +43,7 @@ def test_compare_encodings_writes_what_note_000_names(compared):
     assert "validation loss on 8 windows of 16 characters" in result.stdout
 
 
-def test_compare_encodings_goes_on_where_it_stands(run, refused, compared):
+def test_compare_encodings_skips_finished_runs(run, refused, compared):
     folder, args, first = compared
     again = run(*args, "--out-dir", folder)
     assert again.stdout.splitlines()[:4] == [
@@ -146,13 +146,13 @@ def test_two_models_of_one_name_are_refused(refused, generation, tmp_path):
     refused(generation(tmp_path / "o.json", polar="rope_seed1"), "are both called rope_seed1")
 
 
-def test_compare_generation_wants_models_of_diffusion(train, refused, generation, tmp_path, compared):
+def test_compare_generation_refuses_models_without_diffusion(train, refused, generation, tmp_path, compared):
     v4 = train("v4")
     refused(generation(tmp_path / "o.json", "--polar-weights", v4), v4, "v4", "fill in masked tokens")
     assert not (tmp_path / "o.json").exists()
 
 
-def test_models_of_two_corpora_need_one_named(train, refused, generation, tmp_path, corpus, monkeypatch):
+def test_two_corpora_need_the_corpus_option(train, refused, generation, tmp_path, corpus, monkeypatch):
     monkeypatch.chdir(tmp_path)
     other = train("v7-polar")
     refused(generation("o.json", "--polar-weights", other, corpus=None), corpus, "say which --corpus")

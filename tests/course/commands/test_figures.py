@@ -19,7 +19,7 @@ def test_numbers_that_could_not_be_written_are_not_measured(run, refused, tmp_pa
     refused(run("figures", "names", "--folder", tmp_path, "--results", file), f"{file} is a file")
 
 
-def test_a_backend_that_matplotlib_does_not_know_is_no_matter(tmp_path):
+def test_an_unknown_matplotlib_backend_does_no_harm(tmp_path):
     """Run a command with a wrong backend: no command opens a window, and none may fail for it."""
     words = [sys.executable, "-m", "babygpt", "figures", "names", "--redraw", "--folder", str(tmp_path)]
     environment = {**os.environ, "MPLBACKEND": "nonsense"}
@@ -46,6 +46,6 @@ def test_a_command_leaves_the_environment_of_its_caller_alone(run):
         (["--cluster", "local", "--cluster-option", f"timeout_min={'9' * 5000}"], "cluster (local): "),
     ],
 )
-def test_ways_of_making_runs_that_there_are_not_are_refused(run, refused, tmp_path, words, says):
+def test_impossible_ways_to_run_a_study_are_refused(run, refused, tmp_path, words, says):
     refused(run("figures", "names", "--folder", tmp_path, *words), says)
     assert not (tmp_path / "names.png").exists()

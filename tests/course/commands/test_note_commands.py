@@ -29,7 +29,7 @@ def there(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_note_000(run, there):
+def test_the_commands_of_note_000_run(run, there):
     """Compare losses, then what the first seed's models write; name weights as the note does."""
     shape = "--n-layer 1 --n-head 2 --n-embd 16 --block-size 64 --batch-size 4 --corpus text.txt".split()
     result = run(*COMPARE.split(), *SHORT, *shape)
@@ -47,7 +47,7 @@ def test_note_000(run, there):
 
 
 @pytest.mark.parametrize("name", BRANCHES)
-def test_notes_002_and_003(run, small, there, name):
+def test_the_commands_of_notes_002_and_003_run(run, small, there, name):
     result = run("pretrain", *BRANCHES[name].split(), "--corpus", "text.txt", "--max-steps", 1, *small)
     assert result.exit_code == 0, result.output
     assert checkpoint.load(there / "out" / "pretrain.safetensors").version == (

@@ -60,7 +60,7 @@ def test_the_stages_of_the_help_can_be_copied(run, small, tmp_path, corpus, monk
     assert [config.n_branches for config in read] == [(1, 1), (2, 2), (2, 4)]
 
 
-def test_the_notes_one_learning_rate_is_both_of_ours(refused, pretrain, tmp_path, corpus):
+def test_learning_rate_sets_the_rates_of_both_optimizers(refused, pretrain, tmp_path, corpus):
     """Expect the note's rate for both optimizers, and a warning that ours is usually 200 times larger."""
     result = pretrain(corpus, tmp_path / "out", "--learning_rate", "1e-4")
     assert "AdamW at 0.0001, Muon at 0.00015, both 0.005 times their defaults" in result.stderr
@@ -72,7 +72,7 @@ def test_the_notes_one_learning_rate_is_both_of_ours(refused, pretrain, tmp_path
     assert not (tmp_path / "no").exists()
 
 
-def test_a_learnable_code_may_follow_a_fixed_one(refused, pretrain, tmp_path, corpus, pretrained):
+def test_a_learnable_code_can_continue_from_a_fixed_one(refused, pretrain, tmp_path, corpus, pretrained):
     """Begin a learnable code as the code that the weights know, so that at first nothing changes."""
     still = ["--learning-rate", 1e-12, "--max-branches-per-sample", 2, "--init-weight", pretrained]
     result = pretrain(corpus, tmp_path / "next", "--fpe-learnable", *still)
@@ -88,7 +88,7 @@ def test_a_learnable_code_may_follow_a_fixed_one(refused, pretrain, tmp_path, co
     assert trained.exit_code == 0, trained.output
 
 
-def test_a_checkpoint_says_what_was_chosen_and_measured(pretrain, tmp_path, corpus):
+def test_a_checkpoint_stores_options_and_measurements(pretrain, tmp_path, corpus):
     folder = tmp_path / "deep" / "out"
     args = "--fpe-learnable --fpe-theta 50 --fpe-max-positions 40 --branch-stride 3 --seed 5".split()
     result = pretrain(corpus, folder, *args, "--max-branches-per-sample", 3, "--isolated")
@@ -126,7 +126,7 @@ def test_2d_rope_may_give_another_share_of_its_pairs_to_the_branch(refused, pret
         ("none", "v6-none", {}),
     ],
 )
-def test_each_code_is_a_version(pretrain, tmp_path, corpus, pe, version, options):
+def test_each_branch_code_trains_its_version(pretrain, tmp_path, corpus, pe, version, options):
     result = pretrain(corpus, tmp_path / "out", "--pe", pe, "--branch-stride", 7)
     assert result.exit_code == 0, result.output
     loaded = checkpoint.load(tmp_path / "out" / "pretrain.safetensors")
@@ -184,7 +184,7 @@ def test_an_out_dir_that_holds_anything_is_left_alone(refused, pretrain, tmp_pat
     assert [(path.name, path.read_text()) for path in out.iterdir()] == [(name, "mine")]
 
 
-def test_an_empty_out_dir_will_do_and_a_file_will_not(refused, pretrain, tmp_path, corpus):
+def test_an_empty_out_dir_is_accepted_and_a_file_is_refused(refused, pretrain, tmp_path, corpus):
     (tmp_path / "out").mkdir()
     assert pretrain(corpus, tmp_path / "out").exit_code == 0
     file = tmp_path / "file"
@@ -224,7 +224,7 @@ def test_weights_of_another_alphabet_are_refused(refused, pretrain, tmp_path, pr
     assert not (tmp_path / "next").exists()
 
 
-def test_init_weight_may_be_any_checkpoint_that_is_there(refused, pretrain, tmp_path, corpus, pretrained):
+def test_init_weight_accepts_any_existing_checkpoint(refused, pretrain, tmp_path, corpus, pretrained):
     source = pretrained / "pretrain.safetensors"
     moved = source.rename(tmp_path / "moved.safetensors")
     assert pretrain(corpus, tmp_path / "next", "--init-weight", moved).exit_code == 0

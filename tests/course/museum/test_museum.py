@@ -1,4 +1,4 @@
-"""The museum: every specimen is told apart by what it breaks, and no name is taken without proof."""
+"""The museum: broken promises identify every exhibit, and no name is accepted without proof."""
 
 import itertools
 
@@ -61,7 +61,7 @@ def case_of(museum: Museum, name: str) -> Case:
 # ---------------------------------------------------------------- the exhibits
 
 
-def test_each_breaks_what_it_was_hung_for():
+def test_each_exhibit_breaks_its_own_promise():
     assert ["nothing wrong", *BROKEN] == NAMES
     assert not any(measured(exhibit(name), promise).holds for name, promise in BROKEN.items())
 
@@ -73,7 +73,7 @@ def test_a_healthy_model_keeps_every_promise(make):
         assert all(measure(model, model).holds for measure in PROMISES.values())
 
 
-def test_no_two_rows_or_columns_are_equal():
+def test_no_two_exhibits_or_promises_have_equal_verdicts():
     rows = [tuple(row(e).values()) for e in EXHIBITS]
     assert all(rows[0])  # nothing wrong
     assert len(set(rows)) == len(rows)
@@ -81,19 +81,19 @@ def test_no_two_rows_or_columns_are_equal():
     assert all(set(column) == {True, False} for column in zip(*rows, strict=True))
 
 
-def test_how_many_break_what_the_notebook_counts():
+def test_formula_shift_and_causal_are_broken_by_8_4_and_1_exhibits():
     broken = {p: sum(not measured(e, p).holds for e in EXHIBITS) for p in ("formula", "shift", "causal")}
     assert broken == {"formula": 8, "shift": 4, "causal": 1}
 
 
-def test_verdicts_are_not_close():
+def test_verdicts_are_far_from_their_limits():
     """Keep numbers away from their limits, or another machine may decide otherwise."""
     for one, promise in itertools.product(EXHIBITS, PROMISES):
         p = measured(one, promise)
         assert p.value > 1.5 * p.limit if not p.holds else p.value <= 0.6 * p.limit, (one.name, promise)
 
 
-def test_each_says_where_it_was_met():
+def test_each_plaque_names_its_sources():
     for one in EXHIBITS[1:]:
         for page in one.plaque().split(" Met in: ")[1].removesuffix(".").split("; "):
             assert "](https://github.com/" in page or page.startswith("source note"), one.name
@@ -119,7 +119,7 @@ def test_any_amount_of_padding_is_found():
 # ---------------------------------------------------------------- the game
 
 
-def test_the_fewest_single_it_out_and_fewer_do_not():
+def test_the_fewest_promises_identify_an_exhibit_and_fewer_do_not():
     for one in EXHIBITS:
         best, own = fewest(one), row(one)
         assert [e for e in EXHIBITS if fits(e, best)] == [one]
@@ -127,7 +127,7 @@ def test_the_fewest_single_it_out_and_fewer_do_not():
             assert sum(fits(e, {name: own[name] for name in names}) for e in EXHIBITS) > 1
 
 
-def test_asking_the_fewest_and_naming_it_is_right(museum: Museum):
+def test_the_fewest_promises_and_the_right_name_solve_a_case(museum: Museum):
     for case in museum.cases:
         case.ask(*fewest(case.exhibit))
         verdict = case.name(case.exhibit.name.upper())
@@ -155,7 +155,7 @@ def test_the_score_counts_promises_wrong_names_and_hints(museum: Museum):
     assert case.name("a lost minus").why == score
 
 
-def test_a_guess_is_not_taken(museum: Museum):
+def test_a_right_name_without_proof_is_not_accepted(museum: Museum):
     """Refuse even the right name: it would be luck."""
     case = case_of(museum, "cache restarts")
     assert {(case.name(guess).right, case.name(guess).why) for guess in NAMES} == {
@@ -169,7 +169,7 @@ def test_a_guess_is_not_taken(museum: Museum):
     assert [name for name in NAMES if case.name(name).right] == ["cache restarts"]
 
 
-def test_a_name_that_the_answers_exclude_is_wrong_with_the_reason(museum: Museum):
+def test_an_excluded_name_is_wrong_and_the_reason_is_given(museum: Museum):
     case = case_of(museum, "cache restarts")
     case.ask("shift")
     verdict = case.name("mixed layouts")
@@ -178,13 +178,13 @@ def test_a_name_that_the_answers_exclude_is_wrong_with_the_reason(museum: Museum
     assert "this model breaks 'cache', and 'nothing wrong' keeps it" in case.name("nothing wrong").why
 
 
-def test_asking_shows_verdict_and_number(museum: Museum):
+def test_a_question_shows_verdict_and_number(museum: Museum):
     table = case_of(museum, "a lost minus").ask("shift", " Causal ")
     assert [row[0] for row in table.rows] == ["✗", "✓"]
     assert float(table.rows[0][3]) > 1
 
 
-def test_unknown_names_and_numbers_are_refused_in_few_words(museum: Museum):
+def test_unknown_names_and_numbers_are_refused_with_short_messages(museum: Museum):
     case = museum.case(1)
     refused = [(case.ask, names, "shift, far, growth") for names in ((), ("shfit",), ("shift", None))]
     refused += [(case.name, (guess,), "nothing wrong, wrong axis") for guess in ("", None, 3, "x" * 100_000)]
@@ -196,7 +196,7 @@ def test_unknown_names_and_numbers_are_refused_in_few_words(museum: Museum):
     assert case.answers == {}
 
 
-def test_the_glass_is_covered_until_it_is_given_up(museum: Museum):
+def test_plaque_and_source_are_hidden_until_the_case_is_revealed(museum: Museum):
     case = case_of(museum, "silent clamp")
     assert "silent" not in repr(case)
     for covered in (case.plaque, case.source):
@@ -210,19 +210,19 @@ def test_the_glass_is_covered_until_it_is_given_up(museum: Museum):
     assert repr(museum) == "a museum of 17 cases, 0 of them solved, 1 given up"
 
 
-def test_the_number_gives_nothing_away(small_corpus):
+def test_case_numbers_do_not_reveal_the_exhibits(small_corpus):
     orders = [[case.exhibit.name for case in Museum(small_corpus, seed).cases] for seed in (1, 2)]
     assert orders[0] != orders[1] != NAMES
     assert sorted(orders[0]) == sorted(orders[1]) == sorted(NAMES)
 
 
-def test_tables_hold_all_there_is(museum: Museum):
+def test_tables_list_all_promises_and_exhibits(museum: Museum):
     assert [r[0] for r in museum.promises().rows] == list(PROMISES)
     assert [r[0] for r in museum.catalogue().rows] == [r[0] for r in museum.key().rows] == NAMES
     assert {len(r) for r in museum.key().rows} == {len(PROMISES) + 2}
 
 
-# ---------------------------------------------------------------- the curves, and what the bugs cost
+# ---------------------------------------------------------------- the curves and costs of the bugs
 
 
 def test_some_bugs_leave_no_trace_in_training(museum: Museum):
@@ -234,7 +234,7 @@ def test_some_bugs_leave_no_trace_in_training(museum: Museum):
 
 
 @pytest.mark.parametrize("name", ["mixed layouts", "wrong axis", "codes added twice", "dropped scale"])
-def test_the_loss_of_the_others_falls_too(museum: Museum, name: str):
+def test_broken_models_that_change_the_curve_still_learn(museum: Museum, name: str):
     case = case_of(museum, name)
     torch.manual_seed(3)
     ours, healthy = case.curves.values()
@@ -245,7 +245,7 @@ def test_the_loss_of_the_others_falls_too(museum: Museum, name: str):
     assert [step.loss for step in train(case.model(), museum.objective, museum.plan)] == ours
 
 
-def test_stored_costs_are_of_these_exhibits():
+def test_stored_costs_cover_all_exhibits():
     costs = load_costs()
     assert list(costs["ends"]) == list(costs["twins"]) == NAMES
     assert {len(ends) for ends in costs["ends"].values()} == {len(costs["seeds"])}
@@ -253,7 +253,7 @@ def test_stored_costs_are_of_these_exhibits():
     assert same == {*HIDDEN, "nothing wrong"}
 
 
-def test_a_stored_cost_is_what_is_measured():
+def test_a_stored_cost_equals_a_new_measurement():
     costs = load_costs()
     museum = Museum(load_corpus(), costs["seeds"][0], costs["steps"])
     for name in ("codes added twice", "mixed layouts"):

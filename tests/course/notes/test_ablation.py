@@ -46,7 +46,7 @@ def finished(tmp_path_factory):
 # ---------------------------------------------------------------- the runs
 
 
-def test_runs_are_made_seed_by_seed_with_weights_of_each(finished):
+def test_runs_are_ordered_by_seed_and_each_stores_its_weights(finished):
     at, results = finished
     assert made(results) == [("rope", 1), ("polar", 1), ("rope", 2), ("polar", 2)]
     assert results["val_windows"] == 2 * 4
@@ -61,7 +61,7 @@ def test_runs_are_made_seed_by_seed_with_weights_of_each(finished):
         assert one["command"] == "the command"
 
 
-def test_validation_batches_are_as_many_as_asked_for_and_always_the_same():
+def test_validation_batches_hold_the_given_windows_and_never_change():
     corpus = from_text("text", TEXT, with_mask=True)
     objective = FixedBatches(corpus, 16, 15)
     first, again = (list(objective.val_batches()) for _ in range(2))
@@ -96,7 +96,7 @@ def test_seeds_and_variants_can_be_added_each_once_with_the_batches_of_their_see
 
 
 @pytest.mark.usefixtures("ctrl_c")
-def test_an_interrupted_comparison_goes_on_with_the_next_run(tmp_path, finished, monkeypatch):
+def test_an_interrupted_comparison_resumes_with_the_next_run(tmp_path, finished, monkeypatch):
     at, (whole, wanted) = ablation(tmp_path), finished
     real, calls = FixedBatches.batch, []
 
@@ -179,14 +179,14 @@ def test_a_file_that_holds_no_results_is_left_alone(tmp_path):
         assert at.results_path.read_text() == content
 
 
-def test_what_cannot_be_built_is_refused_before_the_first_run(tmp_path):
+def test_an_impossible_model_is_refused_before_the_first_run(tmp_path):
     at = ablation(tmp_path, n_embd=6)  # heads of 3 channels, which rope cannot pair
     with pytest.raises(ValueError, match=r"\(3\) must be even"):
         run(at, ["polar", "rope"], [1])
     assert not at.results_path.exists()
 
 
-def test_every_denoiser_has_a_name_and_nothing_else_has():
+def test_every_denoiser_and_no_other_version_has_a_variant_name():
     for version, made in VERSIONS.items():
         if made.masks:
             assert DENOISERS[parse_variant(version)] == version
@@ -195,7 +195,7 @@ def test_every_denoiser_has_a_name_and_nothing_else_has():
             parse_variant(name)
 
 
-# ---------------------------------------------------------------- what follows
+# ---------------------------------------------------------------- conclusions
 
 
 def runs(**losses):
@@ -209,7 +209,7 @@ def runs(**losses):
     ]
 
 
-def test_paired_differences_by_hand():
+def test_paired_differences_equal_those_by_hand():
     gap = experiment.paired_statistics(runs(a=[1.0, 2.0, 3.0], b=[1.5, 2.6, None]), "b", "a")
     assert gap["each"] == pytest.approx({0: 0.5, 1: 0.6})
     assert (gap["mean"], gap["n"]) == (pytest.approx(0.55), 2)
@@ -234,7 +234,7 @@ def test_paired_differences_by_hand():
         ({"a": [1.0, 9.0], "b": [1.2, None]}, "Undecided by one seed: a ends 0.2000 below b"),
     ],
 )
-def test_the_finding_is_what_the_numbers_say(losses, told):
+def test_the_conclusion_follows_from_the_losses(losses, told):
     assert experiment.conclusion(runs(**losses)) == told
 
 
@@ -253,7 +253,7 @@ def test_pictures_are_drawn_from_the_runs_and_show_every_seed():
     assert [patch.get_height() for patch in bars[1].patches] == pytest.approx([2.2, 3.2])  # NELBO
 
 
-def test_the_stored_results_are_json_that_anyone_reads(finished):
+def test_the_stored_results_are_strict_json(finished):
     at, results = finished
     text = at.results_path.read_text(encoding="utf-8")
     assert json.loads(text, parse_constant=pytest.fail)["runs"] == results["runs"]

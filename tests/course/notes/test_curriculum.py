@@ -61,7 +61,7 @@ def test_an_epoch_reads_every_text_once_in_an_order_of_its_own() -> None:
 
 
 def test_texts_lie_side_by_side() -> None:
-    """Expect the last token of one text to be the first of the next: it was the target left over."""
+    """Expect the last token of one text to be the first of the next: it was only a target before."""
     texts = sorted(reading().texts(TEXTS, torch.Generator()).tolist())
     assert all(one[-1] == other[0] for one, other in pairwise(texts))
     assert [t for text in texts for t in text[:-1]] == list(range(LENGTH * TEXTS))
@@ -78,7 +78,7 @@ def test_slices_are_read_in_turn() -> None:
 @pytest.mark.parametrize("slices", [1, 4])
 @pytest.mark.parametrize("by_samples", [False, True])
 @pytest.mark.parametrize(("low", "high"), [(1, 1), (2, 2), (1, 4)])
-def test_so_many_steps_read_so_many_epochs(slices: int, by_samples: bool, low: int, high: int) -> None:
+def test_the_steps_of_a_stage_read_its_epochs(slices: int, by_samples: bool, low: int, high: int) -> None:
     """Read no batch too few and none too many, also where the numbers of branches are drawn."""
     numbers = {"min_branches_per_sample": low, "max_branches_per_sample": high, "branch_slice_count": slices}
     r = reading(epochs=3, batch_size=4, batch_by_samples=by_samples, branch_loop_all=True, **numbers)
@@ -106,7 +106,7 @@ def test_so_many_steps_read_so_many_epochs(slices: int, by_samples: bool, low: i
         ({"branches_per_sample": 0}, (0, 0)),
     ],
 )
-def test_numbers_of_branches(read: dict[str, int], expected: tuple[int, int]) -> None:
+def test_flags_give_the_range_of_branches(read: dict[str, int], expected: tuple[int, int]) -> None:
     assert EpochConfig(**read).n_branches == expected
 
 
@@ -125,8 +125,8 @@ def as_checkpoint(stage: Stage) -> Checkpoint:
 
 
 @pytest.mark.parametrize("slices", [1, 3])
-def test_a_reader_goes_on_where_it_stood(small_corpus: Corpus, slices: int) -> None:
-    """Cross the ends of epochs and of slices, with as many branches as it would have drawn."""
+def test_a_restored_reader_continues_with_the_same_batches(small_corpus: Corpus, slices: int) -> None:
+    """Cross the ends of epochs and of slices, and compare the drawn numbers of branches too."""
     flags = {"batch_size": 7, "min_branches_per_sample": 1, "max_branches_per_sample": 3, "max_steps": None}
     flags |= {"epochs": 3, "branch_slice_count": slices, "branch_loop_all": True}
     whole = small(small_corpus, **flags)
@@ -140,7 +140,7 @@ def test_a_reader_goes_on_where_it_stood(small_corpus: Corpus, slices: int) -> N
         assert again.place()["texts_read"] == whole.objective.texts_read
 
 
-def test_a_code_knows_as_many_branches_as_its_table_has_rows(small_corpus: Corpus) -> None:
+def test_a_code_serves_as_many_branches_as_its_table_has_rows(small_corpus: Corpus) -> None:
     require_codes(small(small_corpus, stride=32_768 // 2).model, 2)
     with pytest.raises(ValueError, match=r"3 branches.*position 32768"):
         require_codes(small(small_corpus, stride=32_768 // 2).model, 3)
@@ -150,10 +150,10 @@ def test_a_code_knows_as_many_branches_as_its_table_has_rows(small_corpus: Corpu
             require_codes(small(small_corpus, pe).model, 0)
 
 
-# ---------------------------------------------------------------- beginning from a checkpoint
+# ---------------------------------------------------------------- starting from a checkpoint
 
 
-def test_a_path_means_a_checkpoint(tmp_path: Path) -> None:
+def test_a_file_its_folder_or_the_notes_name_locates_a_checkpoint(tmp_path: Path) -> None:
     written = tmp_path / CHECKPOINT_NAME
     written.write_bytes(b"")
     assert locate(written) == written
@@ -166,7 +166,7 @@ def test_a_path_means_a_checkpoint(tmp_path: Path) -> None:
     assert locate(there) == there
 
 
-def test_what_the_checkpoint_chose_and_the_stage_did_not_say_is_refused(tmp_path: Path, small_corpus: Corpus):
+def test_a_checkpoint_option_that_the_stage_lacks_is_refused(tmp_path: Path, small_corpus: Corpus):
     """Set a band of frequencies in Python, which no flag can do."""
     stage = small(small_corpus)
     stage.options["band"] = 8

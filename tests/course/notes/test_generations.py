@@ -54,7 +54,7 @@ def test_prompts_are_different_windows_of_the_validation_text(corpus):
 # ---------------------------------------------------------------- numbers
 
 
-def test_rows_hold_what_the_models_wrote_and_what_was_measured(corpus, models):
+def test_rows_hold_the_generated_texts_and_their_measurements(corpus, models):
     found, again = (experiment.compare_generations(corpus, models, CONFIG) for _ in range(2))
     assert found == again
     truth = experiment.prompt_windows(corpus, CONFIG)

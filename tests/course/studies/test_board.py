@@ -32,7 +32,7 @@ def losses(**models):
     return {"board": {name: {"masks": False, "1x": seeds} for name, seeds in models.items()}}
 
 
-# ---------------------------------------------------------------- what is measured
+# ---------------------------------------------------------------- measurements
 
 
 def test_every_seed_of_every_model_is_on_the_board(results):
@@ -66,7 +66,7 @@ def test_a_model_of_branches_reads_one_text_as_branch_0(awake, text):
     assert torch.equal(SingleBranch(model)(idx), told)
 
 
-# ---------------------------------------------------------------- what the board says
+# ---------------------------------------------------------------- titles and tables
 
 
 def test_a_bound_and_a_loss_are_not_subtracted(results):
@@ -75,7 +75,7 @@ def test_a_bound_and_a_loss_are_not_subtracted(results):
     assert len(paired_differences(results, "v7", "v4", "roles")) == 2
 
 
-def test_no_run_is_decidedly_below_one_on_the_front():
+def test_no_model_is_decidedly_below_one_on_the_front():
     close, far = [1.00, 1.01, 0.99, 1.00, 1.02, 1.01], [1.20, 1.21, 1.19, 1.22, 1.20, 1.21]
     stored = losses(a=close, b=[x + 0.01 * (-1) ** i for i, x in enumerate(close)], c=far)
     assert board.against(stored, "a") == {"b": "undecided", "c": "above"}
@@ -92,7 +92,7 @@ def test_no_run_is_decidedly_below_one_on_the_front():
         ({"a": [0.5, 0.95]}, "No model answers from every seed, 1 more from some"),
     ],
 )
-def test_who_answers_is_counted_by_seeds(roles, told):
+def test_the_title_counts_models_that_answer_in_all_or_some_seeds(roles, told):
     assert board.who_answers(roles) == told
 
 
@@ -104,7 +104,7 @@ def test_the_table_names_command_and_every_model_and_marks_bounds(results):
     assert ["≤" in line for line in lines[4:]] == [VERSIONS[rung.version].masks for rung in SMALL]
 
 
-def test_far_losses_and_refusals_stand_in_words_and_stretch_no_axis():
+def test_far_losses_and_refusals_are_written_and_stretch_no_axis():
     ax, rows = Figure().subplots(), {"v4": [0.5, 0.6], "v1": [1.5, 1.7], "v2": []}
     board.draw_rows(ax, rows, "title", "loss", highest=1.0)
     assert {(note.get_text(), note.xy[1]) for note in ax.texts} == {("1.60 →", 1), ("refuses", 2)}
@@ -131,7 +131,7 @@ def test_losses_are_compared_among_models_of_one_kind_and_answers_among_all():
     assert list(measure(BOARD, "right answers", "a", 2)["rows"]) == ["a", "c"]  # the closest
 
 
-def test_a_rival_that_refuses_such_lengths_is_refused():
+def test_a_rival_that_cannot_read_the_length_is_refused():
     assert list(measure(BOARD, "loss at 4× length", "b", 5)["rows"]) == ["b"]
     with pytest.raises(ValueError, match="a refuses"):
         measure(BOARD, "loss at 4× length", "a", 5)

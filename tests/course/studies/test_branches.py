@@ -25,7 +25,7 @@ def test_equal_budgets_train_on_the_same_texts_however_many_share_a_sequence(cor
     assert all(torch.equal(texts, seen[0]) for texts in seen)
 
 
-def test_codes_to_be_compared_have_the_same_frequencies_and_stride(corpus):
+def test_compared_codes_have_the_same_frequencies_and_stride(corpus):
     rope = branches.build_branches(corpus, branches.CODES["2-D RoPE"], 0).encoding
     fourier = branches.build_branches(corpus, branches.CODES["Fourier, RoPE's band"], 0).encoding
     assert fourier.band == rope.branch_width
@@ -41,7 +41,7 @@ def short_runs(corpus, monkeypatch):
     return branches.measure_branches(in_turn, Scale(steps=1, seeds=(1,)))["runs"]
 
 
-def test_sixteen_isolated_texts_lose_what_each_loses_alone(short_runs):
+def test_sixteen_isolated_texts_have_the_same_loss_as_alone(short_runs):
     assert list(short_runs["1 at a time: Fourier"]) == ["alone"]
     assert list(short_runs[branches.ISOLATED]) == ["alone", "gap 16"]
     assert short_runs[branches.ISOLATED]["gap 16"][0] == pytest.approx(0, abs=1e-4)
@@ -68,7 +68,7 @@ def test_stored_results_hold_every_run_of_the_plan_from_every_seed(name):
         assert {len(values) for values in found.values()} == {len(SEEDS)}, run
 
 
-def test_a_loss_among_several_is_the_loss_alone_and_the_gap():
+def test_the_loss_beside_other_texts_is_the_loss_alone_plus_the_gap():
     run = {"alone": [1.0, 2.0], "gap 2": [0.25, 0.5]}
     assert branches.losses_among({"runs": {"two: Fourier": run}}, "two: Fourier", 2) == [1.25, 2.5]
     assert branches.losses_among({"runs": {"two: Fourier": run}}, "two: Fourier", 1) == [1.0, 2.0]

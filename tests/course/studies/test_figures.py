@@ -1,4 +1,4 @@
-"""Figures: measured, stored with the command that makes them, and drawn from what was stored."""
+"""Figures: measured, stored with their command, and drawn from the stored numbers."""
 
 import json
 from dataclasses import replace
@@ -64,7 +64,7 @@ def test_a_study_that_trains_is_stored_from_six_seeds_with_its_hardware_and_the_
     assert all(text in table(found) for text in (RULE, f"{len(found['seeds'])} seeds") if table)
 
 
-def test_the_command_stores_numbers_and_goes_on_after_a_stop(tmp_path, monkeypatch):
+def test_the_command_stores_numbers_and_resumes_after_a_stop(tmp_path, monkeypatch):
     """Run a study in parallel and in turn: the same numbers, and nothing left but picture and numbers."""
     measure = partial(measure_names, scale=QUICK)
     monkeypatch.setitem(figures.FIGURES, "names", figures.FIGURES["names"]._replace(measure=measure))
@@ -97,7 +97,7 @@ QUICK_STUDIES = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", figures.FIGURES)
-def test_every_study_measures_what_it_draws(name):
+def test_every_study_measures_the_numbers_that_it_draws(name):
     study = figures.FIGURES[name]
     found = study.measure(in_turn, **QUICK_STUDIES.get(name, {"scale": QUICK}))
     found = {"command": "made", "minutes": 1.0, **json.loads(json.dumps(found))}
@@ -106,7 +106,7 @@ def test_every_study_measures_what_it_draws(name):
     assert not study.table or study.table(found)
 
 
-def test_some_runs_from_seeds_of_ones_own_are_stored_and_not_drawn(tmp_path, monkeypatch):
+def test_selected_runs_from_other_seeds_are_stored_and_not_drawn(tmp_path, monkeypatch):
     measure = partial(measure_names, scale=QUICK)
     monkeypatch.setitem(figures.FIGURES, "names", figures.FIGURES["names"]._replace(measure=measure))
     store = figures.make_figure("names", tmp_path, seeds=(3, 4), only=" 4 steps")

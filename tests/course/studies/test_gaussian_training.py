@@ -1,4 +1,4 @@
-"""RoPE with and without a kernel: each number is that of the model it names, and the figure shows it."""
+"""RoPE with and without a kernel: each number belongs to the model named, and the figure shows it."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from babygpt_course.studies import gaussian_training as gaussian
 from babygpt_course.studies.gaussian_training import cost_of_hiding, short_sighted
 
 
-def test_what_is_kept_of_a_kernel_makes_it_again():
+def test_the_stored_numbers_of_a_kernel_reproduce_it():
     encoding = Gaussian(8, (2.0, 0.1), (3.0, 9.0))
     numbers = gaussian.kernel_numbers(encoding)
     away = torch.arange(41)
@@ -39,7 +39,7 @@ def test_the_boards_runs_join_those_of_the_study_and_seeds_are_paired():
     assert gaussian.behind(losses, "v5 fixed")[300]["v5 late"] == pytest.approx([0.05, -0.05, 0.0])
 
 
-# ---------------------------------------------------------------- a kernel trained late, or slowly
+# ---------------------------------------------------------------- late and slow kernels
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +79,7 @@ def test_a_slow_kernel_moves_by_a_share_of_each_change(trained):
     np.testing.assert_allclose(still, [untrained] * 12, rtol=1e-6)
 
 
-def test_late_and_slow_kernels_are_left_with_as_much_rate_as_said():
+def test_late_and_slow_kernels_have_the_stated_share_of_the_rate():
     rates, halved = ([schedule(i, TrainConfig(steps=n)) for i in range(n)] for n in (300, 1200))
     starts = gaussian.late_starts(1200)
     assert gaussian.slow_share(300, starts[300]) * sum(rates) == pytest.approx(sum(rates[200:]))
@@ -93,7 +93,7 @@ LENGTH = 12
 
 @pytest.mark.parametrize("version", ["v3", "v4", "v5", "alibi"])
 @pytest.mark.parametrize("distance", [0, 3])
-def test_one_layer_that_sees_so_far_is_the_model_on_the_end_of_its_text(awake, text, version, distance):
+def test_one_layer_with_a_horizon_equals_the_model_on_the_end_of_its_text(awake, text, version, distance):
     model, idx = awake(version), text(2, LENGTH)
     model.blocks = model.blocks[:1]
     seen = short_sighted(model, distance)(idx)
@@ -120,7 +120,7 @@ def test_the_model_itself_is_left_as_it_is(awake, text):
     assert near.head.weight is model.head.weight
 
 
-def test_the_cost_is_what_the_loss_rises_by(awake, text):
+def test_the_cost_is_the_rise_of_the_loss(awake, text):
     model, ids = awake("v4"), text(1, 200)[0]
     found = cost_of_hiding(model, ids, (2, LENGTH - 1), LENGTH, n_windows=8)
     whole = loss_by_position(model, ids, LENGTH, 8)[LENGTH // 2 :].mean()

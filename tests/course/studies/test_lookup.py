@@ -1,4 +1,4 @@
-"""The lookup task: its answers are right and nothing else gives them; rates are tuned alike."""
+"""The lookup task: its answers are right, only the text gives them, and rates are tuned equally."""
 
 import torch
 from hypothesis import given
@@ -12,13 +12,13 @@ from babygpt_course.studies.lookup import Lookup
 from babygpt_course.studies.sweep import Scale, in_turn
 
 
-def test_a_guess_is_one_in_as_many_letters_as_are_left():
+def test_chance_accuracy_is_one_over_the_remaining_letters():
     assert lookup.guess_accuracy(Lookup(9, 5, 5, 1, 3)) == 0.25
     assert 1 / 5 < lookup.guess_accuracy(Lookup(9, 4, 6, 1, 3)) < 1 / 3
     assert lookup.guess_accuracy(Lookup(9, 5, 5, 1, 3), asked_too=True) == 0.2
 
 
-def test_every_model_goes_on_at_the_best_of_the_same_rates(monkeypatch):
+def test_every_model_trains_at_its_best_rate_of_the_same_grid(monkeypatch):
     def train(name, task, rate, steps, seed):
         return [0.1, round(rate * (100 if name == "pope" else -100) + seed / 1000, 4)]
 
@@ -54,7 +54,7 @@ def tasks(draw):
 
 
 @given(tasks(), st.integers(0, 2**31))
-def test_every_answer_stands_at_the_shift_from_its_letter(task, seed):
+def test_every_answer_is_at_the_shift_from_its_letter(task, seed):
     idx, targets = task.batch(4, torch.Generator().manual_seed(seed))
     assert idx.shape == targets.shape == (4, task.block_size)
     assert 0 <= int(idx.min()) <= int(idx.max()) < task.vocab_size

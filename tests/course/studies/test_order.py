@@ -17,7 +17,7 @@ def code(encoding, position):
     return encoding.embed(torch.zeros(1, 1, 8), Positions.arange(1, position))[0, 0]
 
 
-def test_replaced_pairs_stand_still_or_begin_again_and_others_go_on():
+def test_replaced_pairs_freeze_or_restart_and_the_others_continue():
     table, pairs = Sinusoidal(8), torch.tensor([False, False, True, True])
     frozen, put_back = (order.Replaced(8, pairs, is_frozen) for is_frozen in (True, False))
     for encoding, inside in ((frozen, 63), (put_back, 7)):
@@ -26,7 +26,7 @@ def test_replaced_pairs_stand_still_or_begin_again_and_others_go_on():
 
 
 @pytest.mark.parametrize("version", ["v3", "nope"])
-def test_a_text_with_all_pairs_put_back_costs_what_it_costs_inside(version):
+def test_putting_all_pairs_back_gives_the_loss_inside_the_window(version):
     torch.manual_seed(0)
     model = build(version, ModelConfig(CORPUS.tokenizer.vocab_size, order.WINDOW, 1, 2, 16))
     found = order.measure_far(model, CORPUS)
@@ -35,7 +35,7 @@ def test_a_text_with_all_pairs_put_back_costs_what_it_costs_inside(version):
     assert ("long, slow frozen" in found) is (version == "v3")
 
 
-def test_training_meets_every_position_of_four_windows():
+def test_training_uses_every_position_of_four_windows():
     objective, generator = order.AllPositions(CORPUS, order.WINDOW, aligned=True), torch.Generator()
     firsts = [(objective.batch(1, generator), objective.first)[1] for _ in range(2000)]
     assert set(firsts) == set(range(3 * order.WINDOW + 1))

@@ -108,6 +108,6 @@ PHRASES: dict[str, Callable] = {
 
 
 @pytest.mark.parametrize("name", PHRASES)
-def test_the_page_of_results_says_what_is_stored(name):
+def test_the_results_page_quotes_the_stored_numbers(name):
     page = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
     assert [phrase for phrase in PHRASES[name](load_results(name)) if phrase not in page] == []

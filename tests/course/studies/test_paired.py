@@ -30,7 +30,7 @@ def test_one_difference_has_no_error():
         ([-0.2] * 6, "below"),
     ],
 )
-def test_sides_by_hand(differences, side):
+def test_the_side_is_the_one_decided_by_hand(differences, side):
     assert decided_side(differences) == side
 
 
@@ -39,7 +39,7 @@ def test_a_run_that_diverged_is_refused():
         decided_side([0.1, float("nan"), 0.2])
 
 
-def test_equal_models_are_seldom_told_apart():
+def test_fewer_than_1_of_35_comparisons_of_equal_models_is_decided():
     draws = np.random.default_rng(0).normal(size=(20_000, 6)).tolist()
     share = np.mean([decided_side(some) != "undecided" for some in draws])
     assert 1 / 45 < share < 1 / 35
@@ -69,10 +69,10 @@ def test_an_effect_holds_fails_or_is_undecided(differences, verdict):
         (0.5, [0.5, 0.5], "%", "yours 50%; ours 50%, 2 seeds"),
     ],
 )
-def test_your_run_stands_beside_ours(yours, ours, unit, line):
+def test_a_readers_run_is_compared_with_the_stored_runs(yours, ours, unit, line):
     assert beside(yours, ours, unit) == line
 
 
-def test_nothing_stored_cannot_stand_beside():
+def test_a_comparison_with_no_stored_number_is_refused():
     with pytest.raises(ValueError, match="no stored number"):
         beside(0.5, [])

@@ -12,7 +12,7 @@ from babygpt_course.studies.sweep import Scale, in_turn
 
 @pytest.mark.parametrize("arm", polar_repairs.SIGNS)
 def test_a_fixed_phase_does_not_learn(arm):
-    """Let all heads lean to one side, or two of them to each."""
+    """Give all heads phases of one sign, or two heads of each sign."""
     config = ModelConfig(9, 16, n_layer=1, n_head=4, n_embd=32)
     model = polar_repairs.fixed_phases(config, polar_repairs.SIGNS[arm])
     delta = model.encoding.delta

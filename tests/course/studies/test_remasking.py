@@ -1,4 +1,4 @@
-"""Ways to fill in: which texts count as right, and which sampler a name means."""
+"""Ways to fill in: the texts that count as right, and the sampler of each name."""
 
 import pytest
 import torch
@@ -16,7 +16,7 @@ def corpus():
     return load_corpus("plain-tales", 20_000, with_mask=True)
 
 
-def test_a_sentence_is_right_by_itself(corpus):
+def test_the_sentence_grammar_accepts_right_sentences_alone(corpus):
     single = remasking.sentences_of(corpus.grammar)
     names, verbs = corpus.grammar.words["name"], corpus.grammar.words["verb"]
     a, b, verb = names[0], names[1], verbs[0]
@@ -47,7 +47,7 @@ def test_each_wrong_sentence_and_tale_is_counted(corpus):
     assert found["different"] == pytest.approx(4 / 7)  # "a verb b." and "who verb?" stand there twice
 
 
-def test_ways_differ_in_what_their_names_tell():
+def test_each_way_has_the_sampler_and_temperature_of_its_name():
     (sure, hot), (same, cold) = (remasking.WAYS[f"surest first, {heat}"] for heat in ("1", "0.3"))
     assert sure is same
     assert (hot, cold) == (1.0, 0.3)

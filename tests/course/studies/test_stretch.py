@@ -30,7 +30,7 @@ def test_fine_tuning_leaves_the_trained_model_alone() -> None:
     assert all(torch.equal(x, before[name]) for name, x in model.state_dict().items())
 
 
-def test_a_dropped_code_and_a_control_are_trained_at_the_old_length(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dropped_encodings_and_controls_train_at_the_old_length(monkeypatch: pytest.MonkeyPatch) -> None:
     """Train everything else at the new length, with as many characters a step."""
     seen = {}
 
@@ -77,7 +77,7 @@ def test_with_two_turns_the_pairs_that_turn_twice_in_a_window_stay() -> None:
     assert twice.encoding.factor == 2 * FACTOR
 
 
-def test_public_starts_are_drawn_anew_from_each_seed() -> None:
+def test_published_initial_values_are_drawn_again_for_each_seed() -> None:
     drawn = []
     for seed in range(200):
         torch.manual_seed(seed)
@@ -89,7 +89,7 @@ def test_public_starts_are_drawn_anew_from_each_seed() -> None:
     assert float(table.std()) == pytest.approx(96**-0.5, rel=0.05)
 
 
-# ---------------------------------------------------------------- judging
+# ---------------------------------------------------------------- verdicts
 
 STEADY = [1.0, 1.1, 1.2, 1.3, 1.4, 1.5]
 
@@ -137,7 +137,7 @@ def test_sets_of_seeds_must_agree_on_a_statement() -> None:
     assert said == ["holds", "undecided", "fails"]
 
 
-def test_losses_are_set_against_the_models_own_window_or_v4s() -> None:
+def test_losses_are_compared_with_the_models_own_window_or_v4s() -> None:
     runs = {"v4": [{"inside 4": 1.0, "past 4": 1.5}], "t5": [{"inside 4": 1.25, "past 4": 1.75}]}
     for run, number, expected in (("t5", "own 4", 0.5), ("t5", "cost 4", 0.75), ("none", "cost 4", 0.5)):
         assert stretch.values({"runs": runs}, run, number) == [expected]

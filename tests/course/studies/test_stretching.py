@@ -20,7 +20,7 @@ def v4(awake) -> Transformer:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_weights_are_shared_and_the_first_model_stays(v4: Transformer, text, method: str) -> None:
+def test_stretching_shares_weights_and_leaves_the_model_unchanged(v4: Transformer, text, method: str) -> None:
     idx, before = text(2, 60), v4.encoding
     logits = v4(idx)
     other = stretched(v4, method, 4)
@@ -33,7 +33,7 @@ def test_weights_are_shared_and_the_first_model_stays(v4: Transformer, text, met
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_stretched_model_reads_alike_with_a_cache(v4: Transformer, text, method: str) -> None:
+def test_a_cache_changes_no_logits_of_a_stretched_model(v4: Transformer, text, method: str) -> None:
     model, idx, cache = stretched(v4, method, 4), text(2, 60), KVCache(60)
     with torch.inference_mode():
         pieces = [model(idx[:, t : t + 7], cache=cache) for t in range(0, 60, 7)]
@@ -58,7 +58,7 @@ def test_a_version_loads_a_stretched_model(v4: Transformer, text, factor: float)
     assert torch.equal(made(text(2, 60)), model(text(2, 60)))
 
 
-def test_layers_without_a_code_stay_without(awake) -> None:
+def test_layers_without_an_encoding_stay_without_one(awake) -> None:
     model = awake("v4-nope")
     other = stretched(model, "interpolation", 4).encoding
     assert isinstance(other, PerLayer)
@@ -78,6 +78,6 @@ def test_layers_without_a_code_stay_without(awake) -> None:
         ("partial", "drop", 2, "PartialRotary cannot be stretched"),
     ],
 )
-def test_what_is_refused(awake, version: str, method: str, factor: float, message: str) -> None:
+def test_bad_stretches_are_refused(awake, version: str, method: str, factor: float, message: str) -> None:
     with pytest.raises(BadInput, match=message):
         stretched(awake(version), method, factor)

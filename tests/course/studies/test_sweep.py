@@ -1,4 +1,4 @@
-"""Sweeps: their order, what they return, and runs that are kept when a study is stopped."""
+"""Sweeps: their order, their results, and the runs that a stopped study keeps."""
 
 import json
 
@@ -42,7 +42,7 @@ def test_a_seed_decides_weights_and_batches():
     assert any(not torch.equal(p, other[name]) for name, p in one.items())
 
 
-# ---------------------------------------------------------------- a study that is stopped
+# ---------------------------------------------------------------- stopped studies
 
 
 def runs_of(calls, stop_at=None):
@@ -64,14 +64,14 @@ def partial(tmp_path):
     return path
 
 
-def test_a_study_goes_on_from_the_runs_it_has_made(partial):
+def test_a_stopped_study_continues_after_its_finished_runs(partial):
     calls = []
     whole = sweep(["a", "bb"], [1, 2], runs_of([]))
     assert sweep(["a", "bb"], [1, 2], runs_of(calls), keep_runs(partial)) == whole
     assert calls == [("a", 2), ("bb", 2)]
 
 
-def test_runs_of_other_code_are_refused_and_left_alone(partial, monkeypatch):
+def test_runs_of_another_babygpt_are_refused_and_left_alone(partial, monkeypatch):
     before = partial.read_bytes()
     monkeypatch.setattr(module, "code_digest", lambda: "another")
     with pytest.raises(BadInput, match="another babygpt"):

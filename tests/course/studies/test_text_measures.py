@@ -8,7 +8,7 @@ from babygpt_course.notes.generations import entropy
 from babygpt_course.studies.text_measures import distinct, repeated, words
 
 
-def test_grams_by_hand():
+def test_shares_of_grams_equal_counts_by_hand():
     """Count the pairs of abab: ab, ba, ab."""
     assert distinct("abab", 1) == 2 / 4
     assert distinct("abab", 2) == 2 / 3
@@ -30,7 +30,7 @@ def test_a_text_without_such_grams_has_no_number():
     assert math.isnan(entropy(""))
 
 
-def test_entropy_by_hand():
+def test_entropy_equals_the_value_by_hand():
     assert entropy("aaaa") == pytest.approx(0)
     assert entropy("abcd") == pytest.approx(math.log(4))
     assert entropy("aaab") == pytest.approx(0.75 * math.log(4 / 3) + 0.25 * math.log(4))

@@ -26,7 +26,7 @@ def two(request, tmp_path, monkeypatch):
     return cluster("local", tmp_path / "jobs", 2)
 
 
-def test_a_killed_run_is_named_and_takes_no_other_along(two, tmp_path):
+def test_a_killed_run_is_named_and_loses_no_other_run(two, tmp_path):
     path, calls = tmp_path / "kept.json", []
 
     def run(variant, seed):
@@ -50,7 +50,7 @@ def test_a_killed_run_is_named_and_takes_no_other_along(two, tmp_path):
     assert set(found["a"]["threads"]) == {module.threads_of_each(2)}
 
 
-def test_nothing_runs_on_when_a_run_cannot_be_kept(tmp_path, monkeypatch):
+def test_a_sweep_stops_when_a_run_cannot_be_stored(tmp_path, monkeypatch):
     def run(variant, seed):
         (tmp_path / f"made {seed}").touch()
         return {"value": seed}
@@ -72,7 +72,7 @@ def test_a_missing_submitit_is_named(monkeypatch):
 
 
 @pytest.mark.parametrize(("cores", "workers", "each"), [(8, 2, 4), (8, 3, 2), (2, 4, 1), (1, 1, 1)])
-def test_cores_are_shared_out(cores, workers, each, monkeypatch):
+def test_cores_are_divided_among_workers(cores, workers, each, monkeypatch):
     monkeypatch.setattr(module, "cpu_count", lambda: cores)
     monkeypatch.setattr(module.torch, "get_num_threads", lambda: cores)
     assert module.threads_of_each(workers) == each
