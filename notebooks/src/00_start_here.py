@@ -11,7 +11,7 @@
 #
 # **How does a language model know where its tokens stand?**
 #
-# *ada chased ben* and *ben chased ada* hold the same letters. Only the order tells who chased whom. A GPT compares its [tokens](../docs/glossary.md#token) in pairs, and this comparison ignores their order. So we have to tell the model where each token stands. This course builds seven models that do it in different ways, or not at all. You train them on your computer and measure what they can do. In this first lesson you will
+# *ada chased ben* and *ben chased ada* hold the same letters. Only the order tells who chased whom. A GPT compares its [tokens](../docs/glossary.md#token) in pairs, and this comparison ignores their order. A GPT can infer a little about order by itself, as lesson 03a shows. The rest we have to tell it. This course builds seven models, and most of them know positions in different ways. You train them on your computer and measure what they can do. In this first lesson you will
 #
 # 1. move the parts of a picture of one method,
 # 2. train a model with this method, and its twin without it,
@@ -123,7 +123,7 @@ answers_guess.compare(outcomes[3 - 2 * knows["v4"] - knows["nope"]])
 # %% [markdown]
 # Each dashboard now has a slider called **replay**. Drag the slider of v4 to the left and slowly back. The right answers stay near 50% for a while and then rise.
 #
-# Two runs may be luck. So we trained both models twelve times. Each time began with other random weights, from another [seed](../docs/glossary.md#seed). In the next picture each dot is one trained model.
+# Two runs may be luck. So we trained both models twelve times. Each time we used another [seed](../docs/glossary.md#seed), which gives other first weights and other windows. In the next picture each dot is one trained model.
 
 # %% tags=["answer"]
 boards = [results.load_results(name)["board"] for name in ("ladder", "fresh/ladder")]
