@@ -11,7 +11,7 @@
 #
 # **How does a language model know where its tokens stand?**
 #
-# *ada chased ben* and *ben chased ada* hold the same letters. Only the order tells who chased whom. A GPT compares its [tokens](../docs/glossary.md#token) in pairs, and this comparison ignores their order. A GPT can infer a little about order by itself, as lesson 03a shows. The rest we have to tell it. This course builds seven models, and most of them know positions in different ways. You train them on your computer and measure what they can do. In this first lesson you will
+# *ada chased ben* and *ben chased ada* hold the same letters. Only the order tells who chased whom. A GPT compares its [tokens](../docs/glossary.md#token) in pairs, and this comparison ignores their order. A GPT can infer a little about order by itself, as lesson 03a shows. The rest we have to tell it. This course builds seven models. The first knows no positions, and each of the others is told them in another way. You train them on your computer and measure what they can do. In this first lesson you will
 #
 # 1. move the parts of a picture of one method,
 # 2. train a model with this method, and its twin without it,
