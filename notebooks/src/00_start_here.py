@@ -13,7 +13,7 @@
 #
 # *ada chased ben* and *ben chased ada* hold the same letters. Only the order tells who chased whom. A GPT compares its [tokens](../docs/glossary.md#token) in pairs, and this comparison ignores their order. A GPT can infer a little about order by itself, as lesson 03a shows. The rest we have to tell it. This course builds seven models. The first knows no positions, and each of the others is told them in another way. You train them on your computer and measure what they can do. In this first lesson you will
 #
-# 1. move the parts of a picture of one method,
+# 1. move the parts of a picture that shows one way to tell positions,
 # 2. train a model with this method, and its twin without it,
 # 3. compute what a loss is, and how low it can get,
 # 4. see a map of the course.
@@ -167,7 +167,7 @@ first, last = losses[:4].sum(), losses[-6:-2].sum()
 name_guess.compare(places[2] if abs(first - last) < 0.5 else places[int(last > first)])
 
 # %% [markdown]
-# Tall bars are surprises; • is a space, and ↵ is the end of the story. Look at the first four bars. The model cannot know which name will come, so this name costs several nats. Now look at the name after the question mark. The story has already told this name, so it costs less. One bar remains at its first letter: here v4 is not yet sure of the answer.
+# Tall bars are surprises; • is a space, and ↵ is the end of the story. Look at the bars over the first name. The model cannot know which name will come, so this name costs several nats. Now look at the name after the question mark. The story has already told this name, so it costs less. One bar remains at its first letter: here v4 is not yet sure of the answer.
 #
 # ## How low can a loss get?
 #

@@ -200,7 +200,7 @@ rate_guess.compare(effects[2 if loss_after(100, 1) > loss_after(1, 0) else 0])
 #
 # ## How low can v1 go?
 #
-# We can compute the lowest loss of v1 before we train it. A grammar writes the tales, so we know the exact probability $p(b\mid a)$ of each character $b$ after $a$. The first picture shows these numbers. No table has a lower expected loss. We also know the share $p(a,b)$ of each pair in the tales. So the expected loss of the best table is
+# We can compute the lowest loss of v1 before we train it. A grammar writes the tales, so we know the exact probability $p(b\mid a)$ of each character $b$ after $a$. The first picture shows these numbers. No other table has a lower expected loss than this one. We also know the share $p(a,b)$ of each pair in the tales. So the expected loss of the best table is
 #
 # $$-\sum_{a,b} p(a,b)\,\ln p(b\mid a).$$
 #
@@ -215,7 +215,7 @@ print(f"bigram floor {floor:.2f}, entropy floor {corpus.floor:.2f} nats per char
 # %% [markdown]
 # ## Watch it learn
 #
-# The tales have 30 different characters. With 30 [channels](../docs/glossary.md#channel) or more, v1 can come as near as you like to any table. We train a v1 with 64 channels for 300 steps.
+# The tales have 30 different characters, so v1 has a table of 30 × 30 logits. A product of two matrices can be any such table if they share 30 [channels](../docs/glossary.md#channel) or more. We train a v1 with 64 channels for 300 steps.
 #
 # The dashboard has three panels. They show the **loss**, the **right answers** to 24 questions about order, and the **table** of v1.
 
@@ -447,7 +447,7 @@ bag_of_tokens.SQUEEZED.check(squeezed)
 #
 # **5.** Our v1 ended a few thousandths above the floor. What would ten times as many channels do?
 #
-# - a) next to nothing: 64 channels can already come as near as you like to any table of 30 characters
+# - a) next to nothing: with 64 channels the product can already be any table of 30 × 30 logits
 # - b) bring the loss down to the entropy floor
 # - c) let v1 see further back
 #

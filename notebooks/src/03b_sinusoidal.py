@@ -146,7 +146,7 @@ for story in (text, "ben chased ada. who chased ada? "):
 weight_guess.compare(100 * weights[0].item())
 
 # %% [markdown]
-# The first letter scores 1.5 more than the second. So its weight is $e^{1.5} = 4.5$ times as large: 81% against 18%. The head answers *a* in the first story and *b* in its mirror, and both answers are right. But it always copies the letter 31 positions back, so it fails for *whom*.
+# The first letter scores 1.5 more than the second. So its weight is $e^{1.5} = 4.5$ times as large: 81% against 18%. The head answers *a* in the first story and *b* in its mirror, and both answers are right. But it always copies the letter 31 positions back, so it fails for questions that begin with *whom*.
 #
 # With $n = 1$ we get a *previous-token head*: each letter reads the letter before it.
 
@@ -299,7 +299,7 @@ assert all(promise.holds for promise in held)
 invariants.promises([*held, invariants.order_blind(v3, ids)])
 
 # %% [markdown]
-# The promise about the [cache](../docs/glossary.md#cache) needs care. While a model writes, the cache keeps the keys of earlier tokens, with their codes. The program must give the position of the new token. We try three ways to count this position. The new token stands at 31, and our previous-token head looks for token 30. The cache has dropped the 10 oldest tokens, and the new token is alone in its call.
+# The promise about the [cache](../docs/glossary.md#cache) needs care. While a model writes, the cache keeps the keys of earlier tokens, with their codes. The program must give the position of the new token. We try three ways to count this position. The new token stands at 31, and our previous-token head looks for token 30. The cache has dropped the 10 oldest tokens, and the model reads only the new token.
 
 # %%
 counts = {"all tokens before it in the text": 31, "tokens before it in this call": 0, "keys in the cache": 21}

@@ -158,7 +158,7 @@ decay.compare(falls[2 if max(abs(near), abs(far)) < 0.1 else 3 if far > near els
 live.alibi()
 
 # %% [markdown]
-# <span class="light-score">The first picture</span> shows the penalties of four heads. The dashed curve is RoPE with q = k. <span class="light-attention">The second picture</span> shows the share of attention up to each distance, if all keys are alike. Head 1 has the steepest line, so it looks at the last few tokens.
+# <span class="light-score">The first picture</span> shows the penalties of four heads. The dashed curve is RoPE with q = k. <span class="light-attention">The second picture</span> shows how much attention falls on the nearest *d* tokens, for each *d*, if all keys are alike. Head 1 has the steepest line, so it looks at the last few tokens.
 #
 # ## Train v4 beside v3
 #
@@ -213,7 +213,7 @@ assert abs(moved["v4"][1] - moved["v4"][0]) < 0.001
 # %% [markdown]
 # Compare the two losses of v4. They are equal, because only differences of positions enter its scores. The loss of v3 leaps, because v3 never met the codes from 1000 on.
 #
-# Which model has the lower loss from 0? That is [undecided](../docs/glossary.md#undecided): our twelve stored seeds do not agree (600 steps).
+# Which model has the lower loss if positions count from 0? That is [undecided](../docs/glossary.md#undecided): our twelve stored seeds do not agree (600 steps).
 #
 # ## Turn θ while it learns
 #
@@ -342,7 +342,7 @@ longer_guess.compare(shown[min(means, key=means.get)])
 #
 # **Two layouts.** This course pairs channels 0 and 1, 2 and 3, and so on: *interleaved*. Much other code, such as Hugging Face's Transformers, pairs channel $i$ with $i + D/2$: *half-split*. Weights fit only the layout in which they were trained. To convert them, we reorder the rows of the matrices $W_q$ and $W_k$, which make queries and keys. You will do this in an exercise.
 #
-# Never mix the pairs of one layout with the angles of the other. If you do, vectors change their length, and scores depend on absolute positions.
+# Each layout gives an angle to each channel. Always take the pairs and the angles from the same layout. Otherwise vectors change their length, and scores depend on absolute positions.
 #
 # **Positions in a cache.** A model that writes keeps rotated keys in a [cache](../docs/glossary.md#cache). So a new token needs its position in the whole text. With position 0 for each new token, all distances would be wrong.
 #

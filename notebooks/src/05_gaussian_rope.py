@@ -45,7 +45,7 @@ live.gaussian()
 # %% [markdown]
 # <span class="light-kernel">The first panel</span> shows the kernel K and its two parts. <span class="light-scores">The second</span> shows the [score](../docs/glossary.md#score) of every query with every key. <span class="light-attention">The third</span> shows where the query on the dashed line looks: in blue with K, in grey without K.
 #
-# Drag the two dots of the first panel to the left. Both parts of K become narrower. In the second panel the scores far from the diagonal turn blue, which means negative. In the third panel the blue curve falls faster: the query looks less far.
+# Drag the two dots of the first panel to the left. Both parts of K become narrower. In the second panel the scores far from the diagonal turn blue, which means negative: the explorer adds log K to each score. In the third panel the blue curve falls faster: the query looks less far.
 #
 # The grey curve falls too, because the explorer uses *equal* queries and keys (lesson 04). In a model queries and keys differ, and their score may be highest at any distance. K falls whatever the vectors are.
 #
@@ -214,7 +214,7 @@ display(Table(("right name", "right answers, σ₂ left at 20", "σ₂ moved"), 
 lost_guess.compare(choices[lost[0] + 2 * lost[1]])
 
 # %% [markdown]
-# Our run still finds the near names. Of the far names it finds about half, as by guessing. The reason is log K. At 20 tokens the narrow kernel subtracts 8 from a score, and a high score can overrule that. At 24 tokens it subtracts 11.5. The scores of our models are at most 2√24 = 9.8, because queries and keys are normalised (03a). So in this run **σ₂ sets how far the model reads**. Your run may differ.
+# Our run still finds the near names. Of the far names it finds about half, as by guessing. The reason is log K. At 20 tokens the narrow kernel subtracts 8 from a score, and a high score can overrule that. At 24 tokens it subtracts 11.5. In our models a score is at most 2√24 = 9.8: a normalised query or key has the length √24, and our models double the scores. So in this run **σ₂ sets how far the model reads**. Your run may differ.
 #
 # ## Train the widths too
 #
@@ -269,7 +269,7 @@ far_guess
 curves = {v: np.repeat(np.mean([runs["1200"][v]["loss"] for runs in sets], axis=0), 8) for v in names}
 far = {v: np.mean(twelve(v, "far")) for v in names}
 fig, ax = plt.subplots(figsize=(8, 4.4))
-title = f"From position 192 on RoPE loses {far['v4']:.2f} nats, and K fixed {far['v5 fixed']:.2f} (means)"
+title = f"After position 192 RoPE loses {far['v4']:.2f} nats, and K fixed {far['v5 fixed']:.2f} (means)"
 plots.draw_by_position(ax, curves, shape.block_size, title)
 ax.legend(ax.lines, [*names.values(), "trained up to 64"])
 plt.show()
@@ -278,7 +278,7 @@ far_guess.compare(names[max(far, key=far.get)])
 # %% [markdown]
 # Each curve is the mean of twelve runs. Look to the left of the dashed line first. All losses fall there, because later characters have more text before them. ALiBi's curve is the lowest, but the differences between ALiBi, RoPE and the fixed K are undecided there.
 #
-# Now look to the right. From about position 100 on RoPE's loss rises, because RoPE meets distances that it never met in training. The other curves stay low, because the kernels hide these distances. From position 192 on the fixed K is 1.07 nats below RoPE (decided). There the difference between the fixed K and ALiBi is undecided.
+# Now look to the right. After position 100 RoPE's loss rises, because RoPE meets distances that it never met in training. The other curves stay low, because the kernels hide these distances. After position 192 the loss of the fixed K is 1.07 nats below RoPE's (decided). There the difference between the fixed K and ALiBi is undecided.
 #
 # **So a kernel of the distance is a sound idea, if its widths are left alone.** But a low loss in a long text does not mean that the model remembers the beginning. The kernel hides the beginning.
 
@@ -404,7 +404,7 @@ tasks.BROKEN.check(broken)
 #
 # </details>
 #
-# **5.** From position 192 on the fixed kernel has a lower loss than RoPE. What follows?
+# **5.** After position 192 the fixed kernel has a lower loss than RoPE. What follows?
 #
 # - a) the fixed kernel remembers more of the long text
 # - b) long distances do not disturb the fixed kernel

@@ -150,15 +150,14 @@ hasty_guess.compare(hasty_guess.options[1 if never_below else 2 if sometimes els
 #
 # Training makes random holes, and follows no order. How do we get the NELBO from holes?
 #
-# Follow one random order until $l$ holes are left. These holes are a random set, and the next step fills a random hole of this set. So the expected loss of this step is the mean loss over the $l$ holes. The NELBO of $n$ characters adds up these means for $l$ = 1 to $n$. Divided by $n$, it becomes a mean over all numbers of holes. So two rules give the NELBO per character:
+# Follow one random order until $l$ holes are left. These holes are a random set, and the next step fills a random hole of this set. So the expected loss of this step is the mean loss over the $l$ holes. The NELBO of $n$ characters adds up these means for $l$ = 1 to $n$. Divide this sum by $n$: the result is the mean over $l$ = 1 to $n$. So two rules give the NELBO per character:
 #
 # 1. Every number of holes counts equally.
 # 2. Take the mean over the holes of each text first, and then the mean over texts.
 #
-# Training follows rule 1, as your first guess showed. But it breaks rule 2. It takes the mean over all holes of 12 texts at once, so a text with many holes counts more. Therefore **the training loss is not a bound**. You must not compare it with a loss of v1 to v6.
+# Training follows rule 1: we saw that every number of holes is equally likely. But it breaks rule 2. It takes the mean over all holes of 12 texts at once, so a text with many holes counts more. Therefore **the training loss is not a bound**. You must not compare it with a loss of v1 to v6.
 #
 # The next two cells build the perfect model and Hasty. The package then computes the NELBO from all sets of holes, as you will do in the first exercise.
-
 
 # %%
 class TwoLetters(torch.nn.Module):
@@ -207,7 +206,6 @@ run = live.train(model, objective, recipe, "v7-rope", watches=[fills])
 #
 # After training, we mask validation text at several rates and measure the loss.
 
-
 # %% tags=["nbval-ignore-output"]
 def loss_at(t, windows=64):
     """Mean loss over the holes of validation text whose characters are masked with probability t."""
@@ -254,7 +252,7 @@ for name, key in (("v7-rope", "NELBO"), ("v4", "loss")):
 # The left panel of the explorer shows the text. The right panel shows how probable each character was when it was written.
 #
 # - Move **step** slowly. Which letter of a name comes first, and which comes last?
-# - Lower **its setting**, the threshold. What happens to the text?
+# - Lower the threshold with the slider **its setting**. What happens to the text?
 # - Change the **temperature**, and compare the texts.
 # - Type your own **text**, with `_` for each hole.
 

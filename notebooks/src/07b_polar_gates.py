@@ -184,7 +184,7 @@ Table(("the text starts at", *heading), rows, stable=5)
 #
 # ## Five repairs
 #
-# Each repair removes one fault, and keeps the repairs before it.
+# Each repair removes one fault. It keeps the repairs before it, except that the fifth has no φ.
 #
 # 1. **Exact phase.** The gradient of φ was 0. The gate becomes $\cos(i\omega + \varphi)$, and φ has a gradient.
 # 2. **Random phase.** All waves had a crest at position 0, where a cosine is flat. So neighbouring positions near 0 had nearly equal gates. Now each φ begins at a random value, so the crests lie apart.
@@ -256,7 +256,7 @@ assert torch.allclose(scores, ahead(torch.pi / 4)(hole, at.time), atol=1e-4)
 Table(("δ", *heading), [(f"{d}°", *neighbours(ahead(d / 180 * torch.pi))) for d in (0, 45, -45)], stable=5)
 
 # %% [markdown]
-# With 45° the head looks at *a*, with −45° at *e*. In the explorer choose `[cos, sin], φ between` and drag the <span class="light-phase">dial</span> of φ. It is the δ of our text. In the second panel the dark stripe leaves the diagonal.
+# With 45° the head looks at *a*, with −45° at *e*. In the explorer choose `[cos, sin], φ between` and drag the <span class="light-phase">dial</span>. The explorer calls this phase φ, and we call it δ. In the second panel the dark stripe leaves the diagonal.
 #
 # ## Train the repaired gates
 #
@@ -322,11 +322,11 @@ fig, ax = plt.subplots(figsize=(8, 4.8))
 draw_seed_dots(ax, losses, title, "loss of masked characters (nats)", means=True)
 plt.show()
 
+
 # %% [markdown]
 # Each row is a model, each dot is a [seed](../docs/glossary.md#seed), and the bar is the mean. From *as written* down to *v7* the rows follow the repairs. The note's gate is far better than no encoding, and far behind RoPE. The dots of v7, RoPE and PoPE lie close together.
 #
 # Which models differ? We compare two models seed by seed. There are two sets of six seeds. We call a difference **decided** if all seeds of both sets agree. Some models were trained with the first set only; then its six seeds decide. Each row of the table takes the loss of one model *minus* that of another.
-
 
 # %% tags=["answer"]
 def compare(one, other):
@@ -360,7 +360,7 @@ winner_guess.compare("this is undecided" if {row[-1] for row in rows[6:]} == {"u
 Table(columns, [compare(arm, "v7-quadrature") for arm in ("one side", "both sides")], stable=5)
 
 # %% [markdown]
-# *One side* breaks the mirror and gains nothing that counts: a gain of 0.02 nats or more is excluded. *Both sides* gains 0.11 nats. **To break the mirror is not enough; heads of both kinds lower the loss.** Whether trained phases gain more than the fixed ones of *both sides* is undecided.
+# *One side* breaks the mirror and gains nothing that counts: in both sets of seeds, any gain is below 0.02 nats. *Both sides* gains 0.11 nats. **To break the mirror is not enough; heads of both kinds lower the loss.** Whether trained phases gain more than the fixed ones of *both sides* is undecided.
 
 # %%
 live.tally()
@@ -463,7 +463,7 @@ gate_exercises.LOOK_RIGHT.check(phases_to_the_right)
 #
 # <details><summary>Answer</summary>
 #
-# **b.** With phases of 0 it is quadrature, for which *a* is true.
+# **b.** With phases of 0 it is quadrature, which always is a mirror. So *a* would be right for quadrature.
 #
 # </details>
 #

@@ -35,7 +35,7 @@ plots.set_style()
 # - `case.ask("shift")` measures one promise, or several. It shows ✓ or ✗ for each.
 # - `case.name("mixed layouts")` names the bug. The name is accepted only if **no other name fits** the ✓ and ✗ that you have seen.
 # - `case.hint()` lists the names that still fit.
-# - `case.reveal()` gives up. Then, or after a right name, `case.plaque()` and `case.source()` are open.
+# - `case.reveal()` gives up. After that, or after a right name, you can read where the bug was found (`case.plaque()`) and its code (`case.source()`).
 #
 # The score counts promises, wrong names and hints.
 #
@@ -167,7 +167,7 @@ by_seed = costs["ends"]["nothing wrong"]
 noise.compare(max(by_seed) - min(by_seed))
 
 # %% [markdown]
-# The six healthy models end between 1.75 and 1.80. Look at the title of the picture: case 2 ends in this range too. So without its twin, you cannot tell case 2 from a healthy model with another seed. The museum uses a seventh seed, and we chose it for its low losses. From each of the six others this bug ends above the range.
+# The six healthy models end between 1.75 and 1.80. Look at the title of the picture: case 2 ends in this range too. So without its twin, you cannot tell case 2 from a healthy model with another seed. The museum uses a seventh seed with low losses: even the healthy twin ends below the range. We chose this seed because its curve does not betray the bug. From the six other seeds this bug ends between 1.85 and 1.93, so there it shows.
 #
 # So we ask. RoPE has one purpose: a score stays the same if both positions move together. `shift` tests this.
 
@@ -185,7 +185,7 @@ second.ask("shift")
 second.ask("sides", "beyond")
 
 # %% [markdown]
-# Only *mixed layouts* is left. Before you name it, look at its line in the catalogue once more. RoPE turns the two channels of a pair by one angle. Here the angles are laid out for other pairs. So the two channels of a pair get two different angles.
+# Only *mixed layouts* is left. Before you name it, look at its line in the catalogue once more. RoPE turns the two channels of a pair by one angle. *Mixed layouts* takes the pairs from one layout and the angles from another. So the two channels of a pair get two different angles.
 
 # %%
 length = live.predict(
@@ -370,7 +370,7 @@ live.tally()
 #
 # <details><summary>Answer</summary>
 #
-# **c.** Scores still depend on the distance alone, and left still differs from right. *a* is tempting because *a lost minus* breaks it. But there the code is no rotation, and here it is.
+# **c.** Scores still depend on the distance alone, and left still differs from right. *a* is tempting because *a lost minus* breaks it. But a pair with a lost minus is not rotated, and a pair that is rotated backwards is.
 #
 # </details>
 #
