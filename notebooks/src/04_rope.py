@@ -152,13 +152,15 @@ decay.compare(falls[2 if max(abs(near), abs(far)) < 0.1 else 3 if far > near els
 #
 # For the third curve we turned each query 31 steps back, as in the hand-made head of 03b. Now the peak stands at distance 31. After *ada chased ben. who chased ben?* such a query finds the first letter of the story. A model learns its queries and keys, so a head can prefer any distance.
 #
-# **ALiBi** is an encoding that does make far tokens count less. It subtracts a penalty from each score, and the penalty grows with the distance.
+# ## ALiBi: a penalty for distance
+#
+# [**ALiBi**](../docs/glossary.md#alibi) is an encoding that does make far tokens count less. It subtracts a penalty from each score, and the penalty grows with the distance.
 
 # %%
 live.alibi()
 
 # %% [markdown]
-# <span class="light-score">The first picture</span> shows the penalties of four heads. The dashed curve is RoPE with q = k. <span class="light-attention">The second picture</span> shows how much attention falls on the nearest *d* tokens, for each *d*, if all keys are alike. Head 1 has the steepest line, so it looks at the last few tokens.
+# <span class="light-score">The first picture</span> shows the penalties of four heads. The dashed curve is RoPE with q = k, shifted to begin at 0. <span class="light-attention">The second picture</span> shows how much attention falls on the nearest *d* tokens, for each *d*, if all keys are alike. Head 1 has the steepest line, so it looks at the last few tokens.
 #
 # ## Train v4 beside v3
 #

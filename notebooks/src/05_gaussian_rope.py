@@ -257,7 +257,7 @@ Table(("model", "runs that answer", "mean loss (nats per character)"), rows, sta
 #
 # Why does training close the kernel? We have a conjecture. At first a model learns to spell words. For this the last few letters are enough. A name far back does not help yet, because no head has learned to use it. So the gradient narrows K. After that the name is hard to find, and no head learns to find it. The [results](../docs/results.md#a-kernel-on-rope) list runs that test this.
 #
-# ## Beside RoPE and ALiBi
+# ## Beside other encodings
 #
 # ALiBi also adds a number to each score, and this number falls with distance. So ALiBi has a kernel too, and its width differs from head to head. We trained ALiBi like the other models, and all its 12 runs answer. Then all models read texts of 256 characters, four times the window of training.
 
