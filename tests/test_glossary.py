@@ -46,3 +46,14 @@ def test_every_link_of_a_notebook_leads_to_a_term():
     linked = set(LINK.findall(texts))
     assert len(linked) > 20
     assert linked - {""} <= anchors(PAGE)
+
+
+def test_lessons_in_brackets_use_the_term():
+    tagged = re.findall(r"^### (.+?)\n\n[^#]*?\[([\d, ab]+)\]$", PAGE.read_text(encoding="utf-8"), flags=re.M)
+    assert len(tagged) > 60
+    for term, lessons in tagged:
+        for lesson in lessons.split(", "):
+            (page,) = (ROOT / "notebooks" / "src").glob(f"{lesson}_*.py")
+            text = page.read_text(encoding="utf-8").split("# ---", 2)[-1].casefold()  # without the header
+            named = (term.casefold(), f"glossary.md#{term.casefold().replace(' ', '-')})")
+            assert any(name in text for name in named), (term, lesson)
