@@ -272,7 +272,7 @@ start.QUESTIONS.check(enough_questions)
 # 1. A story and its mirror hold the same characters and have different answers. So a model that ignores order is right in half of the stories.
 # 2. In RoPE a hand turns with the position of each token. The angle between two hands depends only on the distance of the tokens.
 # 3. A step of training computes the loss on a few windows and changes every weight a little, so that the loss becomes smaller.
-# 4. The loss for a character is $-\ln p$. Only the choices of the grammar cost a perfect reader anything, and their average is the entropy floor.
+# 4. The loss for a character is $-\ln p$. A perfect reader loses only where the grammar had a choice. Its average loss per character is the entropy floor.
 # 5. On the plain tales, v4 answers more than 90% of the questions from 11 of 12 seeds (2 layers of 96 channels, 600 steps). Its twin without a position encoding stays near 50% from all seeds.
 
 # %% [markdown]

@@ -318,7 +318,7 @@ Table(("we count", "position given to the token", "the head finds"), rows, stabl
 # v3 adds codes to tokens. So its scores also compare tokens with positions, and only a part of each score compares two positions. Three later methods put the distance $d = m - n$ into the score directly:
 #
 # - **Shaw et al. 2018** learn a vector $a_d$ for each distance and add it to the key. The score is $q\cdot k + q\cdot a_d$.
-# - **T5** (Raffel et al. 2020) learns a number $b_d$ for each distance and head, a [relative bias](../docs/glossary.md#relative-bias). The score is $q\cdot k + b_d$.
+# - **T5** (Raffel et al. 2020) adds a learned number $b_d$ to each score, a [relative bias](../docs/glossary.md#relative-bias). Each head has its own numbers. The score is $q\cdot k + b_d$.
 # - **ALiBi** (Press et al. 2022) learns nothing. It subtracts a fixed penalty that grows with the distance. Lesson 04 shows it.
 #
 # We draw T5's bias for one head. We choose $b_1 = 3$, $b_2 = 2$ and $b_3 = 1$, and 0 for all other distances.
@@ -342,7 +342,7 @@ plt.show()
 #
 # T5's bias is the same for every query. So a blank and a full stop cannot prefer different distances. In Shaw's method they can, because $q\cdot a_d$ contains the query.
 #
-# A distance that training never met has no trained number. So T5 lets all distances beyond a limit share one number.
+# A distance that training never met has no trained number. So in T5 long distances share numbers: from 16 on, each number serves a range of distances, and the ranges become wider.
 #
 # How did your guesses do?
 

@@ -122,7 +122,7 @@ source(Rotary)
 # %% [markdown]
 # ## Do far tokens count less?
 #
-# The curve in the first explorer falls with distance. But there the query *equals* the key. Now we draw 10,000 random queries and 10,000 random keys, and compute their mean score at each distance.
+# In the first explorer, the curve on the right falls with distance. But there the query *equals* the key. Now we draw 10,000 random queries and 10,000 random keys, and compute their mean score at each distance.
 
 # %%
 falls = ["it falls", "it falls at first, and then wobbles", "it stays near 0", "it rises"]
@@ -150,7 +150,7 @@ decay.compare(falls[2 if max(abs(near), abs(far)) < 0.1 else 3 if far > near els
 #
 # Now look at the curve of q = k. Each pair adds a cosine of the distance. All cosines are 1 at distance 0, and then they drift apart. So the curve falls and wobbles.
 #
-# For the third curve we turned each query 31 steps back, as in the hand-made head of 03b. Now the peak stands at distance 31. After *ada chased ben. who chased ben?* such a query finds the first letter of the story. A model learns its queries and keys, so a head can prefer any distance.
+# For the third curve we turned each query 31 steps back, as in the hand-made head of 03b. Now the peak stands at distance 31. In *ada chased ben. who chased ben?* the space after the question stands 31 steps after the first letter. There such a query finds this letter. A model learns its queries and keys, so a head can prefer any distance.
 #
 # ## ALiBi: a penalty for distance
 #
@@ -338,13 +338,13 @@ plt.show()
 longer_guess.compare(shown[min(means, key=means.get)])
 
 # %% [markdown]
-# Each dot is one of twelve seeds, trained for 600 steps. Look at v4 first. Its loss rises by 0.46 nats on average. A longer text has longer distances, and v4 never met them in training. ***Relative* does not mean *unlimited*.** The loss of v3 rises more, because the positions from 64 on are new to v3. The loss of ALiBi rises least. [Lesson 10](10_beyond_the_window.ipynb) shows how models with RoPE read longer texts.
+# Each dot is one of twelve seeds, trained for 600 steps. Look at v4 first. Its loss rises by 0.46 nats on average. A longer text has distances that v4 never met in training. It also has more tokens, and we did not separate the two. ***Relative* does not mean *unlimited*.** The loss of v3 rises more, because the positions from 64 on are new to v3. The loss of ALiBi rises least. [Lesson 10](10_beyond_the_window.ipynb) shows how models with RoPE read longer texts.
 #
 # ## RoPE in other code
 #
 # **Two layouts.** This course pairs channels 0 and 1, 2 and 3, and so on: *interleaved*. Much other code, such as Hugging Face's Transformers, pairs channel $i$ with $i + D/2$: *half-split*. Weights fit only the layout in which they were trained. To convert them, we reorder the rows of the matrices $W_q$ and $W_k$, which make queries and keys. You will do this in an exercise.
 #
-# Each layout gives an angle to each channel. Always take the pairs and the angles from the same layout. Otherwise vectors change their length, and scores depend on absolute positions.
+# If you take the pairs of one layout and the angles of the other, the two channels of a pair get different angles. Then vectors change their length, and scores depend on absolute positions.
 #
 # **Positions in a cache.** A model that writes keeps rotated keys in a [cache](../docs/glossary.md#cache). So a new token needs its position in the whole text. With position 0 for each new token, all distances would be wrong.
 #
@@ -491,7 +491,7 @@ rope.ABLATION.check(controlled_effect)
 #
 # <details><summary>Answer</summary>
 #
-# **c.** Only the second text has distances that v4 never met. *b* is tempting, but *relative* does not mean *unlimited*.
+# **c.** Only the second text is longer than those of training. *b* is tempting, but *relative* does not mean *unlimited*.
 #
 # </details>
 

@@ -120,7 +120,7 @@ Table(("stride", "cosine of the codes", "score of a", "score of b", "weight of a
 #
 # ## The rival: 2-D RoPE
 #
-# The note compares its code with **2-D RoPE**, which adds nothing to the embedding. It rotates half of the pairs of queries and keys by time, and the other half by $p$, the branch times the stride. The note says that two branches are 31% alike under Fourier codes, and 93 to 99% alike under 2-D RoPE.
+# The note compares its code with **2-D RoPE**, which adds nothing to the embedding. In each query and key it rotates half of the channel pairs by time. It rotates the other half by $p$, the branch times the stride. The note says that two branches are 31% alike under Fourier codes, and 93 to 99% alike under 2-D RoPE.
 
 # %%
 kinds = ("equally alike", "more alike under 2-D RoPE", "more alike under Fourier codes")
@@ -174,7 +174,7 @@ for name in options:
     runs[name] = live.train(models[name], objective, recipe, name, floors, watches)
 
 # %% [markdown]
-# The middle panel puts *one* text into both branches. It shows how alike the two branches are: first their codes, then the vectors that enter layer 1 and leave each layer. 2-D RoPE adds no code. There the curve *codes* takes one key, rotates it for branch 0 and for branch 1, and compares the two results. Only half of a key turns with the branch, so this curve is higher than for v6.
+# The middle panel puts *one* text into both branches. It shows how alike the two branches are: first their codes, then the vectors that enter layer 1 and leave each layer. 2-D RoPE adds no code. For this model we rotate one key for branch 0 and for branch 1, and draw their cosine as *codes*. Only half of a key turns with the branch, so this cosine is higher than that of v6. The vectors may be alike without harm, because both branches hold the same text here.
 #
 # The right panel shows the gap. When all three models are trained, compare them with ours: twelve stored runs of each model, with 400 steps.
 
@@ -231,7 +231,7 @@ else:
 # %% [markdown]
 # The loss leaps, and so does the curve *codes*. The cause is simple: the model has learned the old code of branch 1, and does not know the new code.
 #
-# Is stride 1 also bad from the start? We trained models at both strides for 400 steps. We call a difference *decided* if all seeds agree, in each of two sets of six ([lesson 08](08_the_ladder.ipynb)). Under 2-D RoPE stride 1 costs 0.02 nats more than stride 128. Under Fourier codes the difference is undecided.
+# Is stride 1 also bad from the start? We trained models at both strides for 400 steps. We call a difference *decided* if in each of two sets of six seeds all seeds agree, and the mean is too large for luck ([lesson 08](08_the_ladder.ipynb)). Under 2-D RoPE stride 1 costs 0.02 nats more than stride 128. Under Fourier codes the difference is undecided.
 #
 # So codes that are 97% alike cost little or nothing, if the model has them from the start. A head can select the pairs that differ most. In the quickest pair, the two codes are only $\cos 1 = 54\%$ alike.
 #
@@ -255,9 +255,9 @@ largest = choices[list(four).index(max(four, key=four.get))]
 four_guess.compare(largest if max(four.values()) > 0.15 else choices[-1])
 
 # %% [markdown]
-# Fourier codes have the largest gap, even larger than no code. The codes of branches 2 and 3 are vectors that the model has never met. 2-D RoPE has the smallest gap. Under 2-D RoPE only the *difference* of two branches counts. The model knows the difference 1, and only 2 and 3 are new.
+# Fourier codes have the largest gap, even larger than no code. The codes of branches 2 and 3 are vectors that the model has never met. This explains a part of the gap. 2-D RoPE has the smallest gap. Under 2-D RoPE only the *difference* of two branches counts. The model knows the difference 1, and only 2 and 3 are new.
 #
-# Is the training to blame? We trained other models on two texts that carry **any two of eight** numbers, drawn anew for each sample. These models meet all numbers and all differences, but never more than two texts at once.
+# Is the training to blame? We trained other models on two texts, too. But each sample draws its two branch numbers from 0 to 7: **any two of eight**. These models meet all numbers and all differences, but never more than two texts at once.
 
 # %%
 trained = {"two": "Trained on branches 0 and 1", "two of eight numbers": "Trained on any two of eight"}
@@ -412,7 +412,7 @@ tasks.STRIDE_MATTERS.check(stride_matters)
 # 1. In a shared sequence each token has a time and a branch. It sees itself and all tokens of earlier times. Without a branch code a model confuses the texts: a second text costs 0.09 nats per character.
 # 2. With the same frequencies, two branches are equally alike under Fourier codes and under 2-D RoPE. Both codes keep two texts apart, at a cost below 0.003 nats.
 # 3. In one run a new stride made the loss leap, because the model had learned the old code. From the start, stride 1 costs 0.02 nats more than 128 under 2-D RoPE. Under Fourier codes this is undecided.
-# 4. Models trained on two texts lose 0.7 to 1.1 nats more among four under Fourier codes, and 0.05 to 0.09 under 2-D RoPE. If training draws any two of eight numbers, eight texts cost 0.04 nats or less.
+# 4. Trained on two texts and given four, a text loses 0.7 to 1.1 nats more than alone under Fourier codes, and 0.05 to 0.09 under 2-D RoPE. If training draws any two of eight numbers, eight texts cost 0.04 nats or less.
 # 5. With the open mask every trained model leaks. With the isolation mask nothing leaks. The open mask pays if texts help each other: a branch that repeats the other one loses only 0.02 nats.
 
 # %% [markdown]
@@ -474,16 +474,17 @@ tasks.STRIDE_MATTERS.check(stride_matters)
 #
 # <details><summary>Answer</summary>
 #
-# **b.** *a* takes luck for the stride. At stride 128 alone, twelve seeds lose from 0.61 to 0.66.
+# **b.** With *a* the difference may come from the seeds. At stride 128 alone, twelve seeds lose from 0.61 to 0.66.
 #
 # </details>
 
 # %% [markdown]
 # ## What the source notes say
 #
-# - *At stride 128 the codes are 17.4 apart and 31% alike.* 17.4 is right, but they are 41% alike.
-# - *2-D RoPE leaves branches 93 to 99% alike, even at stride 4096.* The parts of the keys that turn with the branch are far less alike. But the vectors inside our trained models are that much alike. So the verdict is *depends*.
+# - *At stride 128 the codes are 17.4 apart and 31% alike.* 17.4 is right, but at the note's width of 512 they are 41% alike.
+# - *2-D RoPE leaves branches 93 to 99% alike, even at stride 4096.* The note looked at one slow pair. All pairs that turn with the branch are 41% alike. But the vectors inside our trained models are at least 93% alike. So the verdict is *depends*.
 # - *A Fourier code needs no stride*, so stride 1 is as good as 128. This is undecided, as above.
+# - *The outputs of two branches are independent.* This holds within 0.02 nats. Only the isolation mask makes them exactly independent.
 #
 # More: [note 002](../docs/notes/002.md), [note 003](../docs/notes/003.md).
 

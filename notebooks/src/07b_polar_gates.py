@@ -140,7 +140,7 @@ for name, by in change.items():
 norm_guess.compare(next((name for name, by in change.items() if by < 1e-3), "none"))
 
 # %% [markdown]
-# Without α the keys stay as they are. α is **one number for all channels of a token**. It makes all channels smaller, and the root mean square by which the norm divides gets smaller too. So α cancels. The factor $\cos\varphi$ differs from channel to channel, so the norm cannot cancel it.
+# Without α the keys stay as they are. α is **one number for all channels of a token**. It makes all channels smaller. Their root mean square gets smaller too, and the norm divides by it. So α cancels. The factor $\cos\varphi$ differs from channel to channel, so the norm cannot cancel it.
 #
 # In the explorer, drag α: no score moves. Set *order* to `norm, then gates` and drag α again. Now the scores move.
 #
@@ -152,7 +152,7 @@ norm_guess.compare(next((name for name, by in change.items() if by < 1e-3), "non
 #
 # The first half depends on the distance $i-j$. The second half depends on the sum $i+j$: on *where in the window* both tokens stand.
 #
-# Take a sentence with a hole: *ada cha░ed ben. who chased ben? ada.* The hole is the query, at position 7. Its left neighbour is *a* at 6, its right neighbour is *e* at 8. Our toy [head](../docs/glossary.md#head) has four channels with ω = 1, ½, ¼, ⅛, and all contents are 1. The text starts at position 0, 20 or 40 of the window.
+# Take a sentence with a hole: *ada cha░ed ben. who chased ben? ada.* The hole is the query, at position 7. Its left neighbour is *a* at 6, its right neighbour is *e* at 8. Our toy [head](../docs/glossary.md#head) has four channels with ω = 1, ½, ¼, ⅛, and all channels of queries and keys are 1 before the gates. The text starts at position 0, 20 or 40 of the window.
 
 # %%
 text, hole, w = "ada cha░ed ben. who chased ben? ada.", 7, torch.tensor([1.0, 0.5, 0.25, 0.125])
@@ -298,7 +298,7 @@ assert torch.allclose(rotated[..., 0::2], cosines, atol=1e-5)
 assert torch.allclose(rotated[..., 1::2], sines, atol=1e-5)
 
 # %% [markdown]
-# So quadrature **is RoPE**, for pairs whose second channel is 0. **A gate can stand in for a rotation once it has become one.** RoPE itself fills both channels of a pair. With two channels it can tell left from right, and needs no δ.
+# So quadrature **is RoPE**, for pairs whose second channel is 0. **A gate can stand in for a rotation only if it becomes a rotation.** RoPE itself fills both channels of a pair. With two channels it can tell left from right, and needs no δ.
 #
 # A published encoding arrives at the same place. [PoPE](../docs/glossary.md#pope) has the waves and the trained δ of v7. It also makes all contents positive, by a [softplus](../docs/glossary.md#softplus). A negative content would turn a crest into a trough. With positive contents only position and δ decide where the crests lie. PoPE has no α.
 #
@@ -326,7 +326,7 @@ plt.show()
 # %% [markdown]
 # Each row is a model, each dot is a [seed](../docs/glossary.md#seed), and the bar is the mean. From *as written* down to *v7* the rows follow the repairs. The note's gate is far better than no encoding, and far behind RoPE. The dots of v7, RoPE and PoPE lie close together.
 #
-# Which models differ? We compare two models seed by seed. There are two sets of six seeds. We call a difference **decided** if all seeds of both sets agree. Some models were trained with the first set only; then its six seeds decide. Each row of the table takes the loss of one model *minus* that of another.
+# Which models differ? We compare two models seed by seed. There are two sets of six seeds. We call a difference **decided** if in each set all seeds agree, and the mean is too large for luck ([lesson 08](08_the_ladder.ipynb)). Some models were trained with the first set only. Each row of the table takes the loss of one model *minus* that of another.
 
 # %% tags=["answer"]
 def compare(one, other):
@@ -360,7 +360,7 @@ winner_guess.compare("this is undecided" if {row[-1] for row in rows[6:]} == {"u
 Table(columns, [compare(arm, "v7-quadrature") for arm in ("one side", "both sides")], stable=5)
 
 # %% [markdown]
-# *One side* breaks the mirror and gains nothing that counts: in both sets of seeds, any gain is below 0.02 nats. *Both sides* gains 0.11 nats. **To break the mirror is not enough; heads of both kinds lower the loss.** Whether trained phases gain more than the fixed ones of *both sides* is undecided.
+# *One side* breaks the mirror, but its loss is not lower: the seeds exclude a gain of 0.02 nats. *Both sides* gains 0.11 nats. **To break the mirror is not enough; heads of both kinds lower the loss.** Whether trained phases gain more than the fixed ones of *both sides* is undecided.
 
 # %%
 live.tally()
@@ -412,7 +412,7 @@ gate_exercises.LOOK_RIGHT.check(phases_to_the_right)
 #
 # 1. A norm after the gates cancels α = 0.3. At φ = 0 the gradient of cos φ is 0, so φ never moves.
 # 2. $\cos(i\omega)\cos(j\omega)$ depends on $i-j$ and on $i+j$. A sine beside each cosine removes $i+j$.
-# 3. Then left equals right. A phase δ between query and key breaks this mirror. In our test the loss falls only with heads of both kinds.
+# 3. Then left equals right. A phase δ between query and key breaks this mirror. Of two fixed choices of phases, only the one with heads of both kinds lowers the loss.
 # 4. The note's gate loses 2.17 nats for each masked character. v7 loses 1.51, RoPE 1.52 (400 steps, 2 layers of 96). Between v7, RoPE and PoPE nothing is decided.
 # 5. Quadrature is RoPE for pairs that are half empty. The repairs end at a rotation.
 

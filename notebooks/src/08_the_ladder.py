@@ -192,11 +192,11 @@ plt.show()
 #
 # ## Decided and undecided
 #
-# Luck can still deceive one set. Between equal models, a set meets both conditions in nearly 1 of 35 comparisons. The board has v1, v2 and the nine models of the list, which make 55 pairs. So luck alone would decide one or two of them, even if all models were equal. Therefore we trained nine models again, from a second set of six other seeds. Now we can define two words for the whole course:
+# Luck can still deceive one set. Between equal models, a set meets both conditions in nearly 1 of 35 comparisons. On the board, v1, v2 and the nine models of the list have a loss. They make 55 pairs. So luck alone would decide one or two of them, even if all models were equal. Therefore we trained nine models again, from a second set of six other seeds. Now we can define two words for the whole course:
 #
-# > A difference is **decided** if both sets decide it, for the same side. Every other difference is [**undecided**](../docs/glossary.md#undecided).
+# > A difference is **decided** if every set that we trained decides it, for the same side. Every other difference is [**undecided**](../docs/glossary.md#undecided).
 #
-# The second set also puts v5 above v5 fixed, so this difference is decided. Where we have only one set, a difference is decided if this set decides it.
+# The second set also puts v5 above v5 fixed, so this difference is decided. v1, v2 and the models that fill in letters have only the first set.
 
 # %%
 def sets_of(*names):
@@ -220,7 +220,7 @@ print("v3 beside v4:", decide("v3", "v4"))
 #
 # ## A bound is not a loss
 #
-# The five models whose names begin with v7 fill in letters ([lesson 07a](07a_diffusion.ipynb)). For these models we cannot compute the loss. We can compute a bound, the [NELBO](../docs/glossary.md#nelbo): the loss is *at most* this number. The loss may be far lower. So we never subtract a bound from a loss, and the package refuses to:
+# The board also has five models that fill in letters ([lesson 07a](07a_diffusion.ipynb)). Their names begin with v7. For these models we cannot compute the loss. We can compute a bound, the [NELBO](../docs/glossary.md#nelbo): the loss is *at most* this number. The loss may be far lower. So we never subtract a bound from a loss, and the package refuses to:
 
 # %%
 try:
@@ -340,7 +340,7 @@ helped.compare(rivals[gains[0]] if gains else "none of these")
 # %% [markdown]
 # Look at the last column: it is nowhere below zero. **No model gains.** Even a perfect reader would gain nothing here, since no story is longer than a window.
 #
-# - v5 and v5 fixed change by less than 0.001 nats. At a distance of 64 their kernel is below 0.002, so they do not read the text beyond the window.
+# - v5 and v5 fixed change by less than 0.001 nats. At a distance of 64 their kernel is below 0.002, so the text beyond the window hardly reaches them.
 # - All other models lose. ALiBi and PoPE lose little. v3 loses 3 nats, since it never met such positions in training.
 # - *learned* has no row: it refuses positions beyond its window.
 #
@@ -409,7 +409,7 @@ ladder.OWN_ENCODING.check(RoPESoFar)
 # ## Recap
 #
 # 1. One pair of runs decides nothing. A set of six paired seeds decides if all differences have one sign and their mean is more than 2.57 standard errors from zero.
-# 2. A difference is *decided* if both sets of six seeds decide it for the same side. *Undecided* does not mean *equal*.
+# 2. A difference is *decided* if every set that we trained decides it, for the same side. *Undecided* does not mean *equal*.
 # 3. A bound is not a loss, and we never subtract one from the other.
 # 4. At this size (226 thousand weights, 600 steps, one learning rate) ALiBi, v5 fixed, RoPE, the sinusoid and v6 are undecided. PoPE and nope have a higher loss than RoPE.
 # 5. Past the window, on the same characters, no model gains. The Gaussian kernels hardly change, ALiBi and PoPE lose less than 0.1 nats, RoPE loses 0.46, and the sinusoid loses 3.
@@ -467,13 +467,13 @@ ladder.OWN_ENCODING.check(RoPESoFar)
 #
 # **5.** The Gaussians lose nothing past the window. Why does this not show that they use the longer text well?
 #
-# - a) their kernel is almost 0 there, so they do not read it
+# - a) their kernel is almost 0 there, so they hardly read it
 # - b) they were trained on longer windows
 # - c) their change was measured on other characters
 #
 # <details><summary>Answer</summary>
 #
-# **a.** Text that a model does not read can neither confuse nor help it. Against *c*: the characters were the same.
+# **a.** Text that a model hardly reads can neither confuse it nor help it. Against *c*: the characters were the same.
 #
 # </details>
 

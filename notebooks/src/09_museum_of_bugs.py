@@ -148,7 +148,7 @@ second = museum.case(2)
 show(second)
 
 # %% [markdown]
-# The two curves separate. With the twin beside it, you would look for a bug. But a model that you train for the first time has no twin. You can only compare it with curves from other seeds.
+# The two curves separate. Because you see the twin's curve, you look for a bug. But a model that you train for the first time has no twin. You can only compare it with curves from other seeds.
 
 # %%
 noise = live.predict(
@@ -167,7 +167,7 @@ by_seed = costs["ends"]["nothing wrong"]
 noise.compare(max(by_seed) - min(by_seed))
 
 # %% [markdown]
-# The six healthy models end between 1.75 and 1.80. Look at the title of the picture: case 2 ends in this range too. So without its twin, you cannot tell case 2 from a healthy model with another seed. The museum uses a seventh seed with low losses: even the healthy twin ends below the range. We chose this seed because its curve does not betray the bug. From the six other seeds this bug ends between 1.85 and 1.93, so there it shows.
+# The six healthy models end between 1.75 and 1.80. Look at the title of the picture: case 2 ends in this range too. So without its twin, you cannot tell case 2 from a healthy model with another seed. The museum uses a seventh seed, whose losses are lower: its healthy twin ends below this range. We chose this seed because its curve does not betray the bug. From the six other seeds this bug ends between 1.85 and 1.93, so there it shows.
 #
 # So we ask. RoPE has one purpose: a score stays the same if both positions move together. `shift` tests this.
 
@@ -244,7 +244,7 @@ third.ask("causal")
 third.name("mask off by one")
 
 # %% [markdown]
-# *Mask off by one* is the only bug that looks ahead. So a single ✗ proves it. In your own work, two other mistakes can also give such a loss. Perhaps the targets are not shifted by one, or the training text contains the validation text.
+# *Mask off by one* is the only bug that looks ahead. So a single ✗ proves it. In your own work, two other mistakes can also give such a loss. Perhaps the targets are not shifted by one, or the text repeats itself.
 
 # %%
 third.source()
@@ -370,7 +370,7 @@ live.tally()
 #
 # <details><summary>Answer</summary>
 #
-# **c.** Scores still depend on the distance alone, and left still differs from right. *a* is tempting because *a lost minus* breaks it. But a pair with a lost minus is not rotated, and a pair that is rotated backwards is.
+# **c.** Scores still depend on the distance alone, and left still differs from right. *a* is tempting because *a lost minus* breaks it. But a lost minus is no rotation. Turning backwards is a rotation.
 #
 # </details>
 #

@@ -311,6 +311,9 @@ def test_07a_what_its_recap_says_holds_from_both_sets_of_seeds():
     assert [round(mean(x), 2) for x in runs] == [0.26, 0.52, 0.63, 0.75]
     assert [round(x, 2) for x in (min(runs[3]), max(runs[3]))] == [0.53, 0.94]
     assert round(mean(runs[3]) - mean(runs[1]), 2) == 0.22
+    once = [[remasking.differences(x, one, sure, "different") for x in studies] for one in (cold, doubt)]
+    assert [round(mean(gaps), 2) for gaps in once[0]] == [0.15, 0.16]
+    assert [decided_side(gaps) for each in once for gaps in each] == ["above", "above", "undecided", "above"]
 
 
 def test_07b_gates_and_their_rivals():
@@ -429,6 +432,8 @@ def test_10_reading_on_untuned():
 def test_10_fine_tuned():
     assert [both("none tuned", "control tuned", n) for n in ("alone 4", "cost 4")] == ["above", "below"]
     assert both("interpolation tuned", "none tuned", "cost 4") == "above"
+    assert both("none tuned", "control tuned", "loss") == "above"
+    assert round((means("none tuned", "loss")[0] - means("control tuned", "loss")[0]) / 100, 1) == 0.1
     assert {both(f"{m} tuned", "yarn", "last 4") for m in ("none", "ntk", "yarn, 2 turns")} == {"below"}
     assert means("none tuned", "alone 4", "last 4") + means("control tuned", "alone 4") == [60, 36, 30]
 
