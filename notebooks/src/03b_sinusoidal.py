@@ -192,7 +192,7 @@ for version in ("nope", "v3"):
     runs[version] = live.train(models[version], objective, recipe, version, floor, watches)
 
 # %% [markdown]
-# Both models train on the same batches. The panel on the right shows the weights of every head on one question. The head whose weights have changed most is drawn large. The title says which share of its weight has moved to other letters since the first step.
+# Both models train on the same batches. The panel on the right shows the weights of every head on one question. The head whose weights have changed most is drawn large. The title says how much of this head's attention has moved to other letters since the first step.
 #
 # The next cell waits for both models and asks 400 questions, each after a story and after its [mirror](../docs/glossary.md#mirror-pair). So a model that ignores order is right in half of the questions.
 
@@ -315,7 +315,7 @@ Table(("we count", "position given to the token", "the head finds"), rows, stabl
 #
 # ## From absolute to relative
 #
-# v3 adds codes to tokens. So its scores also compare tokens with positions, and only a part of each score compares two positions. Three later methods put the distance $d = m - n$ into the score directly:
+# In v3 a query and a key both contain a token and a code. So a score compares tokens with tokens, tokens with codes, and codes with codes. Only the last part compares two positions. Three later methods put the distance $d = m - n$ into the score directly:
 #
 # - **Shaw et al. 2018** learn a vector $a_d$ for each distance and add it to the key. The score is $q\cdot k + q\cdot a_d$.
 # - **T5** (Raffel et al. 2020) adds a learned number $b_d$ to each score, a [relative bias](../docs/glossary.md#relative-bias). Each head has its own numbers. The score is $q\cdot k + b_d$.

@@ -81,7 +81,7 @@ both_moved.compare(kinds[{4: 0, -4: 1}.get(found[12], 2)])
 #
 # $$\omega_i = \theta^{-2i/D}\quad\text{radians a token},\qquad \theta = 10000 .$$
 #
-# These are the [frequencies](../docs/glossary.md#frequency) of 03b, with the same [θ](../docs/glossary.md#theta). Our heads have 24 channels. Their quickest pair turns once in 6.3 tokens and tells neighbours apart. Their slowest pair turns once in 29,000 tokens. Within a text it hardly turns, so it compares the content of two tokens at any distance.
+# These are the [frequencies](../docs/glossary.md#frequency) of 03b, with the same [θ](../docs/glossary.md#theta). Our heads have 24 channels. Their quickest pair turns once in 6.3 tokens and tells neighbours apart. Their slowest pair turns once in 29,000 tokens. Within a text the slowest pair hardly turns, so its part of a score is almost the same at any distance.
 #
 # The same rotation in real numbers:
 
@@ -252,7 +252,7 @@ turn_guess.compare(effects[2 * bool(gap[at] > 0.1) + bool(gap[-10:].mean() > 0.0
 #
 # ## Does v4 write the name?
 #
-# Until now an answer was right if v4 gave the right one of two names the higher probability. Now v4 *writes* the answer. It takes the most probable letter each time.
+# Until now an answer was right if v4 gave the right name a higher probability than the other name. Now v4 *writes* the answer. It takes the most probable letter each time.
 
 # %%
 percent = {"low": 0, "high": 100, "unit": "%", "near": 12}
@@ -338,7 +338,7 @@ plt.show()
 longer_guess.compare(shown[min(means, key=means.get)])
 
 # %% [markdown]
-# Each dot is one of twelve seeds, trained for 600 steps. Look at v4 first. Its loss rises by 0.46 nats on average. A longer text has distances that v4 never met in training. It also has more tokens, and we did not separate the two. ***Relative* does not mean *unlimited*.** The loss of v3 rises more, because the positions from 64 on are new to v3. The loss of ALiBi rises least. [Lesson 10](10_beyond_the_window.ipynb) shows how models with RoPE read longer texts.
+# Each dot is one of twelve seeds, trained for 600 steps. Look at v4 first. Its loss rises by 0.46 nats on average. A longer text has distances that v4 never met in training. It also has more tokens, and we did not test which of these two causes raises the loss. ***Relative* does not mean *unlimited*.** The loss of v3 rises more, because the positions from 64 on are new to v3. The loss of ALiBi rises least. [Lesson 10](10_beyond_the_window.ipynb) shows how models with RoPE read longer texts.
 #
 # ## RoPE in other code
 #
@@ -467,7 +467,7 @@ rope.ABLATION.check(controlled_effect)
 #
 # <details><summary>Answer</summary>
 #
-# **c.** Each row makes one channel of q or k. *b* is tempting, but columns belong to the channels that are read.
+# **c.** Each row makes one channel of q or k. *b* is tempting, but a column belongs to an *input* channel.
 #
 # </details>
 #

@@ -214,7 +214,7 @@ display(Table(("right name", "right answers, σ₂ left at 20", "σ₂ moved"), 
 lost_guess.compare(choices[lost[0] + 2 * lost[1]])
 
 # %% [markdown]
-# Our run still finds the near names. Of the far names it finds about half, as by guessing. The reason is log K: the narrow kernel subtracts 8 from a score at 20 tokens, and 11.5 at 24 tokens. A normalised query or key has the length √24. So q · k / √24 is at most √24, and our models double it: a score is at most 9.8. We give one key this highest score, and all other keys the score 0:
+# Our run still finds the near names. Of the far names it finds about half, as by guessing. The reason is log K: the narrow kernel subtracts 8 from a score at 20 tokens, and 11.5 at 24 tokens. A head has 24 channels, so a normalised query or key has the length √24. Then q · k / √24 is at most √24 = 4.9. Our models multiply this by 2, so a score is at most 9.8. We give one key this highest score, and all other keys the score 0:
 
 # %%
 for distance in (20, 24):

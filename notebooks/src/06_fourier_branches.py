@@ -174,7 +174,7 @@ for name in options:
     runs[name] = live.train(models[name], objective, recipe, name, floors, watches)
 
 # %% [markdown]
-# The middle panel puts *one* text into both branches. It shows how alike the two branches are: first their codes, then the vectors that enter layer 1 and leave each layer. 2-D RoPE adds no code. For this model we rotate one key for branch 0 and for branch 1, and draw their cosine as *codes*. Only half of a key turns with the branch, so this cosine is higher than that of v6. The vectors may be alike without harm, because both branches hold the same text here.
+# The middle panel puts *one* text into both branches. It shows how alike the two branches are: first their codes, then the vectors that enter layer 1 and leave each layer. 2-D RoPE adds no code. For this model we rotate one key twice, for branch 0 and for branch 1, and draw the cosine of the two results as *codes*. Only half of a key turns with the branch, so this cosine is higher than that of v6. The vectors may be alike without harm, because both branches hold the same text here.
 #
 # The right panel shows the gap. When all three models are trained, compare them with ours: twelve stored runs of each model, with 400 steps.
 
@@ -274,7 +274,7 @@ plt.show()
 # %% [markdown]
 # Each dot is a run of 400 steps. Compare the green dots, eight texts. On the left they cost 0.29 to 0.45 nats under 2-D RoPE, and far more under Fourier codes. On the right they cost 0.04 nats or less. So the models on the left lacked training with the other numbers.
 #
-# A text among four has a new branch number, and it has other texts beside it. Which of the two raises its loss? Exercise 3 asks for the experiment.
+# Texts 2 and 3 have new branch numbers, and each text has three others beside it. Which of the two raises the loss? Exercise 3 asks for the experiment.
 #
 # ## Does anything leak?
 #
@@ -412,7 +412,7 @@ tasks.STRIDE_MATTERS.check(stride_matters)
 # 1. In a shared sequence each token has a time and a branch. It sees itself and all tokens of earlier times. Without a branch code a model confuses the texts: a second text costs 0.09 nats per character.
 # 2. With the same frequencies, two branches are equally alike under Fourier codes and under 2-D RoPE. Both codes keep two texts apart, at a cost below 0.003 nats.
 # 3. In one run a new stride made the loss leap, because the model had learned the old code. From the start, stride 1 costs 0.02 nats more than 128 under 2-D RoPE. Under Fourier codes this is undecided.
-# 4. Trained on two texts and given four, a text loses 0.7 to 1.1 nats more than alone under Fourier codes, and 0.05 to 0.09 under 2-D RoPE. If training draws any two of eight numbers, eight texts cost 0.04 nats or less.
+# 4. The models were trained on two texts. Among four, a text loses more than alone: 0.7 to 1.1 nats with Fourier codes, 0.05 to 0.09 with 2-D RoPE. If training draws any two of eight numbers, eight texts cost 0.04 nats or less.
 # 5. With the open mask every trained model leaks. With the isolation mask nothing leaks. The open mask pays if texts help each other: a branch that repeats the other one loses only 0.02 nats.
 
 # %% [markdown]
@@ -482,7 +482,7 @@ tasks.STRIDE_MATTERS.check(stride_matters)
 # ## What the source notes say
 #
 # - *At stride 128 the codes are 17.4 apart and 31% alike.* 17.4 is right, but at the note's width of 512 they are 41% alike.
-# - *2-D RoPE leaves branches 93 to 99% alike, even at stride 4096.* The note looked at one slow pair. All pairs that turn with the branch are 41% alike. But the vectors inside our trained models are at least 93% alike. So the verdict is *depends*.
+# - *2-D RoPE leaves branches 93 to 99% alike, even at stride 4096.* The note looked at one slow pair. All pairs that turn with the branch are 41% alike. If one means the vectors inside our trained models, 93% is right. So the verdict is *depends*.
 # - *A Fourier code needs no stride*, so stride 1 is as good as 128. This is undecided, as above.
 # - *The outputs of two branches are independent.* This holds within 0.02 nats. Only the isolation mask makes them exactly independent.
 #

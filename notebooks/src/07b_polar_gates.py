@@ -284,7 +284,7 @@ found = ", ".join(sorted(loss, key=loss.get))
 order_guess.compare(found if found in orders else "another")
 
 # %% [markdown]
-# This is one seed; the last section has more. The slider under v7 sets α during training. Run the training cell again and move the slider. The frames of MASK change, because α now counts.
+# This is one seed; the section *Who wins?* has more. The slider under v7 sets α during training. Run the training cell again and move the slider. The frames of MASK change, because α now counts.
 #
 # ## Where the repairs end
 #
@@ -300,7 +300,7 @@ assert torch.allclose(rotated[..., 1::2], sines, atol=1e-5)
 # %% [markdown]
 # So quadrature **is RoPE**, for pairs whose second channel is 0. **A gate can stand in for a rotation only if it becomes a rotation.** RoPE itself fills both channels of a pair. With two channels it can tell left from right, and needs no δ.
 #
-# A published encoding arrives at the same place. [PoPE](../docs/glossary.md#pope) has the waves and the trained δ of v7. It also makes all contents positive, by a [softplus](../docs/glossary.md#softplus). A negative content would turn a crest into a trough. With positive contents only position and δ decide where the crests lie. PoPE has no α.
+# A published encoding arrives at the same place. [PoPE](../docs/glossary.md#pope) has the waves and the trained δ of v7. It also makes each number of a query or key positive, by a [softplus](../docs/glossary.md#softplus). A negative number would turn a crest into a trough. With positive numbers only position and δ decide where the crests lie. PoPE has no α.
 #
 # ## Who wins?
 #
@@ -360,7 +360,7 @@ winner_guess.compare("this is undecided" if {row[-1] for row in rows[6:]} == {"u
 Table(columns, [compare(arm, "v7-quadrature") for arm in ("one side", "both sides")], stable=5)
 
 # %% [markdown]
-# *One side* breaks the mirror, but its loss is not lower: the seeds exclude a gain of 0.02 nats. *Both sides* gains 0.11 nats. **To break the mirror is not enough; heads of both kinds lower the loss.** Whether trained phases gain more than the fixed ones of *both sides* is undecided.
+# *One side* breaks the mirror, but its loss is not lower. The seeds exclude a gain of 0.02 nats or more. *Both sides* gains 0.11 nats. **To break the mirror is not enough; heads of both kinds lower the loss.** Whether trained phases gain more than the fixed ones of *both sides* is undecided.
 
 # %%
 live.tally()

@@ -420,7 +420,7 @@ ladder.OWN_ENCODING.check(RoPESoFar)
 # **1.** We have five seeds, and a model is below its rival in all of them. Why does our rule say *undecided*?
 #
 # - a) a difference below 0.02 nats does not count
-# - b) equal models have five differences of one sign in one of sixteen comparisons
+# - b) between equal models, five differences often have one sign: in 1 of 16 comparisons
 # - c) the models read different texts
 #
 # <details><summary>Answer</summary>

@@ -46,7 +46,7 @@ museum = Museum(load_corpus())
 museum.promises()
 
 # %% [markdown]
-# `shift`, `far` and `growth` test only what the code does to [queries](../docs/glossary.md#query) and [keys](../docs/glossary.md#key). A sinusoid is added to the embeddings and leaves queries and keys alone. So it always keeps these three promises. The [window](../docs/glossary.md#window) is 32 tokens long.
+# `shift`, `far` and `growth` test only what the position encoding does to [queries](../docs/glossary.md#query) and [keys](../docs/glossary.md#key). A sinusoid is added to the embeddings and leaves queries and keys alone. So it always keeps these three promises. The [window](../docs/glossary.md#window) is 32 tokens long.
 #
 # The next table lists the names: the sixteen bugs and *nothing wrong*. Choose two or three bugs. For each bug, ask yourself which promise it must break and which it certainly keeps.
 
@@ -73,7 +73,7 @@ untouched.compare(museum.sleepers())
 
 
 # %% [markdown]
-# Six bugs change no prediction in such windows. Four of them act only when a model *writes*, with a cache or with padded prompts. The other two act only at positions beyond the window: the end of a table, and a number type that is too coarse to count positions.
+# Six bugs change no prediction in such windows. Four of them act only when a model *writes*, with a cache or with padded prompts. The other two act only at positions beyond the window. In one the table of positions ends, and in the other the number type is too coarse to count far positions.
 #
 # ## First case
 
@@ -167,7 +167,7 @@ by_seed = costs["ends"]["nothing wrong"]
 noise.compare(max(by_seed) - min(by_seed))
 
 # %% [markdown]
-# The six healthy models end between 1.75 and 1.80. Look at the title of the picture: case 2 ends in this range too. So without its twin, you cannot tell case 2 from a healthy model with another seed. The museum uses a seventh seed, whose losses are lower: its healthy twin ends below this range. We chose this seed because its curve does not betray the bug. From the six other seeds this bug ends between 1.85 and 1.93, so there it shows.
+# The six healthy models end between 1.75 and 1.80. Look at the title of the picture: case 2 ends in this range too. So without its twin, you cannot tell case 2 from a healthy model with another seed. The museum trains each case and its twin from a seventh seed. With this seed both losses are lower, and the twin ends below the range. We chose this seed because its curve does not betray the bug. From the six other seeds this bug ends between 1.85 and 1.93, so there it shows.
 #
 # So we ask. RoPE has one purpose: a score stays the same if both positions move together. `shift` tests this.
 
@@ -175,7 +175,7 @@ noise.compare(max(by_seed) - min(by_seed))
 second.ask("shift")
 
 # %% [markdown]
-# `shift` is broken, so the bug is in what the code does to queries and keys. Four names fit: *mixed layouts*, *a lost minus*, *kernel of the position* and *the sine left out*. How do they differ?
+# `shift` is broken, so the bug is in what the position encoding does to queries and keys. Four names fit: *mixed layouts*, *a lost minus*, *kernel of the position* and *the sine left out*. How do they differ?
 #
 # - With *the sine left out*, a score depends on cos(mω) · cos(nω). This product stays the same if the positions m and n are exchanged. So the model cannot tell left from right, and it breaks `sides`. *A lost minus* has the same effect.
 # - The *kernel of the position* falls with the position. Just past the window all scores are nearly 0. So the model cannot tell neighbours apart there, and it breaks `beyond`.

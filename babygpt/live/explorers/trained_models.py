@@ -82,7 +82,7 @@ SAMPLERS = {
     "surest first": "threshold {:.0%}",
     "entropy bound": "bound {:.2f} nats",
     "changes its mind": "strength {:.0%}",
-}  # name -> its setting
+}  # name -> what the slider "sampler setting" means
 DOUBT = 5.0  # of the sampler that changes its mind
 
 
@@ -146,7 +146,7 @@ def diffusion(model: LanguageModel, tokenizer: CharTokenizer, text: str, step: i
     controls: list[Control] = [
         Slider("step", min(step, holes), 0, holes, "step"),
         Choice("sampler", tuple(SAMPLERS), "sampler"),
-        Slider("threshold", 95, 0, 100, "its setting (%)", step=5),
+        Slider("threshold", 95, 0, 100, "sampler setting (%)", step=5),
         Scale("temperature", 0.8, 0.1, 3.0, "temperature"),
         Slider("top_k", min(2, n_characters), 1, n_characters, "top-k"),
         Slider("number", 0, 0, 9, "draw"),
