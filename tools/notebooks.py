@@ -25,6 +25,7 @@ import numpy as np
 from jupytext.cli import jupytext
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
+from nbconvert.preprocessors.coalescestreams import CoalesceStreamsPreprocessor
 from nbformat import NotebookNode
 from nbformat.v4 import new_output
 from PIL import Image
@@ -63,7 +64,7 @@ def sync(notebook: Path) -> None:
 
 
 def run_cells(nb: NotebookNode, folder: Path, env: Mapping[str, str] = {}, **options: Any) -> None:
-    """Run all cells of a notebook, in place, in a fresh kernel.
+    """Run all cells of a notebook, in place, in a fresh kernel, and leave out stderr (progress bars).
 
     folder   in which the kernel runs
     env      added to its environment
@@ -71,16 +72,18 @@ def run_cells(nb: NotebookNode, folder: Path, env: Mapping[str, str] = {}, **opt
     Raises CellExecutionError if a cell fails, unless `allow_errors` is among the options.
     """
     usual: dict[str, Any] = {"kernel_name": KERNEL["name"], "extra_arguments": ["--log-level=ERROR"]}
-    usual |= {"coalesce_streams": True, "record_timing": False, "store_widget_state": False, "timeout": None}
+    usual |= {"record_timing": False, "store_widget_state": False, "timeout": None}
     client = NotebookClient(nb, resources={"metadata": {"path": str(folder)}}, **(usual | options))
     client.execute(env={**os.environ, **env})
+    for cell in (cell for cell in nb.cells if cell.cell_type == "code"):
+        cell.outputs = [out for out in cell.outputs if out.get("name") != "stderr"]
+    CoalesceStreamsPreprocessor().preprocess(nb, {})  # nbclient's own merging loses count of pictures
 
 
 def run(notebook: Path) -> float:
     """Run `notebook` from its own folder, store it tidied, return the seconds it took."""
-    before = saved(notebook)
+    before, started = saved(notebook), time.perf_counter()
     nb = nbformat.read(notebook, as_version=4)
-    started = time.perf_counter()
     run_cells(nb, notebook.parent)
     seconds = time.perf_counter() - started
     if saved(notebook) != before:
@@ -95,7 +98,6 @@ def store(nb: NotebookNode, path: Path) -> None:
     for cell in nb.cells:
         cell.metadata = NotebookNode({k: v for k, v in cell.metadata.items() if k == "tags"})
         if cell.cell_type == "code":
-            cell.outputs = [out for out in cell.outputs if out.get("name") != "stderr"]
             for output in cell.outputs:
                 tidy(output.get("data", {}))
             if ANSWER in cell.metadata.get("tags", []):

@@ -101,7 +101,7 @@ def test_an_exercise_is_solved_after_a_hint_and_the_difference_goes(notebook: No
     notebook.run(SETUP, SEES, STUB, CHECK, DRAW, HINT)
     expect(cell(notebook, SEES)).to_contain_text("Several texts share one sequence")
     expect(cell(notebook, CHECK)).to_contain_text("Not yet: 2 of 3 to go.")
-    expect(cell(notebook, HINT)).to_contain_text("1 of 2: Three cases")
+    expect(cell(notebook, HINT)).to_contain_text("1 of 2: There are three cases")
     expect(cell(notebook, DRAW).locator("img")).to_be_visible()
     before = cell(notebook, DRAW).locator("img").get_attribute("src")
     notebook.replace_cell(STUB, SOLVED)

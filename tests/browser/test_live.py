@@ -212,7 +212,8 @@ def test_a_view_with_a_failed_or_late_script_is_a_plain_live_picture(notebook: N
     before = image.get_attribute("src")
     until_it_goes_on(notebook)
     expect(image).not_to_have_attribute("src", str(before))
-    assert image.evaluate("image => image.decode().then(() => image.naturalWidth)") > 500
+    drawn = image.element_handle()  # its source may change while it is decoded, so wait for a width
+    notebook.page.wait_for_function("image => image.naturalWidth > 500", arg=drawn)
     assert not notebook.page.locator(".jp-CodeCell").nth(TRAIN).locator(".babygpt-still").is_visible()
 
 

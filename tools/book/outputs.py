@@ -50,7 +50,7 @@ class Page:
             if cell.cell_type != "code":
                 continue
             shown = self.facts["shown"].get(str(cell.execution_count), {})
-            cell.outputs = [self.output(out, shown) for out in cell.outputs if out.get("name") != "stderr"]
+            cell.outputs = [self.output(out, shown) for out in cell.outputs]
             if "exercise" in shown:
                 exercises.append((cell.source.strip(), shown["exercise"]))
             for called, exercise in exercises:
