@@ -248,7 +248,7 @@ print(f"σ {kernel.sigma1:.1f} and {kernel.sigma2:.1f} tokens; K halves in {halv
 width_guess.compare(widths[1 + (halves < 8) - (halves > 8)])
 
 # %% [markdown]
-# Look at the middle panel: the red K falls faster than the grey K of the start. K became narrower in each of our twelve runs. After 300 steps K halves in 2 or 3 tokens.
+# Look at the middle panel: the orange K falls faster than the grey K of the start. K became narrower in each of our twelve runs. After 300 steps K halves in 2 or 3 tokens.
 #
 # Is a narrow kernel good or bad for the answers? We trained three models from twelve seeds for 1200 steps each (2 layers of 96): RoPE alone, v5 with K fixed, and v5 with K trained.
 
