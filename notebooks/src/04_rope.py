@@ -150,7 +150,7 @@ decay.compare(falls[2 if max(abs(near), abs(far)) < 0.1 else 3 if far > near els
 #
 # Now look at the curve of q = k. Each pair adds a cosine of the distance. All cosines are 1 at distance 0, and then they drift apart. So the curve falls and wobbles.
 #
-# For the third curve we turned each query 31 steps back, as in the hand-made head of 03b. Now the peak stands at distance 31. In *ada chased ben. who chased ben?* the space after the question stands 31 steps after the first letter. There such a query finds this letter. A model learns its queries and keys, so a head can prefer any distance.
+# For the third curve we turned each query 31 steps back, as in the hand-made head of 03b. Now the peak stands at distance 31. In *ada chased ben. who chased ben?* the space after the question stands 31 steps after the first letter. So there, a query that is turned 31 steps back finds the first letter. A model learns its queries and keys, so a head can prefer any distance.
 #
 # ## ALiBi: a penalty for distance
 #
@@ -313,13 +313,13 @@ print("without another head of its layer:   ", paired.beside(mine[1], control, "
 # %% [markdown]
 # The weights are those of the space after the question. The last column counts right answers to 200 questions. The head with the highest weight need not be the head that costs most. If two heads look at the name, one of them may be enough.
 #
-# Compare the two lines below the table. In the 17 stored runs that know the first letter, 46 to 84% of the answers stay right without the head that is needed most. Without another head of its layer, 93 to 98% stay right. So v4 needs this head, and not just any head. It is in layer 1 in some runs, and in layer 2 in others.
+# Compare the two lines below the table. In the 17 stored runs that know the first letter, v4 gives 46 to 84% right answers without the head that it needs most. Without another head of its layer, it gives 93 to 98%. So v4 needs this head, and not just any head. It is in layer 1 in some runs, and in layer 2 in others.
 #
 # **Weights show where a head looks. An ablation with its control shows whether the model needs the head.**
 #
 # ## A text longer than the window
 #
-# v4 was trained on windows of 64 letters. We test stored models on texts of 256. Each model predicts the same letters twice. The first time it sees only the last 64 letters. The second time it sees the whole text before each letter.
+# v4 was trained on windows of 64 letters. We test stored models on texts of 256. Each model predicts the same letters twice. The first time it sees only the 64 letters before the predicted letter. The second time it sees all letters before it.
 
 # %%
 shown = {"v3": "v3 (sinusoid)", "v4": "v4 (RoPE)", "alibi": "ALiBi"}

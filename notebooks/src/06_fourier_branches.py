@@ -174,7 +174,7 @@ for name in options:
     runs[name] = live.train(models[name], objective, recipe, name, floors, watches)
 
 # %% [markdown]
-# The middle panel puts *one* text into both branches. It shows how alike the two branches are: first their codes, then the vectors that enter layer 1 and leave each layer. 2-D RoPE adds no code. For this model we rotate one key twice, for branch 0 and for branch 1, and draw the cosine of the two results as *codes*. Only half of a key turns with the branch, so this cosine is higher than that of v6. The vectors may be alike without harm, because both branches hold the same text here.
+# The middle panel puts *one* text into both branches. It shows how alike the two branches are: first their codes, then the vectors that enter layer 1 and leave each layer. 2-D RoPE adds no code. For this model we rotate one key twice, for branch 0 and for branch 1, and draw the cosine of the two results as *codes*. Only half of a key turns with the branch, so this cosine is higher than that of v6. Both branches hold the same text here, so alike vectors do no harm.
 #
 # The right panel shows the gap. When all three models are trained, compare them with ours: twelve stored runs of each model, with 400 steps.
 
@@ -255,7 +255,7 @@ largest = choices[list(four).index(max(four, key=four.get))]
 four_guess.compare(largest if max(four.values()) > 0.15 else choices[-1])
 
 # %% [markdown]
-# Fourier codes have the largest gap, even larger than no code. The codes of branches 2 and 3 are vectors that the model has never met. This explains a part of the gap. 2-D RoPE has the smallest gap. Under 2-D RoPE only the *difference* of two branches counts. The model knows the difference 1, and only 2 and 3 are new.
+# Fourier codes have the largest gap, even larger than no code. The codes of branches 2 and 3 are vectors that the model has never met. This explains a part of the gap. 2-D RoPE has the smallest gap. Under 2-D RoPE only the *difference* of two branches counts. The model knows the difference 1. Only the differences 2 and 3 are new.
 #
 # Is the training to blame? We trained other models on two texts, too. But each sample draws its two branch numbers from 0 to 7: **any two of eight**. These models meet all numbers and all differences, but never more than two texts at once.
 
@@ -274,7 +274,7 @@ plt.show()
 # %% [markdown]
 # Each dot is a run of 400 steps. Compare the green dots, eight texts. On the left they cost 0.29 to 0.45 nats under 2-D RoPE, and far more under Fourier codes. On the right they cost 0.04 nats or less. So the models on the left lacked training with the other numbers.
 #
-# Texts 2 and 3 have new branch numbers, and each text has three others beside it. Which of the two raises the loss? Exercise 3 asks for the experiment.
+# Texts 2 and 3 have new branch numbers, and each text has three others beside it. Which raises the loss, the new numbers or the other texts? Exercise 3 asks for the experiment.
 #
 # ## Does anything leak?
 #
@@ -299,7 +299,7 @@ leak_guess.compare(sets[min(sum(leak == 0 for leak in leaks.values()) // 2, 2)])
 # %% [markdown]
 # With a code the leak by the open mask is very small, but not 0. With the isolation mask it is exactly 0. **If texts of different people share a sequence, isolate them.**
 #
-# Four [promises](../docs/glossary.md#promise) hold with any weights. Two examples: exchanging the branches changes no prediction, and neither does a cache.
+# Four [promises](../docs/glossary.md#promise) hold with any weights. For example, the order of branches within one time changes no prediction.
 
 # %% tags=["nbval-ignore-output"]
 sample = interleave([corpus.val[i * 40 : i * 40 + 21] for i in range(3)], [0, 2, 5])
@@ -482,7 +482,7 @@ tasks.STRIDE_MATTERS.check(stride_matters)
 # ## What the source notes say
 #
 # - *At stride 128 the codes are 17.4 apart and 31% alike.* 17.4 is right, but at the note's width of 512 they are 41% alike.
-# - *2-D RoPE leaves branches 93 to 99% alike, even at stride 4096.* The note looked at one slow pair. All pairs that turn with the branch are 41% alike. If one means the vectors inside our trained models, 93% is right. So the verdict is *depends*.
+# - *2-D RoPE leaves branches 93 to 99% alike, even at stride 4096.* The note looked at one slow pair. Together, the pairs that turn with the branch are 41% alike. If one means the vectors inside our trained models, 93% is right. So the verdict is *depends*.
 # - *A Fourier code needs no stride*, so stride 1 is as good as 128. This is undecided, as above.
 # - *The outputs of two branches are independent.* This holds within 0.02 nats. Only the isolation mask makes them exactly independent.
 #

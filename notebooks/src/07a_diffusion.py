@@ -155,7 +155,7 @@ hasty_guess.compare(hasty_guess.options[1 if never_below else 2 if sometimes els
 # 1. Every number of holes counts equally.
 # 2. Take the mean over the holes of each text first, and then the mean over texts.
 #
-# Training follows rule 1: we saw that every number of holes is equally likely. But it breaks rule 2. It takes the mean over all holes of 12 texts at once, so a text with many holes counts more. Therefore **the training loss is not a bound**. For `ab` the perfect model has a training loss of 0.986 nats per hole. For two letters this makes 1.972 nats, below the cost of 2.303. You must not compare it with a loss of v1 to v6.
+# Training follows rule 1: we saw that every number of holes is equally likely. But it breaks rule 2. It takes the mean over all holes of 12 texts at once, so a text with many holes counts more. Therefore **the training loss is not a bound**. It can even be too low: for `ab` it makes 1.972 nats, below the cost of 2.303. You must not compare it with a loss of v1 to v6.
 #
 # The next two cells build the perfect model and Hasty. The package then computes the NELBO from all sets of holes, as you will do in the first exercise.
 
@@ -229,7 +229,7 @@ plt.show()
 # %% [markdown]
 # Look at the left end first. Nearly all characters are visible, and a hole costs little. At the right end the model sees nothing, so it can only guess frequent characters.
 #
-# In the NELBO every number of holes counts equally. So the NELBO per character is the mean height of this curve. In the training loss, texts with many holes count more. So in our run the training loss is higher.
+# In the NELBO every number of holes counts equally. So the NELBO per character is the mean height of this curve. In the training loss, texts with many holes count more. So in our run the training loss is higher than the NELBO.
 
 # %% tags=["nbval-ignore-output"]
 bound, _ = metrics.nelbo(model, corpus.val[:8192])
@@ -352,7 +352,7 @@ cold_guess.compare(cold_guess.options[{"above": 0, "below": 1}.get(side, 2)])
 # - **Row 3.** With four times the passes, remasking writes more right sentences than *surest first* at temperature 1. We also tried remasking with 63 passes: beside *surest first* it is undecided.
 # - **Row 4.** A lower temperature gains 22 points for *surest first*, with as many passes.
 #
-# Now compare rows 3 and 4. The difference is undecided: seed by seed, row 4 is sometimes higher and sometimes lower. Its dots scatter from 53% to 94%. So **we cannot show that remasking does more than a lower temperature**. A model may also repeat a right sentence. If each sentence counts once, the lower temperature gains 15 points, and the gain of row 3 is undecided.
+# Now compare rows 3 and 4. The difference is undecided: seed by seed, row 4 is sometimes higher and sometimes lower. Its dots scatter from 53% to 94%. So **we cannot show that remasking does more than a lower temperature**. A model may also repeat a right sentence. If we count a repeated sentence only once, row 4 is 15 points above row 2. Row 3 against row 2 is then undecided.
 
 # %%
 live.tally()
@@ -429,7 +429,7 @@ diffusion.REMASK.check(remask)
 #
 # <details><summary>Answer</summary>
 #
-# **c.** The training loss may lie above or below the cost, as for `ab`. *a* is tempting because the units are alike.
+# **c.** The training loss may lie below the cost, as for `ab`, or above it. *a* is tempting because the units are alike.
 #
 # </details>
 #

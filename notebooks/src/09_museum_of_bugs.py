@@ -167,7 +167,7 @@ by_seed = costs["ends"]["nothing wrong"]
 noise.compare(max(by_seed) - min(by_seed))
 
 # %% [markdown]
-# The six healthy models end between 1.75 and 1.80. Look at the title of the picture: case 2 ends in this range too. So without its twin, you cannot tell case 2 from a healthy model with another seed. The museum trains each case and its twin from a seventh seed. With this seed both losses are lower, and the twin ends below the range. We chose this seed because its curve does not betray the bug. From the six other seeds this bug ends between 1.85 and 1.93, so there it shows.
+# The six healthy models end between 1.75 and 1.80. Look at the title of the picture: case 2 ends in this range too. So without its twin, you cannot tell case 2 from a healthy model with another seed. The museum trains each case and its twin from a seventh seed. With this seed both models end lower than with the other six: case 2 inside the range, and its twin below it. We chose this seed because its curve does not betray the bug. From the six other seeds this bug ends between 1.85 and 1.93, so there it shows.
 #
 # So we ask. RoPE has one purpose: a score stays the same if both positions move together. `shift` tests this.
 
@@ -178,7 +178,7 @@ second.ask("shift")
 # `shift` is broken, so the bug is in what the position encoding does to queries and keys. Four names fit: *mixed layouts*, *a lost minus*, *kernel of the position* and *the sine left out*. How do they differ?
 #
 # - With *the sine left out*, a score depends on cos(mω) · cos(nω). This product stays the same if the positions m and n are exchanged. So the model cannot tell left from right, and it breaks `sides`. *A lost minus* has the same effect.
-# - The *kernel of the position* falls with the position. Just past the window all scores are nearly 0. So the model cannot tell neighbours apart there, and it breaks `beyond`.
+# - With *kernel of the position*, scores get smaller as positions grow. Just past the window all scores are nearly 0. So the model cannot tell neighbours apart there, and it breaks `beyond`.
 # - *Mixed layouts* keep `sides` and `beyond`.
 
 # %%
@@ -304,7 +304,7 @@ cost_table(costs)
 dearest.compare(max(dearest.options, key=lambda name: sum(by_name[name])))
 
 # %% [markdown]
-# Look at the last column. Eight bugs make the loss higher. Six bugs do not change it. Two bugs make it lower: *mask off by one*, which sees the next token, and *codes added twice*, which really helps at this size and after 100 steps. Six other seeds gave the same result for each bug.
+# Look at the last column. Eight bugs make the loss higher. Six bugs do not change it. Two bugs make it lower: *mask off by one*, which sees the next token, and *codes added twice*, which really helps at this size and after 100 steps. We repeated this with six new seeds: the result is the same for each bug.
 #
 # The first row has the largest cost. In *wrong axis* the angle depends on the head instead of the position, so the model has no position code at all. Its loss still falls. You notice the damage only if you know what a healthy model reaches.
 
