@@ -23,8 +23,8 @@ WORDS, LINES, GUESS, PICTURE = 200, 15, 0.75, 0.3  # a minute reads so many; min
 OFF = 0.2  # how far the stated minutes may be from the counted ones, as a share
 END = ["Exercises", "Recap", "Self-test", "Further reading", "What comes next"]
 TAKES = re.compile(
-    r"\*\*Takes:\*\* about .+? to run on two cores, about (\d+) minutes to read and guess"
-    r"(?:; the exercises about (\d+) more(?:, and (\d+) for those marked \*stretch\*)?)?\."
+    r"\*\*Takes:\*\* about .+? to run on two cores, and about (\d+) minutes to read and guess\."
+    r"(?: The exercises take about (\d+) minutes(?:, and those marked \*stretch\* take (\d+) more)?\.)?"
 )
 NOTICE = re.compile(r"being written|coming soon|\bTODO\b", flags=re.I)
 

@@ -203,13 +203,13 @@ def black_boxes(theta: float, kind: str) -> dict[str, Score]:
     faint = "RoPE, and 0.004 times the sine of a ninth of q's position"
     later = "RoPE for keys that are not later; for later ones, the position of q alone"
     return {
-        "positions beyond 200 taken for 200": lambda q, k, m, n: rope(q, k, min(m, 200), min(n, 200)),
+        "positions beyond 200 treated as 200": lambda q, k, m, n: rope(q, k, min(m, 200), min(n, 200)),
         "positions that begin again at 128": lambda q, k, m, n: rope(q, k, m % 128, n % 128),
         "two layouts mixed": lambda q, k, m, n: dot(mixed(q, m), mixed(k, n)),
         of_q: lambda q, k, m, n: rope(q, k, m, n) + float(q.double().std()) * math.sin(m / 9),
         "positions rounded to even numbers": lambda q, k, m, n: rope(q, k, m // 2 * 2, n // 2 * 2),
         later: lambda q, k, m, n: rope(q, k, m, n if n <= m else 0),
-        "positions beyond 700 taken for 700": lambda q, k, m, n: rope(q, k, min(m, 700), min(n, 700)),
+        "positions beyond 700 treated as 700": lambda q, k, m, n: rope(q, k, min(m, 700), min(n, 700)),
         faint: lambda q, k, m, n: rope(q, k, m, n) + 0.004 * math.sin(m / 9),
         "RoPE up to 60 apart": lambda q, k, m, n: rope(q, k, m, n * (abs(m - n) <= 60)),
     }
@@ -233,8 +233,8 @@ def counterexample(score: Score, head_dim: int) -> str:
         for s in (1, 7, 100, 333, 800):
             one, other = score(q, k, m, n), score(q, k, m + s, n + s)
             if abs(one - other) > 0.002:
-                first = f"at ({m}, {n}) one q and k score {one:.4f}"
-                return f"At one distance, {first}, at ({m + s}, {n + s}) {other:.4f}"
+                scores = f"{one:.4f} at ({m}, {n}) and {other:.4f} at ({m + s}, {n + s})"
+                return f"The distance is the same, but q and k score {scores}"
     return "Try more distances, and positions further along"
 
 

@@ -168,7 +168,7 @@ def kernels(draw: Generator, kind: str) -> list[tuple[str, LogKernel, str]]:
     if kind == "hidden":
         s, wall = float(integer(draw, 4, 9)), integer(draw, 130, 240)
         loud = f"the far past as loud as the present, from {wall} tokens on"
-        small, late = "log of a K that is too small for a float", f"queries beyond {wall} taken for {wall}"
+        small, late = "log of a K that is too small for a float", f"queries beyond {wall} treated as {wall}"
         slope, faint = "a slope for each hundred of keys", "an offset of each query, from 0 to 0.0004"
         passage = "keys at 100 to 149 that queries from 160 on hear less"
         no_number, infinite = f"nan from {wall} tokens on", "+∞ at the query's own position"

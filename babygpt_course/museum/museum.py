@@ -167,7 +167,7 @@ class Case:
 
     def _score(self) -> str:
         best, n = fewest(self.exhibit), len(self.answers)
-        enough = f"{len(best)} would have done, as {marked(best)}"
+        enough = f"{len(best)} would be enough: {marked(best)}"
         if n == len(best):
             enough = "the fewest there can be"
         spent = f"{n} promise{'s' * (n != 1)} asked"

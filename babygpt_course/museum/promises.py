@@ -64,7 +64,7 @@ def max_shift_change(model: Specimen, *shifts: int) -> float:
 
 
 def equal_neighbours(model: Specimen, first: int) -> float:
-    """Count the distances in a window that look like the next one, from a query just behind the window."""
+    """Count neighbouring keys in a window whose scores with a query just behind it are nearly equal."""
     window = model.config.block_size
     usual = pair_scores(model, window, torch.arange(window)).std()
     scores = pair_scores(model, first + window, first + torch.arange(window))
@@ -90,19 +90,19 @@ def promise(statement: str, limit: float = SAME) -> Callable[[Callable[..., Tens
     return register
 
 
-@promise("in the window, what is done to q and k depends on the distance alone", 1e-6)
+@promise("in the window, scores of given q and k depend only on the distance", 1e-6)
 def shift(model: Specimen, _: Specimen) -> float:
-    """Measure how much scores of given q and k change when both move by a little."""
+    """Measure how much these scores change when both tokens move by 1 or by 7 positions."""
     return max_shift_change(model, 1, 7)
 
 
-@promise(f"{FAR} positions further on, it still depends on the distance alone", 1e-6)
+@promise(f"{FAR} positions further on, scores still depend only on the distance", 1e-6)
 def far(model: Specimen, _: Specimen) -> float:
-    """Measure how much the same scores change when both move a book further."""
+    """Measure how much scores of given q and k change when both tokens move by about 4096 positions."""
     return max_shift_change(model, FAR, FAR + 5)
 
 
-@promise("what is done to q and k makes none of them longer", 1e-6)
+@promise("the encoding makes no query and no key longer", 1e-6)
 def growth(model: Specimen, _: Specimen) -> float:
     """Measure how much longer a query or key becomes at worst, as a share of its length."""
     q, k = random_qk(model.config.n_head, model.config.head_dim)
@@ -112,28 +112,28 @@ def growth(model: Specimen, _: Specimen) -> float:
     return float(torch.stack(ratios).max()) - 1
 
 
-@promise("neighbouring positions in the window are told apart", 0.0)
+@promise("in the window, neighbouring keys get different scores", 0.0)
 def near(model: Specimen, _: Specimen) -> float:
-    """Count the distances in the window, of 31, that look like the next one."""
+    """Count the pairs of neighbours, 31 in the window, whose keys get nearly equal scores."""
     return equal_neighbours(model, 0)
 
 
-@promise("neighbouring positions just past the window are told apart", 0.0)
+@promise("just past the window, neighbouring keys get different scores", 0.0)
 def beyond(model: Specimen, _: Specimen) -> float:
-    """Count the distances just past the window, of 31, that look like the next one."""
+    """Count the pairs of neighbours, 31 past the window, whose keys get nearly equal scores."""
     return equal_neighbours(model, model.config.block_size)
 
 
-@promise("left is told from right", 0.0)
+@promise("a score changes if its two tokens exchange their positions", 0.0)
 def sides(model: Specimen, _: Specimen) -> float:
-    """Return 1 if two tokens that exchange their positions keep their score, and 0 if not."""
+    """Return 1 if the score of two tokens stays the same after the exchange, and 0 if not."""
     there, back = (pair_scores(model, m, torch.tensor([n])) for m, n in ((12, 5), (5, 12)))
     return float((there - back).abs().max() < SAME)
 
 
-@promise("in the window, its code is the formula of RoPE, or of the sinusoid", 1e-5)
+@promise("in the window, the encoding follows the formula of RoPE or of the sinusoid", 1e-5)
 def formula(model: Specimen, healthy: Specimen) -> float:
-    """Measure how far the added code, and q and k, are from the healthy model's."""
+    """Measure how far embeddings, q and k are from the healthy model's after the encoding."""
     at, draw = Positions.arange(model.config.block_size), torch.Generator().manual_seed(0)
     x = torch.randn(2, len(at), model.config.n_embd, generator=draw)
     q = torch.randn(2, model.config.n_head, len(at), model.config.head_dim, generator=draw)
@@ -154,21 +154,21 @@ def causal(model: Specimen, _: Specimen) -> Tensor:
 
 @promise("reading with a cache changes nothing")
 def cache(model: Specimen, _: Specimen) -> Tensor:
-    """Measure how much a cache changes the logits; the model counts positions itself."""
+    """Measure how much the logits change if the model reads token by token with a cache."""
     idx, held = random_texts(model, 1, 12), KVCache(12)
     return torch.cat([model(token, None, held) for token in idx.split(1, dim=1)], dim=1) - model(idx)
 
 
-@promise("reading on in pieces of three changes nothing")
+@promise("reading in pieces of three tokens changes nothing")
 def pieces(model: Specimen, _: Specimen) -> Tensor:
-    """Measure how much the logits change with a cache and three tokens in each call."""
+    """Measure how much the logits change if the model reads three tokens a call with a cache."""
     idx, held = random_texts(model, 1, 12), KVCache(12)
     return torch.cat([model(piece, None, held) for piece in idx.split(3, dim=1)], dim=1) - model(idx)
 
 
-@promise("a cache that drops its oldest tokens leaves positions as they are")
+@promise("positions stay right after a cache drops its oldest tokens")
 def dropped(model: Specimen, _: Specimen) -> Tensor:
-    """Measure how far a token's logits are from those at its true position, after the cache dropped five."""
+    """Measure how far a token's logits are from those at its true position, after five were dropped."""
     idx, caches = random_texts(model, 1, 13), (KVCache(13), KVCache(13))
     for held in caches:
         model(idx[:, :12], Positions.arange(12), held)
@@ -193,9 +193,9 @@ def batch(model: Specimen, _: Specimen) -> Tensor:
     return model(idx)[2:3] - model(idx[2:3])
 
 
-@promise("scores are of the usual size, give or take a third", 1 / 3)
+@promise("scores are as large as a healthy model's, within a third", 1 / 3)
 def spread(model: Specimen, healthy: Specimen) -> Tensor:
-    """Compare the deviation of scores with the healthy model's, as a share of it."""
+    """Measure how far the standard deviation of scores is from the healthy model's, as a share of it."""
     keys = torch.arange(model.config.block_size)
     rows = [[pair_scores(m, query, keys) for query in keys[::5].tolist()] for m in (model, healthy)]
     ours, theirs = (torch.stack(scores).std() for scores in rows)

@@ -1,6 +1,6 @@
 """Rule that decides between two models from paired differences; a reader's run beside the stored seeds."""
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from math import isfinite, sqrt, tan
 from statistics import mean, stdev
 from typing import Any, TypeVar
@@ -13,9 +13,10 @@ UNDECIDED = "undecided"
 FEWEST_SEEDS = 6
 LEAST_LOSS, LEAST_SHARE = 0.02, 0.05  # effects that count: nats per character; share of right answers
 RULE = (
-    "Differences are paired by seed. A side is decided if all seeds are on it and the mean is further from 0 "
-    "than Student's 95%, else undecided; six seeds decide in fewer than 1 of 35 comparisons of equal models. "
-    f"An effect counts from {LEAST_LOSS} nats or {100 * LEAST_SHARE:.0f} points of right answers."
+    "Two models are compared seed by seed. Their difference is decided if all seeds agree on its sign, and "
+    "its mean is further from 0 than Student's 95% limit; otherwise it is undecided. With six seeds, luck "
+    "decides fewer than 1 of 35 comparisons of equal models. Effects below "
+    f"{LEAST_LOSS} nats, or below {100 * LEAST_SHARE:.0f} points of right answers, do not count."
 )
 Variant = TypeVar("Variant", bound=Hashable)
 
@@ -55,6 +56,12 @@ def decided_side(differences: Sequence[float]) -> str:
     if abs(mean(differences)) <= critical_t(len(differences)) * error:
         return UNDECIDED
     return "below" if mean(differences) < 0 else "above"
+
+
+def agreed(verdicts: Iterable[str]) -> str:
+    """Return the verdict that all sets of seeds share, or "undecided" if they differ or there is none."""
+    found = set(verdicts)
+    return found.pop() if len(found) == 1 else UNDECIDED
 
 
 def exceeds(differences: Sequence[float], least: float = LEAST_LOSS) -> str:

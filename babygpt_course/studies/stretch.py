@@ -28,7 +28,7 @@ from babygpt.models.versions import build
 from babygpt_course.studies.paired import (
     LEAST_LOSS,
     LEAST_SHARE,
-    UNDECIDED,
+    agreed,
     exceeds,
     format_mean_sd,
     mean_sd,
@@ -329,8 +329,7 @@ def joint_verdict(sets: Sequence[Results], statement: Statement) -> str:
     sets  results of the study from different seeds; those without the two runs are left out
     """
     runs = {statement.lower[0], statement.higher[0]}
-    found = {verdict(results, statement) for results in sets if runs <= results["runs"].keys()}
-    return found.pop() if len(found) == 1 else UNDECIDED
+    return agreed(verdict(results, statement) for results in sets if runs <= results["runs"].keys())
 
 
 def draw_stretch(figure: Figure, results: Results) -> None:

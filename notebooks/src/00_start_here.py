@@ -18,7 +18,7 @@
 # 3. compute what a loss is, and how low it can get,
 # 4. see a map of the course.
 #
-# **Needs:** what `make lab` has installed, and no network. You read Python, have met vectors and matrices, and have used NumPy or PyTorch a little. **Takes:** about 40 seconds to run on two cores, about 13 minutes to read and guess; the exercises about 22 more, and 12 for those marked *stretch*.
+# **Needs:** what `make lab` has installed, and no network. You read Python, have met vectors and matrices, and have used NumPy or PyTorch a little. **Takes:** about 40 seconds to run on two cores, and about 13 minutes to read and guess. The exercises take about 22 minutes, and those marked *stretch* take 12 more.
 
 # %% tags=["nbval-ignore-output"]
 import math
@@ -273,7 +273,7 @@ start.QUESTIONS.check(enough_questions)
 # 2. In RoPE a hand turns with the position of each token. The angle between two hands depends only on the distance of the tokens.
 # 3. A step of training computes the loss on a few windows and changes every weight a little, so that the loss becomes smaller.
 # 4. The loss for a character is $-\ln p$. A perfect reader loses only where the grammar had a choice. Its average loss per character is the entropy floor.
-# 5. On the plain tales, v4 answers more than 90% of the questions from 11 of 12 seeds (2 layers of 96 channels, 600 steps). Its twin without a position encoding stays near 50% from all seeds.
+# 5. On the plain tales, 11 of 12 runs of v4 answer more than 90% of the questions (2 layers of 96 channels, 600 steps). All 12 runs of its twin without a position encoding stay near 50%.
 
 # %% [markdown]
 # ## Self-test
@@ -334,7 +334,7 @@ start.QUESTIONS.check(enough_questions)
 #
 # <details><summary>Answer</summary>
 #
-# **c.** The twins differ in nothing else. If you chose *a*: in lesson 03a a model without an encoding learns order in a smaller world.
+# **c.** The twins differ in nothing else. If you chose *a*: in lesson 03a a model without an encoding learns order on shorter stories.
 #
 # </details>
 

@@ -18,7 +18,7 @@
 # 3. compute the lowest loss that v1 can reach, and watch a v1 reach it,
 # 4. see why v1 answers exactly half of all questions about order.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about 15 seconds to run on two cores, about 20 minutes to read and guess; the exercises about 18 more, and 30 for those marked *stretch*.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about 15 seconds to run on two cores, and about 20 minutes to read and guess. The exercises take about 18 minutes, and those marked *stretch* take 30 more.
 
 # %%
 import math
@@ -93,7 +93,7 @@ assert torch.allclose(v1(love[None])[0], logits)
 assert torch.allclose(v1(love.flip(0)[None])[0], logits.flip(0))
 
 # %% [markdown]
-# Both checks pass. The first check says that our lines compute what v1 computes. In the second check, v1 reads the sentence backwards, and each character keeps its logits. So the logits of a character depend on this character and on nothing else.
+# Both checks pass. The first check says that our lines compute what v1 computes. In the second check, v1 reads the sentence backwards, and the logits after each character stay the same. So these logits depend on this character and on nothing else.
 #
 # ## Can v1 tell two sentences apart?
 #
@@ -215,7 +215,7 @@ print(f"bigram floor {floor:.2f}, entropy floor {corpus.floor:.2f} nats per char
 # %% [markdown]
 # ## Watch it learn
 #
-# The tales have 30 different characters, so v1 has a table of 30 × 30 logits. A product of two matrices can be any such table if they share 30 [channels](../docs/glossary.md#channel) or more. We train a v1 with 64 channels for 300 steps.
+# The tales have 30 different characters, so v1 has a table of 30 × 30 logits. It is the product of `E` and the transposed `W`. With 30 [channels](../docs/glossary.md#channel) or more, this product can be any such table. We train a v1 with 64 channels for 300 steps.
 #
 # The dashboard has three panels. They show the **loss**, the **right answers** to 24 questions about order, and the **table** of v1.
 
@@ -315,7 +315,7 @@ gain_guess.compare(float(rows[1][2]))
 # %% [markdown]
 # One more character lowers the loss by more than half a nat. But each character makes the table 30 times as large. And a trigram table still does not know who did it: every question ends with a question mark and a space. We need a model that looks far back and needs no such table. This will be [attention](../docs/glossary.md#attention), in lesson 03a.
 #
-# The last panel measures four [promises](../docs/glossary.md#promise), properties that a model keeps on any text. Read its first line. We replaced every earlier character, and v1's prediction did not change. Later models must *break* this promise.
+# The next cell measures four [promises](../docs/glossary.md#promise), properties that a model keeps on any text. Read its first line. We replaced every earlier character, and v1's prediction did not change. Later models must *break* this promise.
 
 # %% tags=["nbval-ignore-output"]
 part = corpus.val[:64]
@@ -453,7 +453,7 @@ bag_of_tokens.SQUEEZED.check(squeezed)
 #
 # <details><summary>Answer</summary>
 #
-# **a.** The floor belongs to the best possible table. *b* is tempting. But to go below the bigram floor, a model must see what came *before* the present character. More channels do not show this.
+# **a.** The floor belongs to the best possible table. *b* is tempting. But to go below the bigram floor, a model must see what came *before* the present character. More channels do not let it see this.
 #
 # </details>
 
@@ -462,7 +462,7 @@ bag_of_tokens.SQUEEZED.check(squeezed)
 #
 # The course is built on source notes, and note 004 introduces v1. It says that v1 cannot tell 我爱你 from 你爱我, because both consist of the same three vectors. The vectors are the same, but the conclusion goes too far: the probabilities of the two sentences differ. Only the next prediction after 我爱 and after 你爱 is the same.
 #
-# The cell measures both claims again. [The page of note 004](../docs/notes/004.md) has all of them.
+# The next cell measures this claim and one more. [The page of note 004](../docs/notes/004.md) has all of them.
 
 # %% tags=["nbval-ignore-output"]
 claims = ["v1 cannot tell 我爱你 from 你爱我", "in v1 a character has the same code at every position"]
@@ -478,4 +478,4 @@ findings("004", claims)
 # %% [markdown]
 # ## What comes next
 #
-# The note's remedy is to give each position a learned vector and add it to the token's. Can that replace a memory? → [02 · Learned positions](02_learned_positions.ipynb)
+# Note 004 gives each position a learned vector, and adds it to the vector of the token. Can that replace a memory? → [02 · Learned positions](02_learned_positions.ipynb)

@@ -18,7 +18,7 @@
 # 3. train v2 and measure what it gains over v1,
 # 4. see what v2 does after the last row of its table.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about 15 seconds to run on two cores, about 20 minutes to read and guess; the exercises about 20 more, and 35 for those marked *stretch*.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about 15 seconds to run on two cores, and about 20 minutes to read and guess. The exercises take about 20 minutes, and those marked *stretch* take 35 more.
 
 # %% tags=["nbval-ignore-output"]
 import matplotlib.pyplot as plt
@@ -89,7 +89,7 @@ after_love.compare("no" if torch.equal(code_one[1], code_other[1]) else "yes")
 # %% [markdown]
 # Compare the two lines of 我. Its code is [0.11, 0.22] at position 0 and [0.15, 0.26] at position 2. In v1 these two codes were equal.
 #
-# Now compare the two lines of 爱. It stands at position 1 in both sentences, so its code is [0.33, 0.44] in both. Equal codes give equal predictions. So v2 predicts the same after 我爱 as after 你爱, and training cannot change that. **A position says nothing about the neighbour.**
+# Now compare the two lines of 爱. It stands at position 1 in both sentences, so its code is [0.33, 0.44] in both. Equal codes give equal predictions. So v2 predicts the same after 我爱 as after 你爱, and training cannot change that. **A position does not tell which character stands before.**
 #
 # The next cell shows v2 in the package. It first checks that the package computes the sums of our table. You can ignore `cache` until lesson 03a.
 
@@ -151,7 +151,11 @@ print(f"v1, aligned: {losses['v1', 'aligned']:.1f} nats; entropy floor {corpus.f
 
 # %%
 end_of_v2 = live.predict(
-    "Where will v2 end on aligned windows, where v1 ends at 2.1?", low=0.4, high=2.4, unit="nats", near=0.12
+    "On aligned windows, v1 ends at 2.1 nats. At which loss will v2 end?",
+    low=0.4,
+    high=2.4,
+    unit="nats",
+    near=0.12,
 )
 end_of_v2
 
@@ -180,7 +184,7 @@ end_of_v2.compare(losses["v2", "aligned"])
 # %% [markdown]
 # Look at the last two columns. The gain is the loss of v1 minus the loss of v2. We trained v1 and v2 from twelve seeds, for 300 steps each. On aligned windows v2 gains 0.21 nats. On random windows it gains nothing.
 #
-# Now drag *replay* in the dashboard to 0 and slowly forward. The columns on the left get their colours first. Column *t* votes for the character at position *t* + 1. So columns 0 to 3 spell the rest of a name: vowel, consonant, vowel, space. Further right the votes fade.
+# Now drag *replay* in the dashboard to 0, and then move it slowly forward. The columns on the left get their colours first. Column *t* votes for the character at position *t* + 1. So columns 0 to 3 spell the rest of a name: vowel, consonant, vowel, space. Further right the votes fade.
 #
 # Does the loss show the same? The next picture shows the loss at each position.
 
@@ -200,7 +204,7 @@ for ax, (how, w) in zip(axes, windows.items(), strict=True):
 plt.show()
 
 # %% [markdown]
-# Look at position 3 in the left panel. v2 loses almost nothing there, because the first name has ended and a space must follow. Further right the two curves approach each other. From position 50 on v2 gains hardly anything. In the right panel v1 and v2 have the same curve.
+# Look at position 3 in the left panel. The loss of v2 is almost 0 there, because the first name has ended and a space must follow. Further right the two curves approach each other. From position 50 on v2 gains hardly anything. In the right panel v1 and v2 have the same curve.
 #
 # ## Token and position vote separately
 #
@@ -241,7 +245,7 @@ assert chances[0] == chances[1]
 assert set(accuracy.values()) == {0.5}
 
 # %% [markdown]
-# The first two lines show equal probabilities, although the right answers differ. So v2 is right in one of the two stories and wrong in the other. The last two lines count 400 questions: exactly 50% of the answers are right, as for v1. The lower loss has not bought a single right answer.
+# The first two lines show equal probabilities, although the right answers differ. So v2 is right in one of the two stories and wrong in the other. The last two lines count 400 questions: exactly 50% of the answers are right, as for v1. So the lower loss does not bring a single additional right answer.
 #
 # The panel of [promises](../docs/glossary.md#promise) is the same as for v1. Read its first line. We replaced every earlier token, and the prediction did not change.
 
@@ -388,7 +392,7 @@ learned_positions.BEYOND_V2.check(texts)
 #
 # </details>
 #
-# **4.** Letter *a* is followed by *b* at even positions and by *c* at odd positions. After *b* it is the other way round. Which model can predict all of this with certainty?
+# **4.** Letter *a* is followed by *b* at even positions and by *c* at odd positions. Letter *b* is followed by *c* at even positions and by *b* at odd positions. Which model can predict all of this with certainty?
 #
 # - a) v2, with enough channels
 # - b) v2, after enough training
@@ -415,7 +419,7 @@ learned_positions.BEYOND_V2.check(texts)
 # %% [markdown]
 # ## What the source note says
 #
-# Note 004 proposes v2. It says that a character has another code at another position, and this is right. It concludes that v2 can tell 我爱你 from 你爱我. v2 does give the two sentences different probabilities, as v1 did. But it predicts the same after 我爱 as after 你爱.
+# Note 004 proposes v2. It says that a character has another code at another position, and this is right. It concludes that v2 can tell 我爱你 from 你爱我. The probabilities of the two whole sentences do differ, in v2 as in v1. But v2 predicts the same after 我爱 as after 你爱.
 #
 # The note also says that adding *fuses* token and position, like two colours of paint. Under a linear head it does not, because the two vote separately. All claims are in [`docs/notes/004.md`](../docs/notes/004.md).
 

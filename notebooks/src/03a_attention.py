@@ -18,7 +18,7 @@
 # 3. train two small models on a question that needs order,
 # 4. find out how a model without position encoding can see order.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about 15 seconds to run on two cores, about 23 minutes to read and guess; the exercises about 24 more.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about 15 seconds to run on two cores, and about 23 minutes to read and guess. The exercises take about 24 minutes.
 
 # %% tags=["nbval-ignore-output"]
 import math
@@ -190,7 +190,7 @@ def my_attention(x, layer):
 
 
 # %% [markdown]
-# Each token has a vector of $C$ channels, the [stream](../docs/glossary.md#stream). The stream begins as the token's embedding. A [block](../docs/glossary.md#block) adds two results to it. First attention reads earlier tokens. Then an [MLP](../docs/glossary.md#mlp) transforms each token separately. Each step reads a normalised copy of the stream. At the end, the output head turns the stream into [logits](../docs/glossary.md#logit).
+# Each token has a vector of $C$ channels, the [stream](../docs/glossary.md#stream). The stream begins as the token's embedding. A [block](../docs/glossary.md#block) adds two results to it. First, attention reads earlier tokens. Then an [MLP](../docs/glossary.md#mlp) transforms each token separately. Each step reads a normalised copy of the stream. At the end, the output head turns the stream into [logits](../docs/glossary.md#logit).
 
 # %%
 def my_transformer(tokens, model):
@@ -304,7 +304,7 @@ print(f"two layers: {right_at_the_end(trained):.0%} right with the mask, {share:
 mask_guess.compare(remaining[0 if share > 0.9 else 1 if share > 0.6 else 2 if share > 0.4 else 3])
 
 # %% [markdown]
-# The panel measures two [promises](../docs/glossary.md#promise) of each model. The first one says that no token sees the future. For the second one we shuffle all tokens before the last one. A ✓ means that the last prediction stays the same, so the model is blind to order.
+# The next cell measures two [promises](../docs/glossary.md#promise) of each model. The first one says that no token sees the future. For the second one we shuffle all tokens before the last one. A ✓ means that the last prediction stays the same, so the model is blind to order.
 
 # %% tags=["nbval-ignore-output"]
 tested = models | {"two layers without the mask": unmasked}
@@ -327,7 +327,7 @@ invariants.promises(panel)
 #
 # In *A fed B* the second name can read *fed*. The first name cannot, because *fed* comes later. So after the first layer a name's vector can show whether the name stands before or after *fed*. The second layer can read this.
 #
-# A layer can even count. Many models put a *beginning-of-sequence* token ([BOS](../docs/glossary.md#bos)) before every text. If all scores of a head are equal, BOS gets the weight 1/2 from the next token, then 1/3, and so on. So the weight of BOS tells each token its position.
+# A layer can even count. Many models put a *beginning-of-sequence* token ([BOS](../docs/glossary.md#bos)) before every text. Suppose that all scores of a head are equal. Then the first token after BOS gives BOS the weight 1/2, the second token gives it 1/3, and so on. So the weight of BOS tells each token its position.
 #
 # The explorer shows our trained model. It starts with the last blank, in layer 2, head 1.
 
@@ -395,7 +395,7 @@ lesson_03a.HALF_BLIND.check(half_blind)
 # 2. A dot product of D random channels has variance D, so scores are divided by √D. The number of scores grows like T².
 # 3. Without positions, one attention layer reads a bag: shuffle the earlier tokens, and the mix of the last token stays the same.
 # 4. With the causal mask, two layers can see order without position encoding. Without the mask a model is blind to order at any depth.
-# 5. On stories with one-letter names, two layers learn who fed whom from 9 of 20 seeds in 300 steps, and from 17 in 600. Without its mask our trained model is right in exactly half.
+# 5. On stories with one-letter names, two layers learn who fed whom with 9 of 20 seeds after 300 steps, and with 17 of 20 seeds after 600 steps. Without its mask our trained model is right in exactly half.
 
 # %% [markdown]
 # ## Self-test
@@ -416,7 +416,7 @@ lesson_03a.HALF_BLIND.check(half_blind)
 #
 # - a) it becomes $-\infty$ before the softmax
 # - b) it becomes 0 before the softmax
-# - c) its weight becomes 0 after the softmax
+# - c) nothing, but after the softmax its weight is replaced by 0
 #
 # <details><summary>Answer</summary>
 #

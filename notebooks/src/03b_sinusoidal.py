@@ -11,14 +11,14 @@
 #
 # **Can we tell a model each token's position, in a form that attention can use?**
 #
-# *ada chased ben. who chased ben?* In lesson 03a an attention layer gave the same answer after *ben chased ada*, because it reads a bag of letters. The Transformer of 2017 adds a fixed table of sines and cosines to the token embeddings. This makes **v3**. You will
+# *ada chased ben. who chased ben?* In lesson 03a an attention layer gave the same answer when the story was *ben chased ada*, because it reads a bag of letters. The Transformer of 2017 adds a fixed table of sines and cosines to the token embeddings. This makes **v3**. You will
 #
 # 1. see why a step along the text rotates this table,
 # 2. build a head by hand that finds the name,
 # 3. train v3 against a model without position encoding,
 # 4. find out why v3 fails beyond its window, and meet relative positions.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about 30 seconds to run on two cores, about 25 minutes to read and guess; the exercises about 24 more, and 20 for those marked *stretch*.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about 30 seconds to run on two cores, and about 25 minutes to read and guess. The exercises take about 24 minutes, and those marked *stretch* take 20 more.
 
 # %%
 import math
@@ -46,7 +46,7 @@ live.sinusoidal()
 #
 # ## Quick and slow waves
 #
-# Each position needs a vector of small numbers, and nearby positions need similar vectors. A wave stays between −1 and 1, but it repeats. So the sinusoid combines many waves. Quick waves tell neighbours apart, and slow waves tell distant positions apart. Each wave gets two [channels](../docs/glossary.md#channel), a sine and a cosine, which we call a *pair*:
+# Each position needs a vector of small numbers, and nearby positions need similar vectors. A wave stays between −1 and 1, but it repeats. So the encoding of this lesson, the *sinusoid*, combines many waves. Quick waves tell neighbours apart, and slow waves tell distant positions apart. Each wave gets two [channels](../docs/glossary.md#channel), a sine and a cosine, which we call a *pair*:
 #
 # $$\text{code}(m) = (\sin m\omega_0,\ \cos m\omega_0,\ \sin m\omega_1,\ \cos m\omega_1,\ \dots)\qquad \omega_i = \theta^{-2i/C}$$
 #
@@ -115,7 +115,7 @@ assert torch.allclose(alike[190, 20], by_formula, atol=1e-3)
 #
 # ## A head that answers
 #
-# Attention compares [queries](../docs/glossary.md#query) with [keys](../docs/glossary.md#key). We choose the matrices of a head by hand, and give the head only the codes. The query matrix rotates each code back by $n$ steps. The key matrix leaves the codes as they are. So the query of token $m$ is the code of $m - n$. The token at $m - n$ has the same vector as its key, so this token gets the highest score.
+# Attention compares [queries](../docs/glossary.md#query) with [keys](../docs/glossary.md#key). We choose the matrices of a head by hand, and give the head only the codes. The query matrix rotates each code back by $n$ steps. The key matrix leaves the codes as they are. So the query of token $m$ is the code of $m - n$. The key of the token at $m - n$ is the same code, so this token gets the highest score.
 #
 # The last blank of our text stands at position 31. The answer begins with the letter at position 0. So we take $n = 31$. We do not scale the scores here.
 
@@ -256,7 +256,9 @@ cliff.compare(levels[sum(far["long"] > limit for limit in limits)])
 
 # %%
 shares = ["none of it", "less than half", "more than half"]
-moved_guess = live.predict("How much of the rise of v3's loss remains when we move a short text?", shares)
+moved_guess = live.predict(
+    "How much of this rise of the loss do we also see when we move a short text?", shares
+)
 moved_guess
 
 # %% tags=["answer", "nbval-ignore-output"]
@@ -265,7 +267,7 @@ print("your v3: {inside:.2f} nats inside, {moved:.2f} moved, {long:.2f} in the l
 moved_guess.compare(shares[(remains > 0.02) + (remains > 0.5)])
 
 # %% [markdown]
-# The move alone causes most of the rise. Is the reason that v3 never met the codes of 128 to 191? We trained a second v3 that met them. Its windows begin with a story, too. But in each batch the first letter gets a random position from 0 to 192. So this v3 meets the codes of 0 to 255. The table shows means over twelve seeds ([all results](../docs/results.md)).
+# The move alone causes most of the rise. The likely reason is that v3 never met the codes of 128 to 191. To test this, we trained a second v3 that met them. Its windows begin with a story, too. But in each batch the first letter gets a random position from 0 to 192. So this v3 meets the codes of 0 to 255. The table shows means over twelve seeds ([all results](../docs/results.md)).
 
 # %%
 arms = {"NoPE": "nope", "v3": "v3", "v3, trained on codes 0 to 255": "v3, all positions"}
@@ -299,7 +301,7 @@ assert all(promise.holds for promise in held)
 invariants.promises([*held, invariants.order_blind(v3, ids)])
 
 # %% [markdown]
-# The promise about the [cache](../docs/glossary.md#cache) needs care. While a model writes, the cache keeps the keys of earlier tokens, with their codes. The program must give the position of the new token. We try three ways to count this position. The new token stands at 31, and our previous-token head looks for token 30. The cache has dropped the 10 oldest tokens, and the model reads only the new token.
+# The promise about the [cache](../docs/glossary.md#cache) needs care. While a model writes, the cache keeps the keys of earlier tokens, with their codes. The program must give the position of the new token. We try three ways to count this position. The new token stands at 31, and our previous-token head looks for token 30. The cache has dropped the 10 oldest tokens. Only the new token goes into the model; the head finds the others in the cache.
 
 # %%
 counts = {"all tokens before it in the text": 31, "tokens before it in this call": 0, "keys in the cache": 21}
@@ -449,7 +451,7 @@ sinusoidal.FEWEST_PAIRS.check(fewest_pairs)
 #
 # <details><summary>Answer</summary>
 #
-# **b.** The bias depends on the distance alone. *a* is tempting, but the blank and the full stop both get both numbers.
+# **b.** The bias depends on the distance alone. *a* is tempting, but a blank gets both numbers, and so does a full stop.
 #
 # </details>
 #

@@ -18,7 +18,7 @@
 # 3. train v4 beside v3, and turn its angles while it learns,
 # 4. find a head that v4 needs for its answers.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about 60 seconds to run on two cores, about 28 minutes to read and guess; the exercises about 35 more, and 15 for those marked *stretch*.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about 60 seconds to run on two cores, and about 28 minutes to read and guess. The exercises take about 35 minutes, and those marked *stretch* take 15 more.
 
 # %%
 import matplotlib.pyplot as plt
@@ -69,7 +69,7 @@ both_moved.compare(kinds[{4: 0, -4: 1}.get(found[12], 2)])
 # %% [markdown]
 # In the first two lines the key stands one step *before* the query, and the scores are equal. In the third line the key stands one step *after* the query, and the score differs. So RoPE also knows the direction.
 #
-# Now let a position turn a pair by an angle $\omega$ instead of a quarter turn. One line shows why only the distance counts:
+# Instead of a quarter turn for each position, we can take any angle $\omega$. One line shows why only the distance counts:
 #
 # $$\operatorname{Re}\big(q\,e^{im\omega}\;\overline{k\,e^{in\omega}}\big) = \operatorname{Re}\big(q\,\bar k\;e^{i(m-n)\omega}\big).$$
 #
@@ -77,7 +77,7 @@ both_moved.compare(kinds[{4: 0, -4: 1}.get(found[12], 2)])
 #
 # ## Many pairs, many speeds
 #
-# One pair repeats itself. With quarter turns, the distances 1 and 5 look alike. So RoPE uses many pairs, and each pair turns at its own speed. A head with $D$ channels has $D/2$ pairs. From here on, $i$ is the number of a pair. Pair $i$ turns by
+# With a single pair, scores repeat. With quarter turns, the distances 1 and 5 give the same score. So RoPE uses many pairs, and each pair turns at its own speed. A head with $D$ channels has $D/2$ pairs. From here on, $i$ is the number of a pair. Pair $i$ turns by
 #
 # $$\omega_i = \theta^{-2i/D}\quad\text{radians a token},\qquad \theta = 10000 .$$
 #
@@ -96,7 +96,7 @@ def rotate_real(x, position, theta=10_000.0):
 
 
 # %% [markdown]
-# We take one random query and one random key, and put both at all positions. The picture shows their scores.
+# We take one random query and one random key. The picture shows their score for each position of the query and each position of the key.
 
 # %%
 torch.manual_seed(6)
@@ -122,7 +122,7 @@ source(Rotary)
 # %% [markdown]
 # ## Do far tokens count less?
 #
-# In the first explorer, the curve on the right falls with distance. But there the query *equals* the key. Now we draw 10,000 random queries and 10,000 random keys, and compute their mean score at each distance.
+# Go back to the first picture of this lesson. Its curve on the right falls with distance. But there the query *equals* the key. Now we draw 10,000 random queries and 10,000 random keys, and compute their mean score at each distance.
 
 # %%
 falls = ["it falls", "it falls at first, and then wobbles", "it stays near 0", "it rises"]
@@ -148,9 +148,9 @@ decay.compare(falls[2 if max(abs(near), abs(far)) < 0.1 else 3 if far > near els
 # %% [markdown]
 # Look at the lowest curve first. A rotated random vector is again a random vector. So random queries and keys score 0 on average at every distance. **RoPE does not make far tokens count less.**
 #
-# Now look at the curve of q = k. Each pair adds a cosine of the distance. All cosines are 1 at distance 0, and then they drift apart. So the curve falls and wobbles.
+# Now look at the curve of q = k. The score is a sum of cosines of the distance, one for each pair. All cosines are 1 at distance 0, and then they drift apart. So the curve falls and wobbles.
 #
-# For the third curve we turned each query 31 steps back, as in the hand-made head of 03b. Now the peak stands at distance 31. In *ada chased ben. who chased ben?* the space after the question stands 31 steps after the first letter. So there, a query that is turned 31 steps back finds the first letter. A model learns its queries and keys, so a head can prefer any distance.
+# For the third curve we turned each query 31 steps back, as in the hand-made head of 03b. Now the peak stands at distance 31. In *ada chased ben. who chased ben?* the first letter stands 31 steps before the space that follows the question. If all keys are alike and the query of this space is turned 31 steps back, its score is highest at the first letter. A model learns its queries and keys, so a head can prefer any distance.
 #
 # ## ALiBi: a penalty for distance
 #
@@ -160,7 +160,7 @@ decay.compare(falls[2 if max(abs(near), abs(far)) < 0.1 else 3 if far > near els
 live.alibi()
 
 # %% [markdown]
-# <span class="light-score">The first picture</span> shows the penalties of four heads. The dashed curve is RoPE with q = k, shifted to begin at 0. <span class="light-attention">The second picture</span> shows how much attention falls on the nearest *d* tokens, for each *d*, if all keys are alike. Head 1 has the steepest line, so it looks at the last few tokens.
+# <span class="light-score">The first picture</span> shows the penalties of four heads. The dashed curve is RoPE with q = k, moved down so that it begins at 0. <span class="light-attention">The second picture</span> supposes that all keys are alike. It shows how much attention the nearest token gets, how much the two nearest get, and so on. Head 1 has the steepest line, so it looks at the last few tokens.
 #
 # ## Train v4 beside v3
 #
@@ -219,11 +219,13 @@ assert abs(moved["v4"][1] - moved["v4"][0]) < 0.001
 #
 # ## Turn θ while it learns
 #
-# We train v4 again, and you can change its angles. Move the slider for θ. If you do not, the notebook sets θ to 10 at step 225. Then all pairs but the first turn faster.
+# We train v4 again, and you can change its angles. Move the slider for θ. If you do not, the notebook sets θ to 10 at step 225. Then every pair except the first one turns faster.
 
 # %%
-effects = ["nothing", "it drifts away slowly", "it leaps, then catches up", "it leaps, and ends behind"]
-turn_guess = live.predict("θ goes from 10000 to 10 at step 225. What does the loss do, beside v4's?", effects)
+effects = ["it stays equal", "it rises slowly", "it leaps, then is equal again", "it leaps, and stays higher"]
+turn_guess = live.predict(
+    "θ falls to 10 at step 225. Compare the loss with that of the untouched v4:", effects
+)
 turn_guess
 
 # %% tags=["answer", "nbval-ignore-output"]
@@ -299,7 +301,7 @@ needed_guess.compare(heads[int(without.argmin() != on_right.argmax())])
 
 # %% tags=["answer", "nbval-ignore-output"]
 def needed_and_control(without):
-    """Right answers without the head that is needed most, and without another of its layer (the mean)."""
+    """Right answers without the most needed head; their mean without one other head of its layer."""
     layer, head = np.unravel_index(without.argmin(), without.shape)
     return without[layer, head], np.delete(without[layer], head).mean()
 
@@ -311,7 +313,7 @@ print("without the head that is needed most:", paired.beside(mine[0], needed, "%
 print("without another head of its layer:   ", paired.beside(mine[1], control, "%"))
 
 # %% [markdown]
-# The weights are those of the space after the question. The last column counts right answers to 200 questions. The head with the highest weight need not be the head that costs most. If two heads look at the name, one of them may be enough.
+# The table has one row for each head. Its second column is the weight of the right name, seen from the space after the question. The last column counts right answers to 200 questions while the head is silent. The head with the highest weight need not be the head that costs most. If two heads look at the name, one of them may be enough.
 #
 # Compare the two lines below the table. In the 17 stored runs that know the first letter, v4 gives 46 to 84% right answers without the head that it needs most. Without another head of its layer, it gives 93 to 98%. So v4 needs this head, and not just any head. It is in layer 1 in some runs, and in layer 2 in others.
 #
@@ -344,9 +346,9 @@ longer_guess.compare(shown[min(means, key=means.get)])
 #
 # **Two layouts.** This course pairs channels 0 and 1, 2 and 3, and so on: *interleaved*. Much other code, such as Hugging Face's Transformers, pairs channel $i$ with $i + D/2$: *half-split*. Weights fit only the layout in which they were trained. To convert them, we reorder the rows of the matrices $W_q$ and $W_k$, which make queries and keys. You will do this in an exercise.
 #
-# If you take the pairs of one layout and the angles of the other, the two channels of a pair get different angles. Then vectors change their length, and scores depend on absolute positions.
+# Never mix the layouts. In a head of 24 channels, half-split code computes one angle for channels 0 and 12, and another for channels 1 and 13. Now let a program treat channels 0 and 1 as a pair, but keep these angles. Then the two channels of this pair have different angles. So vectors change their length, and scores depend on absolute positions.
 #
-# **Positions in a cache.** A model that writes keeps rotated keys in a [cache](../docs/glossary.md#cache). So a new token needs its position in the whole text. With position 0 for each new token, all distances would be wrong.
+# **Positions in a cache.** While a model writes, it keeps the rotated keys in a [cache](../docs/glossary.md#cache). So a new token needs its position in the whole text. With position 0 for each new token, all distances would be wrong.
 #
 # The panel tests three [promises](../docs/glossary.md#promise) of your v4. The last promise is about the cache.
 
@@ -416,7 +418,7 @@ rope.ABLATION
 
 # %%
 def controlled_effect(model, score, layer, head):
-    """Score without a random other head of the same layer, minus the score without this head."""
+    """How much lower the score is without this head than without a random other head of its layer."""
     return 0.0
 
 
@@ -450,7 +452,7 @@ rope.ABLATION.check(controlled_effect)
 # **2.** Can a head with RoPE give most of its weight to tokens 20 to 30 positions back?
 #
 # - a) no, RoPE's scores fall with distance
-# - b) yes, its queries can be turned against its keys
+# - b) yes, it can learn queries and keys for this
 # - c) only with a larger θ
 #
 # <details><summary>Answer</summary>
@@ -511,4 +513,4 @@ rope.ABLATION.check(controlled_effect)
 # %% [markdown]
 # ## What comes next
 #
-# RoPE does not make near tokens count more, and ALiBi does. Source note 001 multiplies RoPE by a curve whose width you choose. → [05 · Gaussian RoPE](05_gaussian_rope.ipynb)
+# RoPE does not make near tokens count more, and ALiBi does. Source note 001 adds to RoPE a curve that falls with distance. You choose its width. → [05 · Gaussian RoPE](05_gaussian_rope.ipynb)

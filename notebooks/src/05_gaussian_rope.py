@@ -18,7 +18,7 @@
 # 3. train **v5**, a model with a corrected kernel, and change its width while it learns,
 # 4. compare v5 with RoPE and ALiBi.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about 30 seconds to run on two cores, about 20 minutes to read and guess; the exercises about 30 more, and 15 for those marked *stretch*.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about 30 seconds to run on two cores, and about 20 minutes to read and guess. The exercises take about 30 minutes, and those marked *stretch* take 15 more.
 
 # %%
 import matplotlib.pyplot as plt
@@ -214,7 +214,7 @@ display(Table(("right name", "right answers, σ₂ left at 20", "σ₂ moved"), 
 lost_guess.compare(choices[lost[0] + 2 * lost[1]])
 
 # %% [markdown]
-# Our run still finds the near names. Of the far names it finds about half, as by guessing. The reason is log K: the narrow kernel subtracts 8 from a score at 20 tokens, and 11.5 at 24 tokens. A head has 24 channels, so a normalised query or key has the length √24. Then q · k / √24 is at most √24 = 4.9. Our models multiply this by 2, so a score is at most 9.8. We give one key this highest score, and all other keys the score 0:
+# Our run still finds the near names. Of the far names it finds about half, as by guessing. The reason is log K: the narrow kernel subtracts 8 from a score at 20 tokens, and 11.5 at 24 tokens. A head has 24 channels, and the norm gives each query and key the length √24. Then q · k / √24 is at most √24 = 4.9. Our models multiply this by 2, so a score is at most 9.8. We give one key this highest score, and all other keys the score 0:
 
 # %%
 for distance in (20, 24):
@@ -261,11 +261,11 @@ for model in ("v4", "v5 fixed", "v5"):
 Table(("model", "runs that answer", "mean loss (nats per character)"), rows, stable=3)
 
 # %% [markdown]
-# Look at the second column. With K fixed 11 runs answer, and with K trained only 3. Only the training of K differs between these two models. So **training the kernel from the start**, not the kernel, keeps v5 from answering. If the training of K begins at step 600, 11 of 12 runs answer.
+# Look at the second column. 11 runs answer with the fixed K, and only 3 with the trained K. Only the training of K differs between these two models. So the cause is not the kernel itself. **Training the kernel from the start keeps v5 from answering.** If the training of K begins at step 600, 11 of 12 runs answer.
 #
-# Now look at the losses. We trained six seeds first and six more later. We call a difference *decided* if in both sets all seeds agree, and the mean is too large for luck ([lesson 08](08_the_ladder.ipynb)). With K trained the loss is 0.07 nats above RoPE's (decided). The difference between RoPE and the fixed K is undecided.
+# Now look at the losses. There are two sets of six seeds. We call a difference between two models *decided* if it has the same sign with all twelve seeds, and is too large for luck in each set of six ([lesson 08](08_the_ladder.ipynb)). With K trained the loss is 0.07 nats above RoPE's (decided). The difference between RoPE and the fixed K is undecided.
 #
-# Why does training close the kernel? We have a conjecture. At first a model learns to spell words. For this the last few letters are enough. A name far back does not help yet, because no head has learned to use it. So the gradient narrows K. After that the name is hard to find, and no head learns to find it. The [results](../docs/results.md#a-kernel-on-rope) list runs that test this.
+# Why does training make the kernel so narrow? We have a conjecture. At first a model learns to spell words. For this the last few letters are enough. A name far back does not help yet, because no head has learned to use it. So the gradient narrows K. After that the name is hard to find, and no head learns to find it. We tested this with more runs ([results](../docs/results.md#a-kernel-on-rope)).
 #
 # ## Beside other encodings
 #
@@ -360,7 +360,7 @@ tasks.BROKEN.check(broken)
 # 1. The note's formula multiplies a score by K(m) K(n). This factor does not depend on the distance alone. Late in a window attention becomes an average.
 # 2. v5 adds log K(m − n) to the scores. So the exponential of each score is multiplied by K of the distance.
 # 3. A high score overrules the kernel. 31 tokens back a score of 8 gets 96% of the attention, and a score of 2 gets 6%, if the others are 0.
-# 4. A fixed K and RoPE are undecided inside the window (1200 steps, twelve seeds, 2 layers of 96, windows of 64). At four times the length the fixed K is about one nat better than RoPE, and so is ALiBi.
+# 4. Inside the window the difference between a fixed K and RoPE is undecided (1200 steps, twelve seeds, 2 layers of 96, windows of 64). At four times the length the fixed K is about one nat better than RoPE, and so is ALiBi.
 # 5. K becomes narrower when it is trained from the start. Then 3 of 12 runs answer after 1200 steps, and with K fixed 11 of 12 do.
 
 # %% [markdown]

@@ -16,9 +16,9 @@
 # 1. find out what goes wrong without a code,
 # 2. compute how well a code separates two texts,
 # 3. train three models, and change one while it learns,
-# 4. give them more texts than in training, and texts that help each other.
+# 4. give the models four texts, and texts that help each other.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about 1 to 2 minutes to run on two cores, about 30 minutes to read and guess; the exercises about 37 more.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about 1 to 2 minutes to run on two cores, and about 30 minutes to read and guess. The exercises take about 37 minutes.
 
 # %%
 import matplotlib.pyplot as plt
@@ -59,7 +59,7 @@ plt.show()
 #
 # The left picture is the note's rule, the **open mask**: a token sees itself and all tokens of earlier times, in every branch. It does not see another token of its own time, because one forward pass writes all tokens of one time. The right picture is an isolation [mask](../docs/glossary.md#mask): a token sees its own text only.
 #
-# Why not a batch? A batch isolates its texts too, and attention computes fewer scores. So one sequence pays only if texts may *read* each other.
+# Why not use a batch? In a batch, texts cannot read each other. One sequence is useful only if they *may* read each other.
 #
 # ## Without a branch code
 #
@@ -86,7 +86,7 @@ bag_guess.compare(outcomes[changes["v6-none"] > 1e-4])
 
 
 # %% [markdown]
-# Without a code (`v6-none`) the probabilities are the same in both texts, with any weights. Both queries are a blank at time 31. Both see the same letters at the same earlier times. RoPE encodes only time, so nothing tells the two queries apart, and one of the answers must be wrong. With a branch code (`v6`) the probabilities differ.
+# Without a code (`v6-none`) the probabilities are the same in both texts, with any weights. Both queries are a blank at time 31. Both see the same letters at the same earlier times. RoPE encodes only time, so the two queries get the same answer. With a branch code (`v6`) the answers can differ.
 #
 # ## The code
 #
@@ -98,7 +98,7 @@ bag_guess.compare(outcomes[changes["v6-none"] > 1e-4])
 #
 # How well does the code separate two texts? The last blank of branch 0 sees the two letters of time 0: *a* of its own text, and *b* of the other text. RoPE rotates these two keys equally. Only the code tells which one belongs to branch 0.
 #
-# In our heads a score is at most 9.8, because queries and keys are normalised ([lesson 05](05_gaussian_rope.ipynb)). We suppose that a score is 9.8 times the [cosine](../docs/glossary.md#cosine) of the query's code and the key's code.
+# Take a head that scores by the codes alone: a score is 9.8 times the [cosine](../docs/glossary.md#cosine) of the query's code and the key's code. No score of our heads can be above 9.8 ([lesson 05](05_gaussian_rope.ipynb)).
 
 # %%
 def code(branch, stride, C=96):
@@ -116,17 +116,16 @@ for stride in (128, 1):
 Table(("stride", "cosine of the codes", "score of a", "score of b", "weight of a"), rows, stable=5)
 
 # %% [markdown]
-# Look at the row of stride 128. The cosine of the two codes is 0.33, and we say that they are *33% alike*. So *a* scores 9.8, and *b* scores 9.8 · 0.33 = 3.2. The softmax gives *a* the weight $e^{9.8}/(e^{9.8} + e^{3.2}) = 99.9\%$. At stride 1 the codes are 97% alike, and *a* gets only 58%.
+# Look at the row of stride 128. The cosine of the two codes is 0.33: we say that they are *33% alike*. So *a* scores 9.8, and *b* scores 9.8 · 0.33 = 3.2. The softmax gives *a* the weight $e^{9.8}/(e^{9.8} + e^{3.2}) = 99.9\%$. At stride 1 the codes are 97% alike, and *a* gets only 58%.
 #
 # ## The rival: 2-D RoPE
 #
-# The note compares its code with **2-D RoPE**, which adds nothing to the embedding. In each query and key it rotates half of the channel pairs by time. It rotates the other half by $p$, the branch times the stride. The note says that two branches are 31% alike under Fourier codes, and 93 to 99% alike under 2-D RoPE.
+# The note compares its code with **2-D RoPE**, which adds nothing to the embedding. In each query and key it rotates half of the channel pairs by time. It rotates the other half by $p$, the branch times the stride. To compare two branches, we take this other half.
 
 # %%
 kinds = ("equally alike", "more alike under 2-D RoPE", "more alike under Fourier codes")
 alike_guess = live.predict(
-    "Both codes get the same stride and frequencies. How alike are two branches by their Fourier codes, and "
-    "by the pairs that 2-D RoPE rotates by branch?",
+    "Fourier codes and 2-D RoPE get the same stride and frequencies. Under which are two branches more alike?",
     kinds,
 )
 alike_guess
@@ -139,11 +138,11 @@ added, rotated = (x @ x.T / x.square().sum(dim=-1) for x in (codes, turned))  # 
 alike_guess.compare(kinds[int(np.sign(round(float((rotated - added)[0, 1]), 4)))])
 
 # %% [markdown]
-# The two squares compare every two branches, under <span class="light-fourier">Fourier codes</span> and under <span class="light-rope">2-D RoPE</span>. Move the sliders: the squares stay equal. At the note's width of 512, neighbouring branches are 41% alike in both.
+# The two squares compare every two branches, under <span class="light-fourier">Fourier codes</span> and under <span class="light-rope">2-D RoPE</span>. Move the sliders: the squares stay equal.
 #
-# Why are they equal? Take one pair of channels with the frequency $\omega$, and two branches at $p$ and $p'$. In the Fourier codes the pair is $(\sin p\omega, \cos p\omega)$ and $(\sin p'\omega, \cos p'\omega)$. Their dot product is $\cos (p - p')\omega$. 2-D RoPE rotates the pair by $p\omega$ and by $p'\omega$. The angle between the results is $(p - p')\omega$, with the same cosine.
+# Why? Take one pair of channels with the frequency $\omega$, and two branches at $p$ and $p'$. In the Fourier codes the pair is $(\sin p\omega, \cos p\omega)$ and $(\sin p'\omega, \cos p'\omega)$. Their dot product is $\cos (p - p')\omega$. 2-D RoPE rotates the pair by $p\omega$ and by $p'\omega$. The angle between the results is $(p - p')\omega$, with the same cosine.
 #
-# The note found a difference because it took all pairs of the Fourier code, but only one slow pair of 2-D RoPE. <span class="light-first">The third panel</span> draws the slowest pair in orange: it is alike in all branches.
+# <span class="light-first">The third panel</span> shows single pairs. The slowest pair, in orange, is alike in all branches.
 #
 # ## Train three models
 #
@@ -174,9 +173,9 @@ for name in options:
     runs[name] = live.train(models[name], objective, recipe, name, floors, watches)
 
 # %% [markdown]
-# The middle panel puts *one* text into both branches. It shows how alike the two branches are: first their codes, then the vectors that enter layer 1 and leave each layer. 2-D RoPE adds no code. For this model we rotate one key twice, for branch 0 and for branch 1, and draw the cosine of the two results as *codes*. Only half of a key turns with the branch, so this cosine is higher than that of v6. Both branches hold the same text here, so alike vectors do no harm.
+# The middle panel puts *one* text into both branches. It draws how alike the two branches are: their codes, and their vectors before and after each layer. 2-D RoPE adds no code. For this model the curve *codes* compares two copies of one key, rotated for branch 0 and for branch 1.
 #
-# The right panel shows the gap. When all three models are trained, compare them with ours: twelve stored runs of each model, with 400 steps.
+# The right panel shows the gap. The next table shows your gaps and *ours*, from twelve stored runs of each model with 400 steps.
 
 # %% tags=["answer", "nbval-ignore-output"]
 curves = {name: [step.loss for step in run.result()] for name, run in runs.items()}
@@ -229,11 +228,11 @@ else:
     print(f"{len(more)} common steps after the change: too few to compare")
 
 # %% [markdown]
-# The loss leaps, and so does the curve *codes*. The cause is simple: the model has learned the old code of branch 1, and does not know the new code.
+# The loss leaps, because the model has learned the old code of branch 1 and does not know the new code.
 #
-# Is stride 1 also bad from the start? We trained models at both strides for 400 steps. We call a difference *decided* if in each of two sets of six seeds all seeds agree, and the mean is too large for luck ([lesson 08](08_the_ladder.ipynb)). Under 2-D RoPE stride 1 costs 0.02 nats more than stride 128. Under Fourier codes the difference is undecided.
+# Is stride 1 also bad from the start? We trained models at both strides for 400 steps. There are two sets of six seeds. We call a difference between two models *decided* if it has the same sign with all twelve seeds, and is too large for luck in each set of six ([lesson 08](08_the_ladder.ipynb)). Under 2-D RoPE stride 1 costs 0.02 nats more than stride 128. Under Fourier codes the difference is undecided.
 #
-# So codes that are 97% alike cost little or nothing, if the model has them from the start. A head can select the pairs that differ most. In the quickest pair, the two codes are only $\cos 1 = 54\%$ alike.
+# So codes that are 97% alike cost little or nothing, if the model has them from the start. Some channels of these codes differ more: in the two channels with the highest frequency, the codes are only $\cos 1 = 54\%$ alike. A head can use these.
 #
 # ## More texts than in training
 #
@@ -255,9 +254,9 @@ largest = choices[list(four).index(max(four, key=four.get))]
 four_guess.compare(largest if max(four.values()) > 0.15 else choices[-1])
 
 # %% [markdown]
-# Fourier codes have the largest gap, even larger than no code. The codes of branches 2 and 3 are vectors that the model has never met. This explains a part of the gap. 2-D RoPE has the smallest gap. Under 2-D RoPE only the *difference* of two branches counts. The model knows the difference 1. Only the differences 2 and 3 are new.
+# Fourier codes have the largest gap, even larger than no code. The codes of branches 2 and 3 are vectors that the model has never met. 2-D RoPE has the smallest gap. It rotates by the branch, so scores depend only on the *difference* of two branches. The model has met the difference 1.
 #
-# Is the training to blame? We trained other models on two texts, too. But each sample draws its two branch numbers from 0 to 7: **any two of eight**. These models meet all numbers and all differences, but never more than two texts at once.
+# Would other training help? We trained other models, also on two texts at once. But each sample draws its two branch numbers from 0 to 7: **any two of eight**.
 
 # %%
 trained = {"two": "Trained on branches 0 and 1", "two of eight numbers": "Trained on any two of eight"}
@@ -273,8 +272,6 @@ plt.show()
 
 # %% [markdown]
 # Each dot is a run of 400 steps. Compare the green dots, eight texts. On the left they cost 0.29 to 0.45 nats under 2-D RoPE, and far more under Fourier codes. On the right they cost 0.04 nats or less. So the models on the left lacked training with the other numbers.
-#
-# Texts 2 and 3 have new branch numbers, and each text has three others beside it. Which raises the loss, the new numbers or the other texts? Exercise 3 asks for the experiment.
 #
 # ## Does anything leak?
 #
@@ -340,7 +337,7 @@ display(Table(("branch and mask", "loss (nats per character)"), rows, stable=1))
 echo_guess.compare(heard["behind"])
 
 # %% [markdown]
-# Look at the row *behind*. Branch 1 loses 0.02 nats, far below the floor, because it copies branch 0. The last row confirms this. Isolated, branch 1 finds nothing to copy. In training it always could copy, so it has not learned to predict, and its loss is much higher than that of branch 0.
+# Look at the row *behind*. Branch 1 loses 0.02 nats, far below the floor, because it copies branch 0. In the last row the isolation mask hides branch 0 from it. Then branch 1 can copy nothing, and its loss is high.
 #
 # So the open mask pays **if a branch can use what another has just written**. We tested only the easiest case, an echo.
 
@@ -409,11 +406,11 @@ tasks.STRIDE_MATTERS.check(stride_matters)
 #
 # The numbers are of models with 2 layers of width 96 after 400 steps, over twelve seeds.
 #
-# 1. In a shared sequence each token has a time and a branch. It sees itself and all tokens of earlier times. Without a branch code a model confuses the texts: a second text costs 0.09 nats per character.
+# 1. In a shared sequence each token has a time and a branch. It sees itself and all tokens of earlier times. Without a branch code a second text costs 0.09 nats per character.
 # 2. With the same frequencies, two branches are equally alike under Fourier codes and under 2-D RoPE. Both codes keep two texts apart, at a cost below 0.003 nats.
 # 3. In one run a new stride made the loss leap, because the model had learned the old code. From the start, stride 1 costs 0.02 nats more than 128 under 2-D RoPE. Under Fourier codes this is undecided.
 # 4. The models were trained on two texts. Among four, a text loses more than alone: 0.7 to 1.1 nats with Fourier codes, 0.05 to 0.09 with 2-D RoPE. If training draws any two of eight numbers, eight texts cost 0.04 nats or less.
-# 5. With the open mask every trained model leaks. With the isolation mask nothing leaks. The open mask pays if texts help each other: a branch that repeats the other one loses only 0.02 nats.
+# 5. With the open mask every trained model leaks. With the isolation mask nothing leaks. The open mask pays if texts help each other: a branch that repeats another one loses only 0.02 nats.
 
 # %% [markdown]
 # ## Self-test
@@ -438,7 +435,7 @@ tasks.STRIDE_MATTERS.check(stride_matters)
 #
 # <details><summary>Answer</summary>
 #
-# **a.** Both are the mean of $\cos (p - p')\omega$ over the pairs. *b* is the note's number, of one slow pair.
+# **a.** Both are the mean of $\cos (p - p')\omega$ over the pairs. *b* is what the note says. It measured one slow pair.
 #
 # </details>
 #
@@ -466,25 +463,26 @@ tasks.STRIDE_MATTERS.check(stride_matters)
 #
 # </details>
 #
-# **5.** Stride 1 with seed 2027 loses 0.690, and stride 128 with seed 9001 loses 0.619. What does the stride cost?
+# **5.** You change the stride during training, and the loss leaps. Why?
 #
-# - a) 0.071 nats
-# - b) these two runs cannot tell
-# - c) nothing, since training is random
+# - a) the new stride cannot separate two texts
+# - b) the model has learned the old code of branch 1
+# - c) the seed was unlucky
 #
 # <details><summary>Answer</summary>
 #
-# **b.** With *a* the difference may come from the seeds. At stride 128 alone, twelve seeds lose from 0.61 to 0.66.
+# **b.** *a* is tempting, but from the start stride 1 costs little or nothing.
 #
 # </details>
+#
 
 # %% [markdown]
 # ## What the source notes say
 #
 # - *At stride 128 the codes are 17.4 apart and 31% alike.* 17.4 is right, but at the note's width of 512 they are 41% alike.
-# - *2-D RoPE leaves branches 93 to 99% alike, even at stride 4096.* The note looked at one slow pair. Together, the pairs that turn with the branch are 41% alike. If one means the vectors inside our trained models, 93% is right. So the verdict is *depends*.
-# - *A Fourier code needs no stride*, so stride 1 is as good as 128. This is undecided, as above.
-# - *The outputs of two branches are independent.* This holds within 0.02 nats. Only the isolation mask makes them exactly independent.
+# - *2-D RoPE leaves branches 93 to 99% alike, even at stride 4096.* The note looked at one slow pair. If you take all pairs that turn with the branch, two branches are 41% alike, as with Fourier codes. If you take the vectors inside our trained models, 93% is right. So the verdict is *depends*.
+# - *A Fourier code needs no stride.* Then stride 1 would be as good as 128. This is undecided, as above.
+# - *The outputs of two branches are independent.* The loss agrees: the other text costs less than 0.02 nats. But only the isolation mask makes them exactly independent.
 #
 # More: [note 002](../docs/notes/002.md), [note 003](../docs/notes/003.md).
 

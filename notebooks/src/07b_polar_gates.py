@@ -17,7 +17,7 @@
 # 2. repair the gate step by step, up to **v7**,
 # 3. compare the gates with RoPE and other rivals.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about half a minute to run on two cores, about 23 minutes to read and guess; the exercises about 28 more.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about half a minute to run on two cores, and about 23 minutes to read and guess. The exercises take about 28 minutes.
 
 # %% tags=["nbval-ignore-output"]
 from statistics import mean
@@ -31,7 +31,7 @@ from babygpt.objectives.diffusion import MaskedDiffusion
 from babygpt.tables import Table
 from babygpt_course.claims import findings
 from babygpt_course.exercises import lesson_07b as gate_exercises
-from babygpt_course.studies.paired import decided_side, differences
+from babygpt_course.studies.paired import agreed, decided_side, differences
 from babygpt_course.studies.polar_repairs import LABELS, REPAIRS
 from babygpt_course.studies.results import load_results
 from babygpt_course.studies.seed_plots import draw_seed_dots
@@ -284,7 +284,7 @@ found = ", ".join(sorted(loss, key=loss.get))
 order_guess.compare(found if found in orders else "another")
 
 # %% [markdown]
-# This is one seed; the section *Who wins?* has more. The slider under v7 sets α during training. Run the training cell again and move the slider. The frames of MASK change, because α now counts.
+# This is one seed; the section *Who wins?* has more. The slider under v7 sets α during training. Run the training cell again and move the slider. In its picture, rows with a frame are MASK tokens. They change, because α now counts.
 #
 # ## Where the repairs end
 #
@@ -300,7 +300,7 @@ assert torch.allclose(rotated[..., 1::2], sines, atol=1e-5)
 # %% [markdown]
 # So quadrature **is RoPE**, for pairs whose second channel is 0. **A gate can stand in for a rotation only if it becomes a rotation.** RoPE itself fills both channels of a pair. With two channels it can tell left from right, and needs no δ.
 #
-# A published encoding arrives at the same place. [PoPE](../docs/glossary.md#pope) has the waves and the trained δ of v7. It also makes each number of a query or key positive, by a [softplus](../docs/glossary.md#softplus). A negative number would turn a crest into a trough. With positive numbers only position and δ decide where the crests lie. PoPE has no α.
+# A published encoding arrives at the same place. [PoPE](../docs/glossary.md#pope) has the waves and the trained δ of v7. It also makes each number of a query or key positive, by a [softplus](../docs/glossary.md#softplus). A negative number would turn a crest into a trough. If all numbers are positive, the crests depend on position and δ alone. PoPE has no α.
 #
 # ## Who wins?
 #
@@ -326,14 +326,13 @@ plt.show()
 # %% [markdown]
 # Each row is a model, each dot is a [seed](../docs/glossary.md#seed), and the bar is the mean. From *as written* down to *v7* the rows follow the repairs. The note's gate is far better than no encoding, and far behind RoPE. The dots of v7, RoPE and PoPE lie close together.
 #
-# Which models differ? We compare two models seed by seed. There are two sets of six seeds. We call a difference **decided** if in each set all seeds agree, and the mean is too large for luck ([lesson 08](08_the_ladder.ipynb)). Some models were trained with the first set only. Each row of the table takes the loss of one model *minus* that of another.
+# Which models differ? We compare two models seed by seed. There are two sets of six seeds, and some models were trained with the first set only. We call a difference **decided** if it has the same sign with all these seeds, and is too large for luck in each set ([lesson 08](08_the_ladder.ipynb)). Each row of the table takes the loss of one model *minus* that of another.
 
 # %% tags=["answer"]
 def compare(one, other):
     """Row of a table: two models, the mean difference of their losses, the seeds, and what is decided."""
     sets = [differences(part[one], part[other]) for part in (first, second) if {one, other} <= part.keys()]
-    sides, every = {decided_side(part) for part in sets}, [gap for part in sets for gap in part]
-    side = sides.pop() if len(sides) == 1 else "undecided"
+    side, every = agreed(map(decided_side, sets)), [gap for part in sets for gap in part]
     return names[one], names[other], f"{mean(every):+.2f}", str(len(every)), sign[side]
 
 
@@ -360,7 +359,7 @@ winner_guess.compare("this is undecided" if {row[-1] for row in rows[6:]} == {"u
 Table(columns, [compare(arm, "v7-quadrature") for arm in ("one side", "both sides")], stable=5)
 
 # %% [markdown]
-# *One side* breaks the mirror, but its loss is not lower. The seeds exclude a gain of 0.02 nats or more. *Both sides* gains 0.11 nats. **To break the mirror is not enough; heads of both kinds lower the loss.** Whether trained phases gain more than the fixed ones of *both sides* is undecided.
+# *One side* breaks the mirror, but its loss is not lower. *Both sides* gains 0.11 nats. **It is not enough to break the mirror. The loss falls if some heads look to one side and some to the other.** Whether trained phases gain more than the fixed ones of *both sides* is undecided.
 
 # %%
 live.tally()
@@ -412,8 +411,8 @@ gate_exercises.LOOK_RIGHT.check(phases_to_the_right)
 #
 # 1. A norm after the gates cancels α = 0.3. At φ = 0 the gradient of cos φ is 0, so φ never moves.
 # 2. $\cos(i\omega)\cos(j\omega)$ depends on $i-j$ and on $i+j$. A sine beside each cosine removes $i+j$.
-# 3. Then left equals right. A phase δ between query and key breaks this mirror. Of two fixed choices of phases, only the one with heads of both kinds lowers the loss.
-# 4. The note's gate loses 2.17 nats for each masked character. v7 loses 1.51, RoPE 1.52 (400 steps, 2 layers of 96). Between v7, RoPE and PoPE nothing is decided.
+# 3. Then left equals right. A phase δ between query and key breaks this mirror. Of our two fixed choices of phases, only *both sides* lowers the loss.
+# 4. The loss of the note's gate is 2.17 nats for each masked character. It is 1.51 for v7 and 1.52 for RoPE (400 steps, 2 layers of 96). Between v7, RoPE and PoPE nothing is decided.
 # 5. Quadrature is RoPE for pairs that are half empty. The repairs end at a rotation.
 
 # %% [markdown]
@@ -445,7 +444,7 @@ gate_exercises.LOOK_RIGHT.check(phases_to_the_right)
 #
 # **3.** Which of these can change $\cos(i\omega)\cos(j\omega)$, but not a score of RoPE?
 #
-# - a) moving both tokens together
+# - a) moving both tokens by the same number of positions
 # - b) exchanging the two tokens
 # - c) moving the tokens apart
 #

@@ -18,7 +18,7 @@
 # 3. read the board: which loss is lowest, which models answer questions,
 # 4. compare the models in windows longer than those of training.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about a minute to run on two cores, about 22 minutes to read and guess; the exercises about 20 more, and 25 for those marked *stretch*.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about a minute to run on two cores, and about 22 minutes to read and guess. The exercises take about 20 minutes, and those marked *stretch* take 25 more.
 
 # %% tags=["nbval-ignore-output"]
 from statistics import mean, stdev
@@ -33,7 +33,7 @@ from babygpt.tables import Table, source
 from babygpt_course.exercises import lesson_08 as ladder
 from babygpt_course.studies.board import KNOWN, paired_differences
 from babygpt_course.studies.ladder_explorer import explore_ladder
-from babygpt_course.studies.paired import beside, critical_t, decided_side
+from babygpt_course.studies.paired import agreed, beside, critical_t, decided_side
 from babygpt_course.studies.results import load_results
 from babygpt_course.studies.seed_plots import draw_seed_dots
 
@@ -94,7 +94,7 @@ for name, version, options in (("v4", "v4", {}), ("v5 fixed", "v5", {"learnable"
     runs[name] = race(name, build(version, shape, **options))
 
 # %% [markdown]
-# Each dashboard shows the loss and the **right answers** to 24 questions such as *who chased ben?* An answer is right if the model gives the right one of two names the higher probability. Guessing gives 50%. The *best reader* is a program that knows the grammar of the stories.
+# Each dashboard shows the loss and the **right answers** to 24 questions such as *who chased ben?* The model chooses between two names. Its answer is right if the right name gets the higher probability. Guessing gives 50%. The *best reader* is a program that knows the grammar of the stories.
 
 # %% tags=["answer", "nbval-ignore-output"]
 records = {name: run.result() for name, run in runs.items()}
@@ -192,7 +192,7 @@ plt.show()
 #
 # ## Decided and undecided
 #
-# Luck can still deceive one set. Between equal models, a set meets both conditions in nearly 1 of 35 comparisons. On the board, v1, v2 and the nine models of the list have a loss. They make 55 pairs. So luck alone would decide one or two of them, even if all models were equal. Therefore we trained nine models again, from a second set of six other seeds. Now we can define two words for the whole course:
+# Luck can still deceive one set. Between equal models, a set meets both conditions in nearly 1 of 35 comparisons. On the board we compare the losses of eleven models: v1, v2 and the nine in the table above. They make 55 pairs. So luck alone would decide one or two of them, even if all models were equal. Therefore we trained nine models again, from a second set of six other seeds. Now we can define two words for the whole course:
 #
 # > A difference is **decided** if every set that we trained decides it, for the same side. Every other difference is [**undecided**](../docs/glossary.md#undecided).
 #
@@ -206,8 +206,7 @@ def sets_of(*names):
 
 def decide(name, rival):
     """Return the side that every set decides for, or "undecided"."""
-    sides = {decided_side(paired_differences(each, name, rival)) for each in sets_of(name, rival)}
-    return sides.pop() if len(sides) == 1 else "undecided"
+    return agreed(decided_side(paired_differences(each, name, rival)) for each in sets_of(name, rival))
 
 
 print("v5 beside v5 fixed:", decide("v5", "v5 fixed"))
@@ -308,11 +307,11 @@ near_mean.compare(sum(abs(share - mean(answers)) <= 0.1 for share in answers))
 #
 # Look at the right panel. Most dots stand near 100% or near 50%. At some step a run learns to look back for the name. The runs near 50% had not learned this by step 600.
 #
-# So a mean may describe no run at all: no run of v6 lies within 10 points of its mean. Therefore we **count the seeds that answer**. v4 and v5 fixed answer from 11 of twelve seeds. v5 answers from only 3 ([lesson 05](05_gaussian_rope.ipynb) asks why). PoPE and nope answer from no seed.
+# So a mean may describe no run at all: no run of v6 lies within 10 points of its mean. Therefore we **count the seeds that answer**. v4 and v5 fixed each answer with 11 of twelve seeds. v5 answers with only 3 ([lesson 05](05_gaussian_rope.ipynb) asks why). PoPE and nope answer with none.
 #
 # ## Longer than trained
 #
-# In windows of training v5 fixed has a loss of 0.54 nats. In windows four times as long its loss is 0.45. Does v5 fixed gain from the longer text?
+# In windows of 64 characters, *v5 fixed* has a loss of 0.54 nats. In windows four times as long its loss is 0.45. Does v5 fixed gain from the longer text?
 #
 # This comparison is unfair. The first characters of any window are hard to predict, because little text stands before them. A long window has a smaller share of such characters. So its mean loss is lower even if the model gains nothing.
 #
@@ -338,7 +337,7 @@ gains = [name for name in rivals if set(changes[name]) == {"below"}]
 helped.compare(rivals[gains[0]] if gains else "none of these")
 
 # %% [markdown]
-# Look at the last column: it is nowhere below zero. **No model gains.** Even a perfect reader would gain nothing here, since no story is longer than a window.
+# Look at the last column: it is nowhere below zero. **No model gains.** Even a perfect reader would gain nothing here, because no story is longer than 64 characters.
 #
 # - v5 and v5 fixed change by less than 0.001 nats. At a distance of 64 their kernel is below 0.002, so the text beyond the window hardly reaches them.
 # - All other models lose. ALiBi and PoPE lose little. v3 loses 3 nats, since it never met such positions in training.
@@ -456,7 +455,7 @@ ladder.OWN_ENCODING.check(RoPESoFar)
 # **4.** ALiBi's mean loss is lower in windows four times as long. What does it gain from the longer text?
 #
 # - a) the difference of the two means
-# - b) a little, where a story began more than 64 characters before
+# - b) a little, in stories that began more than 64 characters ago
 # - c) nothing: on the same characters it is a little worse
 #
 # <details><summary>Answer</summary>

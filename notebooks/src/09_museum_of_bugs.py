@@ -15,7 +15,7 @@
 #
 # But each bug breaks at least one **[promise](../docs/glossary.md#promise)**. A promise is a property of a healthy model, such as *no token sees the future*. You can measure whether a model keeps a promise without knowing its bug. This is the game: ask for as few promises as you can, and name the bug. We solve three cases here together. Fourteen cases are yours.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about 30 seconds to run on two cores, about 21 minutes to read and guess. The fourteen other cases take half an hour or more, whenever you like.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about 30 seconds to run on two cores, and about 21 minutes to read and guess. The fourteen other cases take half an hour or more, whenever you like.
 
 # %% tags=["nbval-ignore-output"]
 import matplotlib.pyplot as plt
@@ -23,14 +23,13 @@ import matplotlib.pyplot as plt
 from babygpt import live, load_corpus, plots
 from babygpt_course.museum.costs import cost_table, differences, effect, ending, load_costs
 from babygpt_course.museum.museum import Museum
-from babygpt_course.studies.paired import RULE
 
 plots.set_style()
 
 # %% [markdown]
 # ## How to play
 #
-# The museum holds seventeen cases: sixteen bugs and one healthy model. Each case is a small GPT of two blocks. Its position code is [RoPE](../docs/glossary.md#rope) or a table of sines and cosines, called the sinusoid. You can compare its training curve with the curve of its *healthy twin*. The twin is the same model without the bug, from the same [seed](../docs/glossary.md#seed). There are four moves:
+# The museum holds seventeen cases: sixteen bugs and one healthy model. Each case is a small GPT of two blocks. Its encoding is [RoPE](../docs/glossary.md#rope) or a table of sines and cosines, called the sinusoid. You can compare its training curve with the curve of its *healthy twin*. The twin is the same model without the bug, from the same [seed](../docs/glossary.md#seed). There are four moves:
 #
 # - `case.ask("shift")` measures one promise, or several. It shows ✓ or ✗ for each.
 # - `case.name("mixed layouts")` names the bug. The name is accepted only if **no other name fits** the ✓ and ✗ that you have seen.
@@ -46,7 +45,7 @@ museum = Museum(load_corpus())
 museum.promises()
 
 # %% [markdown]
-# `shift`, `far` and `growth` test only what the position encoding does to [queries](../docs/glossary.md#query) and [keys](../docs/glossary.md#key). A sinusoid is added to the embeddings and leaves queries and keys alone. So it always keeps these three promises. The [window](../docs/glossary.md#window) is 32 tokens long.
+# `shift`, `far` and `growth` take random [queries](../docs/glossary.md#query) and [keys](../docs/glossary.md#key), and test what the encoding does to them. RoPE rotates them. The sinusoid does nothing at this point, because it was added to the embeddings before. So a model with a sinusoid always keeps these three promises. The [window](../docs/glossary.md#window) is 32 tokens long.
 #
 # The next table lists the names: the sixteen bugs and *nothing wrong*. Choose two or three bugs. For each bug, ask yourself which promise it must break and which it certainly keeps.
 
@@ -106,7 +105,7 @@ first.ask("cache", "padding", "beyond", "far")
 
 # %%
 remaining = live.predict(
-    "One ✗, at cache, and three ✓: how many of the seventeen exhibits give just these four answers?",
+    "One ✗, at cache, and three ✓: how many of the seventeen names fit just these four answers?",
     ["one", "two", "five"],
 )
 remaining
@@ -167,7 +166,9 @@ by_seed = costs["ends"]["nothing wrong"]
 noise.compare(max(by_seed) - min(by_seed))
 
 # %% [markdown]
-# The six healthy models end between 1.75 and 1.80. Look at the title of the picture: case 2 ends in this range too. So without its twin, you cannot tell case 2 from a healthy model with another seed. The museum trains each case and its twin from a seventh seed. With this seed both models end lower than with the other six: case 2 inside the range, and its twin below it. We chose this seed because its curve does not betray the bug. From the six other seeds this bug ends between 1.85 and 1.93, so there it shows.
+# The six healthy models end between 1.75 and 1.80. Look at the title of the picture: case 2 ends in this range too. So without its twin, you cannot tell case 2 from a healthy model with another seed.
+#
+# The museum trains each case and its twin from a seventh seed. We chose a seed with which the curve alone, without the twin, does not show the bug. From the six other seeds this bug ends between 1.85 and 1.93, so there it shows.
 #
 # So we ask. RoPE has one purpose: a score stays the same if both positions move together. `shift` tests this.
 
@@ -189,7 +190,7 @@ second.ask("sides", "beyond")
 
 # %%
 length = live.predict(
-    "What becomes of the length of a query under this function?",
+    "What happens to the length of a query if the two channels of a pair get different angles?",
     ["it stays as it is", "some queries grow longer", "none grows longer, and most shrink"],
 )
 length
@@ -211,7 +212,7 @@ second.plaque()
 second.source()
 
 # %% [markdown]
-# A rotation keeps every length, so this is no rotation. The score no longer depends on the distance alone. But it still depends on the positions smoothly, and this is enough for a small model to learn from. Source note 001 prints this mixture.
+# A rotation keeps every length, so this is no rotation. The score no longer depends on the distance alone. But it still depends on the positions smoothly, and this is enough for a small model to learn from. The code in source note 001 has this bug.
 #
 # ## Third case
 #
@@ -266,7 +267,7 @@ mine
 # %% [markdown]
 # Some advice from the first three:
 #
-# 1. **Look at the curve for what it excludes.** If it equals the twin's curve, training never meets the bug. The curve helps you to choose a question, but the museum does not accept it as proof.
+# 1. **Ask which bugs the curve excludes.** If it equals the twin's curve, training never meets the bug. The curve helps you to choose a question, but the museum does not accept it as proof.
 # 2. **Ask what halves the list**, not what confirms your first idea. A ✓ can tell you more than a ✗.
 # 3. **One ✗ is rarely proof.** Ask which other bugs give the same answer; `mine.hint()` lists them.
 # 4. **A healthy model needs the most questions**: you must exclude every bug.
@@ -279,7 +280,7 @@ mine
 
 # %%
 louder = live.predict(
-    "The codes are added twice. Where does the loss end, beside that of the healthy twin?",
+    "The codes are added twice. Is the loss at the end higher or lower than that of the healthy twin?",
     ["higher", "lower", "six seeds do not decide"],
 )
 louder
@@ -297,7 +298,6 @@ dearest = live.predict(
 dearest
 
 # %% tags=["answer"]
-print(RULE)
 cost_table(costs)
 
 # %% tags=["answer"]
@@ -321,7 +321,7 @@ live.tally()
 # 2. Six of the sixteen bugs do not change training at all, because they act with a cache, with padding or beyond the window. No training curve can show them.
 # 3. Eight bugs raise the loss, by 0.05 to 0.28 nats after 100 steps (mean of six seeds, two blocks). Six healthy models with RoPE already lie 0.05 nats apart. So without a twin a small cost looks like another seed.
 # 4. Each bug breaks a promise that you can measure in a fraction of a second, without training, on a model with random weights.
-# 5. One broken promise is rarely proof of a cause. Two or three are, if you choose them for what they exclude.
+# 5. One broken promise is rarely proof of a cause. Two or three answers can be proof, if each of them excludes other bugs.
 
 # %% [markdown]
 # ## Self-test
@@ -370,7 +370,7 @@ live.tally()
 #
 # <details><summary>Answer</summary>
 #
-# **c.** Scores still depend on the distance alone, and left still differs from right. *a* is tempting because *a lost minus* breaks it. But a lost minus is no rotation. Turning backwards is a rotation.
+# **c.** Scores still depend on the distance alone, and left still differs from right. *a* is tempting, because *a lost minus* breaks `sides`. But a lost minus is no rotation, and turning backwards is one.
 #
 # </details>
 #

@@ -18,7 +18,7 @@
 # 3. compare the loss of each model with what it remembers,
 # 4. train your model a little at the new length, beside a control.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about 60 seconds to run on two cores, about 22 minutes to read and guess; the exercises about 23 more, and 12 for those marked *stretch*.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about 60 seconds to run on two cores, and about 22 minutes to read and guess. The exercises take about 23 minutes, and those marked *stretch* take 12 more.
 
 # %%
 import copy
@@ -59,7 +59,7 @@ plt.show()
 #
 # ## A text that asks
 #
-# To test memory, we need a text that asks for something far back. The tales do this rarely: a letter mostly depends on the few letters before it. So we put notes into the tales. `<7>` **tells** a digit. Later `[7]` **asks** for a digit, and the right answer is the digit that was told *last*. Capitals are told by `<K>` and asked by `{K}`, Greek letters by `<α>` and `(α)`.
+# To test memory, we need a text that asks for something far back. The tales do this rarely: a letter mostly depends on the few letters before it. So we put notes into the tales. `<7>` **tells** a digit. Later `[` **asks** for a digit. The right answer is the digit that was told *last*, so `7]` follows. Capitals are told in `<K>` and asked for in `{K}`, Greek letters in `<α>` and `(α)`.
 
 # %%
 corpus = load_corpus("recall", n_chars=400_000)
@@ -69,7 +69,7 @@ print(tokenizer.decode(corpus.val[:184]))
 # %% [markdown]
 # Each kind has ten values, and a told value is drawn at random. A model that remembers nothing is right in 10% of the questions. In training, a question comes at most 52 characters after the value. In texts of four windows we ask from further back. We measure three things:
 #
-# - **Cost.** The model reads the whole text and predicts its characters. A v4 predicts the same characters, but it reads only the 64 before each. The cost is the model's loss minus v4's loss, in [nats](../docs/glossary.md#nats) per character.
+# - **Cost.** The model reads the whole text and predicts its characters. For comparison, v4 predicts each of these characters from the 64 before it. The cost is the model's loss minus this loss of v4, in [nats](../docs/glossary.md#nats) per character.
 # - **A lone value.** The text tells one value of a kind, 192 characters before the question. The model only has to *find* it.
 # - **The last of two.** The text tells two values of a kind, 216 and 192 characters before the question. The model also has to know their *order*.
 #
@@ -133,9 +133,9 @@ history = run.result()
 print("a lone value, 48 back in one window:", paired.beside(recall(v4, 48, 1), ours("v4", "alone 1"), "%"))
 
 # %%
-outcomes = ["neither", "the cost only", "the share only", "both"]
+outcomes = ["neither", "only (1)", "only (2)", "both"]
 which_falls = live.predict(
-    "At four windows: is v4's cost over 0.1 nats, or its share of lone values under half?",
+    "v4 reads four windows. Is (1) its cost over 0.1 nats, (2) its share of lone values below 50%?",
     outcomes,
 )
 which_falls
@@ -149,7 +149,7 @@ which_falls.compare(outcomes[(nats > 0.1) + 2 * (share < 0.5)])
 # %% [markdown]
 # *Ours* is the range over the twelve stored models. In each of them four windows cost at least 0.15 nats. On average they find 92% of the lone values in one window, and 32% in four.
 #
-# We call a difference *decided* if in each of two sets of six seeds all seeds agree, and the mean is too large for luck ([lesson 08](08_the_ladder.ipynb)). Each difference that we state below is decided, unless we call it [*undecided*](../docs/glossary.md#undecided).
+# There are two sets of six seeds. We call a difference between two models *decided* if it has the same sign with all twelve seeds, and is too large for luck in each set of six ([lesson 08](08_the_ladder.ipynb)). Each difference that we state below is decided, unless we call it [*undecided*](../docs/glossary.md#undecided).
 #
 # ## Stretch the positions
 #
@@ -173,7 +173,7 @@ for name, slower in (("as trained", 1), ("interpolated", 4)):
 # Two other methods therefore spare the quick pairs.
 #
 # - **NTK-aware scaling** (bloc97 2023) takes a larger base, $\theta' = \theta\, s^{D/(D-2)}$. Pair 1 keeps its speed, and the last pair becomes $s$ times slower. The slowdown grows from pair to pair.
-# - **YaRN** (Peng et al. 2023) counts the turns of each pair in the window. Pairs that turn often keep their speed. Pairs that never finish a turn become $s$ times slower. A ramp lies between them. YaRN also multiplies queries and keys by $1 + 0.1\ln s$, so attention becomes sharper.
+# - **YaRN** (Peng et al. 2023) counts the turns of each pair in the window. Pairs that turn often keep their speed. Pairs that never finish a turn become $s$ times slower. The pairs in between become slower by less than $s$. YaRN also multiplies queries and keys by $1 + 0.1\ln s$, so attention becomes sharper.
 #
 # Our window is short, so YaRN leaves only pair 1 as it is.
 
@@ -262,7 +262,7 @@ board(dict(zip(methods.values(), methods, strict=True)), **columns)
 # Chen et al. [fine-tune](../docs/glossary.md#fine-tuning) the stretched model. We train your v4 for 60 more steps on windows of 256, at lower learning rates. But any model might improve with more steps. So we need a **control**: 60 steps on the *old* windows of 64, with as many characters in each step.
 
 # %%
-after_control = live.predict(f"v4 as it is gets 60 more steps at the old length. {far}", **percent)
+after_control = live.predict(f"We train your v4 for 60 more steps at the old length. {far}", **percent)
 after_control
 
 # %% tags=["answer", "nbval-ignore-output"]
@@ -286,7 +286,7 @@ trained_on = {"control": "control tuned", **{f"{methods[m]}, tuned": f"{m} tuned
 board(trained_on, **columns)
 
 # %% [markdown]
-# Compare the first two rows. The control finds 30% of the lone values, about as many as before. The same steps at the new length give 60%, and a lower cost. So **the new windows help, and not only more training.** They are longer, and they contain questions from further back. We did not test which of the two helps. The price: in windows of 64, the loss is 0.1 nats higher than the control's.
+# Compare the first two rows. The control finds 30% of the lone values, about as many as before. The same steps at the new length give 60%, and a lower cost. So **the gain comes from the new windows, not from more training.** They are longer, and they contain questions from further back. We did not test which of the two helps. The price: in windows of 64, the loss is 0.1 nats higher than the control's.
 #
 # Now look at the last column. Training does not bring back the order: tuned v4 gives the last of two in 36% of the questions, and YaRN without training gave it in 72%.
 #
@@ -382,7 +382,7 @@ tasks.FORGETS.check(forgets)
 #
 # <details><summary>Answer</summary>
 #
-# **b.** With a smaller base the slow pairs are quicker, and seven of the 12 finish a turn. *c* takes θ for a speed.
+# **b.** With a smaller base the slow pairs are quicker, and seven of the 12 finish a turn. *c* is tempting, but a smaller θ makes the slow pairs quicker.
 #
 # </details>
 #
@@ -422,7 +422,7 @@ tasks.FORGETS.check(forgets)
 #
 # </details>
 #
-# **5.** NoPE finds lone values 384 characters back. Of two values it gives the last one half of the time. Has it forgotten the rule?
+# **5.** NoPE finds lone values 384 characters back. Of two values, it gives the last one in only half of the cases. Has it forgotten the rule?
 #
 # - a) yes, at this distance
 # - b) no, it needs sharper attention
@@ -438,7 +438,7 @@ tasks.FORGETS.check(forgets)
 # ## Further reading
 #
 # - [Peng et al. 2023](https://arxiv.org/abs/2309.00071): YaRN, with the three ways side by side.
-# - [Chen et al. 2023](https://arxiv.org/abs/2306.15595): position interpolation, and a passkey asked for from far back.
+# - [Chen et al. 2023](https://arxiv.org/abs/2306.15595): position interpolation, tested with a number that stands far back in the text.
 # - [Kazemnejad et al. 2023](https://arxiv.org/abs/2305.19466): longer tasks, also without an encoding.
 
 # %% [markdown]

@@ -11,7 +11,7 @@ from babygpt_course.museum.costs import FRESH, differences, effect, load_costs
 from babygpt_course.studies import gaussian_training, lookup, polar_repairs, remasking, stretch
 from babygpt_course.studies.board import against, front, paired_differences
 from babygpt_course.studies.branches import AT_A_TIME, CODES, ECHO, ISOLATED, TRAINED, losses_among
-from babygpt_course.studies.paired import LEAST_LOSS, LEAST_SHARE, critical_t, decided_side, exceeds
+from babygpt_course.studies.paired import LEAST_LOSS, LEAST_SHARE, agreed, critical_t, decided_side, exceeds
 from babygpt_course.studies.results import load_results
 from babygpt_course.studies.strides import by_stride, stride_costs
 
@@ -403,8 +403,7 @@ def side(run, other, number, study=STRETCH):
 
 def both(run, other, number):
     """Return what both sets of seeds decide between two runs of the stretching study, by one number."""
-    sides = {side(run, other, number, study) for study in STRETCHES}
-    return sides.pop() if len(sides) == 1 else "undecided"
+    return agreed(side(run, other, number, study) for study in STRETCHES)
 
 
 def means(run, *numbers):

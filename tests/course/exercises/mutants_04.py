@@ -87,13 +87,13 @@ RIGHT = (
 )
 MUTANTS = [
     *(Mutant(one, f"no mistake {i}", right, []) for one, *some in RIGHT for i, right in enumerate(some)),
-    Mutant(RELATIVE, "up to 500", partial(relative, shifts=(1, 7, 300)), [HIDDEN], "700 taken"),
+    Mutant(RELATIVE, "up to 500", partial(relative, shifts=(1, 7, 300)), [HIDDEN], "700 treated"),
     Mutant(RELATIVE, "up to 0.02", partial(relative, exact=0.02), [HIDDEN], "0.004 times"),
     Mutant(RELATIVE, "neighbours", partial(relative, apart=5), [HIDDEN], "up to 60 apart"),
     Mutant(RELATIVE, "one step", partial(relative, shifts=(2,), start=50), [HIDDEN], "let this one"),
     Mutant(RELATIVE, "ones", partial(relative, ones=True), [HIDDEN]),
     Mutant(RELATIVE, "exactly", partial(relative, exact=0), [THROUGH], "last digits"),
-    Mutant(RELATIVE, "never far", partial(relative, shifts=(1, 7), start=50), [HIDDEN], "200 taken"),
+    Mutant(RELATIVE, "never far", partial(relative, shifts=(1, 7), start=50), [HIDDEN], "200 treated"),
     Mutant(RELATIVE, "even steps", partial(relative, shifts=(2, 8, 334)), [HIDDEN], "even numbers"),
     Mutant(RELATIVE, "never later", partial(relative, later=False), [HIDDEN], "not later"),
     Mutant(LAYOUTS, "as it was", lambda w, D: w.clone(), ROWS, "as they were"),

@@ -147,7 +147,7 @@ def test_the_score_counts_promises_wrong_names_and_hints(museum: Museum):
     score = case.name("a lost minus").why
     assert score == (
         "a lost minus, with 14 promises asked and 2 wrong names and 1 hint; "
-        "2 would have done, as growth ✗, sides ✗"
+        "2 would be enough: growth ✗, sides ✗"
     )
     case.ask("shift")  # open cases are for looking
     case.hint()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from babygpt.errors import BadInput
-from babygpt_course.studies.paired import RULE, beside, critical_t, decided_side, exceeds
+from babygpt_course.studies.paired import RULE, agreed, beside, critical_t, decided_side, exceeds
 
 
 @pytest.mark.parametrize(("n", "printed"), [(2, 12.706), (3, 4.303), (5, 2.776), (11, 2.228), (31, 2.042)])
@@ -37,6 +37,12 @@ def test_the_side_is_the_one_decided_by_hand(differences, side):
 def test_a_run_that_diverged_is_refused():
     with pytest.raises(BadInput, match="nan"):
         decided_side([0.1, float("nan"), 0.2])
+
+
+def test_sets_of_seeds_decide_only_together():
+    assert [agreed(sides) for sides in (["above"] * 2, ["above", "below"], [])] == ["above"] + [
+        "undecided"
+    ] * 2
 
 
 def test_fewer_than_1_of_35_comparisons_of_equal_models_is_decided():
