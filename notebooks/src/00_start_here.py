@@ -11,7 +11,7 @@
 #
 # **How does a language model know where its tokens stand?**
 #
-# *ada chased ben* and *ben chased ada* hold the same letters. Only the order tells who chased whom. A GPT compares its [tokens](../docs/glossary.md#token) in pairs, and this comparison ignores their order. A GPT can infer a little about order by itself, as lesson 03a shows. The rest we have to tell it. This course builds seven models. The first knows no positions, and each of the others is told them in another way. You train them on your computer and measure what they can do. In this first lesson you will
+# *ada chased ben* and *ben chased ada* hold the same letters. Only the order tells who chased whom. A GPT compares its [tokens](../docs/glossary.md#token) in pairs, and this comparison ignores their order. A GPT can infer a little about order by itself, as lesson 03a shows. The rest we have to tell it. This course builds seven models. The first gets no positions. Each of the others gets them in another way. You train them on your computer and measure what they can do. In this first lesson you will
 #
 # 1. move the parts of a picture that shows one way to tell positions,
 # 2. train a model with this method, and its twin without it,
@@ -326,7 +326,7 @@ start.QUESTIONS.check(enough_questions)
 #
 # </details>
 #
-# **5.** On the plain tales 11 of 12 v4 answer more than 90% of the questions, and their twins about half. What follows?
+# **5.** On the plain tales 11 of 12 runs of v4 answer more than 90% of the questions, and their twins about half. What follows?
 #
 # - a) without a position encoding no model ever learns order
 # - b) RoPE is the best of all encodings

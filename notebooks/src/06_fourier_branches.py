@@ -154,7 +154,7 @@ alike_guess.compare(kinds[int(np.sign(round(float((rotated - added)[0, 1]), 4)))
 corpus = load_corpus("plain-tales", n_chars=400_000)
 tokenizer = corpus.tokenizer
 objective = Branches(corpus, block_size=64, n_branches=(2, 2), length=48)
-answers = ["none of them", "only the one without a code", "no code and 2-D RoPE", "all three"]
+answers = ["none of them", "only v6-none", "v6-none and v6-rope2d", "all three"]
 question = "After 240 steps, which of the three models have a gap above 0.02 nats per character?"
 gap_guess = live.predict(question, answers)
 gap_guess
@@ -173,7 +173,7 @@ for name in options:
     runs[name] = live.train(models[name], objective, recipe, name, floors, watches)
 
 # %% [markdown]
-# The middle panel puts *one* text into both branches. It draws how alike the two branches are: their codes, and their vectors before and after each layer. 2-D RoPE adds no code. For this model the curve *codes* compares two copies of one key, rotated for branch 0 and for branch 1.
+# The middle panel puts *one* text into both branches, and shows how alike the branches are. The first curve, labelled *codes*, compares their codes. The others compare their vectors before and after each layer. 2-D RoPE has no codes. There the first curve compares a key rotated for branch 0 with the same key rotated for branch 1.
 #
 # The right panel shows the gap. The next table shows your gaps and *ours*, from twelve stored runs of each model with 400 steps.
 
@@ -271,14 +271,14 @@ for ax, (way, words) in zip(axes, trained.items(), strict=True):
 plt.show()
 
 # %% [markdown]
-# Each dot is a run of 400 steps. Compare the green dots, eight texts. On the left they cost 0.29 to 0.45 nats under 2-D RoPE, and far more under Fourier codes. On the right they cost 0.04 nats or less. So the models on the left lacked training with the other numbers.
+# Each dot is a run of 400 steps. Compare the green dots, eight texts. On the left they cost 0.29 to 0.45 nats under 2-D RoPE, and far more under Fourier codes. On the right they cost 0.04 nats or less. So the cause is the training: the models on the left never met the other numbers.
 #
 # ## Does anything leak?
 #
 # A small gap does not mean that a text ignores the other one. We put another text into branch 1, and compare the predictions of branch 0 before and after. The [KL](../docs/glossary.md#kl) divergence of these predictions is the [**leak**](../docs/glossary.md#leak). We measure it with the open mask and with the isolation mask.
 
 # %%
-sets = ["none of them", "the three with the isolation mask", "those, and the open ones with a code"]
+sets = ["none", "the three with the isolation mask", "all except v6-none with the open mask"]
 leak_guess = live.predict("Three models, two masks: which of the six leaks are exactly 0?", sets)
 leak_guess
 
@@ -315,7 +315,7 @@ invariants.promises(checked)
 # %% [markdown]
 # ## What the open mask is good for
 #
-# Now both branches tell **the same story**. Branch 1 starts 8 letters later, so it is *behind*. Branch 0 is *ahead*. A model that reads *one* text cannot lose less than the floor, 0.33 nats.
+# Now both branches tell **the same story**. At every time, branch 1 tells what branch 0 told 8 letters ago. So branch 0 is *ahead*, and branch 1 is *behind*. A model that reads *one* text cannot lose less than the floor, 0.33 nats.
 
 # %%
 question = "What will branch 1, which is behind, lose per character on new stories?"
@@ -482,7 +482,7 @@ tasks.STRIDE_MATTERS.check(stride_matters)
 # - *At stride 128 the codes are 17.4 apart and 31% alike.* 17.4 is right, but at the note's width of 512 they are 41% alike.
 # - *2-D RoPE leaves branches 93 to 99% alike, even at stride 4096.* The note looked at one slow pair. If you take all pairs that turn with the branch, two branches are 41% alike, as with Fourier codes. If you take the vectors inside our trained models, 93% is right. So the verdict is *depends*.
 # - *A Fourier code needs no stride.* Then stride 1 would be as good as 128. This is undecided, as above.
-# - *The outputs of two branches are independent.* The loss agrees: the other text costs less than 0.02 nats. But only the isolation mask makes them exactly independent.
+# - *The outputs of two branches are independent.* The loss agrees: with either code the other text costs less than 0.003 nats. But only the isolation mask makes them exactly independent.
 #
 # More: [note 002](../docs/notes/002.md), [note 003](../docs/notes/003.md).
 

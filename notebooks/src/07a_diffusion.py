@@ -153,7 +153,7 @@ hasty_guess.compare(hasty_guess.options[1 if never_below else 2 if sometimes els
 # 1. Every number of holes counts equally.
 # 2. Take the mean over the holes of each text first, and then the mean over texts.
 #
-# Training follows rule 1, as we have seen. But it breaks rule 2. It takes the mean over all holes of 12 texts at once, so a text with many holes counts more. Therefore **the training loss is not a bound**. For example, the training loss of the perfect model in `ab` is 0.986 nats per letter, so 1.972 nats for both letters. This is less than the cost of 2.303. You must not compare it with a loss of v1 to v6.
+# Training follows rule 1, as we have seen. But it breaks rule 2. It takes the mean over all holes of 12 texts at once, so a text with many holes counts more. Therefore **the training loss is not a bound**. For example, it is too low for the perfect model and `ab`: 1.972 nats for both letters, where the cost is 2.303. You must not compare it with a loss of v1 to v6.
 #
 # The next two cells build the perfect model and Hasty. The package then computes the NELBO from all sets of holes, as you will do in the first exercise.
 

@@ -89,7 +89,7 @@ run = live.train(v4, objective, recipe, "v4", watches=[live.heads(tokenizer, not
 #
 # While v4 trains, let us compute one head by hand. Take a text of 256 characters that ends with *ada ch<7>ased ben. who chased ben? [*. The 7 stands 28 characters before the last bracket. Imagine a head that uses only pair 6. Its [score](../docs/glossary.md#score) for the 7 is $s = 8\cos(\text{distance}\cdot\omega_6)$. Each of the 255 other keys has the score 0. The [softmax](../docs/glossary.md#softmax) turns the score $s$ into the attention $e^s / (e^s + 255)$.
 #
-# The table shows this head with the note 28 and 192 characters back.
+# The table shows this head at two distances: the note stands 28 or 192 characters back.
 
 # %%
 def by_hand(name, distance):
@@ -135,7 +135,7 @@ print("a lone value, 48 back in one window:", paired.beside(recall(v4, 48, 1), o
 # %%
 outcomes = ["neither", "only (1)", "only (2)", "both"]
 which_falls = live.predict(
-    "v4 reads four windows. Is (1) its cost over 0.1 nats, (2) its share of lone values below 50%?",
+    "v4 reads four windows. Which is true: (1) they cost over 0.1 nats, (2) it finds under 50% of lone values?",
     outcomes,
 )
 which_falls
@@ -294,7 +294,7 @@ board(trained_on, **columns)
 #
 # Models without rotation have no new angles. We trained three of them like v4. **ALiBi** subtracts a number from each score. This number is proportional to the distance ([03b](03b_sinusoidal.ipynb)). **T5** adds a number that it learns for each range of distances. In our T5 all distances from 27 characters on share one number. **NoPE** has no encoding.
 #
-# These models can read eight windows. For this length, the *change of the loss* is the loss of the model when it reads all eight windows, minus its loss when it reads only the last 64 characters. The lone value was told 384 characters before.
+# These models can read eight windows. For this length, the *change of the loss* is the loss of the model when it reads all eight windows, minus its loss when it predicts each character from the 64 before it. The lone value was told 384 characters before.
 
 # %%
 question = "Eight windows change ALiBi's loss by 0.05 nats. What share of lone values, 384 back, is found?"
