@@ -173,7 +173,7 @@ for name in options:
     runs[name] = live.train(models[name], objective, recipe, name, floors, watches)
 
 # %% [markdown]
-# The middle panel puts *one* text into both branches, and shows how alike the branches are. The first curve, labelled *codes*, compares their codes. The others compare their vectors before and after each layer. 2-D RoPE has no codes. There the first curve compares a key rotated for branch 0 with the same key rotated for branch 1.
+# The middle panel puts *one* text into both branches, and shows how alike the branches are. The curve *codes* compares the codes of the two branches. The other curves compare the vectors of the two branches, first at the input and then after each layer. 2-D RoPE has no codes. There the curve *codes* compares a key rotated for branch 0 with the same key rotated for branch 1.
 #
 # The right panel shows the gap. The next table shows your gaps and *ours*, from twelve stored runs of each model with 400 steps.
 
@@ -480,7 +480,7 @@ tasks.STRIDE_MATTERS.check(stride_matters)
 # ## What the source notes say
 #
 # - *At stride 128 the codes are 17.4 apart and 31% alike.* 17.4 is right, but at the note's width of 512 they are 41% alike.
-# - *2-D RoPE leaves branches 93 to 99% alike, even at stride 4096.* The note looked at one slow pair. If you take all pairs that turn with the branch, two branches are 41% alike, as with Fourier codes. If you take the vectors inside our trained models, 93% is right. So the verdict is *depends*.
+# - *2-D RoPE leaves branches 93 to 99% alike, even at stride 4096.* The note looked at one slow pair. If you take all pairs that turn with the branch, two branches are 41% alike, as with Fourier codes. But the vectors that enter and leave the layers of our trained models are at least 93% alike. So the verdict is *depends*.
 # - *A Fourier code needs no stride.* Then stride 1 would be as good as 128. This is undecided, as above.
 # - *The outputs of two branches are independent.* The loss agrees: with either code the other text costs less than 0.003 nats. But only the isolation mask makes them exactly independent.
 #

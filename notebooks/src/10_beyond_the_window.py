@@ -69,7 +69,7 @@ print(tokenizer.decode(corpus.val[:184]))
 # %% [markdown]
 # Each kind has ten values, and a told value is drawn at random. A model that remembers nothing is right in 10% of the questions. In training, a question comes at most 52 characters after the value. In texts of four windows we ask from further back. We measure three things:
 #
-# - **Cost.** The model reads the whole text and predicts its characters. For comparison, v4 predicts each of these characters from the 64 before it. The cost is the model's loss minus this loss of v4, in [nats](../docs/glossary.md#nats) per character.
+# - **Cost.** The model reads the whole text and predicts its characters. The comparison is a v4 ([lesson 04](04_rope.ipynb)) that predicts each of these characters from the 64 before it. The cost is the model's loss minus this loss of v4, in [nats](../docs/glossary.md#nats) per character.
 # - **A lone value.** The text tells one value of a kind, 192 characters before the question. The model only has to *find* it.
 # - **The last of two.** The text tells two values of a kind, 216 and 192 characters before the question. The model also has to know their *order*.
 #
@@ -173,7 +173,7 @@ for name, slower in (("as trained", 1), ("interpolated", 4)):
 # Two other methods therefore spare the quick pairs.
 #
 # - **NTK-aware scaling** (bloc97 2023) takes a larger base, $\theta' = \theta\, s^{D/(D-2)}$. Pair 1 keeps its speed, and the last pair becomes $s$ times slower. The slowdown grows from pair to pair.
-# - **YaRN** (Peng et al. 2023) counts the turns of each pair in the window. Pairs that turn often keep their speed. Pairs that never finish a turn become $s$ times slower. The pairs in between become slower by less than $s$. YaRN also multiplies queries and keys by $1 + 0.1\ln s$, so attention becomes sharper.
+# - **YaRN** (Peng et al. 2023) counts the turns of each pair in the window. Pairs that make many turns keep their speed. Pairs that never finish a turn become $s$ times slower. The pairs in between become slower by less than $s$. YaRN also multiplies queries and keys by $1 + 0.1\ln s$, so attention becomes sharper.
 #
 # Our window is short, so YaRN leaves only pair 1 as it is.
 
@@ -439,7 +439,7 @@ tasks.FORGETS.check(forgets)
 #
 # - [Peng et al. 2023](https://arxiv.org/abs/2309.00071): YaRN, with the three ways side by side.
 # - [Chen et al. 2023](https://arxiv.org/abs/2306.15595): position interpolation, tested with a number that stands far back in the text.
-# - [Kazemnejad et al. 2023](https://arxiv.org/abs/2305.19466): longer tasks, also without an encoding.
+# - [Kazemnejad et al. 2023](https://arxiv.org/abs/2305.19466): which encodings solve tasks that are longer than in training; no encoding is one of them.
 
 # %% [markdown]
 # ## What comes next

@@ -134,8 +134,9 @@ def test_04_the_third_letter_decides_where_names_begin_alike():
 def test_04_one_head_is_needed_and_its_control_is_not():
     without = V4["without"][V4["accuracy"] > 0.9]  # (17, L, H)
     needed, layers = without.min(axis=(1, 2)), without.min(axis=2).argmin(axis=1)
-    control = (without[np.arange(17), layers].sum(axis=1) - needed) / 3  # the mean of the other heads
-    assert [f"{end(x):.0%}" for x in (needed, control) for end in (min, max)] == ["46%", "84%", "93%", "98%"]
+    control = np.sort(without[np.arange(17), layers])[:, 1]  # the next worst head of that layer
+    assert [f"{end(x):.0%}" for x in (needed, control) for end in (min, max)] == ["46%", "84%", "88%", "98%"]
+    assert control.min() >= 0.88
     assert set(layers) == {0, 1}
 
 
