@@ -96,7 +96,7 @@ def shift(model: Specimen, _: Specimen) -> float:
     return max_shift_change(model, 1, 7)
 
 
-@promise(f"{FAR} positions further on, scores still depend only on the distance", 1e-6)
+@promise(f"{FAR} positions further on, scores of given q and k still depend only on the distance", 1e-6)
 def far(model: Specimen, _: Specimen) -> float:
     """Measure how much scores of given q and k change when both tokens move by about 4096 positions."""
     return max_shift_change(model, FAR, FAR + 5)
@@ -112,15 +112,15 @@ def growth(model: Specimen, _: Specimen) -> float:
     return float(torch.stack(ratios).max()) - 1
 
 
-@promise("in the window, neighbouring keys get different scores", 0.0)
+@promise("in the window, a token gets different scores at neighbouring positions", 0.0)
 def near(model: Specimen, _: Specimen) -> float:
-    """Count the pairs of neighbours, 31 in the window, whose keys get nearly equal scores."""
+    """Count the pairs of neighbours, 31 in the window, whose scores are nearly equal."""
     return equal_neighbours(model, 0)
 
 
-@promise("just past the window, neighbouring keys get different scores", 0.0)
+@promise("just past the window, a token gets different scores at neighbouring positions", 0.0)
 def beyond(model: Specimen, _: Specimen) -> float:
-    """Count the pairs of neighbours, 31 past the window, whose keys get nearly equal scores."""
+    """Count the pairs of neighbours, 31 past the window, whose scores are nearly equal."""
     return equal_neighbours(model, model.config.block_size)
 
 

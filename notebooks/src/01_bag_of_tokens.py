@@ -215,7 +215,7 @@ print(f"bigram floor {floor:.2f}, entropy floor {corpus.floor:.2f} nats per char
 # %% [markdown]
 # ## Watch it learn
 #
-# The tales have 30 different characters, so v1 has a table of 30 × 30 logits. It is the product of `E` and the transposed `W`. With 30 [channels](../docs/glossary.md#channel) or more, this product can be any such table. We train a v1 with 64 channels for 300 steps.
+# The tales have 30 different characters, so v1 has a table of 30 × 30 logits. It is the product of `E` and the transposed `W`, plus the bias. With 30 [channels](../docs/glossary.md#channel) or more, this can be any such table. We train a v1 with 64 channels for 300 steps.
 #
 # The dashboard has three panels. They show the **loss**, the **right answers** to 24 questions about order, and the **table** of v1.
 

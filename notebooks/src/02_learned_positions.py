@@ -89,7 +89,7 @@ after_love.compare("no" if torch.equal(code_one[1], code_other[1]) else "yes")
 # %% [markdown]
 # Compare the two lines of 我. Its code is [0.11, 0.22] at position 0 and [0.15, 0.26] at position 2. In v1 these two codes were equal.
 #
-# Now compare the two lines of 爱. It stands at position 1 in both sentences, so its code is [0.33, 0.44] in both. Equal codes give equal predictions. So v2 predicts the same after 我爱 as after 你爱, and training cannot change that. **A position does not tell which character stands before.**
+# Now compare the two lines of 爱. It stands at position 1 in both sentences, so its code is [0.33, 0.44] in both. Equal codes give equal predictions. So v2 predicts the same after 我爱 as after 你爱, and training cannot change that. **A prediction of v2 does not depend on the character before.**
 #
 # The next cell shows v2 in the package. It first checks that the package computes the sums of our table. You can ignore `cache` until lesson 03a.
 

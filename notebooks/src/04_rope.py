@@ -150,7 +150,7 @@ decay.compare(falls[2 if max(abs(near), abs(far)) < 0.1 else 3 if far > near els
 #
 # Now look at the curve of q = k. The score is a sum of cosines of the distance, one for each pair. All cosines are 1 at distance 0, and then they drift apart. So the curve falls and wobbles.
 #
-# For the third curve we turned each query 31 steps back, as in the hand-made head of 03b. Now the peak stands at distance 31. In *ada chased ben. who chased ben?* the first letter stands 31 steps before the space that follows the question. If all keys are alike and the query of this space is turned 31 steps back, its score is highest at the first letter. A model learns its queries and keys, so a head can prefer any distance.
+# For the third curve we turned each query 31 steps back, as in the hand-made head of 03b. Now the peak stands at distance 31. In *ada chased ben. who chased ben?* the first letter stands 31 steps before the space that follows the question. Suppose that all keys are alike, and that the query of the space equals them before it is turned 31 steps back. Then its score is highest at the first letter. A model learns its queries and keys, so a head can prefer any distance.
 #
 # ## ALiBi: a penalty for distance
 #
@@ -513,4 +513,4 @@ rope.ABLATION.check(controlled_effect)
 # %% [markdown]
 # ## What comes next
 #
-# RoPE does not make near tokens count more, and ALiBi does. Source note 001 adds to RoPE a curve that falls with distance. You choose its width. → [05 · Gaussian RoPE](05_gaussian_rope.ipynb)
+# RoPE does not make near tokens count more, and ALiBi does. Source note 001 multiplies RoPE by a curve. You choose the width of the curve. → [05 · Gaussian RoPE](05_gaussian_rope.ipynb)

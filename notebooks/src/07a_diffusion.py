@@ -212,7 +212,7 @@ for name, key in (("v7-rope", "NELBO"), ("v4", "loss")):
     print(f"{name} after 600 steps: {key} {np.mean(stored):.2f} nats per character ({len(stored)} runs)")
 
 # %% [markdown]
-# First read the top line. Texts with many holes are hard, and they count more in the training loss. So it is higher than the NELBO.
+# First read the top line. In the tales a hole is harder to fill if the text has many holes. Such texts count more in the training loss. So here the training loss is higher than the NELBO.
 #
 # Now compare the last two lines. Is v4 the better model? We cannot say. The tales cost `v7-rope` *at most* 1.06 nats per character, and perhaps far less.
 #
@@ -324,9 +324,9 @@ cold_guess.compare(cold_guess.options[{"above": 0, "below": 1}.get(side, 2)])
 # - **Row 3.** With four times the passes, remasking writes more right sentences than *surest first* at temperature 1. If remasking gets only 63 passes, which the picture does not show, this is undecided.
 # - **Row 4.** A lower temperature gains 22 points for *surest first*, without more passes.
 #
-# Now compare rows 3 and 4. The difference is undecided: with some seeds row 4 is higher, with others row 3. So **we cannot show that remasking does more than a lower temperature**.
+# Now compare rows 3 and 4. The difference is undecided: row 4 is higher with ten seeds, and row 3 with two. So **we cannot show that remasking does more than a lower temperature**.
 #
-# A model may also repeat a right sentence. If a repeated sentence counts only once, the lower temperature still gains 15 points. The gain of remasking is then undecided.
+# A model may also repeat a right sentence. If a repeated sentence counts only once, the lower temperature still gains 15 points over row 2. The gain of remasking over row 2 is then undecided.
 
 # %%
 live.tally()
