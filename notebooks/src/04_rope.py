@@ -273,7 +273,7 @@ print("right name written:", paired.beside(written, ours["whole"], "%"))
 writes.compare(100 * written)
 
 # %% [markdown]
-# Compare the written names with the right names. The first letter is often right, and the second letter is often wrong. The last two lines count all 400 questions. In 17 of 20 stored runs the right name is more probable in over 90% of the questions. But no stored run writes more than 35% of the names. So v4 knows the first letter and guesses the second. After 1800 steps most seeds write most names ([results](../docs/results.md)).
+# The first letter is often right, and the second letter is often wrong. The last two lines count all 400 questions. In 17 of 20 stored runs the right name is more probable in over 90% of the questions. But no stored run writes more than 35% of the names. So v4 knows the first letter and guesses the second. After 1800 steps most seeds write most names ([results](../docs/results.md)).
 #
 # ## Which head does v4 need?
 #
@@ -344,7 +344,7 @@ longer_guess.compare(shown[min(means, key=means.get)])
 #
 # ## RoPE in other code
 #
-# **Two layouts.** This course pairs channels 0 and 1, 2 and 3, and so on: *interleaved*. Much other code, such as Hugging Face's Transformers, pairs channel $i$ with $i + D/2$: *half-split*. Weights fit only the layout in which they were trained. To convert them, we reorder the rows of the matrices $W_q$ and $W_k$, which make queries and keys. You will do this in an exercise.
+# **Two layouts.** This course pairs channels 0 and 1, 2 and 3, and so on: *interleaved*. Much other code, such as Hugging Face's Transformers, pairs channel $i$ with $i + D/2$: *half-split*. Weights fit only the layout in which they were trained. To convert them, we reorder the rows of the matrices $W_q$ and $W_k$, which make queries and keys.
 #
 # Never mix the layouts. In a head of 24 channels, half-split code computes one angle for channels 0 and 12, and another for channels 1 and 13. Now let a program treat channels 0 and 1 as a pair, but keep these angles. Then the two channels of this pair have different angles. So vectors change their length, and scores depend on absolute positions.
 #

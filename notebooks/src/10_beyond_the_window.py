@@ -288,7 +288,7 @@ board(trained_on, **columns)
 #
 # ## Models that never rotated
 #
-# Models without rotation have no new angles. We trained three of them like v4. **ALiBi** subtracts a number from each score. This number is proportional to the distance ([03b](03b_sinusoidal.ipynb)). **T5** adds a number that it learns for each range of distances. In our T5 all distances from 27 characters on share one number. **NoPE** has no encoding.
+# Models without rotation have no new angles. We trained three of them like v4. **ALiBi** subtracts a number from each score. This number is proportional to the distance ([03b](03b_sinusoidal.ipynb)). **T5** adds a number that it learns for each range of distances. In our T5, all distances of 27 characters or more share one number. **NoPE** has no encoding.
 #
 # These models read eight windows. Each model predicts the same characters twice. The first time it reads the whole text, and the second time only the 64 characters before each character. The *change of the loss* is the first loss minus the second. The lone value was told 384 characters before.
 
@@ -409,7 +409,7 @@ tasks.FORGETS.check(forgets)
 # **4.** After 60 steps at the new length a model recalls from 192 characters. What shows that the *new windows* did it?
 #
 # - a) twelve seeds
-# - b) 60 steps at the old length, after which it does not recall more
+# - b) 60 steps at the old length, which do not raise its recall
 # - c) a lower training loss
 #
 # <details><summary>Answer</summary>
