@@ -19,7 +19,7 @@ from tools.graders import find_tasks
 from tools.notebooks import ANSWER, ROOT
 
 MOST = 40  # minutes to read and guess, until the exercises begin
-WORDS, LINES, GUESS, PICTURE = 200, 15, 0.75, 0.3  # a minute reads so many; minutes that one takes
+WORDS, LINES, GUESS, PICTURE = 160, 12, 0.75, 0.3  # a minute reads so many; minutes that one takes
 OFF = 0.2  # how far the stated minutes may be from the counted ones, as a share
 END = ["Exercises", "Recap", "Self-test", "Further reading", "What comes next"]
 TAKES = re.compile(

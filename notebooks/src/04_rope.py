@@ -18,7 +18,7 @@
 # 3. train v4 beside v3, and turn its angles while it learns,
 # 4. find a head that v4 needs for its answers.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about 60 seconds to run on two cores, and about 28 minutes to read and guess. The exercises take about 35 minutes, and those marked *stretch* take 15 more.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about 60 seconds to run on two cores, and about 34 minutes to read and guess. The exercises take about 35 minutes, and those marked *stretch* take 15 more.
 
 # %%
 import matplotlib.pyplot as plt
@@ -150,7 +150,7 @@ decay.compare(falls[2 if max(abs(near), abs(far)) < 0.1 else 3 if far > near els
 #
 # Now look at the curve of q = k. The score is a sum of cosines of the distance, one for each pair. All cosines are 1 at distance 0, and then they drift apart. So the curve falls and wobbles.
 #
-# For the third curve we turned each query 31 steps back, as in the hand-made head of 03b. Now the peak stands at distance 31. In *ada chased ben. who chased ben?* the first letter stands 31 steps before the space that follows the question. Suppose that all keys are alike, and that the query of the space equals them before it is turned 31 steps back. Then its score is highest at the first letter. A model learns its queries and keys, so a head can prefer any distance.
+# For the third curve we turned each query 31 steps back, as in the hand-made head of 03b. Now the peak stands at distance 31. In *ada chased ben. who chased ben?* the first letter stands 31 steps before the space that follows the question. Suppose that all keys are alike. Take a query that equals these keys, turn it 31 steps back, and put it at the space. Then its score is highest at the first letter. A model learns its queries and keys, so a head can prefer any distance.
 #
 # ## ALiBi: a penalty for distance
 #
@@ -315,7 +315,7 @@ print("without the next worst of its layer: ", paired.beside(mine[1], control, "
 # %% [markdown]
 # The table has one row for each head. Its second column is the weight of the right name, seen from the space after the question. The last column counts right answers to 200 questions while the head is silent. The head with the highest weight need not be the head that costs most. If two heads look at the name, one of them may be enough.
 #
-# Compare the two lines below the table. In the 17 stored runs that know the first letter, v4 gives 46 to 84% right answers without the head that it needs most. Without any single other head of its layer, it gives at least 88%. So v4 needs this head, and not just any head. It is in layer 1 in some runs, and in layer 2 in others.
+# Compare the two lines below the table. In the 17 stored runs that know the first letter, v4 gives 46 to 84% right answers without the head that it needs most. We also silenced the other heads of this layer, one at a time. Then v4 still gives at least 88%. So v4 needs this head, and not just any head. It is in layer 1 in some runs, and in layer 2 in others.
 #
 # **Weights show where a head looks. An ablation with its control shows whether the model needs the head.**
 #

@@ -18,7 +18,7 @@
 # 3. train **v5**, a model with a corrected kernel, and change its width while it learns,
 # 4. compare v5 with RoPE and ALiBi.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about 30 seconds to run on two cores, and about 20 minutes to read and guess. The exercises take about 30 minutes, and those marked *stretch* take 15 more.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about 30 seconds to run on two cores, and about 25 minutes to read and guess. The exercises take about 30 minutes, and those marked *stretch* take 15 more.
 
 # %%
 import matplotlib.pyplot as plt
@@ -177,7 +177,7 @@ right = metrics.role_accuracy(fixed, tokenizer, questions)
 print("right answers of 400:", beside(right, twelve("v5 fixed", "accuracy", "300"), "%"))
 
 # %% [markdown]
-# The line above compares your run with our twelve. We say that a run *answers* if it is right in more than 90% of the questions. After 300 steps 5 of our runs answer. After 1200 steps 11 do.
+# The line above compares your run with our twelve. We say that a run *answers* if it is right in more than 90% of the questions. After 300 steps 5 of our runs answer. After 1200 steps, 11 runs answer.
 #
 # ## Change the width while it learns
 #
@@ -359,7 +359,7 @@ tasks.BROKEN.check(broken)
 #
 # 1. The note's formula multiplies a score by K(m) K(n). This factor does not depend on the distance alone. Late in a window attention becomes an average.
 # 2. v5 adds log K(m − n) to the scores. So the exponential of each score is multiplied by K of the distance.
-# 3. A high score overrules the kernel. 31 tokens back a score of 8 gets 96% of the attention, and a score of 2 gets 6%, if the others are 0.
+# 3. A high score overrules the kernel. At a distance of 31 tokens, a score of 8 gets 96% of the attention, and a score of 2 gets 6%, if all other scores are 0.
 # 4. Inside the window the difference between a fixed K and RoPE is undecided (1200 steps, twelve seeds, 2 layers of 96, windows of 64). At four times the length the fixed K is about one nat better than RoPE, and so is ALiBi.
 # 5. K becomes narrower when it is trained from the start. Then 3 of 12 runs answer after 1200 steps, and with K fixed 11 of 12 do.
 

@@ -18,7 +18,7 @@
 # 3. train three models, and change one while it learns,
 # 4. give the models four texts, and texts that help each other.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about 1 to 2 minutes to run on two cores, and about 30 minutes to read and guess. The exercises take about 37 minutes.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about 1 to 2 minutes to run on two cores, and about 32 minutes to read and guess. The exercises take about 37 minutes.
 
 # %%
 import matplotlib.pyplot as plt
@@ -63,7 +63,7 @@ plt.show()
 #
 # ## Without a branch code
 #
-# After 32 letters, each text ends with a blank. Now the model must answer *ada* in branch 0 and *ben* in branch 1. We give the model RoPE for time, the open mask, and no branch code.
+# The model reads 32 characters of each text. The last one is the blank after the question mark. Now the model must answer *ada* in branch 0 and *ben* in branch 1. We give the model RoPE for time, the open mask, and no branch code.
 
 # %%
 outcomes = ["the same in both texts", "different in the two texts"]
@@ -278,7 +278,7 @@ plt.show()
 # A small gap does not mean that a text ignores the other one. We put another text into branch 1, and compare the predictions of branch 0 before and after. The [KL](../docs/glossary.md#kl) divergence of these predictions is the [**leak**](../docs/glossary.md#leak). We measure it with the open mask and with the isolation mask.
 
 # %%
-sets = ["none", "the three with the isolation mask", "all except v6-none with the open mask"]
+sets = ["none", "the three with the isolation mask", "all but one: v6-none with the open mask"]
 leak_guess = live.predict("Three models, two masks: which of the six leaks are exactly 0?", sets)
 leak_guess
 
@@ -480,7 +480,7 @@ tasks.STRIDE_MATTERS.check(stride_matters)
 # ## What the source notes say
 #
 # - *At stride 128 the codes are 17.4 apart and 31% alike.* 17.4 is right, but at the note's width of 512 they are 41% alike.
-# - *2-D RoPE leaves branches 93 to 99% alike, even at stride 4096.* The note looked at one slow pair. At stride 4096 all the pairs that turn with the branch have together a cosine of −0.04. But the vectors that enter and leave the layers of our models with 2-D RoPE are at least 99% alike. So the verdict is *depends*.
+# - *2-D RoPE leaves branches 93 to 99% alike, even at stride 4096.* The note looked at one slow pair. At stride 4096 all the pairs that turn with the branch have together a cosine of −0.04. But the note is right about the vectors between the layers of our models with 2-D RoPE: there, two branches are at least 99% alike. So the verdict is *depends*.
 # - *A Fourier code needs no stride.* Then stride 1 would be as good as 128. This is undecided, as above.
 # - *The outputs of two branches are independent.* The loss agrees: with either code the other text costs less than 0.003 nats. But only the isolation mask makes them exactly independent.
 #

@@ -18,7 +18,7 @@
 # 3. train a model, and watch it write in several orders,
 # 4. test whether it writes better if it may take letters back.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about 30 seconds to run on two cores, and about 23 minutes to read and guess. The exercises take about 20 minutes, and those marked *stretch* take 15 more.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about 30 seconds to run on two cores, and about 27 minutes to read and guess. The exercises take about 20 minutes, and those marked *stretch* take 15 more.
 
 # %% tags=["nbval-ignore-output"]
 import matplotlib.pyplot as plt
@@ -281,7 +281,7 @@ once_guess.compare(100 * round(float(together[1]), 3))
 #
 # In the explorer, set **sampler** to *changes its mind*. ▓ marks a letter that was taken back.
 #
-# Does the model write better with remasking? Remasking removes improbable letters. A lower temperature avoids them from the start. So **a lower temperature is our control**.
+# Does the model write better with remasking? Remasking removes improbable letters. A lower temperature avoids them from the start. So we need a **control**: *surest first* at a lower temperature.
 #
 # Twelve models, trained for 800 steps, wrote 32 texts in each of four ways. A sentence is *right* if the grammar of the tales allows it. A *pass* is one run of the model over the text. Each text has 63 holes, so one hole a step takes 63 passes. Remasking takes about four times as many.
 #
