@@ -254,7 +254,7 @@ largest = choices[list(four).index(max(four, key=four.get))]
 four_guess.compare(largest if max(four.values()) > 0.15 else choices[-1])
 
 # %% [markdown]
-# Fourier codes have the largest gap, even larger than no code. The codes of branches 2 and 3 are vectors that the model has never met. This explains a part of the gap. 2-D RoPE has the smallest gap. Under 2-D RoPE, only the *difference* of the two branch numbers enters a score. The difference 1 is known from training. Only 2 and 3 are new.
+# Fourier codes have the largest gap, even larger than no code. The codes of branches 2 and 3 are vectors that the model has never met. This explains a part of the gap. 2-D RoPE has the smallest gap. Under 2-D RoPE, only the *difference* of the two branch numbers enters a score. The model has met the difference 1. Only the differences 2 and 3 are new to it.
 #
 # Would other training help? We trained other models, also on two texts at once. But each sample draws its two branch numbers from 0 to 7: **any two of eight**.
 
@@ -271,7 +271,7 @@ for ax, (way, words) in zip(axes, trained.items(), strict=True):
 plt.show()
 
 # %% [markdown]
-# Each dot is a run of 400 steps. Compare the green dots, eight texts. On the left they cost 0.29 to 0.45 nats under 2-D RoPE, and far more under Fourier codes. On the right they cost 0.04 nats or less. So the models on the left lacked training with these numbers. Which raises their loss: the new number of a text, or the other texts? Exercise 3 separates the two.
+# Each dot is a run of 400 steps. Compare the green dots, eight texts. On the left they cost 0.29 to 0.45 nats under 2-D RoPE, and far more under Fourier codes. On the right they cost 0.04 nats or less. So the models on the left lacked training with these numbers. Exercise 3 asks which part of the cost comes from a text's own branch number, and which part from the other texts.
 #
 # ## Does anything leak?
 #
@@ -480,7 +480,7 @@ tasks.STRIDE_MATTERS.check(stride_matters)
 # ## What the source notes say
 #
 # - *At stride 128 the codes are 17.4 apart and 31% alike.* 17.4 is right, but at the note's width of 512 they are 41% alike.
-# - *2-D RoPE leaves branches 93 to 99% alike, even at stride 4096.* The note looked at one slow pair. At stride 4096 all the pairs that turn with the branch have together a cosine of −0.04. But the note is right about the vectors between the layers of our models with 2-D RoPE: there, two branches are at least 99% alike. So the verdict is *depends*.
+# - *2-D RoPE leaves branches 93 to 99% alike, even at stride 4096.* The note looked at one slow pair. At stride 4096 all the pairs that turn with the branch have together a cosine of −0.04. But the note is right about the vectors in the middle panel of the dashboards. With 2-D RoPE, those of two branches are at least 99% alike. So the verdict is *depends*.
 # - *A Fourier code needs no stride.* Then stride 1 would be as good as 128. This is undecided, as above.
 # - *The outputs of two branches are independent.* The loss agrees: with either code the other text costs less than 0.003 nats. But only the isolation mask makes them exactly independent.
 #

@@ -105,7 +105,7 @@ first.ask("cache", "padding", "beyond", "far")
 
 # %%
 remaining = live.predict(
-    "One ✗, at cache, and three ✓: how many of the seventeen names fit just these four answers?",
+    "Use only these four answers: one ✗, at cache, and three ✓. How many of the seventeen names fit them?",
     ["one", "two", "five"],
 )
 remaining
@@ -391,7 +391,7 @@ live.tally()
 #
 # - [RoPE loses precision](https://github.com/huggingface/transformers/pull/29285) — how positions in bfloat16 were found: two losses that should have been equal were not.
 # - [Problem in position embedding](https://github.com/mlfoundations/open_lm/issues/4) — RoPE along the heads, with curves of before and after.
-# - [Fix rotation calculations](https://github.com/karpathy/nanochat/pull/489) — a sign that may be turned around: not every difference from the textbook is a bug.
+# - [Fix rotation calculations](https://github.com/karpathy/nanochat/pull/489) — a sign that is turned around without harm: not every difference from the textbook is a bug.
 # - [Training loss collapses](https://github.com/huggingface/transformers/issues/48745) — four models saw the future from one release on, and their loss fell to almost nothing.
 # - [Perfect loss, terrible performance](https://github.com/karpathy/minGPT/issues/75) — a mask of −10000 is not a mask of −∞.
 
