@@ -479,8 +479,8 @@ tasks.STRIDE_MATTERS.check(stride_matters)
 # %% [markdown]
 # ## What the source notes say
 #
-# - *At stride 128 the codes are 17.4 apart and 31% alike.* 17.4 is right, but at the note's width of 512 they are 41% alike.
-# - *2-D RoPE leaves branches 93 to 99% alike, even at stride 4096.* The note looked at one slow pair. At stride 4096 all the pairs that turn with the branch have together a cosine of −0.04. But the note is right about the vectors in the middle panel of the dashboards. With 2-D RoPE, those of two branches are at least 99% alike. So the verdict is *depends*.
+# - *At stride 128 two branches are 31% alike under Fourier codes.* At the note's width of 512 they are 41% alike. The 31% belong to stride 256.
+# - *2-D RoPE leaves branches 93 to 99% alike.* The note measured one slow pair. The number is right for the vectors inside our trained models. It is wrong for a key that is rotated once for each of two branches. So the verdict is *depends*.
 # - *A Fourier code needs no stride.* Then stride 1 would be as good as 128. This is undecided, as above.
 # - *The outputs of two branches are independent.* The loss agrees: with either code the other text costs less than 0.003 nats. But only the isolation mask makes them exactly independent.
 #
