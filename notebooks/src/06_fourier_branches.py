@@ -120,13 +120,12 @@ Table(("stride", "cosine of the codes", "score of a", "score of b", "weight of a
 #
 # ## The rival: 2-D RoPE
 #
-# The note compares its code with **2-D RoPE**, which adds nothing to the embedding. In each query and key it rotates half of the channel pairs by time. It rotates the other half by $p$, the branch times the stride. To compare two branches, we take this other half.
+# The note compares its code with **2-D RoPE**, which adds nothing to the embedding. In each query and key it rotates half of the channel pairs by time. It rotates the other half by $p$, the branch times the stride. To compare two branches under 2-D RoPE, we take one vector and rotate these pairs of it for each branch. The cosine of the two results tells how alike the branches are.
 
 # %%
-kinds = ("equally alike", "more alike under 2-D RoPE", "more alike under Fourier codes")
+kinds = ("they are equal", "that of 2-D RoPE", "that of the Fourier codes")
 alike_guess = live.predict(
-    "Fourier codes and 2-D RoPE get the same stride and frequencies. Under which are two branches more alike?",
-    kinds,
+    "Stride and frequencies are the same. Which cosine of two branches is higher?", kinds
 )
 alike_guess
 
@@ -278,8 +277,8 @@ plt.show()
 # A small gap does not mean that a text ignores the other one. We put another text into branch 1, and compare the predictions of branch 0 before and after. The [KL](../docs/glossary.md#kl) divergence of these predictions is the [**leak**](../docs/glossary.md#leak). We measure it with the open mask and with the isolation mask.
 
 # %%
-sets = ["none", "the three with the isolation mask", "all but one: v6-none with the open mask"]
-leak_guess = live.predict("Three models, two masks: which of the six leaks are exactly 0?", sets)
+sets = ["none", "three", "five", "all six"]
+leak_guess = live.predict("Three models, two masks: how many of the six leaks are exactly 0?", sets)
 leak_guess
 
 # %% tags=["answer", "nbval-ignore-output"]
@@ -291,7 +290,8 @@ for name, model in models.items():
     opened = paired.beside(leaks[name, False], ours[called[name]]["leak"])
     rows.append((name, opened, f"{leaks[name, True]:g}"))
 display(Table(("model", "leak by the open mask (nats per character)", "isolated"), rows, stable=1))
-leak_guess.compare(sets[min(sum(leak == 0 for leak in leaks.values()) // 2, 2)])
+zeros = sum(leak == 0 for leak in leaks.values())
+leak_guess.compare(sets[(zeros > 0) + (zeros > 3) + (zeros > 5)])
 
 # %% [markdown]
 # With a code the leak by the open mask is very small, but not 0. With the isolation mask it is exactly 0. **If texts of different people share a sequence, isolate them.**
@@ -480,7 +480,7 @@ tasks.STRIDE_MATTERS.check(stride_matters)
 # ## What the source notes say
 #
 # - *At stride 128 two branches are 31% alike under Fourier codes.* At the note's width of 512 they are 41% alike. The 31% belong to stride 256.
-# - *2-D RoPE leaves branches 93 to 99% alike.* The note measured one slow pair. The number is right for the vectors inside our trained models. It is wrong for a key that is rotated once for each of two branches. So the verdict is *depends*.
+# - *2-D RoPE leaves branches 93 to 99% alike.* The note measured one slow pair. The number is right for the vectors inside our trained models. It is wrong for the cosine that we computed above. So the verdict is *depends*.
 # - *A Fourier code needs no stride.* Then stride 1 would be as good as 128. This is undecided, as above.
 # - *The outputs of two branches are independent.* The loss agrees: with either code the other text costs less than 0.003 nats. But only the isolation mask makes them exactly independent.
 #
