@@ -120,7 +120,7 @@ Table(("stride", "cosine of the codes", "score of a", "score of b", "weight of a
 #
 # ## The rival: 2-D RoPE
 #
-# The note compares its code with **2-D RoPE**, which adds nothing to the embedding. In each query and key it rotates half of the channel pairs by time. It rotates the other half by $p$, the branch times the stride. To compare two branches under 2-D RoPE, we take one vector and rotate these pairs of it for each branch. The cosine of the two results tells how alike the branches are.
+# The note compares its code with **2-D RoPE**, which adds nothing to the embedding. In each query and key it rotates half of the channel pairs by time. It rotates the other half by $p$, the branch times the stride. To compare two branches under 2-D RoPE, take the pairs that rotate with the branch. Rotate them once for each branch, and compute the cosine of the two results.
 
 # %%
 kinds = ("they are equal", "that of 2-D RoPE", "that of the Fourier codes")
@@ -480,7 +480,7 @@ tasks.STRIDE_MATTERS.check(stride_matters)
 # ## What the source notes say
 #
 # - *At stride 128 two branches are 31% alike under Fourier codes.* At the note's width of 512 they are 41% alike. The 31% belong to stride 256.
-# - *2-D RoPE leaves branches 93 to 99% alike.* The note measured one slow pair. The number is right for the vectors inside our trained models. It is wrong for the cosine that we computed above. So the verdict is *depends*.
+# - *2-D RoPE leaves branches 93 to 99% alike.* The note measured one slow pair. 93% is right for the vectors inside our trained models, which are at least 99% alike. It is wrong for the cosine that we computed above. So the verdict is *depends*.
 # - *A Fourier code needs no stride.* Then stride 1 would be as good as 128. This is undecided, as above.
 # - *The outputs of two branches are independent.* The loss agrees: with either code the other text costs less than 0.003 nats. But only the isolation mask makes them exactly independent.
 #
