@@ -3,6 +3,7 @@
 A check returns what is wrong with a notebook, in words.
 """
 
+import ast
 import importlib
 import re
 from collections.abc import Sequence
@@ -63,6 +64,9 @@ def with_guesses_apart(nb: NotebookNode) -> list[str]:
         if len(told) != 1:
             wrong.append(f"{name} is compared {len(told)} times")
             continue
+        last = ast.unparse(ast.parse(source := nb.cells[told[0]].source).body[-1])
+        if not last.startswith(f"{name}.compare(") and f"display({name}.compare(" not in source:
+            wrong.append(f"{name}: the outcome is compared, and not shown")
         for cell in (cell for cell in nb.cells[asked + 1 : told[0] + 1] if cell.cell_type == "code"):
             before = cell.source.split(f"{name}.compare(")[0]
             if re.search(r"^\s*assert ", before, flags=re.M):

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from html import escape
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import ipywidgets
 import numpy as np
 from IPython.display import display
+from traitlets import TraitError
 
 from babygpt import plots
 from babygpt.config import TrainConfig
@@ -21,6 +23,7 @@ from babygpt.live.watches import Watch
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import Objective
 from babygpt.training.guard import require_vocabulary
+from babygpt.training.records import Step
 
 TEXT_SECONDS = 0.2  # between two updates of bar and status
 PICTURE_SECONDS = 0.6  # between two pictures: a picture takes 20 to 40 ms from training
@@ -167,6 +170,15 @@ class Dashboard(View):
         for other in tuple(self.earlier):
             other.stop()
 
+    def moves_slider(self, name: str, value: float) -> bool:
+        """Move a control, which then steers the run; return False if it has the value, or no such stop."""
+        widget = self.controls.get(name)
+        if widget is None or widget.value == value:
+            return False
+        with suppress(TraitError):
+            widget.value = value
+        return bool(widget.value == value)
+
     def steer(self, name: str, change: Any) -> None:
         """Set a number of the run to a control's new value, or show why that is impossible."""
         try:
@@ -190,7 +202,7 @@ class Dashboard(View):
         if counts := run.validating:  # else the picture would stand still meanwhile
             title = "{}: {:,} of {:,} validation windows read".format(run.title, *counts)
         elif losses:
-            title = f"{run.title}: the loss is {np.mean(losses[-10:]):.2f} nats at step {upto}"
+            title = f"{run.title}: the loss is {recent_loss(made):.2f} nats at step {upto}"
         changed = {step.step: step.changed.items() for step in made if step.changed}
         moves = {at: ", ".join(f"{k} {format_number(x)}" for k, x in new) for at, new in changed.items()}
         curves, grey = {run.title: losses}, ""
@@ -208,6 +220,11 @@ class Dashboard(View):
                 watch.draw(ax, shown, run.title, run.total)
 
 
+def recent_loss(history: Sequence[Step]) -> float:
+    """Return the mean loss of the last ten steps, nats: the end of the smooth curve."""
+    return float(np.mean([step.loss for step in history[-10:]]))
+
+
 def describe(run: Run, awaited: str) -> str:
     """Describe the state of a run in a line of HTML.
 
@@ -217,7 +234,7 @@ def describe(run: Run, awaited: str) -> str:
     words = [f"<b>{run.state}</b>{escape(awaited and f' for {awaited}')}", f"step {made} of {run.total}"]
     if run.history:
         last = run.history[-1]
-        words.append(f"loss {last.loss:.3f}")
+        words.append(f"loss {recent_loss(run.history):.3f}")
         if last.val_loss is not None:
             words.append(f"validation {last.val_loss:.3f}")
         left = last.seconds / made * (run.total - made)

@@ -11,7 +11,7 @@ from babygpt.errors import BadInput
 from babygpt.live.canvas import Canvas
 from babygpt.live.view import View
 
-DESCRIPTION = {"description_width": "9em"}
+DESCRIPTION = {"description_width": "10.5em"}
 WIDE = {"width": "auto"}  # all of its column
 COLUMNS = "repeat(auto-fit, minmax(min(24em, 100%), 1fr))"  # as many as fit
 
@@ -143,7 +143,7 @@ class Line(Control):
 
     def widget(self) -> Any:
         whole_row = {"layout": WIDE | {"grid_column": "1 / -1"}}
-        return ipywidgets.Text(self.value, **self.look() | whole_row)
+        return ipywidgets.Text(self.value, continuous_update=False, **self.look() | whole_row)
 
 
 def grid(widgets: Sequence[Any]) -> ipywidgets.GridBox:

@@ -102,7 +102,9 @@ class Guess(Output):
         guessed = self.value if self.counted is None else self.counted
         verdict = f"You guessed: {self.in_words(guessed)}. {came} {self.mark(guessed)}"
         if not self.options:
-            verdict += f" ({self.in_words(abs(guessed - self.outcome))} away)"
+            away = abs(guessed - self.outcome)
+            gap = f"{format_number(away)} points" if self.unit == "%" else self.in_words(away)
+            verdict += f" ({gap} away)"
         return verdict + (" Guessed after the outcome was shown." if self.counted is None else "")
 
     def mark(self, guess: Any) -> str:

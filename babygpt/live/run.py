@@ -141,7 +141,8 @@ class Run:
             if isinstance(objective, Branches):
                 texts = objective.numbers or objective.n_branches[1]
             model.encoding.require_steerable(name, value, texts)
-            self._steered.put((name, value))
+            if self.panel is None or not self.panel.moves_slider(name, value):
+                self._steered.put((name, value))
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until the run is over; return False if that took longer than `timeout` seconds."""

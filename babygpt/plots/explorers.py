@@ -26,7 +26,7 @@ def filling(page: Axes, steps: Axes, found: dict[str, Any]) -> None:
     when, confidence, step, total = (found[name] for name in ("when", "confidence", "step", "total"))
     hidden, again = when > step, found["again"]
     left = f"{hidden.sum()} character{'' if hidden.sum() == 1 else 's'} left"
-    left += f", {again.sum()} once more" if again.any() else ""
+    left += f", {again.sum()} of them taken back" if again.any() else ""
     shown, holes = np.where(hidden, np.nan, confidence), when > 0
     title = f"Step {step} of {total}: {left}"
     plots.draw_text(page, found["characters"], shown, title, found["note"], given=~holes)

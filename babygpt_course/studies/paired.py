@@ -139,7 +139,7 @@ def beside(yours: float, ours: Sequence[float], unit: str = "") -> str:
     if not ours:
         raise BadInput("no stored number to show yours beside")
     scale, digits = (100, ".0f") if unit == "%" else (1, ".3g")
-    own, low, high = (f"{scale * number:{digits}}" for number in (yours, min(ours), max(ours)))
+    own, low, high = (f"{scale * number + 0.0:{digits}}" for number in (yours, min(ours), max(ours)))  # no −0
     after = unit if unit in ("", "%") else f" {unit}"
     stored = f"{low}{after}" if low == high else f"{low} to {high}{after}"
     return f"yours {own}{after}; ours {stored}, {len(ours)} seed{'s' if len(ours) > 1 else ''}"

@@ -41,7 +41,7 @@ def draw_gaps(
     asked = list(dict.fromkeys(n for found in gaps.values() for n in found))
     for colour, n in zip(COLOURS.values(), asked, strict=False):
         for row, name in enumerate(gaps):
-            values, label = gaps[name].get(n, ()), f"{n} branches" if row == 0 else None
+            values, label = gaps[name].get(n, ()), f"{n} texts" if row == 0 else None
             ax.plot(values, [row] * len(values), "o", ms=6, alpha=0.75, color=colour, label=label)
             alone = (own or {}).get(name, {}).get(n, ())
             ax.plot(alone, [row + 0.25] * len(alone), "o", ms=5, mfc="none", color=colour)

@@ -209,7 +209,7 @@ moved = {name: [moved_loss(model, start) for start in (0, 1000)] for name, model
 rows = [(name, f"{a:.3f}", f"{b:.3f}") for name, (a, b) in moved.items()]
 display(Table(("model", "loss from 0 (nats per character)", "from 1000"), rows, stable=1))
 changes = [abs(b - a) > 0.1 for a, b in moved.values()]
-moved_guess.compare(sides[changes[0] + 2 * changes[1]])
+display(moved_guess.compare(sides[changes[0] + 2 * changes[1]]))
 assert abs(moved["v4"][1] - moved["v4"][0]) < 0.001
 
 # %% [markdown]

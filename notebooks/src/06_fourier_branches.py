@@ -137,11 +137,11 @@ added, rotated = (x @ x.T / x.square().sum(dim=-1) for x in (codes, turned))  # 
 alike_guess.compare(kinds[int(np.sign(round(float((rotated - added)[0, 1]), 4)))])
 
 # %% [markdown]
-# The two squares compare every two branches, under <span class="light-fourier">Fourier codes</span> and under <span class="light-rope">2-D RoPE</span>. Move the sliders: the squares stay equal.
+# The two squares compare every two branches, under <span class="light-fourier">Fourier codes</span> and under <span class="light-rope">2-D RoPE</span>. At the note's width of 512, neighbouring branches are 41% alike. Move the sliders: the squares stay equal.
 #
 # Why? Take one pair of channels with the frequency $\omega$, and two branches at $p$ and $p'$. In the Fourier codes the pair is $(\sin p\omega, \cos p\omega)$ and $(\sin p'\omega, \cos p'\omega)$. Their dot product is $\cos (p - p')\omega$. 2-D RoPE rotates the pair by $p\omega$ and by $p'\omega$. The angle between the results is $(p - p')\omega$, with the same cosine.
 #
-# <span class="light-first">The third panel</span> shows single pairs. The slowest pair, in orange, is alike in all branches.
+# In <span class="light-first">the third panel</span>, blue is the cosine over all pairs, and orange is the slowest pair alone. At the first values of the sliders, this pair is alike in all branches.
 #
 # ## Train three models
 #
@@ -172,7 +172,7 @@ for name in options:
     runs[name] = live.train(models[name], objective, recipe, name, floors, watches)
 
 # %% [markdown]
-# The middle panel puts *one* text into both branches, and shows how alike the branches are. The curve *codes* compares the codes of the two branches. The other curves compare the vectors of the two branches, first at the input and then after each layer. 2-D RoPE has no codes. There the curve *codes* compares a key rotated for branch 0 with the same key rotated for branch 1.
+# The middle panel puts *one* text into both branches, and shows how alike the branches are. The curve *codes* compares the codes of the two branches. The other curves compare the vectors of the two branches, first at the input and then after each layer. 2-D RoPE has no codes. There the curve *codes* compares a whole key, rotated for branch 0, with the same key, rotated for branch 1. Half of the key rotates with time only, so this curve is higher. Without a code all curves lie at 1.
 #
 # The right panel shows the gap. The next table shows your gaps and *ours*, from twelve stored runs of each model with 400 steps.
 
@@ -209,7 +209,7 @@ again = build("v6", small, stride=128)
 steered = live.train(again, objective, recipe, "steered v6", floors, watches, [slider], baseline=runs["v6"])
 
 # %% [markdown]
-# Move the slider and watch the curve *codes* in the middle. On the left, grey is the run whose stride stays 128. If you have not moved the slider by step 120, the next cell sets the stride to 1.
+# Move the slider to 1 and watch the curve *codes* in the middle. On the left, grey is the run whose stride stays 128. If you have not moved the slider by step 120, the next cell sets the stride to 1.
 
 # %% tags=["answer", "nbval-ignore-output"]
 steered.wait_for_step(120)
@@ -222,7 +222,8 @@ more = np.subtract(right[:common], left[:common])[moved:]  # nats, after the cha
 if len(more) >= 40:
     leap, rest = more[:20].max(), more[-10:].mean()
     print(f"changed after {moved} steps: {leap:+.2f} nats in the worst step, {rest:+.2f} at the end")
-    turn_guess.compare(ways[0 if leap < 0.1 else 1 if rest < 0.03 else 2 if rest < 0.8 * leap else 3])
+    way = ways[0 if leap < 0.1 else 1 if rest < 0.03 else 2 if rest < 0.8 * leap else 3]
+    display(turn_guess.compare(way))
 else:
     print(f"{len(more)} common steps after the change: too few to compare")
 
@@ -248,7 +249,7 @@ four = {
     for name, model in models.items()
 }
 rows = [(name, paired.beside(round(gap, 3), ours[called[name]]["gap 4"])) for name, gap in four.items()]
-display(Table(("model", "gap among four (nats per character)"), rows, stable=1))
+display(Table(("model", "gap among four (nats per character; ours after 400 steps)"), rows, stable=1))
 largest = choices[list(four).index(max(four, key=four.get))]
 four_guess.compare(largest if max(four.values()) > 0.15 else choices[-1])
 
@@ -289,7 +290,7 @@ for name, model in models.items():
         leaks[name, model.isolated] = leak
     opened = paired.beside(leaks[name, False], ours[called[name]]["leak"])
     rows.append((name, opened, f"{leaks[name, True]:g}"))
-display(Table(("model", "leak by the open mask (nats per character)", "isolated"), rows, stable=1))
+display(Table(("model", "leak by the open mask (nats; ours after 400 steps)", "isolated"), rows, stable=1))
 zeros = sum(leak == 0 for leak in leaks.values())
 leak_guess.compare(sets[(zeros > 0) + (zeros > 3) + (zeros > 5)])
 
@@ -333,11 +334,11 @@ learning.result()
 heard = study.evaluate_echo(listener, corpus)
 order = ("ahead", "behind", "ahead, isolated", "behind, isolated")
 rows = [(name, paired.beside(heard[name], ours[study.ECHO][name])) for name in order]
-display(Table(("branch and mask", "loss (nats per character)"), rows, stable=1))
+display(Table(("branch and mask", "loss (nats per character; ours after 400 steps)"), rows, stable=1))
 echo_guess.compare(heard["behind"])
 
 # %% [markdown]
-# Look at the row *behind*. Branch 1 loses 0.02 nats, far below the floor, because it copies branch 0. In the last row the isolation mask hides branch 0 from it. Then branch 1 can copy nothing, and its loss is high.
+# The dashboard shows the mean loss of both branches. Look at the row *behind* of the table. Branch 1 loses 0.02 nats, far below the floor, because it copies branch 0. In the last row the isolation mask hides branch 0 from it. Then branch 1 can copy nothing, and its loss is high.
 #
 # So the open mask pays **if a branch can use what another has just written**. We tested only the easiest case, an echo.
 

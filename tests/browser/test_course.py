@@ -54,6 +54,10 @@ def test_run_all_succeeds_and_dashboards_and_explorers_move(path: Path, browser:
             before = str(handle.get_attribute("aria-valuenow"))
             handle.press("ArrowLeft")
             expect(handle).not_to_have_attribute("aria-valuenow", before)
+            for bar in root.locator("input[type=range]").all():
+                before = bar.input_value()
+                bar.press("ArrowLeft" if int(before) else "ArrowRight")
+                expect(bar).not_to_have_value(before)
         for nth in range(explorers):
             for handle in notebook.sliders(EXPLORER, nth):
                 notebook.move_slider(EXPLORER, handle.keys[0], nth, handle.slider)

@@ -314,7 +314,7 @@ def test_a_changed_mind_shows_each_draft_and_the_characters_taken_back():
         again = hidden & before
         text = zip(FILLED.decode(draft.tokens[0]), again, strict=True)
         assert letters(page) == "".join("▓" if back else char for char, back in text)
-        assert title(page).endswith(f", {int(again.sum())} once more") == bool(again.any())
+        assert title(page).endswith(f", {int(again.sum())} of them taken back") == bool(again.any())
         np.testing.assert_allclose(confidences(page)[~hidden], draft.confidence[0, ~hidden].numpy())
         before, taken_back = before | ~hidden, taken_back + int(again.sum())
     assert taken_back > 0

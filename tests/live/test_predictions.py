@@ -98,7 +98,7 @@ def test_guesses_and_outcomes_are_shown_side_by_side_and_counted():
     share().compare(48)
     winner().field.value = "v4"  # too late
     assert "You guessed: v3. It came out: v4. ✗" in winner().result.value
-    assert "You guessed: 30%. It came out: 48%. ✗ (18% away)" in share().result.value
+    assert "You guessed: 30%. It came out: 48%. ✗ (18 points away)" in share().result.value
     assert "120%" in repr(share().compare(120))  # an outcome may lie outside the ends
     found = tally()
     assert found.sentence() == "0 of 2 guesses were right; 3 were asked for."

@@ -43,7 +43,7 @@ function build(page) {
   return (values, { fourier, rope, distance, alike, slowest }) => {
     const apart = most(fourier.map((row, i) => row.map((value, j) => value - rope[i][j])));
     added(fourier, `Fourier: neighbours are ${percent(alike[1])} alike, ${distance.toFixed(1)} apart`);
-    rotated(rope, `2-D RoPE: the same to ${apart.toExponential(0)}`);
+    rotated(rope, `2-D RoPE: the same cosines, within ${apart.toExponential(0)}`);
     all(alike);
     alone(slowest);
     first.say(`The slowest pair alone: ${percent(slowest[1])} alike`);

@@ -258,16 +258,16 @@ const nearest = (stops, value) =>
   stops.reduce((best, stop, i) => (Math.abs(stop - value) < Math.abs(stops[best] - value) ? i : best), 0);
 
 function addInput(page, { name, label, stops, options, words }, box) {
-  const row = html("label", {}, box);
+  const row = html("label", {}, box), quiet = { "data-lm-suppress-shortcuts": "true" }; // of JupyterLab
   html("span", {}, row, label);
   if (options) {
-    const select = html("select", {}, row);
+    const select = html("select", quiet, row);
     for (const option of options) html("option", {}, select, String(option));
     select.addEventListener("change", () => page.set(name, options[select.selectedIndex]));
     page.knobs.push(values => { select.selectedIndex = options.indexOf(values[name]); });
     return;
   }
-  const input = html("input", { type: "range", min: 0, max: stops.length - 1, step: 1 }, row);
+  const input = html("input", { ...quiet, type: "range", min: 0, max: stops.length - 1, step: 1 }, row);
   const output = html("output", {}, row);
   input.addEventListener("input", () => page.set(name, stops[input.value]));
   page.knobs.push(values => {

@@ -10,7 +10,7 @@ def test_gaps_are_a_row_for_each_code_and_a_colour_for_each_number(ax):
     seed_plots.draw_gaps(ax, {**gaps, "random": {}}, "what company costs", {"Fourier": {"4": [0.6, 0.7]}})
     shown = sorted((it.get_ydata()[0], *it.get_xdata()) for it in ax.get_lines() if len(it.get_xdata()))
     assert shown == [(0, 0.1, 0.2), (0, 0.3, 0.4), (1, -0.001, 0.0), (1, 1.0, 1.1), (1.25, 0.6, 0.7)]
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["2 branches", "4 branches"]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["2 texts", "4 texts"]
     assert [tick.get_text() for tick in ax.get_yticklabels()] == ["none", "Fourier", "random"]
 
 
