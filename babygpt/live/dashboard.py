@@ -170,7 +170,7 @@ class Dashboard(View):
         for other in tuple(self.earlier):
             other.stop()
 
-    def moves_slider(self, name: str, value: float) -> bool:
+    def move_slider(self, name: str, value: float) -> bool:
         """Move a control, which then steers the run; return False if it has the value, or no such stop."""
         widget = self.controls.get(name)
         if widget is None or widget.value == value:

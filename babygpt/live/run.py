@@ -141,7 +141,7 @@ class Run:
             if isinstance(objective, Branches):
                 texts = objective.numbers or objective.n_branches[1]
             model.encoding.require_steerable(name, value, texts)
-            if self.panel is None or not self.panel.moves_slider(name, value):
+            if self.panel is None or not self.panel.move_slider(name, value):
                 self._steered.put((name, value))
 
     def wait(self, timeout: float | None = None) -> bool:

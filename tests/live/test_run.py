@@ -33,7 +33,7 @@ class Listener:
 
     def __init__(self, run):
         self.run, self.states, self.finished = run, [], 0
-        self.change, self.moves_slider = threading.Condition(), lambda name, value: False
+        self.change, self.move_slider = threading.Condition(), lambda name, value: False
         run.panel = self
 
     def update(self, at_once):
