@@ -211,9 +211,10 @@ class Dashboard(View):
             curves = {grey: [step.loss for step in run.baseline.history], **curves}
             gap = np.array([a - b for a, b in zip(losses, curves[grey], strict=False)])
             now = gap[-10:].mean() if gap.size else 0.0
-            finding = f"It is {abs(now):.2f} nats {'below' if now < 0 else 'above'} {run.baseline.title}"
+            finding = f"Now {abs(now):.2f} nats {'below' if now < 0 else 'above'} {run.baseline.title}"
             finding = finding if gap.size else "No gap is known yet"
-            plots.draw_gap(self.canvas.below, np.arange(1, len(gap) + 1), gap, finding, run.total)
+            steps = np.arange(1, len(gap) + 1)
+            plots.draw_gap(self.canvas.below, steps, gap, finding, run.total, y_label="nats")
         plots.draw_losses(first, curves, self.floors, title, 10, run.total, run.uniform_loss, grey, moves)
         for ax, (watch, frames) in zip(others, run.frames.items(), strict=True):
             if shown := [frame for frame in frames if frame[0] <= upto]:

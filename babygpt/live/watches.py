@@ -120,7 +120,7 @@ def heads(tokenizer: CharTokenizer, text: str, times: int = 40) -> Watch:
         first, now = (np.asarray(weights, np.float32) for _, weights in (frames[0], frames[-1]))
         moved = np.abs(now - first).sum(axis=-1).mean(axis=-1) / 2  # (L, H), shares of 1
         layer, head = np.unravel_index(int(moved.argmax()), moved.shape)
-        change = f" changed most: {moved.max():.0%} of its attention moved"
+        change = f" changed most: {moved.max():.0%} of its attention since step 0"
         words = change if len(frames) > 1 else " is shown large, before training"
         finding = f"Layer {layer + 1}, head {head + 1}{words}"
         plots.draw_attention_heads(ax, now, letters, (int(layer), int(head)), finding)

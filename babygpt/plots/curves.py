@@ -88,12 +88,12 @@ def draw_gap(ax: Axes, steps: np.ndarray, gap: np.ndarray, title: str, total: in
     """Draw the gap between two losses over the steps, on an axis that shows it, with a line at zero.
 
     steps, gap  (n,), nats per character
-    look        Matplotlib's settings of the curve
+    look        Matplotlib's settings of the curve, or y_label
     """
     ends = np.ceil([20 * gap.max(initial=0.02), -20 * gap.min(initial=-0.02)]) / 20  # wholes of 0.05
     spans = (0.0, float(total)), (-float(ends[1]), float(ends[0]))
     look = {"colours": {"gap": COLOURS["red"]}, **look}
-    draw_curves(ax, steps, {"gap": gap}, title, "step", "difference (nats)", *spans, **look)
+    draw_curves(ax, steps, {"gap": gap}, title, "step", look.pop("y_label", "gap (nats)"), *spans, **look)
     artists.horizontal_line(ax, "mark zero", 0.0, color="black", lw=1, ls="--")
 
 

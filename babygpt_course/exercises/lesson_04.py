@@ -65,7 +65,7 @@ def rotates(attempt: Any, draw: Generator, asked: str) -> None:
             hint = [*known, ". A rotation keeps them: is each pair turned by one angle?"][0]
             require_equal(turned.norm(dim=-1), x.norm(dim=-1), f"{what} lengths:", {}, hint, 1e-3)
         elif asked == "position 0":
-            expect(attempt, x, 0 * positions, theta, want=x, what=f"{what} times 0, where nothing turns,")
+            expect(attempt, x, 0 * positions, theta, want=x, what=f"{what}, but all positions 0,")
         else:
             order = pairs_side_by_side(shape[-1])
             want = rotate(x[..., order], positions, theta)[..., order.argsort()]

@@ -181,7 +181,7 @@ print("right answers of 400:", beside(right, twelve("v5 fixed", "accuracy", "300
 #
 # ## Change the width while it learns
 #
-# We train the same model again, from the same first weights. Now the dashboard has a slider for σ₂, the width of the wide Gaussian. Move it while the model learns. If you do not, the notebook sets σ₂ from 20 to 5 at step 225. Then K falls to a hundredth at 16 tokens instead of 53.
+# We train the same model again, from the same first weights. Now the dashboard has a slider for σ₂, the width of the wide Gaussian. Move it to 5 while the model learns. If you do not, the notebook does it at step 225. Then K falls to a hundredth at 16 tokens instead of 53.
 
 # %%
 choices = ["none", "only those 16 to 20 back", "only those 24 to 32 back", "both"]
@@ -194,7 +194,7 @@ lost_guess
 
 # %% tags=["answer", "nbval-ignore-output"]
 torch.manual_seed(1337)
-slider = live.Scale("sigma2", 20.0, 1.0, 100.0, "σ₂")
+slider = live.Scale("sigma2", 20.0, 0.5, 100.0, "σ₂")
 moved = build("v5", shape, learnable=False)
 steered = live.train(moved, objective, recipe, "steered v5", floor, watches, [slider], baseline=run)
 
@@ -272,14 +272,16 @@ Table(("model", "runs that answer", "mean loss (nats per character)"), rows, sta
 # ALiBi also adds a number to each score, and this number falls with distance. So ALiBi has a kernel too, and its width differs from head to head. We trained ALiBi like the other models, and all its 12 runs answer. Then all models read texts of 256 characters, four times the window of training.
 
 # %%
-far_guess = live.predict("Whose loss rises most after position 64?", list(names.values()))
+far_guess = live.predict("Whose loss is highest after position 192?", list(names.values()))
 far_guess
 
 # %% tags=["answer"]
 curves = {v: np.repeat(np.mean([runs["1200"][v]["loss"] for runs in sets], axis=0), 8) for v in names}
 far = {v: np.mean(twelve(v, "far")) for v in names}
 fig, ax = plt.subplots(figsize=(8, 4.4))
-title = f"After position 192 RoPE loses {far['v4']:.2f} nats, and K fixed {far['v5 fixed']:.2f} (means)"
+title = (
+    f"After position 192 the loss of RoPE is {far['v4']:.2f} nats, of K fixed {far['v5 fixed']:.2f} (means)"
+)
 plots.draw_by_position(ax, curves, shape.block_size, title)
 ax.legend(ax.lines, [*names.values(), "trained up to 64"])
 plt.show()

@@ -199,7 +199,7 @@ def test_a_steered_run_is_drawn_over_its_baseline_with_the_gap_below(make, objec
     np.testing.assert_allclose(find_artist(run.panel.canvas.below, Line2D, "gap").get_ydata(), gap)
     assert set(gap[:4]) == {0.0}  # until the knob moves
     assert [word.get_text() for word in upper.texts] == ["theta 5"]
-    assert f"It is {abs(gap[-10:].mean()):.2f} nats" in run.panel.image.alt
+    assert f"Now {abs(gap[-10:].mean()):.2f} nats" in run.panel.image.alt
 
 
 def test_every_watch_has_its_axes(make, objective, small_corpus):
