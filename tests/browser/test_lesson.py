@@ -88,7 +88,7 @@ def test_a_guess_by_keyboard_is_compared_and_counted_but_not_stored(notebook: No
     expect(cell(notebook, NUMBER)).to_contain_text("Kept.")
     notebook.run(MEASURE, TELL, TALLY)
     expect(cell(notebook, MEASURE)).to_contain_text("You guessed: a mile. It came out: a mile. ✓")
-    expect(cell(notebook, TELL)).to_contain_text("You guessed: 87.5%. It came out: 61%. ✗ (26.5% away)")
+    expect(cell(notebook, TELL)).to_contain_text("You guessed: 87.5%. It came out: 61%. ✗ (26.5 points away)")
     expect(cell(notebook, TALLY)).to_contain_text("1 of 2 guesses were right")
     notebook.save()
     saved = str([stored["outputs"] for stored in notebook.cells()])
