@@ -224,7 +224,7 @@ moved_guess.compare(sides[changes[0] + 2 * changes[1]])
 # %%
 effects = ["it stays equal", "it rises slowly", "it leaps, then is equal again", "it leaps, and stays higher"]
 turn_guess = live.predict(
-    "θ falls to 10 at step 225. Compare the loss with that of the untouched v4:", effects
+    "θ falls to 10 during the training. Compare the loss with that of the untouched v4:", effects
 )
 turn_guess
 
@@ -241,16 +241,17 @@ if not any(step.changed for step in steered.history):
 history = steered.result()
 n = min(len(history), len(losses["v4"]))  # either run may have been stopped
 gap = np.subtract([step.loss for step in history[:n]], losses["v4"][:n])
-at = next((i for i, step in enumerate(history[:n]) if step.changed), n - 1)
+moves = [i for i, step in enumerate(history[:n]) if step.changed] or [n - 1]
+leap = gap[moves[0] : moves[-1] + 20].max()
 fig, ax = plt.subplots(figsize=(7, 4))
 curves = {"untouched": losses["v4"][:n], "steered": [step.loss for step in history[:n]]}
-title = f"The change costs {gap[at]:+.2f} nats at once and {gap[-10:].mean():+.2f} at the end"
+title = f"The change costs {leap:+.2f} nats in the worst step and {gap[-10:].mean():+.2f} at the end"
 plots.draw_losses(ax, curves, floor, title, smooth=1, baseline="untouched")
 plt.show()
-turn_guess.compare(effects[2 * bool(gap[at] > 0.1) + bool(gap[-10:].mean() > 0.03)])
+turn_guess.compare(effects[2 * bool(leap > 0.1) + bool(gap[-10:].mean() > 0.03)])
 
 # %% [markdown]
-# Look at the step of the change. At θ = 10 the loss leaps, although no weight has changed. Training had fitted the matrices of queries and keys to the old angles. Now it has to fit them again. This is a single run.
+# Look at the steps after the change. At θ = 10 the loss leaps, although no weight has changed. Training had fitted the matrices of queries and keys to the old angles. Now it has to fit them again. This is a single run.
 #
 # ## Does v4 write the name?
 #

@@ -279,7 +279,7 @@ once_guess.compare(100 * round(float(together[1]), 3))
 #
 # A letter that is written early may be wrong, because the model saw little at that step. **[Remasking](../docs/glossary.md#remasking)** takes letters back. Each step turns some written letters into holes again, and fills more holes to make up for it. Letters that were improbable when they were drawn are taken back more often.
 #
-# In the explorer, set **sampler** to *changes its mind*. Its setting tells how often letters are taken back: at 0% never, at 95% nearly always. Try 10%. ▓ marks a letter that was taken back.
+# In the explorer, set **sampler** to *changes its mind*. Its setting tells how often letters are taken back: at 0% never, at 95% nearly all letters in each of the first steps. Try 10%. ▓ marks a letter that was taken back.
 #
 # Does the model write better with remasking? Remasking removes improbable letters. A lower temperature avoids them from the start. So we need a **control**: *surest first* at a lower temperature.
 #
