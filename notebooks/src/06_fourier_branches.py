@@ -481,7 +481,7 @@ tasks.STRIDE_MATTERS.check(stride_matters)
 # ## What the source notes say
 #
 # - *At stride 128 two branches are 31% alike under Fourier codes.* At the note's width of 512 they are 41% alike. The 31% belong to stride 256.
-# - *2-D RoPE leaves branches 93 to 99% alike, even at stride 4096.* The note measured one slow pair. *At least 93%* holds for the vectors inside our trained models, which are at least 99% alike. It fails for the cosine that we computed above. So the verdict is *depends*.
+# - *2-D RoPE leaves branches 93 to 99% alike, even at stride 4096.* The note measured one slow pair. *At least 93%* holds for the vectors inside our models with 2-D RoPE, which are at least 99% alike. It fails for the cosine that we computed above. So the verdict is *depends*.
 # - *A Fourier code needs no stride.* Then stride 1 would be as good as 128. This is undecided, as above.
 # - *The outputs of two branches are independent.* The loss agrees: with either code the other text costs less than 0.003 nats. But only the isolation mask makes them exactly independent.
 #

@@ -282,7 +282,7 @@ trained_on = {"control": "control tuned", **{f"{methods[m]}, tuned": f"{m} tuned
 board(trained_on, **columns)
 
 # %% [markdown]
-# Compare the first two rows. The control finds 30% of the lone values, about as many as before. The same steps at the new length give 60%, and a lower cost. So **the new windows bring this gain. The same training on the old windows does not.** They are longer, and they contain questions from further back. We did not test which of the two helps. The price: in windows of 64, the loss is 0.1 nats higher than the control's.
+# Compare the first two rows. The control finds 30% of the lone values, about as many as before. The same steps at the new length give 60%, and a lower cost. So **the new windows bring this gain. The same training on the old windows does not.** The new windows are longer, and contain questions from further back. We did not test which of the two helps. The price: in windows of 64, the loss is 0.1 nats higher than the control's.
 #
 # Now look at the last column. Training does not bring back the order: tuned v4 gives the last of two in 36% of the questions, and YaRN without training gave it in 72%.
 #
