@@ -1,34 +1,38 @@
-"""Dashboard of a run: loss, watches, buttons, sliders that steer it; and `train`, which shows one."""
+"""Dashboard of a run: what the kernel tells the page, and when; and `train`, which shows one.
 
+The page holds a run as parts of its widget's state. `facts` never change. `loss0`, `loss1`, ... are blocks of
+losses; only the last one is sent again as it grows. `frame{i}_{k}` is the k-th measurement of watch i. `head`
+tells how many of them there are, so that a page that lacks a part knows it, and asks. A new page, or one that
+was reloaded, gets all parts at once.
+"""
+
+import threading
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from functools import partial
-from html import escape
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import ipywidgets
+import anywidget
 import numpy as np
+import traitlets
 from IPython.display import display
-from traitlets import TraitError
 
-from babygpt import plots
 from babygpt.config import TrainConfig
 from babygpt.device import device_name, use_allowed_threads
-from babygpt.live.canvas import Canvas
-from babygpt.live.explorer import DESCRIPTION, WIDE, Control, format_number, grid
+from babygpt.live.explorer import Range, format_number, still_of
 from babygpt.live.run import Run, State
-from babygpt.live.view import View
+from babygpt.live.view import LiveOutput, Still, script, style
 from babygpt.live.watches import Watch
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import Objective
+from babygpt.plots.curves import running_mean
+from babygpt.plots.panel import Axis, Curve, Level, Panel, as_plain, pack, with_base64
+from babygpt.plots.style import COLOURS, ENCODING_COLOURS
 from babygpt.training.guard import require_vocabulary
-from babygpt.training.records import Step
 
-TEXT_SECONDS = 0.2  # between two updates of bar and status
-PICTURE_SECONDS = 0.6  # between two pictures: a picture takes 20 to 40 ms from training
-COLOURS = {State.RUNNING: "info", State.FINISHED: "success", State.FAILED: "danger"}
-COLOURS |= dict.fromkeys((State.PAUSED, State.STOPPED), "warning")
+BLOCK = 256  # losses in a part
+RATE = 20.0  # messages a second at most
+SMOOTH = 10  # steps in a point of the smooth curve
+ROOM = 12  # moves of dials that are named on the way of a whole run
 
 
 def train(
@@ -38,7 +42,7 @@ def train(
     title: str = "model",
     floors: Mapping[str, float] | None = None,
     watches: Sequence[Watch] = (),
-    controls: Sequence[Control] = (),
+    controls: Sequence[Range] = (),
     baseline: Run | None = None,
 ) -> Run:
     """Start to train a model in the background, show its dashboard, and return at once.
@@ -52,7 +56,7 @@ def train(
     title      of the model
     floors     name -> a loss that no model can pass, nats per character
     watches    measured and drawn beside the loss
-    controls   sliders named like numbers of the model's encoding, such as theta: they steer it
+    controls   sliders and scales named like numbers of the model's encoding, such as theta: they steer it
     baseline   an earlier run, drawn in grey behind the loss, with the gap to it: the same run untouched
     returns    the run; `run.result()` waits for it
     Raises BadInput if a control's name is no number of the encoding, or the model does not know all tokens of
@@ -67,14 +71,63 @@ def train(
     if not any(other.is_training(model) for other in earlier):
         run.measure_untrained()
     run.baseline = baseline
-    run.panel = Dashboard(run, floors or {}, controls, earlier)
-    display(run.panel)
+    run.dashboard = Dashboard(run, floors or {}, controls, earlier)
+    display(run.dashboard)
     run.start(earlier)
     return run
 
 
-class Dashboard(View):
-    """View of a run.
+class Page(anywidget.AnyWidget):
+    """The page's side of a dashboard.
+
+    facts  that never change
+    """
+
+    facts = traitlets.Dict().tag(sync=True)
+
+    def __init__(self, facts: Mapping[str, Any], everything: Callable[[], dict[str, Any]]) -> None:
+        self.everything = everything
+        super().__init__(facts=facts, _esm=script("dashboard"), _css=style("figure"))
+
+    def get_state(self, key: Any = None, drop_defaults: bool = False) -> dict[str, Any]:
+        """Return the state, for a page that knows nothing with all parts of the run."""
+        state: dict[str, Any] = super().get_state(key, drop_defaults)
+        return state | self.everything() if key is None else state
+
+    def tell(self, parts: Mapping[str, Any]) -> None:
+        """Send some parts of the state, from any thread. They stay in the page until it is closed."""
+        state, paths, buffers = without_buffers(parts)
+        if self.comm is not None:
+            self.comm.send({"method": "update", "state": state, "buffer_paths": paths}, buffers=buffers)
+
+
+def without_buffers(parts: Mapping[str, Any]) -> tuple[dict[str, Any], list[list[Any]], list[bytes]]:
+    """Return plain data without its bytes, where each stood, and the bytes, as the widgets' protocol asks."""
+    paths: list[list[Any]] = []
+    buffers: list[bytes] = []
+
+    def strip(part: Any, path: list[Any]) -> Any:
+        if isinstance(part, dict):
+            return {
+                key: strip(value, [*path, key])
+                for key, value in part.items()
+                if not take(value, [*path, key])
+            }
+        if isinstance(part, list):
+            return [strip(value, [*path, i]) for i, value in enumerate(part)]
+        return part
+
+    def take(value: Any, path: list[Any]) -> bool:
+        if isinstance(value, bytes):
+            paths.append(path)
+            buffers.append(value)
+        return isinstance(value, bytes)
+
+    return strip(dict(parts), []), paths, buffers
+
+
+class Dashboard(LiveOutput):
+    """View of a run, which it listens to; it tells the page what is new, from the trainer's thread.
 
     run       to show
     floors    name -> a loss that no model can pass
@@ -83,159 +136,240 @@ class Dashboard(View):
     """
 
     def __init__(
-        self, run: Run, floors: Mapping[str, float], controls: Sequence[Control], earlier: Sequence[Run] = ()
+        self, run: Run, floors: Mapping[str, float], controls: Sequence[Range], earlier: Sequence[Run] = ()
     ) -> None:
         self.run, self.floors, self.earlier = run, dict(floors), earlier
-        self.next_text = self.next_picture = 0.0  # seconds
-        self.controls = {control.name: control.widget() for control in controls}
-        split = run.baseline is not None
-        widths = [1.4 if split else 1.0, *(watch.width for watch in run.frames)]
-        height = max([3.8 if split else 3.5, *(watch.height for watch in run.frames)])
-        canvas = Canvas(widths, height, split)
-        for ax in canvas.axes:
-            ax.set_title(" \n ", loc="right")  # room for titles of two lines
-        super().__init__(f"training: {run.title}", self._make_widgets(), canvas)
-        self._update_text()
+        self.labels = {control.name: (control.label or control.name).split(" (")[0] for control in controls}
+        self.frames: list[list[dict[str, Any]]] = [[] for _ in run.frames]
+        self.newest: list[Panel | None] = [None for _ in run.frames]
+        self.heard, self.problem = 0, ""  # the number of the page's last command, and why it failed
+        self.sent, self.sent_frames = 0, [0] * len(self.frames)  # what the page has
+        self.due, self.lock = 0.0, threading.Lock()
+        self.collect()
+        self.facts = self.describe_run(controls)
+        self.page = Page(self.facts, self.everything)
+        super().__init__(self.page, f"<training: {run.title}>")
+        self.page.add_class("babygpt-dashboard")  # for tests, and for your own style
+        self.page.on_msg(self.obey)
+        run.listeners.append(self.update)
 
-    def _make_widgets(self) -> list[Any]:
-        """Make the rows above the picture: progress and buttons, controls, replay."""
+    def describe_run(self, controls: Sequence[Range]) -> dict[str, Any]:
+        """Return what the page needs to know of the run from the start."""
+        run, other = self.run, self.run.baseline
+        facts = {
+            "title": run.title,
+            "loss": as_plain(loss_panel(self, 0)),
+            "words": loss_words(run.title),
+            "watches": len(self.newest),
+            "controls": [control.facts() for control in controls],
+            "total": run.total,
+            "smooth": SMOOTH,
+            "baseline": None,
+        }
+        if other is not None:
+            losses = np.array([step.loss for step in other.history])
+            facts["baseline"] = {
+                "title": other.title,
+                "losses": pack(losses),
+                "words": gap_words(other.title),
+            }
+        return facts
+
+    # ------------------------------------------------------------ what is told
+
+    def collect(self) -> None:
+        """Make panels of the measurements that are new."""
+        for i, (watch, frames) in enumerate(self.run.frames.items()):
+            while len(self.frames[i]) < len(frames):
+                upto = frames[: len(self.frames[i]) + 1]
+                self.newest[i] = panel = watch.panel(upto, self.run.title, self.run.total)
+                frame = {"title": panel.title} if panel.over_steps else {"panel": as_plain(panel)}
+                self.frames[i].append({"step": upto[-1][0], **frame})
+
+    def head(self) -> dict[str, Any]:
+        """Return what changes with every message, and how many parts there are."""
         run = self.run
-        self.bar = ipywidgets.IntProgress(max=run.total, layout={"width": "16em"})
-        self.status = ipywidgets.HTML()
-        self.status.add_class("babygpt-words")
-        self.pause = ipywidgets.Button(description="pause", icon="pause", layout={"width": "7em"})
-        self.stop = ipywidgets.Button(description="stop", icon="stop", layout={"width": "7em"})
-        self.stop_others = ipywidgets.Button(layout={"width": "auto", "display": "none"})
-        self.replay = ipywidgets.IntSlider(
-            max=run.total, disabled=True, description="replay: step", style=DESCRIPTION, layout=WIDE
-        )
-        head = [self.bar, self.pause, self.stop, self.stop_others, self.status]
-        row = ipywidgets.HBox(head, layout={"flex_flow": "row wrap", "align_items": "center"})
-        self.pause.on_click(lambda _: run.resume() if run.state is State.PAUSED else run.pause())
-        self.stop.on_click(lambda _: run.stop())
-        self.stop_others.on_click(self.stop_earlier)
-        self.replay.observe(self.wake, names="value")
-        for name, widget in self.controls.items():
-            widget.observe(partial(self.steer, name), names="value")
-        return [row, *([grid(list(self.controls.values()))] if self.controls else []), self.replay]
+        awaited = " and ".join(other.title for other in self.earlier) if run.state is State.WAITING else ""
+        return {
+            "made": len(run.history),
+            "frames": [len(made) for made in self.frames],
+            "state": str(run.state),
+            "over": run.state.over,
+            "words": describe(run, awaited),
+            "offer": awaited and f"stop {awaited}, start this one",
+            "reading": validation_words(run),
+            "values": dict(run.steered),
+            "heard": self.heard,
+            "problem": self.problem,
+        }
 
-    # ------------------------------------------------------------ called by the run
+    def moves(self) -> list[tuple[int, str]]:
+        """Return the steps at which dials were moved, with the new values. Of close ones, only the last."""
+        named: dict[int, str] = {}  # by the first step of each group
+        for step in list(self.run.history):
+            if step.changed:
+                moves = [
+                    f"{self.labels.get(name, name)} {format_number(x)}" for name, x in step.changed.items()
+                ]
+                near = (begin for begin in named if step.step - begin < self.run.total / ROOM)
+                named[next(near, step.step)] = ", ".join(moves)
+        return list(named.items())
+
+    def parts(self, losses: int, frames: Sequence[int]) -> dict[str, Any]:
+        """Return the head, and all that is new to a page that has so many losses and frames."""
+        head, state = self.head(), dict[str, Any]()
+        for number in range(losses // BLOCK, -(-head["made"] // BLOCK)):
+            steps = self.run.history[number * BLOCK : min(head["made"], (number + 1) * BLOCK)]
+            state[f"loss{number}"] = pack(np.array([step.loss for step in steps]))
+        for i, (have, there) in enumerate(zip(frames, head["frames"], strict=True)):
+            state |= {f"frame{i}_{k}": self.frames[i][k] for k in range(have, there)}
+            newest = self.newest[i]
+            if there > have and newest is not None and newest.over_steps:
+                state[f"panel{i}"] = as_plain(newest)
+        return {**state, "moves": self.moves(), "head": head}
+
+    def everything(self) -> dict[str, Any]:
+        """Return all parts."""
+        return self.parts(0, [0] * len(self.frames))
 
     def update(self, at_once: bool) -> None:
-        """Show the run's news now, or when the text and the picture are due."""
+        """Tell what is new, now or when it is due."""
         now = time.monotonic()
-        if at_once or now >= self.next_text:
-            self.next_text = now + TEXT_SECONDS
-            self._update_text()
-        if at_once or now >= self.next_picture:
-            self.next_picture = now + PICTURE_SECONDS
-            self.wake()
-
-    def finish(self, seconds: float) -> bool:
-        """Wait for the last picture and leave it for readers without a kernel. Raises the painter's error.
-
-        seconds  to wait at most
-        returns  whether that was enough
-        """
-        if not self.wait(seconds):
-            return False
-        if self in self.on_display:
+        if not at_once and now < self.due:
+            return
+        with self.lock:
+            self.due = max(self.due + 1 / RATE, now)  # RATE on average, however long a step takes
+            try:
+                self.collect()
+            finally:
+                parts = self.parts(self.sent, self.sent_frames)
+                self.sent, self.sent_frames = parts["head"]["made"], parts["head"]["frames"]
+                self.page.tell(parts)
+        if self.run.state.over:
             self.show_still(update=True)
-        if self.error is not None:
-            raise self.error
-        return True
 
-    def _update_text(self) -> None:
-        """Bring buttons, sliders, bar and status up to date."""
-        run, state, made = self.run, self.run.state, len(self.run.history)
-        resumes = state is State.PAUSED
-        self.pause.description, self.pause.icon = ("resume", "play") if resumes else ("pause", "pause")
-        self.pause.disabled = state not in (State.RUNNING, State.PAUSED)
-        self.stop.disabled = state.over
-        for control in self.controls.values():
-            control.disabled = state.over
-        if resumes or state.over:  # the run tells of such a state once; then the learner may rewind
-            self.replay.value = made
-        self.replay.disabled = not (resumes or state.over)
-        self.replay.layout.visibility = "hidden" if self.replay.disabled else "visible"
-        self.bar.value, self.bar.bar_style = made, COLOURS.get(state, "")
-        awaited = " and ".join(other.title for other in self.earlier) if state is State.WAITING else ""
-        self.stop_others.description = f"stop {awaited}, start this one"
-        self.stop_others.layout.display = "" if awaited else "none"
-        self.status.value = describe(run, awaited)
-        self.image.announcement = f"{self.title}: {state}"
+    # ------------------------------------------------------------ what the page asks for
 
-    def stop_earlier(self, _: Any) -> None:
-        """Stop the runs that this one waits for."""
-        for other in tuple(self.earlier):
-            other.stop()
+    def obey(self, _: Any, command: Mapping[str, Any], buffers: Any) -> None:
+        """Do what a button or a dial of the page asks for, and tell that it was heard."""
+        self.heard, self.problem = command.get("number", self.heard), ""
+        run, what = self.run, command.get("do")
+        if what == "steer":
+            try:
+                run.steer(command["name"], float(command["value"]))
+            except ValueError as error:  # a learner's own encoding need not know BadInput
+                self.problem = str(error)
+        elif what == "stop_earlier":
+            for other in tuple(self.earlier):
+                other.stop()
+        elif what == "resend":  # a page that was reloaded may have missed what came meanwhile
+            self.sent, self.sent_frames = 0, [0] * len(self.frames)
+        elif what in ("pause", "resume", "stop"):
+            getattr(run, what)()
+        self.update(at_once=True)
 
-    def move_slider(self, name: str, value: float) -> bool:
-        """Move a control, which then steers the run; return False if it has the value, or no such stop."""
-        widget = self.controls.get(name)
-        if widget is None or widget.value == value:
-            return False
-        with suppress(TraitError):
-            widget.value = value
-        return bool(widget.value == value)
+    # ------------------------------------------------------------ for readers without a kernel
 
-    def steer(self, name: str, change: Any) -> None:
-        """Set a number of the run to a control's new value, or show why that is impossible."""
-        try:
-            self.run.steer(name, float(change["new"]))
-            self.message.value = ""
-        except ValueError as error:  # a learner's own encoding need not know BadInput
-            self.message.value = escape(str(error))
+    def panels(self) -> list[Panel]:
+        """Return the run as it is now: losses, the gap to the baseline, and what the watches see."""
+        made = len(self.run.history)
+        losses = [loss_panel(self, made)]
+        if self.run.baseline is not None:
+            losses.append(gap_panel(self.run, self.run.baseline, made))
+        return [*losses, *(panel for panel in self.newest if panel is not None)]
 
-    # ------------------------------------------------------------ in the painter's thread
+    def picture(self) -> Still:
+        """Return the run as it is now as a picture."""
+        return still_of(self.panels(), f"training: {self.run.title}")
 
-    def draw(self) -> None:
-        self.draw_step(len(self.run.history) if self.replay.disabled else self.replay.value)
-
-    def draw_step(self, upto: int) -> None:
-        """Draw the run as it was after so many steps."""
-        run = self.run
-        first, *others = self.canvas.axes
-        made = run.history[:upto]
-        losses = [step.loss for step in made]
-        title = f"{run.title}: the model is untrained"
-        if counts := run.validating:  # else the picture would stand still meanwhile
-            title = "{}: {:,} of {:,} validation windows read".format(run.title, *counts)
-        elif losses:
-            title = f"{run.title}: the loss is {recent_loss(made):.2f} nats at step {upto}"
-        changed = {step.step: step.changed.items() for step in made if step.changed}
-        moves = {at: ", ".join(f"{k} {format_number(x)}" for k, x in new) for at, new in changed.items()}
-        curves, grey = {run.title: losses}, ""
-        if run.baseline is not None and self.canvas.below is not None:
-            grey = f"{run.baseline.title} (baseline)"
-            curves = {grey: [step.loss for step in run.baseline.history], **curves}
-            gap = np.array([a - b for a, b in zip(losses, curves[grey], strict=False)])
-            now = gap[-10:].mean() if gap.size else 0.0
-            finding = f"Now {abs(now):.2f} nats {'below' if now < 0 else 'above'} {run.baseline.title}"
-            finding = finding if gap.size else "No gap is known yet"
-            steps = np.arange(1, len(gap) + 1)
-            plots.draw_gap(self.canvas.below, steps, gap, finding, run.total, y_label="nats")
-        plots.draw_losses(first, curves, self.floors, title, 10, run.total, run.uniform_loss, grey, moves)
-        for ax, (watch, frames) in zip(others, run.frames.items(), strict=True):
-            if shown := [frame for frame in frames if frame[0] <= upto]:
-                watch.draw(ax, shown, run.title, run.total)
+    def recording(self) -> dict[str, Any]:
+        """Return the whole run as JSON, for a page without a kernel."""
+        recorded: dict[str, Any] = with_base64({"facts": self.facts, **self.everything()})
+        return recorded
 
 
-def recent_loss(history: Sequence[Step]) -> float:
-    """Return the mean loss of the last ten steps, nats: the end of the smooth curve."""
-    return float(np.mean([step.loss for step in history[-10:]]))
+# ------------------------------------------------------------ losses as panels
+
+
+def loss_words(title: str) -> dict[str, str]:
+    """Return the findings on a loss: the page fills in the numbers."""
+    return {
+        "untrained": f"{title}: the model is untrained",
+        "trained": f"{title}: the loss is {{loss}} nats at step {{step}}",
+    }
+
+
+def gap_words(title: str) -> dict[str, str]:
+    """Return the findings on a gap to a baseline: the page fills in the numbers."""
+    return {
+        "unknown": f"gap to {title} (nats)",
+        "below": f"{{gap}} nats below {title}",
+        "above": f"{{gap}} nats above {title}",
+    }
+
+
+def loss_panel(board: Dashboard, made: int) -> Panel:
+    """Return the losses of the first `made` steps, with the floors and the baseline."""
+    run, losses = board.run, [step.loss for step in board.run.history[:made]]
+    steps, mean = running_mean(losses, SMOOTH)
+    words = loss_words(run.title)
+    title = words["trained"].format(loss=f"{mean[-1]:.2f}", step=made) if losses else words["untrained"]
+    marks: list[Any] = []
+    if (other := run.baseline) is not None:
+        grey = running_mean([step.loss for step in other.history], SMOOTH)
+        marks.append(Curve(f"{other.title} (baseline)", COLOURS["grey"], grey[1], grey[0]))
+    colour = ENCODING_COLOURS.get(run.title, COLOURS["blue"])
+    marks += [Curve("", colour, np.array(losses), steps, "thin"), Curve(run.title, colour, mean, steps)]
+    marks += [Level(f"{name} {floor:.3g}", floor) for name, floor in board.floors.items()]
+    marks += [Level(words, step, "x") for step, words in board.moves() if step <= made]
+    highest = max(run.uniform_loss, *board.floors.values(), 0.25)
+    span = (0.0, float(np.ceil(highest * 2.05) / 2))
+    return Panel(
+        title,
+        marks,
+        Axis("step", (0.0, run.total), digits=0),
+        Axis("loss (nats per character)", span),
+        over_steps=True,
+    )
+
+
+def gap_panel(run: Run, other: Run, made: int) -> Panel:
+    """Return the gap between two smooth losses over the steps."""
+    each = [running_mean([step.loss for step in one.history[:made]], SMOOTH)[1] for one in (run, other)]
+    both = min(map(len, each))
+    gap, words = each[0][:both] - each[1][:both], gap_words(other.title)
+    now = gap[-1] if both else 0.0
+    title = words["below" if now < 0 else "above"].format(gap=f"{abs(now):.2f}") if both else words["unknown"]
+    ends = np.floor(20 * gap.min(initial=-0.05)) / 20, np.ceil(20 * gap.max(initial=0.05)) / 20
+    marks = [Curve("", COLOURS["red"], gap, np.arange(1.0, both + 1)), Level("", 0.0)]
+    x, y = Axis("step", (0.0, run.total), digits=0), Axis("gap (nats)", (float(ends[0]), float(ends[1])))
+    return Panel(title, marks, x, y, over_steps=True)
+
+
+def recent_loss(run: Run) -> float:
+    """Return the mean loss of the last steps, nats: the end of the smooth curve."""
+    return float(np.mean([step.loss for step in run.history[-SMOOTH:]]))
+
+
+def validation_words(run: Run) -> str:
+    """Return how far a validation has come, or nothing."""
+    return (
+        "{}: {:,} of {:,} validation windows read".format(run.title, *run.validating)
+        if run.validating
+        else ""
+    )
 
 
 def describe(run: Run, awaited: str) -> str:
-    """Describe the state of a run in a line of HTML.
+    """Describe the state of a run in a line.
 
     awaited  titles of the runs that it waits for, or nothing
     """
     made = len(run.history)
-    words = [f"<b>{run.state}</b>{escape(awaited and f' for {awaited}')}", f"step {made} of {run.total}"]
+    words = [f"{run.state}{awaited and f' for {awaited}'}", f"step {made} of {run.total}"]
     if run.history:
         last = run.history[-1]
-        words.append(f"loss {recent_loss(run.history):.3f}")
+        words.append(f"loss {recent_loss(run):.3f}")
         if last.val_loss is not None:
             words.append(f"validation {last.val_loss:.3f}")
         left = last.seconds / made * (run.total - made)
@@ -243,7 +377,7 @@ def describe(run: Run, awaited: str) -> str:
             words.append("validating {:,} of {:,} windows".format(*counts))
         else:
             words.append(f"{last.seconds:.0f} s" if run.state.over else f"about {left:.0f} s left")
-    words.append(f"on {escape(device_name(run.device))}")
+    words.append(f"on {device_name(run.device)}")
     if run.error is not None:
-        words.append(escape(f"{type(run.error).__name__}: {run.error}"))
+        words.append(f"{type(run.error).__name__}: {run.error}")
     return " · ".join(words)

@@ -1,38 +1,38 @@
-"""Explorer: a function under sliders, and a picture of what it returns; and the controls that it may have."""
+"""Explorers: something measured for the values of some controls, and panels of it; and the controls."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import ipywidgets
+import anywidget
+import traitlets
 
 from babygpt.errors import BadInput
-from babygpt.live.canvas import Canvas
-from babygpt.live.view import View
+from babygpt.live.view import LiveOutput, Still, script, style
+from babygpt.plots.panel import Panel, as_plain
+from babygpt.plots.still import draw_still
 
-DESCRIPTION = {"description_width": "10.5em"}
-WIDE = {"width": "auto"}  # all of its column
-COLUMNS = "repeat(auto-fit, minmax(min(24em, 100%), 1fr))"  # as many as fit
+Values = Mapping[str, Any]  # of controls, by name
 
 
 class Control:
-    """Named value with a widget that sets it.
+    """Named value that a reader can set on the page.
 
-    name   of the argument that gets the value
-    label  shown beside the widget, with the unit; by default the name
+    name   of the value
+    label  shown beside it, with the unit; by default the name
     """
 
     name: str
     label: str
 
-    def widget(self) -> Any:
-        """Make a new widget that sets this value, with the label beside it."""
+    def facts(self) -> dict[str, Any]:
+        """Return what a page needs to know of the control, as JSON; "value" is the first one."""
         raise NotImplementedError
 
-    def look(self) -> dict[str, Any]:
-        """Return the options that all widgets share."""
-        return {"description": self.label or self.name, "style": DESCRIPTION, "layout": WIDE}
+    def trait(self) -> Any:
+        """Return a new trait that holds the value."""
+        raise NotImplementedError
 
 
 def format_number(number: float) -> str:
@@ -54,14 +54,21 @@ class Range(Control):
     high: float
     label: str = ""
 
-    def stops(self) -> Sequence[float]:
-        """Return all values it can take, from low to high."""
-        raise NotImplementedError
-
     def __post_init__(self) -> None:
         if not self.low <= self.value <= self.high or self.low == self.high:
             ends = f"its ends {self.low} and {self.high}"
             raise BadInput(f"{self.name} starts at {self.value}, which must lie between {ends}")
+
+    def stops(self) -> Sequence[float]:
+        """Return all values it can take, from low to high."""
+        raise NotImplementedError
+
+    def facts(self) -> dict[str, Any]:
+        label = self.label or self.name
+        return {"name": self.name, "label": label, "value": self.value, "stops": list(self.stops())}
+
+    def trait(self) -> Any:
+        return traitlets.Float(float(self.value), min=self.low, max=self.high)
 
 
 @dataclass(frozen=True)
@@ -73,12 +80,12 @@ class Slider(Range):
 
     step: int = 1
 
-    def widget(self) -> Any:
-        return ipywidgets.IntSlider(self.value, self.low, self.high, self.step, **self.look())
-
     def stops(self) -> list[float]:
         """Return all values it can take, from low to high."""
         return list(range(int(self.low), int(self.high) + 1, self.step))
+
+    def facts(self) -> dict[str, Any]:
+        return {**super().facts(), "step": self.step}
 
 
 @dataclass(frozen=True)
@@ -98,10 +105,6 @@ class Scale(Range):
                 f"{self.name} goes from {self.low} to {self.high}; each must be above 0 and finite"
             )
 
-    def widget(self) -> Any:
-        options = [(format_number(stop), stop) for stop in self.stops()]
-        return ipywidgets.SelectionSlider(value=self.value, options=options, **self.look())
-
     def stops(self) -> list[float]:
         """Return all values it can take, from low to high, the first one among them."""
         stops, i = {self.low, self.value, self.high}, 0
@@ -119,15 +122,25 @@ class Scale(Range):
 class Choice(Control):
     """One of several values.
 
-    options  the values, one or more; the first one is chosen at first
+    options  the values, or (label, value) of each; the first one is chosen at first
     """
 
     name: str
     options: Sequence[Any]
     label: str = ""
 
-    def widget(self) -> Any:
-        return ipywidgets.Dropdown(options=list(self.options), **self.look())
+    def pairs(self) -> list[tuple[str, Any]]:
+        """Return the label and the value of each option."""
+        return [one if isinstance(one, tuple) else (str(one), one) for one in self.options]
+
+    def facts(self) -> dict[str, Any]:
+        labels, values = zip(*self.pairs(), strict=True)
+        facts = {"name": self.name, "label": self.label or self.name, "value": values[0]}
+        return {**facts, "options": list(values), "labels": list(labels)}
+
+    def trait(self) -> Any:
+        values = [value for _, value in self.pairs()]
+        return traitlets.Enum(values, values[0])
 
 
 @dataclass(frozen=True)
@@ -141,59 +154,138 @@ class Line(Control):
     value: str
     label: str = ""
 
-    def widget(self) -> Any:
-        whole_row = {"layout": WIDE | {"grid_column": "1 / -1"}}
-        return ipywidgets.Text(self.value, continuous_update=False, **self.look() | whole_row)
+    def facts(self) -> dict[str, Any]:
+        return {"name": self.name, "label": self.label or self.name, "value": self.value, "text": True}
+
+    def trait(self) -> Any:
+        return traitlets.Unicode(self.value)
 
 
-def grid(widgets: Sequence[Any]) -> ipywidgets.GridBox:
-    """Lay widgets out in as many columns as fit."""
-    layout = {"width": "100%", "grid_template_columns": COLUMNS, "grid_gap": "0 1.5em"}
-    return ipywidgets.GridBox(list(widgets), layout=layout)
+class Controlled(anywidget.AnyWidget):
+    """Widget with controls. Each is a trait of its name: cells can read it, set it and observe it.
 
-
-class Explorer(View):
-    """Picture that follows its controls.
-
-    title    of the explorer, in a word or two
-    measure  takes the controls' values, by name, and returns what `draw` draws; may raise BadInput
-    draw     draws the measurement on one or more Axes; called again, it moves what it drew
-    controls that the learner can move
-    widths   of the Axes, relative to each other
-    height   of the picture, inches, at a width of WIDTH inches
-    together names of the controls that a recording moves, in all their combinations; the others stand still
-    Raises whatever `measure` and `draw` raise for the first values of the controls.
+    title     in a word or two
+    controls  sliders, scales, choices and lines
+    Setting a value outside its control raises traitlets.TraitError, which names both.
     """
+
+    title = traitlets.Unicode().tag(sync=True)
+    controls: Any = traitlets.List().tag(sync=True)
+
+    def __init__(self, title: str, module: str, controls: Sequence[Control], **more: Any) -> None:
+        facts = [control.facts() for control in controls]
+        super().__init__(title=title, controls=facts, _esm=script(module), _css=style("figure"), **more)
+        self.add_traits(**{control.name: control.trait().tag(sync=True) for control in controls})
+
+    def __repr__(self) -> str:
+        return f"<explorer: {self.title}>"
+
+    def values(self) -> dict[str, Any]:
+        """Return the present value of each control, by name."""
+        return {facts["name"]: self.value_of(facts) for facts in self.controls}
+
+    def value_of(self, facts: Values) -> Any:
+        """Return the value of a control: of a slider, a whole number."""
+        value = getattr(self, facts["name"])
+        return round(value) if "step" in facts else value
+
+    def state(self) -> dict[str, Any]:
+        """Return what a page needs, as JSON: title, controls, and the value of each control."""
+        return {"title": self.title, "controls": self.controls, **self.values()}
+
+
+class Explorer(Controlled):
+    """Panels that follow their controls.
+
+    title      of the explorer, in a word or two
+    measure    takes the values of the controls that the kernel needs, by name; may raise BadInput
+    panels     takes what was measured, and the values of all controls; returns panels, or, if `frames_by`
+               names a control, a list of panels for each of its stops
+    controls   that a reader can move
+    in_page    names of controls that only the page needs: they choose a head, or a letter
+    frames_by  name of the control that chooses among the lists of panels, in the page alone
+    together   names of controls that a recording moves, in all their combinations; the others stand still
+    limits     takes all values, and returns the highest value of controls that have one, by name
+    Raises whatever `measure` and `panels` raise for the first values of the controls.
+    """
+
+    shown: Any = traitlets.Dict().tag(sync=True)  # frames, what they were measured for, limits, problem
 
     def __init__(
         self,
         title: str,
         measure: Callable[..., Any],
-        draw: Callable[..., None],
+        panels: Callable[[Any, Values], Sequence[Any]],
         controls: Sequence[Control],
-        widths: Sequence[float] = (1.0,),
-        height: float = 3.4,
+        in_page: Sequence[str] = (),
+        frames_by: str = "",
         together: Sequence[str] = (),
+        limits: Callable[[Values], Mapping[str, float]] | None = None,
     ) -> None:
-        self.together = tuple(together)
-        self.measure, self.draw_on = measure, draw
-        self.controls = {control.name: control.widget() for control in controls}
-        self.initial = {name: widget.value for name, widget in self.controls.items()}
-        reset = ipywidgets.Button(description="reset", icon="undo", layout={"width": "7em"})
-        reset.on_click(self.reset)
-        rows = [grid([*self.controls.values(), reset])]
-        super().__init__(f"explorer: {title}", rows, Canvas(widths, height))
-        for widget in self.controls.values():  # on whichever thread: the painter reads the widget's value
-            widget.observe(self.wake, names="value")
+        self.measure, self.panels, self.together = measure, panels, tuple(together)
+        self.frames_by, self.limits = frames_by, limits or (lambda values: {})
+        super().__init__(title, "explorer", controls)
+        self.asked = [one.name for one in controls if one.name not in (*in_page, frames_by)]
+        self.shown = self.answer()
+        self.observe(self.follow, names=self.asked)
+        self.output = ExplorerOutput(self)
 
-    def reset(self, _: Any = None) -> None:
-        """Set every control to its first value."""
-        for name, widget in self.controls.items():
-            widget.value = self.initial[name]
+    def follow(self, _: Any = None) -> None:
+        """Measure for the present values; keep what is shown, and say why, if that is refused."""
+        if self.shown["asked"] == {name: self.values()[name] for name in self.asked}:
+            return  # of several values that changed together, the first one was told
+        try:
+            self.shown = self.answer()
+        except Exception as error:  # whatever a learner's own function raises belongs on the page
+            kind = "" if isinstance(error, BadInput) else f"{type(error).__name__}: "
+            asked = {name: self.values()[name] for name in self.asked}
+            self.shown = {**self.shown, "asked": asked, "problem": f"{kind}{error}"}
 
-    def draw(self) -> None:
-        self.draw_values({name: widget.value for name, widget in self.controls.items()})
+    def answer(self, **instead: Any) -> dict[str, Any]:
+        """Measure for the present values, or for others, by name; return what the page shows then."""
+        values = {**self.values(), **instead}
+        asked = {name: values[name] for name in self.asked}
+        frames = self.frames(values)
+        plain = [[as_plain(panel) for panel in frame] for frame in frames]
+        shown = {"asked": asked, "frames": plain, "frames_by": self.frames_by, "problem": ""}
+        return {**shown, "limits": dict(self.limits(values))}
 
-    def draw_values(self, values: Mapping[str, Any]) -> None:
-        """Draw the measurement for these values, by name, whatever the controls show."""
-        self.draw_on(*self.canvas.axes, self.measure(**values))
+    def frames(self, values: Values) -> list[list[Panel]]:
+        """Return the panels for some values: one list of them, or one for each stop of `frames_by`."""
+        found = self.measure(**{name: values[name] for name in self.asked})
+        panels = self.panels(found, values)
+        return [list(frame) for frame in panels] if self.frames_by else [list(panels)]
+
+    def now(self) -> list[Panel]:
+        """Return the panels for the present values."""
+        values = self.values()
+        frames = self.frames(values)
+        if not self.frames_by:
+            return frames[0]
+        (stops,) = (facts["stops"] for facts in self.controls if facts["name"] == self.frames_by)
+        return frames[min(stops.index(values[self.frames_by]), len(frames) - 1)]
+
+    def _ipython_display_(self) -> None:
+        self.output._ipython_display_()
+
+
+class ExplorerOutput(LiveOutput):
+    """Explorer on display."""
+
+    def __init__(self, explorer: Explorer) -> None:
+        self.explorer = explorer
+        super().__init__(explorer, repr(explorer))
+        explorer.add_class("babygpt-explorer")  # for tests, and for your own style
+
+    def picture(self) -> Still:
+        """Return the panels for the present values as a picture."""
+        return still_of(self.explorer.now(), f"explorer: {self.explorer.title}")
+
+
+def still_of(panels: Sequence[Panel], title: str) -> Still:
+    """Return panels as a still picture.
+
+    title  the first words of its description
+    """
+    svg, words, width = draw_still(panels)
+    return Still(svg.encode(), "image/svg+xml", f"{title}: {words}", width)

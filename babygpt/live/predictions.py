@@ -12,11 +12,12 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
+import anywidget
 import ipywidgets
 
 from babygpt.errors import BadInput
-from babygpt.live.explorer import WIDE, format_number
-from babygpt.live.view import Output, Page
+from babygpt.live.explorer import format_number
+from babygpt.live.view import Output, script
 from babygpt.tables import MARKS, Table
 
 NO_GUESS = "No guess was made before this was shown."
@@ -33,6 +34,12 @@ def parse_number(text: str) -> float | None:
     except ValueError:
         return None
     return number if math.isfinite(number) else None
+
+
+class Keys(anywidget.AnyWidget):
+    """Script that makes the choices beside it one group for the keyboard."""
+
+    _esm = script("guess")
 
 
 class Guess(Output):
@@ -60,13 +67,15 @@ class Guess(Output):
         look = {"description": "Your guess", "tooltip": question}  # a name for those who do not see the words
         if options:
             self.asked = " / ".join(options)
-            self.field = ipywidgets.RadioButtons(options=options, value=None, layout=WIDE, **look)
+            self.field = ipywidgets.RadioButtons(
+                options=options, value=None, layout={"width": "auto"}, **look
+            )
         else:  # a line of text: a box for numbers is never empty, and its first number would pass for a guess
             self.asked = f"{self.in_words(low)} to {self.in_words(high)}"
             self.field = ipywidgets.Text(placeholder=self.asked, continuous_update=False, **look)
         self.message, self.result = ipywidgets.HTML(), ipywidgets.HTML()
         words = ipywidgets.HTML(f"<b>Predict.</b> {escape(question)}")
-        self.box = ipywidgets.VBox([words, self.field, self.message, Page()])
+        self.box = ipywidgets.VBox([words, self.field, self.message, Keys()])
         self.box.add_class("babygpt-guess")  # for tests, and for your own style
         self.field.observe(self._changed, names="value")
         super().__init__(self.box, f"Predict. {question}\n[{self.asked}]")

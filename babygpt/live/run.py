@@ -65,7 +65,10 @@ class Run:
     frames      watch -> the steps after which it measured, each with the measurement
     validating  while a validation loss is measured: windows read so far, and in all; else None
     error       of a run that failed, else None
+    steered     the last value asked for of each number that was steered, by name
     baseline    earlier run that its dashboard compares it with, or None
+    listeners   called after each step with False, and with True after what nobody should miss
+    dashboard   that shows it, or None
     unfinished  all runs that were started and are not over, the first one first
     """
 
@@ -86,8 +89,11 @@ class Run:
         self.frames: dict[Watch, list[tuple[int, Any]]] = {watch: [] for watch in watches}
         self.validating: tuple[int, int] | None = None
         self.error: BaseException | None = None
+        self.steered: dict[str, float] = {}
         self.baseline: Run | None = None
-        self.panel: Any = None  # its Dashboard
+        self.listeners: list[Callable[[bool], None]] = []
+        self.dashboard: Any = None
+        self._unheard: BaseException | None = None  # the first error of a listener
         self._work: Any = (model, objective, config)  # released at the end, optimizers and all
         self._steered: SimpleQueue[tuple[str, float]] = SimpleQueue()
         self._going, self._stopping, self._over = (threading.Event() for _ in range(3))
@@ -141,8 +147,8 @@ class Run:
             if isinstance(objective, Branches):
                 texts = objective.numbers or objective.n_branches[1]
             model.encoding.require_steerable(name, value, texts)
-            if self.panel is None or not self.panel.move_slider(name, value):
-                self._steered.put((name, value))
+            self.steered[name] = value
+            self._steered.put((name, value))
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until the run is over; return False if that took longer than `timeout` seconds."""
@@ -153,17 +159,15 @@ class Run:
         self._wait_and_serve(lambda seconds: self.wait(seconds) or len(self.history) >= step)
 
     def result(self) -> Sequence[Step]:
-        """Wait for the end, show the last picture, and return the records.
+        """Wait for the end, and return the records.
 
         returns  a record for each step made: fewer than planned if the run was stopped; if it was stopped
                  before its first step, one record of the untrained model, with step 0
-        Raises the error of the trainer's thread, or of the painter's.
+        Raises the error of the trainer's thread, or of a listener, such as a watch whose panel failed.
         """
         self._wait_and_serve(self.wait)
-        if self.panel is not None:
-            self._wait_and_serve(self.panel.finish)
-        if self.error is not None:
-            raise self.error
+        if error := self.error or self._unheard:
+            raise error
         return self.history or [self.untrained]
 
     def _wait_and_serve(self, over: Callable[[float], bool]) -> None:
@@ -262,5 +266,8 @@ class Run:
         self._notify(at_once=True)
 
     def _notify(self, at_once: bool) -> None:
-        if self.panel is not None:
-            self.panel.update(at_once)
+        for listen in self.listeners:
+            try:
+                listen(at_once)
+            except Exception as error:  # what is shown must not end what trains; `result` raises it
+                self._unheard = self._unheard or error

@@ -1,90 +1,59 @@
 """Explorers of closed formulas: the sinusoid, RoPE, ALiBi, the Gaussian kernel, branch codes, polar gates.
 
-They are computed in the page, by the JavaScript modules beside this file. Python only names their controls.
+They are computed by JavaScript modules of the folder page/. Python only names their controls.
 """
 
-import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-import anywidget
-import traitlets
 from PIL import Image
 
 from babygpt.encodings.gaussian import ALPHAS, KERNELS, SIGMAS
 from babygpt.encodings.polar import ALPHA
-from babygpt.live.explorer import Choice, Control, Range, Scale, Slider
-from babygpt.live.view import Output, Still
+from babygpt.live.explorer import Choice, Control, Controlled, Scale, Slider
+from babygpt.live.view import PAGE, Output, Still
 
-HERE = Path(__file__).parent
-STYLE = (HERE / "figure.css").read_text(encoding="utf-8")
-IMPORT = re.compile(r'^import \{[^}]*\} from "\./figure\.js";\n', re.M)
+MOVE = "<p>Run the cell to move it.</p>"
+PIXELS = 1.5  # of a still for each CSS pixel
 THETA = Scale("theta", 10_000.0, 10.0, 1_000_000.0, "θ")  # of RoPE's and the sinusoid's frequencies
 
 
-def source(name: str) -> str:
-    """Return an explorer's module and the library that it imports, as one module without imports."""
-    library, module = ((HERE / f"{stem}.js").read_text(encoding="utf-8") for stem in ("figure", name))
-    return library.replace("\nexport ", "\n") + IMPORT.sub("", module)
-
-
-def facts_of(control: Control) -> dict[str, Any]:
-    """Return what a page needs to know of a control, as JSON."""
-    facts: dict[str, Any] = {"name": control.name, "label": control.label}
-    if isinstance(control, Choice):
-        return facts | {"value": control.options[0], "options": list(control.options)}
-    assert isinstance(control, Range)
-    facts |= {"value": control.value, "stops": control.stops()}
-    return facts | {"step": control.step} if isinstance(control, Slider) else facts
-
-
-class Formula(anywidget.AnyWidget):
-    """Explorer that the page computes. Each control is a trait: cells can read it, set it and observe it.
+class Formula(Controlled):
+    """Explorer that the page computes.
 
     title     in a word or two
     name      of the module
     controls  sliders, scales and choices
-    Setting a value outside its control raises traitlets.TraitError, which names both.
     """
 
-    _css = HERE / "figure.css"
-    title = traitlets.Unicode().tag(sync=True)
-    controls: Any = traitlets.List().tag(sync=True)
-
     def __init__(self, title: str, name: str, controls: Sequence[Control]) -> None:
-        self.name, self.words = name, f"<explorer: {title}>"
-        facts = [facts_of(control) for control in controls]
-        super().__init__(title=title, controls=facts, _esm=source(name))
-        self.add_traits(**{fact["name"]: trait_of(fact).tag(sync=True) for fact in facts})
-        self.output = Output(self, self.words, still_of(name, title))
-
-    def __repr__(self) -> str:
-        return self.words
+        self.name = name
+        super().__init__(title, name, controls)
+        self.output = FormulaOutput(self)
 
     def _ipython_display_(self) -> None:
         self.output._ipython_display_()
 
     def state(self) -> dict[str, Any]:
         """Return all that a page needs, as JSON: names, controls, and the value of each control."""
-        names = ["name", "title", "controls", *(fact["name"] for fact in self.controls)]
-        return {name: getattr(self, name) for name in names}
+        return {"name": self.name, **super().state()}
 
 
-def still_of(name: str, title: str) -> Still | None:
-    """Return the picture of an explorer, which tools/screenshots.py takes; a new explorer has none yet."""
-    path = HERE / f"{name}.png"
-    if not path.exists():
-        return None
-    with Image.open(path) as picture:
-        return Still(path.read_bytes(), f"explorer: {title}: {picture.info['Description']}")
+class FormulaOutput(Output):
+    """Formula on display. The picture that stands for it is made by tools/screenshots.py."""
 
+    def __init__(self, formula: Formula) -> None:
+        self.formula = formula
+        super().__init__(formula, repr(formula))
 
-def trait_of(facts: dict[str, Any]) -> Any:
-    """Return the trait that holds the value of a control."""
-    if "options" in facts:
-        return traitlets.Enum(facts["options"], facts["value"])
-    return traitlets.Float(float(facts["value"]), min=facts["stops"][0], max=facts["stops"][-1])
+    def picture(self) -> Still | None:
+        """Return the picture, or None for a new explorer, which has none yet."""
+        path = PAGE / f"{self.formula.name}.png"
+        if not path.exists():
+            return None
+        with Image.open(path) as picture:
+            alt = f"explorer: {self.formula.title}: {picture.info['Description']}"
+            return Still(path.read_bytes(), "image/png", alt, round(picture.width / PIXELS), MOVE)
 
 
 def sinusoidal() -> Formula:

@@ -77,11 +77,7 @@ function build(page) {
   const cell = (i, n, value) => `${hidden(i) ? "MASK" : "token"} at ${i}, channel ${n}: ${format(value)}`;
   const gates = waves.axes.matrix(cell);
   html("li", { style: "--colour: currentColor" }, waves.legend, "frame: MASK tokens");
-  for (let first = MASK - 0.5; first < LAST; first += PERIOD) {
-    const [top, bottom] = [first, first + PERIOD - MASK].map(edge => waves.axes.Y(edge));
-    const frame = `M0 ${top}H${waves.axes.width}V${bottom}H0Z`;
-    svg("path", { d: frame, class: "curve", stroke: "currentColor" }, waves.axes.inside);
-  }
+  waves.axes.frames(range(Math.floor(LAST / PERIOD), i => [i * PERIOD + MASK, (i + 1) * PERIOD]));
   const sides = ["position of the key j", "position of the query i"];
   const map = page.panel("scores", { x: places, y: places, labels: sides });
   const scores = map.axes.matrix((i, j, score) => `query i = ${i}, key j = ${j}: score ${format(score)}`);

@@ -1,1 +1,0 @@
-"""Explorers, one for each idea: controls, a measurement, a drawing."""

@@ -1,0 +1,292 @@
+// A dashboard: draws the numbers of a run as they come from the kernel, or from a worker, or as a file has them.
+//
+// The model holds the run in parts, which dashboard.py describes. `head` tells how many there are, so that a page
+// that lacks one knows it. Whatever the page can do alone (go back, play, read values) asks nobody.
+
+import { addInput, clamp, fixed, format, html, put, range, write } from "./figure.js";
+import { decode, fill, readPanel, viewOf } from "./panels.js";
+
+const BLOCK = 256; // losses in a part, as in dashboard.py
+const PACE = 1000 / 30; // ms between two frames of a running dashboard; a hand gets every frame
+const REPLAY = 6000; // ms of a whole replay, at its usual speed
+const SPEEDS = [1, 2, 4, 0.5];
+const SILENCE = 4000; // ms without news of a training, after which the page says so
+const PATIENCE = 1000; // ms without an answer to a command
+const [UPPER, LOWER] = [190, 118]; // heights of the loss and of the gap below it; together as high as other panels
+
+// ---------------------------------------------------------------- what the page knows of a run
+
+class Series {
+  constructor(smooth) { Object.assign(this, { smooth, losses: [], mean: [], steps: [] }); }
+  add(fresh) {
+    for (const loss of fresh) {
+      this.losses.push(loss);
+      const last = this.losses.slice(-this.smooth);
+      this.mean.push(last.reduce((sum, x) => sum + x, 0) / last.length);
+      this.steps.push(this.losses.length);
+    }
+  }
+}
+
+class Run {
+  constructor(get) {
+    const facts = (this.facts = get("facts")), { baseline, smooth } = facts;
+    Object.assign(this, { get, series: new Series(smooth), frames: range(facts.watches, () => []), newest: [], moves: [] });
+    this.loss = readPanel(facts.loss);
+    this.baseline = baseline && Object.assign(new Series(smooth), { title: baseline.title, words: baseline.words });
+    this.baseline?.add(decode(baseline.losses));
+    this.pull();
+  }
+  get made() { return this.series.losses.length; }
+
+  // Read the parts that are new; returns whether none is missing.
+  pull() {
+    const { get, series, frames } = this, head = (this.head = get("head"));
+    this.moves = get("moves") ?? [];
+    while (series.losses.length < head.made) {
+      const { length } = series.losses, block = get(`loss${Math.floor(length / BLOCK)}`);
+      const fresh = block ? decode(block).subarray(length % BLOCK) : [];
+      if (!fresh.length) return false;
+      series.add(fresh);
+    }
+    return frames.every((have, i) => {
+      for (let next; have.length < head.frames[i] && (next = get(`frame${i}_${have.length}`));) {
+        have.push({ ...next, panel: next.panel && readPanel(next.panel) });
+      }
+      const newest = get(`panel${i}`);
+      if (newest && newest !== this.newest[i]?.packed) this.newest[i] = { packed: newest, panel: readPanel(newest) };
+      return have.length === head.frames[i];
+    });
+  }
+
+  // The panel of a watch after some step; over steps it is the newest one, under the finding of that step.
+  panelAt(i, step) {
+    const frame = this.frames[i].findLast(one => one.step <= step) ?? this.frames[i][0];
+    if (!frame) return null;
+    return frame.panel ?? (this.newest[i] && { ...this.newest[i].panel, title: frame.title });
+  }
+
+  // The losses after some step, or while validation goes on.
+  lossPanel(step) {
+    const { series, facts, baseline, head, moves } = this, { marks, ...panel } = this.loss;
+    const { losses, mean, steps } = series, { trained, untrained } = facts.words;
+    const title = head.reading && step === this.made ? head.reading
+      : step ? fill(trained, { loss: fixed(mean[step - 1]), step }) : untrained;
+    const curves = marks.filter(mark => mark.kind === "curve" && mark.name !== `${baseline?.title} (baseline)`);
+    const shown = curves.map((curve, i) => ({ ...curve, x: Float32Array.from(steps), y: Float32Array.from(i ? mean : losses) }));
+    const grey = marks.filter(mark => mark.kind === "curve" && !curves.includes(mark));
+    const levels = [...marks.filter(mark => mark.kind === "level"), ...moves.map(([at, name]) => ({ kind: "level", axis: "x", at, name, colour: "" }))];
+    const { span } = panel.y, top = Math.max(span[1], Math.ceil(2.1 * Math.max(0, ...mean.slice(0, 20))) / 2);
+    return { ...panel, title, marks: [...grey, ...shown, ...levels], y: { ...panel.y, span: [span[0], top] } };
+  }
+
+  gapPanel(step) {
+    const { series, baseline } = this, both = Math.min(this.made, baseline.losses.length);
+    const gap = Float32Array.from(range(both, i => series.mean[i] - baseline.mean[i]));
+    const now = step ? gap[Math.min(step, both) - 1] : undefined, { unknown, below, above } = baseline.words;
+    const title = now === undefined ? unknown : fill(now < 0 ? below : above, { gap: fixed(Math.abs(now)) });
+    const [low, high] = gap.reduce(([a, b], x) => [Math.min(a, x), Math.max(b, x)], [-0.05, 0.05]);
+    const span = [Math.floor(20 * low) / 20, Math.ceil(20 * high) / 20];
+    const ticks = [span[0], 0, span[1]].filter(v => !v || Math.abs(v) > 0.3 * (span[1] - span[0])).map(v => [v, format(v)]);
+    const curve = { kind: "curve", name: "", colour: "#d55e00", look: "line", y: gap, x: Float32Array.from(gap, (_, i) => i + 1) };
+    const zero = { kind: "level", axis: "y", at: 0, name: "", colour: "" };
+    return { ...this.loss, title, marks: [curve, zero], y: { label: "", span, ticks, digits: 2, unit: "" } };
+  }
+}
+
+// ---------------------------------------------------------------- the dashboard
+
+export class Board {
+  // get   returns a part of the run by its name
+  // tell  sends a command to whoever trains; without one, the run is a recording
+  constructor(get, el, tell = null) {
+    this.run = new Run(get);
+    const { facts } = this.run, quiet = { "data-lm-suppress-shortcuts": "true" };
+    Object.assign(this, { tell, at: null, playing: null, speed: 0, painted: 0, timer: 0, asked: 0, told: {}, heard: performance.now() });
+    const names = { class: "explorer dashboard", role: "group", "aria-label": `training: ${facts.title}` };
+    this.root = html("div", { ...names, ...quiet }, el);
+    this.buildHead();
+    this.inputs = tell ? this.buildDials(facts.controls) : {};
+    this.problem = html("p", { class: "problem", role: "alert" }, this.root);
+    this.panels = html("div", { class: "explorer-panels" }, this.root);
+    this.voice = html("p", { class: "explorer-voice", role: "status" }, this.root);
+    const host = { wake: hurry => this.wake(hurry), scrub: step => this.goTo(step) };
+    const column = html("div", { class: "stack" }, this.panels), { baseline } = this.run;
+    this.views = [viewOf(this.run.loss, column, host, baseline ? { height: UPPER } : {})];
+    if (baseline) this.gap = viewOf(this.run.loss, column, host, { height: LOWER });
+    this.host = host;
+    this.seen = new IntersectionObserver(() => this.wake(), { rootMargin: "200px" });
+    this.seen.observe(this.root);
+    this.watchdog = tell && setInterval(() => this.listen(), 1000);
+    this.paint(performance.now());
+  }
+
+  button(parent, words, act, label = "") {
+    const button = html("button", { type: "button", ...(label && { "aria-label": label, title: label }) }, parent, words);
+    return Object.assign(button, { onclick: act });
+  }
+
+  buildHead() {
+    const { facts } = this.run, head = html("div", { class: "row" }, this.root);
+    if (this.tell) {
+      this.pause = this.button(head, "pause", () => this.command(this.run.head.state === "paused" ? "resume" : "pause"));
+      this.stop = this.button(head, "stop", () => this.command("stop"));
+      this.offer = this.button(head, "", () => this.command("stop_earlier"));
+    }
+    this.status = html("p", { class: "status" }, head);
+    if (document.fullscreenEnabled) this.button(head, "full screen", () => this.project(), "projector view: full screen, large letters");
+    const line = html("div", { class: "row time" }, this.root);
+    this.play = this.button(line, "▶", () => this.replay(), "play the run");
+    this.pace = this.button(line, "×1", () => write(this.pace, `×${SPEEDS[(this.speed = (this.speed + 1) % SPEEDS.length)]}`), "speed");
+    this.slider = html("input", { type: "range", min: 0, max: facts.total, step: 1, "aria-label": "show the run after step" }, line);
+    this.slider.oninput = () => this.goTo(Number(this.slider.value));
+    this.live = this.button(line, "live", () => this.goTo(null), "follow the newest step");
+  }
+
+  buildDials(controls) {
+    const box = html("div", { class: "explorer-controls" }, this.root);
+    return Object.fromEntries(controls.map(control => {
+      const show = addInput(control, box, value => { show(value); this.command("steer", { name: control.name, value }); });
+      show(control.value);
+      return [control.name, show];
+    }));
+  }
+
+  project() {
+    if (document.fullscreenElement) document.exitFullscreen();
+    else this.root.requestFullscreen();
+  }
+
+  // ------------------------------------------------------------ the kernel
+
+  command(what, more = {}) {
+    try {
+      this.tell({ do: what, number: ++this.asked, ...more });
+    } catch {
+      this.gone = true; // the kernel has ended or was started again: nobody listens
+      return this.wake(true);
+    }
+    clearTimeout(this.waiting);
+    this.waiting = setTimeout(() => this.root.classList.toggle("waits", this.run.head.heard < this.asked), PATIENCE);
+  }
+
+  // Read what has come, and draw it in the next frame.
+  pull() {
+    const { run } = this, now = performance.now();
+    if (!run.pull() && !(now < this.missed + 1000)) this.command("resend", { missed: (this.missed = now) });
+    [this.heard, this.gone] = [now, false];
+    if (run.head.heard >= this.asked) this.root.classList.remove("waits");
+    for (const [name, value] of Object.entries(run.head.values)) { // a cell may have moved it
+      if (value !== this.told[name]) this.inputs[name]?.((this.told[name] = value));
+    }
+    this.wake();
+  }
+
+  // Say so if there has been no news of a training for a while.
+  listen() {
+    const { state } = this.run.head, silent = performance.now() - this.heard;
+    const late = ["running", "getting ready"].includes(state) && silent > SILENCE && !document.hidden;
+    if (late || this.lateness) this.wake(true);
+    this.lateness = late ? Math.round(silent / 1000) : 0;
+  }
+
+  // ------------------------------------------------------------ time
+
+  // Show the run after a step; null follows the newest one.
+  goTo(step) {
+    [this.playing, this.at] = [null, step === null ? null : clamp(step, 0, this.run.made)];
+    this.wake(true);
+  }
+
+  replay() {
+    if (this.playing !== null) this.playing = null;
+    else this.playing = this.at === null || this.at >= this.run.made ? 0 : this.at;
+    this.wake(true);
+  }
+
+  advance(now) {
+    const { run } = this;
+    this.playing += (run.facts.total * Math.min(100, now - this.painted) * SPEEDS[this.speed]) / REPLAY;
+    this.at = Math.floor(this.playing);
+    if (this.at < run.made) return;
+    [this.playing, this.at] = [null, run.head.over ? run.made : null];
+  }
+
+  // ------------------------------------------------------------ drawing
+
+  // Paint in the next frame; `hurry` if a hand waits for it.
+  wake(hurry = false) {
+    this.hurry ||= hurry;
+    this.timer ||= requestAnimationFrame(now => this.paint(now));
+  }
+
+  paint(now) {
+    this.timer = 0;
+    if (!this.root.clientWidth) return; // out of sight: an observer wakes it
+    if (!this.hurry && now - this.painted < PACE - 2) return this.wake();
+    if (this.playing !== null) this.advance(now);
+    Object.assign(this, { painted: now, hurry: false });
+    const { run } = this, newest = run.made, step = this.at ?? newest, cursor = this.at !== null && this.at < newest ? this.at : null;
+    this.views[0].draw(run.lossPanel(step), cursor);
+    this.gap?.draw(run.gapPanel(step), cursor);
+    run.frames.forEach((_, i) => {
+      const spec = run.panelAt(i, step);
+      if (spec) (this.views[i + 1] ??= viewOf(spec, this.panels, this.host)).draw(spec, cursor);
+    });
+    this.drawHead(step, cursor !== null);
+    this.keepRoom();
+    this.onpaint?.(step, newest);
+    if (this.playing !== null) this.wake();
+  }
+
+  drawHead(step, rewound) {
+    const { head, facts, made } = this.run;
+    const lost = this.gone ? "the kernel is gone: this is what it had sent · " : this.lateness ? `no news for ${this.lateness} s · ` : "";
+    write(this.status, lost + head.words);
+    write(this.problem, head.problem);
+    if (head.state !== this.spoken) write(this.voice, `${facts.title}: ${(this.spoken = head.state)}`);
+    if (this.tell) {
+      write(this.pause, head.state === "paused" ? "resume" : "pause");
+      this.pause.disabled = this.gone || !["running", "paused"].includes(head.state);
+      this.stop.disabled = this.gone || head.over;
+      write(this.offer, head.offer);
+      this.offer.hidden = !head.offer;
+      for (const input of this.root.querySelectorAll(".explorer-controls input")) input.disabled = this.gone || head.over;
+    }
+    this.slider.value = step;
+    put(this.slider, { "aria-valuetext": `step ${step} of ${facts.total}` });
+    put(this.slider, { style: `--made: ${(100 * made) / facts.total}%; --at: ${(100 * step) / facts.total}%` });
+    write(this.play, this.playing === null ? "▶" : "❚❚");
+    write(this.live, head.over ? "to the end" : "live");
+    this.live.disabled = !rewound;
+  }
+
+  // Room that a long title has once taken is kept, so that nothing below moves up and down.
+  keepRoom() {
+    const titles = [...this.panels.querySelectorAll(":scope > .explorer-panel > .explorer-title, .stack > :first-child > .explorer-title")];
+    const width = this.root.clientWidth;
+    if (width !== this.roomFor) [this.room, this.roomFor] = [0, width];
+    const need = Math.max(...titles.map(title => title.scrollHeight));
+    if (need > this.room) this.panels.style.setProperty("--room", `${(this.room = need)}px`);
+  }
+
+  remove() {
+    cancelAnimationFrame(this.timer);
+    clearInterval(this.watchdog);
+    this.seen.disconnect();
+    for (const view of [...this.views, this.gap]) view?.remove();
+    this.root.remove();
+  }
+}
+
+export default {
+  render({ model, el }) {
+    const tell = model.send ? message => model.send(message) : null;
+    const board = (el.board = new Board(name => model.get(name), el, tell)), pull = () => board.pull();
+    model.on("change:head", pull);
+    return () => {
+      model.off("change:head", pull);
+      board.remove();
+    };
+  },
+};

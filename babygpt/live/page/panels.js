@@ -1,0 +1,357 @@
+// Panels as babygpt.plots.panel describes them: curves, levels, cells, heads of attention, words.
+//
+// A view draws one panel after another in the same place. It reads values under a pointer or the arrow keys, and
+// fills in Python's templates; it makes no sentence of its own.
+
+import {
+  Axes, Cells, clamp, fixed, format, html, makePanel, paintCells, percent, put, svg, write,
+} from "./figure.js";
+
+const SIDES = [220, 340], SMALL = 54; // of the large square of a head, at least and at most, and of a small one, CSS pixels
+const [ROOM, NARROW] = [8.5, 430]; // room for a letter; width of a panel without room for small heads beside
+
+// ---------------------------------------------------------------- numbers
+
+// Float32Arrays in place of { dtype, data, scale }. The data are a view on a message, or base64.
+export function decode(part) {
+  if (Array.isArray(part)) return part.map(decode);
+  if (part === null || typeof part !== "object") return part;
+  if (!part.dtype) return Object.fromEntries(Object.entries(part).map(([key, value]) => [key, decode(value)]));
+  const { dtype, data, scale = 1, shape } = part;
+  const bytes = typeof data === "string" ? Uint8Array.from(atob(data), letter => letter.charCodeAt(0))
+    : new Uint8Array(data.buffer ?? data, data.byteOffset ?? 0, data.byteLength).slice(); // begins where it may
+  const kinds = { f4: Float32Array, i2: Int16Array, i1: Int8Array };
+  const numbers = Float32Array.from(new kinds[dtype](bytes.buffer), number => number * scale);
+  return Object.assign(numbers, { shape });
+}
+
+// A panel as Python packs it, ready to be drawn: a curve without x counts its points.
+export function readPanel(packed) {
+  const spec = decode(packed);
+  for (const mark of spec.marks) if (mark.kind === "curve") mark.x ??= mark.y.map((_, i) => i);
+  return spec;
+}
+
+export const fill = (template, values) => template.replace(/\{(\w+)\}/g, (_, name) => values[name]);
+const withUnit = (value, { digits, unit }) => (Number.isFinite(value) ? `${fixed(value, digits)}${unit}` : "–");
+const least = (values, distance) => values.reduce((best, value, i) => (distance(value) < distance(values[best]) ? i : best), 0);
+
+// ---------------------------------------------------------------- views
+
+// `host` has wake(), which asks for another drawing; over steps also scrub(step) and total.
+export class PanelView {
+  constructor(parent, host, look = {}) {
+    Object.assign(this, { parent, host, look, panel: null, spec: null });
+  }
+  get axes() { return this.panel?.axes; }
+  get plot() { return this.panel.plot; }
+
+  // Draw a panel; `at` is the step that is shown, or null for the newest.
+  draw(spec, at = null, values = {}) {
+    if (!this.panel) this.build(spec);
+    this.spec = spec;
+    this.show(spec, at, values);
+    if (spec.note && !this.reading) write(this.panel.readout, spec.note);
+  }
+  build(spec) {
+    const axes = { x: spec.x, y: spec.y, ...this.look };
+    this.panel = makePanel(this.parent, spec.title, axes);
+    this.panel.box.style.setProperty("--grow", spec.width);
+    this.resized = new ResizeObserver(() => this.plot.clientWidth && this.host.wake());
+    this.resized.observe(this.plot);
+  }
+  fit() { if (this.plot.clientWidth) this.axes.resize(this.plot.clientWidth); }
+  remove() { this.resized?.disconnect(); }
+}
+
+// Curves and levels over two axes. Pointing, or arrow keys, read the values of all curves at one x.
+export class CurvesView extends PanelView {
+  build(spec) {
+    super.build(spec);
+    Object.assign(this, { curves: [], levels: [], pointed: null });
+    this.cursor = svg("line", { class: "cursor" }, this.axes.inside);
+    this.foot = svg("text", { class: "foot", "text-anchor": "middle" }, this.axes.layer);
+    put(this.plot, { tabindex: 0, role: "img" });
+    const read = x => { this.pointed = x; this.host.wake(true); };
+    const at = event => {
+      const [across] = this.axes.place(event);
+      return this.axes.x(clamp(across, 0, this.axes.width));
+    };
+    for (const kind of ["pointerdown", "pointermove"]) {
+      this.plot.addEventListener(kind, event => {
+        if (kind === "pointerdown" && this.spec.over_steps && !event.button) this.plot.setPointerCapture(event.pointerId);
+        if (this.plot.hasPointerCapture(event.pointerId)) this.host.scrub?.(Math.round(at(event)));
+        read(at(event));
+      });
+    }
+    for (const kind of ["pointerleave", "blur"]) this.plot.addEventListener(kind, () => read(null));
+    this.plot.addEventListener("keydown", event => {
+      const way = { ArrowLeft: -1, ArrowRight: 1 }[event.key], curve = this.longest();
+      if (!way || !curve) return;
+      const now = this.pointed === null ? curve.y.length : least(curve.x, x => Math.abs(x - this.pointed));
+      read(curve.x[clamp(now + way, 0, curve.y.length - 1)]);
+      event.preventDefault();
+    });
+  }
+
+  longest() {
+    const curves = this.spec.marks.filter(mark => mark.kind === "curve" && mark.name);
+    return curves.sort((a, b) => b.y.length - a.y.length)[0];
+  }
+
+  show(spec, at) {
+    const { axes } = this;
+    if (spec.over_steps) this.plot.classList.add("scrubs");
+    axes.view(spec.x, spec.y);
+    this.fit();
+    const curves = spec.marks.filter(mark => mark.kind === "curve"), end = at ?? Infinity;
+    this.drawLevels(spec.marks.filter(mark => mark.kind === "level"), end);
+    while (this.curves.length > curves.length) for (const part of Object.values(this.curves.pop())) part.remove();
+    curves.forEach((curve, i) => this.drawCurve(i, curve, spec.over_steps ? end : Infinity));
+    const named = curves.filter(curve => curve.name);
+    const read = this.pointed === null ? (at === null ? null : at) : this.pointed;
+    const nearest = this.pointed === null ? null : this.readings(named, spec, read);
+    this.legend(named, spec, read);
+    const x = nearest ?? (spec.over_steps ? at : null);
+    this.showCursor(x, nearest === null ? "" : `${spec.x.label.split(" (")[0]} ${fixed(nearest, spec.x.digits)}`);
+    this.panel.say(spec.title);
+    put(this.plot, { "aria-label": `${spec.title}. ${this.panel.legend.textContent}. Arrow keys read values.` });
+  }
+
+  // The x of the point that is nearest to where the hand points.
+  readings(named, { over_steps: steps, x: { span } }, read) {
+    const all = named.flatMap(({ x, y }) => (y.length ? [x[least(x, value => Math.abs(value - read))]] : []));
+    return all.length ? all[least(all, value => Math.abs(value - read))] : steps ? clamp(read, ...span) : null;
+  }
+
+  drawCurve(i, { colour, x, y, look }, end) {
+    const { axes } = this, parts = (this.curves[i] ??= {});
+    const make = (part, kind) => (parts[part] ??= svg("path", { class: kind, style: `--c: ${colour}` }, axes.inside));
+    let n = y.length;
+    if (end < Infinity) while (n > 0 && x[n - 1] > end) n--;
+    const line = ["line", "thin", "marked"].includes(look), dots = { marked: "dots", dots: "dots", rings: "rings", bars: "bars" }[look];
+    if (line) {
+      put(make("line", look === "thin" ? "thin" : "curve"), { d: axes.path(x, y, 0, n), style: `--c: ${colour}` });
+      put(make("future", "future"), { d: n < y.length ? axes.path(x, y, Math.max(0, n - 1)) : "" });
+    }
+    if (dots) {
+      const foot = dots === "bars" ? `V${axes.Y(0).toFixed(1)}` : "h0";
+      const place = j => `M${axes.X(x[j]).toFixed(1)} ${axes.Y(y[j]).toFixed(1)}${foot}`;
+      put(make("dots", dots), { d: Array.from(y.subarray(0, n), (_, j) => place(j)).join("") });
+      if (dots === "rings") put(make("holes", "holes"), { d: parts.dots.getAttribute("d") });
+    }
+  }
+
+  drawLevels(levels, end) {
+    const { axes } = this;
+    while (this.levels.length > levels.length) for (const part of Object.values(this.levels.pop())) part.remove();
+    levels.forEach(({ axis, at, name, colour }, i) => {
+      const make = (tag, looks) => svg(tag, looks, tag === "line" ? axes.inside : axes.layer);
+      const { line, text } = (this.levels[i] ??= { line: make("line", { class: "level" }), text: make("text", { class: "name" }) });
+      const place = axis === "y" ? axes.Y(at) : axes.X(at), hidden = axis === "x" && at > end;
+      const [flat, right] = [axis === "y", axis === "x" && place > 0.65 * axes.width];
+      put(line, flat ? { x1: 0, x2: axes.width, y1: place, y2: place } : { x1: place, x2: place, y1: 0, y2: axes.height });
+      const beside = { x: place + (right ? -5 : 5), y: 13 + 15 * (i % 4), "text-anchor": right ? "end" : "start" };
+      const above = { x: axes.width - 4, y: place < 18 ? place + 15 : place - 5, "text-anchor": "end" };
+      for (const part of [line, text]) put(part, { style: colour ? `--c: ${colour}` : "", visibility: hidden ? "hidden" : "visible" });
+      write(put(text, flat ? above : beside), name);
+    });
+  }
+
+  legend(named, { over_steps: steps, y: axis }, read) {
+    const list = this.panel.legend;
+    while (list.children.length > named.length) list.lastChild.remove();
+    named.forEach(({ name, colour, x, y, look }, i) => {
+      const entry = list.children[i] ?? html("li", {}, list);
+      if (!entry.firstChild) for (const tag of ["span", "b"]) html(tag, {}, entry);
+      put(entry, { style: `--colour: ${colour}`, class: look });
+      write(entry.firstChild, name);
+      const newest = steps ? y.length - 1 : -1, nearest = y.length ? least(x, value => Math.abs(value - read)) : -1;
+      const k = read === null ? newest : nearest, lines = !["dots", "rings"].includes(look) || steps;
+      write(entry.lastChild, k >= 0 && lines ? withUnit(y[k], axis) : "");
+    });
+  }
+
+  showCursor(x, words) {
+    const { axes } = this, at = x === null ? -1e4 : axes.X(x), half = 3.8 * words.length;
+    put(this.cursor, { x1: at, x2: at, y2: axes.height });
+    write(put(this.foot, { x: clamp(at, half, axes.width - half), y: axes.height + 17 }), words);
+    axes.ticks.classList.toggle("read", Boolean(words));
+  }
+}
+
+// Cells in colours; pointing, or arrow keys, read one.
+export class CellsView extends PanelView {
+  build(spec) {
+    super.build(spec);
+    this.cells = new Cells(this.axes);
+    this.boxes = svg("g", {}, this.axes.inside);
+    this.cells.onread = at => {
+      this.reading = at;
+      const { reading, rows, columns, values } = this.mark, [row, column] = at ?? [0, 0];
+      const facts = { row: rows?.[row] ?? row, column: columns?.[column] ?? column };
+      const value = at && fixed(values[row * values.shape[1] + column]);
+      write(this.panel.readout, at ? fill(reading, { ...facts, value }) : this.spec.note);
+    };
+  }
+  show(spec) {
+    const { axes } = this;
+    this.mark = spec.marks.find(mark => mark.kind === "cells");
+    const [rows, columns] = this.mark.values.shape;
+    axes.view({ ...spec.x, span: [-0.5, columns - 0.5], least: 1 }, { ...spec.y, span: [rows - 0.5, -0.5], least: 1 });
+    this.fit();
+    this.boxes.replaceChildren();
+    for (const [first, end] of this.mark.boxes) {
+      const [y, bottom] = [axes.Y(first - 0.5), axes.Y(end - 0.5)];
+      svg("rect", { class: "frame", x: 0, y, width: axes.width, height: bottom - y }, this.boxes);
+    }
+    this.cells.draw(this.mark.values, rows, columns, [this.mark.low, this.mark.high], spec.title);
+    this.panel.say(spec.title);
+  }
+}
+
+// The ticks of an axis along a text: its letters where `room` pixels for each are enough, or else its words.
+function textTicks(letters, room, turned = false) {
+  if (room >= ROOM) return { ticks: letters.map((letter, i) => [i, letter]) };
+  const ticks = [];
+  let begin = 0;
+  for (const word of letters.join("").split("•")) {
+    const middle = begin + (word.length - 1) / 2;
+    if (word && !((middle - ticks.at(-1)?.[0]) * room < 14)) ticks.push([middle, word]);
+    begin += word.length + 1;
+  }
+  return { ticks, turned };
+}
+
+// Attention: one head large, all heads small beside it, and perhaps the row of one letter below. A click chooses a
+// head; in an explorer, its controls do, and a click sets them.
+export class HeadsView extends CellsView {
+  build(spec) {
+    const { letters } = spec.marks.find(one => one.kind === "heads");
+    this.side = clamp(11 * letters.length, ...SIDES);
+    this.look = { height: this.side + 62 };
+    super.build(spec);
+    const { plot } = this.panel;
+    this.small = html("div", { class: "small-heads" }, plot);
+    this.buttons = [];
+    this.chosen = null;
+    this.cells.onread = at => {
+      this.reading = at;
+      write(this.panel.readout, at ? fill(this.mark.reading, this.look(...at)) : this.spec.note);
+    };
+    this.cells.canvas.addEventListener("pointerdown", () => {
+      if (this.cells.at && this.mark.letter !== null) this.host.choose?.({ letter: this.cells.at[0] + 1 });
+    });
+  }
+
+  // What is read where letter m looks at letter n, for templates.
+  look(m, n) {
+    const { letters } = this.mark, share = percent(this.weight(m, n));
+    return { letter: m + 1, mark: letters[m], other: n + 1, otherMark: letters[n], share };
+  }
+  weight(m, n) { return this.mark.weights[this.first + m * this.mark.letters.length + n]; }
+
+  show(spec, at, values) {
+    const { axes } = this, mark = (this.mark = spec.marks.find(one => one.kind === "heads"));
+    const [layers, heads, length] = mark.weights.shape, { letters } = mark;
+    const asked = "layer" in values && "head" in values ? [values.layer - 1, values.head - 1] : null;
+    const [layer, head] = (asked ?? this.chosen ?? mark.chosen).map((n, i) => clamp(n, 0, [layers, heads][i] - 1));
+    this.first = (layer * heads + head) * length * length;
+    const narrow = this.plot.clientWidth < NARROW, all = layers * heads;
+    const size = narrow ? clamp(this.plot.clientWidth / all - 5, 24, SMALL) : clamp(axes.height / heads - 4, 24, SMALL);
+    const beside = narrow ? 0 : layers * (size + 4) + 14;
+    const wide = Math.min(this.plot.clientWidth - beside, this.side + axes.left + 14), room = (wide - axes.left - 14) / length;
+    const spans = { x: [-0.5, length - 0.5], y: [length - 0.5, -0.5] };
+    const ends = { x: textTicks(letters, room, true), y: textTicks(letters, axes.height / length) };
+    axes.view(...["x", "y"].map(side => ({ ...ends[side], span: spans[side], label: spec[side].label })), wide);
+    this.cells.draw(mark.weights, length, length, [0, 1], spec.title, this.first);
+    this.small.classList.toggle("below", narrow);
+    put(this.small, { style: `--layers: ${layers}; --size: ${Math.floor(size)}px; left: ${axes.left + axes.width + 18}px` });
+    this.drawSmall(mark, layers, heads, length, layer, head);
+    const k = layer * heads + head, facts = { layer: layer + 1, head: head + 1, share: percent(mark.shares[k]) };
+    const own = layer === mark.chosen[0] && head === mark.chosen[1];
+    this.panel.say(own ? spec.title : fill(mark.finding, facts));
+    this.drawRow("letter" in values ? clamp(values.letter, 1, length) - 1 : mark.letter);
+  }
+
+  drawSmall({ weights }, layers, heads, length, layer, head) {
+    for (let j = 0; j < heads; j++) {
+      for (let i = 0; i < layers; i++) {
+        const name = `layer ${i + 1}, head ${j + 1}`, n = j * layers + i;
+        const choose = () => {
+          this.chosen = [i, j];
+          this.host.choose?.({ layer: i + 1, head: j + 1 });
+          this.host.wake(true);
+        };
+        const button = (this.buttons[n] ??= html("button", { type: "button", title: name, "aria-label": name }, this.small));
+        button.onclick = choose;
+        const canvas = button.firstChild ?? html("canvas", {}, button);
+        paintCells(canvas, weights, length, length, [0, 1], (i * heads + j) * length * length);
+        put(button, { "aria-pressed": i === layer && j === head });
+      }
+    }
+  }
+
+  // The attention of one letter, as bars over the letters that it looks at.
+  drawRow(letter) {
+    if (letter === null) return;
+    const { letters } = this.mark, length = letters.length;
+    this.row ??= { ...makePanel(this.panel.box, "row", { x: {}, y: {}, height: 150 }) };
+    const { axes } = this.row, shares = Float32Array.from(letters, (_, n) => this.weight(letter, n));
+    const x = { ...this.axes.x, label: "letter looked at" };
+    axes.view(x, { label: "share of attention", span: [0, 1] }, this.axes.left + this.axes.width + 14);
+    this.bars ??= svg("path", { class: "bars", style: "--c: #2b7bbd" }, axes.inside);
+    const bar = (share, n) => `M${axes.X(n).toFixed(1)} ${axes.Y(share).toFixed(1)}V${axes.Y(0)}`;
+    put(this.bars, { d: Array.from(shares, bar).join(""), "stroke-width": clamp((0.8 * axes.width) / length, 2, 12) });
+    const largest = least(shares, share => -share);
+    this.row.say(fill(this.mark.row, this.look(letter, largest)));
+    this.line ??= svg("rect", { class: "frame" }, this.boxes.parentNode);
+    const [y, bottom] = [this.axes.Y(letter - 0.5), this.axes.Y(letter + 0.5)];
+    put(this.line, { x: 0, y, width: this.axes.width, height: bottom - y });
+  }
+}
+
+// A text; what the model wrote stands in cells that are as full as it was sure.
+export class WordsView extends PanelView {
+  build(spec) {
+    this.panel = makePanel(this.parent, spec.title);
+    this.panel.svg.remove();
+    this.panel.box.style.setProperty("--grow", spec.width);
+    this.page = html("div", { class: "words" }, this.plot);
+    html("li", { class: "full" }, this.panel.legend);
+    for (const kind of ["pointerover", "pointerdown"]) this.page.addEventListener(kind, ({ target }) => this.read(target));
+    this.page.addEventListener("pointerleave", () => this.read(null));
+  }
+  read(target) {
+    const at = this.cells?.indexOf(target) ?? -1, { characters, sure, reading } = this.mark;
+    this.reading = at >= 0 && sure[at] >= 0;
+    const facts = { letter: at + 1, mark: characters[at], share: percent(sure[at]) };
+    write(this.panel.readout, this.reading ? fill(reading, facts) : this.spec.note);
+  }
+  show(spec) {
+    const { characters, sure, given, columns } = (this.mark = spec.marks.find(mark => mark.kind === "words"));
+    if (this.cells?.length !== characters.length) {
+      this.page.replaceChildren();
+      this.cells = characters.map(() => html("i", {}, this.page));
+    }
+    put(this.page, { style: `--columns: ${Math.min(columns, characters.length)}` });
+    this.cells.forEach((cell, i) => {
+      const blank = given[i] && characters[i] === "•";
+      write(cell, blank ? " " : characters[i]);
+      const written = sure[i] >= 0;
+      put(cell, { class: written ? "written" : "", style: written ? `--sure: ${percent(sure[i])}` : "" });
+    });
+    write(this.panel.legend.firstChild, "written by the model: the fuller a cell, the surer it was");
+    this.panel.say(spec.title);
+    put(this.page, { role: "img", "aria-label": `${spec.title}: ${characters.join("").replaceAll("•", " ")}` });
+  }
+  remove() {}
+}
+
+const VIEWS = { heads: HeadsView, words: WordsView, cells: CellsView };
+
+// The view that draws panels of a kind; `look` may give the height of its axes.
+export function viewOf(spec, parent, host, look) {
+  const mark = spec.marks.find(one => VIEWS[one.kind]);
+  return new (mark ? VIEWS[mark.kind] : CurvesView)(parent, host, look);
+}
