@@ -24,7 +24,7 @@ from babygpt.live.view import LiveOutput, Still, script, style
 from babygpt.live.watches import Watch
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import Objective
-from babygpt.plots.curves import running_mean
+from babygpt.plots.figures import running_mean
 from babygpt.plots.panel import Axis, Curve, Level, Panel, as_plain, pack, with_base64
 from babygpt.plots.style import COLOURS, ENCODING_COLOURS
 from babygpt.training.guard import require_vocabulary
@@ -83,11 +83,12 @@ class Page(anywidget.AnyWidget):
     facts  that never change
     """
 
+    _css = style("figure")
     facts = traitlets.Dict().tag(sync=True)
 
     def __init__(self, facts: Mapping[str, Any], everything: Callable[[], dict[str, Any]]) -> None:
         self.everything = everything
-        super().__init__(facts=facts, _esm=script("dashboard"), _css=style("figure"))
+        super().__init__(facts=facts, _esm=script("dashboard"))
 
     def get_state(self, key: Any = None, drop_defaults: bool = False) -> dict[str, Any]:
         """Return the state, for a page that knows nothing with all parts of the run."""

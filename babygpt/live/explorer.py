@@ -169,12 +169,13 @@ class Controlled(anywidget.AnyWidget):
     Setting a value outside its control raises traitlets.TraitError, which names both.
     """
 
+    _css = style("figure")
     title = traitlets.Unicode().tag(sync=True)
     controls: Any = traitlets.List().tag(sync=True)
 
     def __init__(self, title: str, module: str, controls: Sequence[Control], **more: Any) -> None:
         facts = [control.facts() for control in controls]
-        super().__init__(title=title, controls=facts, _esm=script(module), _css=style("figure"), **more)
+        super().__init__(title=title, controls=facts, _esm=script(module), **more)
         self.add_traits(**{control.name: control.trait().tag(sync=True) for control in controls})
 
     def __repr__(self) -> str:

@@ -2,26 +2,15 @@
 
 import threading
 
-import matplotlib
 import pytest
 import torch
 
-from babygpt import plots
 from babygpt.config import ModelConfig
 from babygpt.models.versions import build
 from babygpt.objectives import NextToken
 
 LONG = 60  # seconds; nothing here takes that long unless it hangs
 BLOCK = 16
-
-
-@pytest.fixture(autouse=True)
-def lab(monkeypatch):
-    """Set the course's style, as in every notebook, and shorten the wait of views by a second."""
-    monkeypatch.setattr("babygpt.live.view.IDLE_SECONDS", 0.02)
-    with matplotlib.rc_context():
-        plots.set_style()
-        yield
 
 
 @pytest.fixture

@@ -1,33 +1,28 @@
-"""The dashboard of a run: buttons, words and pictures follow it, and leave nothing behind."""
+"""The dashboard of a run: the page learns every number, buttons and dials act, and nothing is left behind."""
 
-import base64
 import ctypes
 import gc
+import json
 import sys
 import threading
 import time
-from dataclasses import replace
-from io import BytesIO
-from itertools import count
+from itertools import count, pairwise
 from pathlib import Path
 from types import SimpleNamespace
 
-import matplotlib
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from PIL import Image
 
 from babygpt import live, plots
 from babygpt.config import TrainConfig
+from babygpt.live.dashboard import BLOCK as LOSSES
+from babygpt.live.dashboard import Page, gap_panel, loss_panel, without_buffers
 from babygpt.live.run import Run, State
-from babygpt.live.view import View
+from babygpt.live.view import LiveOutput
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import NextToken
-from babygpt.plots.artists import find_artist
+from babygpt.plots.panel import Axis, Curve, Level, Panel, unpack
 
 LONG = 60  # seconds; nothing here takes that long unless it hangs
 BLOCK = 16
@@ -38,7 +33,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 @pytest.fixture(autouse=True)
 def published(monkeypatch):
-    """Collect all outputs in order; views show themselves as in IPython without a front end."""
+    """Collect all outputs in order; dashboards show themselves as in IPython without a front end."""
     outputs = []
     module = sys.modules["babygpt.live.view"]
     monkeypatch.setattr(module, "show", lambda data, **how: outputs.append((data, how)))
@@ -46,209 +41,296 @@ def published(monkeypatch):
     return outputs
 
 
-def start(model, objective, **more):
-    return live.train(model, objective, PLAN, **{"title": "v4", "floors": {"floor": 0.5}} | more)
+class Model:
+    """The page's model of a widget: what it was told, until it asks for what it lacks.
+
+    lost  the numbers of messages that never arrive
+    """
+
+    def __init__(self, page, lost=()):
+        self.page, self.lost, self.told = page, set(lost), count()
+        self.state, self.arrived = page.get_state(), 0
+        page.tell = self.hear
+
+    def hear(self, parts):
+        if next(self.told) not in self.lost:
+            self.state |= parts
+            self.arrived += 1
+
+    def losses(self):
+        """Return the losses that are known without a gap, and whether these are all."""
+        made, known = self.state["head"]["made"], []
+        while len(known) < made and (block := self.state.get(f"loss{len(known) // LOSSES}")):
+            fresh = unpack(block)[len(known) % LOSSES :]
+            if not len(fresh):
+                break
+            known += list(fresh)
+        return known, len(known) == made
+
+    def frames(self, watch=0):
+        """Return the measurements of a watch that are known without a gap, and whether these are all."""
+        there, known = self.state["head"]["frames"][watch], []
+        while (frame := self.state.get(f"frame{watch}_{len(known)}")) is not None:
+            known.append(frame)
+        return known, len(known) == there
+
+
+def start(model, objective, plan=PLAN, **more):
+    return live.train(model, objective, plan, **{"title": "v4", "floors": {"floor": 0.5}} | more)
+
+
+def order(run, do, **more):
+    """Send a command as the page does."""
+    run.dashboard.obey(None, {"do": do, "number": run.dashboard.heard + 1, **more}, [])
 
 
 def wait_for_state(run, state):
-    """Wait until the run is in this state and its panel has painted that."""
     deadline = time.monotonic() + LONG
-    while not (run.state is state and run.panel.wait(0.1) and run.panel.image.announcement.endswith(state)):
+    while run.state is not state:
         assert time.monotonic() < deadline
         time.sleep(0.002)
-    return run.panel
+    return run.dashboard.head()
 
 
-def curve(run):
-    return find_artist(run.panel.canvas.axes[0], Line2D, run.title)
+def watching(panel, times=4):
+    return live.Watch(lambda model: threading.current_thread().name, panel, times)
 
 
-def title(run):
-    return run.panel.canvas.axes[0].get_title(loc="left")
+def steps_panel(frames, title, total):
+    steps = np.array([step for step, _ in frames], float)
+    return Panel(
+        f"{len(frames)} frames", [Curve("n", "red", steps)], Axis("step", (0, total)), over_steps=True
+    )
 
 
-# ---------------------------------------------------------------- buttons
+def levels_panel(frames, title, total):
+    return Panel(f"after {frames[-1][0]}", [Level("", len(frames))])
+
+
+# ---------------------------------------------------------------- what the page knows
+
+
+@pytest.mark.parametrize("lost", [(), range(0, 10_000, 3), range(5, 10_000)])
+def test_the_page_knows_every_number_at_the_end_whatever_it_missed(make, objective, monkeypatch, lost):
+    """Drop every third message, or all but five, and let the page ask once at the end."""
+    monkeypatch.setattr("babygpt.live.dashboard.BLOCK", 5)
+    monkeypatch.setitem(globals(), "LOSSES", 5)
+    watches = [watching(steps_panel), watching(levels_panel, times=6)]
+    run = start(make(), objective, watches=watches, controls=[live.Slider("theta", 100, 1, 1000)])
+    model = Model(run.dashboard.page, lost)
+    run.result()
+    model.lost = set()
+    if not (model.losses()[1] and model.frames(0)[1] and model.frames(1)[1]):
+        assert lost
+        order(run, "resend")
+    losses, whole = model.losses()
+    assert whole
+    np.testing.assert_allclose(losses, [step.loss for step in run.history], rtol=1e-6)
+    for watch, steps in ((0, [0, 3, 6, 9, 12]), (1, [0, 2, 4, 6, 8, 10, 12])):
+        frames, whole = model.frames(watch)
+        assert whole
+        assert [frame["step"] for frame in frames] == steps
+    assert [frame["title"] for frame in model.frames(0)[0]] == [f"{n} frames" for n in range(1, 6)]
+    np.testing.assert_array_equal(unpack(model.state["panel0"]["marks"][0]["y"]), [0, 3, 6, 9, 12])
+    assert [frame["panel"]["title"] for frame in model.frames(1)[0]][::3] == [
+        "after 0",
+        "after 6",
+        "after 12",
+    ]
+    assert model.state["head"]["state"] == "finished"
+
+
+def test_a_new_page_gets_all_that_is_known_at_once(make, gated):
+    run = start(make(), gated, watches=[watching(levels_panel)])
+    gated.reach(7)
+    model = Model(run.dashboard.page)  # as after a reload, in the middle of the training
+    assert len(model.losses()[0]) == 6
+    assert model.losses()[1]
+    assert model.frames()[1]
+    gated.let_go()
+    run.result()
+    assert model.losses() == (pytest.approx([step.loss for step in run.history], rel=1e-6), True)
+
+
+def test_messages_leave_twenty_times_a_second_on_average_and_at_once_where_it_matters(
+    make, objective, monkeypatch
+):
+    run = start(make(), objective)
+    run.result()
+    told, now = [], [1000.0]
+    monkeypatch.setattr(run.dashboard.page, "tell", lambda parts: told.append(now[0]))
+    monkeypatch.setattr("babygpt.live.dashboard.time", SimpleNamespace(monotonic=lambda: now[0]))
+    run.dashboard.due = 0.0
+    for _ in range(300):  # steps of 34 ms: every one, or every second one
+        now[0] += 0.034
+        run.dashboard.update(at_once=False)
+    assert len(told) == pytest.approx(300 * 0.034 * 20, abs=2)
+    before = len(told)
+    for _ in range(3):
+        run.dashboard.update(at_once=True)
+    assert len(told) == before + 3
+
+
+def test_parts_travel_without_their_bytes_and_the_page_puts_these_back():
+    parts = {"a": {"data": b"12", "n": 1}, "b": [{"data": b"3"}, "x"], "c": None}
+    state, paths, buffers = without_buffers(parts)
+    json.dumps(state)
+    for path, buffer in zip(paths, buffers, strict=True):
+        *way, last = path
+        for key in way:
+            state_at = state if key == way[0] else state_at
+            state_at = state_at[key]
+        state_at[last] = buffer
+    assert state == parts
+
+
+def test_a_recording_is_json_with_the_whole_run(make, objective):
+    run = start(make(), objective, watches=[watching(levels_panel)], baseline=finished(make, objective))
+    run.result()
+    recorded = json.loads(json.dumps(run.dashboard.recording(), allow_nan=False))
+    assert recorded["head"]["made"] == 12
+    assert {"facts", "loss0", "frame0_0", "frame0_4", "head", "moves"} <= set(recorded)
+    assert recorded["facts"]["baseline"]["title"] == "v4"
+
+
+def finished(make, objective):
+    run = start(make(), objective)
+    run.result()
+    return run
+
+
+# ---------------------------------------------------------------- buttons, words and dials
 
 
 def test_buttons_and_words_follow_a_run_through_its_life(make, gated):
     run = start(make(), gated)
     gated.reach(3)
-    panel = wait_for_state(run, State.RUNNING)
-    assert (panel.pause.description, panel.pause.disabled, panel.stop.disabled) == ("pause", False, False)
-    assert (panel.replay.disabled, panel.replay.layout.visibility) == (True, "hidden")
-    panel.pause.click()
+    assert wait_for_state(run, State.RUNNING)["state"] == "running"
+    order(run, "pause")
     gated.let_go()
-    wait_for_state(run, State.PAUSED)
-    assert (panel.pause.description, panel.pause.disabled, panel.stop.disabled) == ("resume", False, False)
-    assert panel.bar.value == len(run.history) == 3
-    assert "<b>paused</b> · step 3 of 12" in panel.status.value
-    panel.pause.click()
+    head = wait_for_state(run, State.PAUSED)
+    assert (head["made"], head["over"]) == (3, False)
+    assert head["words"].startswith("paused · step 3 of 12 · loss")
+    order(run, "resume")
     *_, last = history = run.result()
-    assert (panel.pause.description, panel.pause.disabled, panel.stop.disabled) == ("pause", True, True)
-    assert (panel.bar.value, panel.bar.max, panel.bar.bar_style) == (12, 12, "success")
-    for part in (
-        "finished",
-        "step 12 of 12",
-        f"loss {np.mean([step.loss for step in history[2:]]):.3f}",
-        f"validation {last.val_loss:.3f}",
-    ):
-        assert part in panel.status.value
-    assert panel.image.announcement == "training: v4: finished"
+    head = run.dashboard.head()
+    assert (head["state"], head["over"], head["heard"]) == ("finished", True, 2)
+    mean = np.mean([step.loss for step in history[2:]])
+    for part in ("step 12 of 12", f"loss {mean:.3f}", f"validation {last.val_loss:.3f}"):
+        assert part in head["words"]
 
 
 def test_the_stop_button_stops(make, gated):
     run = start(make(), gated)
     gated.reach(3)
-    run.panel.stop.click()
+    order(run, "stop")
     gated.let_go()
     assert len(run.result()) == 3
-    panel = wait_for_state(run, State.STOPPED)
-    assert (panel.pause.disabled, panel.stop.disabled, panel.bar.bar_style) == (True, True, "warning")
+    assert run.dashboard.head()["state"] == "stopped"
 
 
 def test_a_waiting_run_offers_to_stop_those_before_it(make, objective, gated):
     first = start(make(), gated, title="one")
     gated.reach(2)
-    second = start(make(), objective, title="two")
-    third = start(make(), objective, title="three")
-    assert first.panel.stop_others.layout.display == "none"
-    assert second.panel.stop_others.description == "stop one, start this one"
-    assert second.panel.status.value.startswith("<b>waiting</b> for one · step 0 of 12")
-    panel = third.panel
-    assert "<b>waiting</b> for one and two · " in panel.status.value
-    assert panel.stop_others.description == "stop one and two, start this one"
-    assert (panel.stop_others.layout.display, panel.pause.disabled, panel.stop.disabled) == ("", True, False)
-    panel.stop_others.click()
+    second, third = (start(make(), objective, title=title) for title in ("two", "three"))
+    heads = [run.dashboard.head() for run in (first, second, third)]
+    assert [head["offer"] for head in heads] == [
+        "",
+        "stop one, start this one",
+        "stop one and two, start this one",
+    ]
+    assert heads[1]["words"].startswith("waiting for one · step 0 of 12")
+    order(third, "stop_earlier")
     gated.let_go()
     assert all(run.wait(LONG) for run in (first, second, third))
     assert [len(run.history) for run in (first, second, third)] == [2, 0, PLAN.steps]
-    assert panel.stop_others.layout.display == "none"
-    assert " for " not in panel.status.value
+    assert third.dashboard.head()["offer"] == ""
 
 
-# ---------------------------------------------------------------- pictures
-
-
-@pytest.fixture
-def recorded():
-    """Build a watch that remembers its measurements and the frames of its last drawing."""
-    drawn = []
-
-    def draw(ax, frames, title, total):
-        drawn[:] = frames
-        assert (title, total) == ("v4", 12)
-
-    return live.Watch(lambda model: threading.current_thread().name, draw, times=4), drawn
-
-
-def test_the_last_picture_shows_every_step_and_takes_the_place_of_the_first(make, objective, published):
-    run = start(make(), objective)
-    steps, mean = plots.running_mean([step.loss for step in run.result()], 10)
-    panel, ax = run.panel, run.panel.canvas.axes[0]
-    np.testing.assert_allclose(curve(run).get_xydata(), np.stack([steps, mean], axis=1))
-    assert f"{mean[-1]:.2f} nats at step 12" in title(run)
-    assert find_artist(ax, Line2D, "floor floor") is not None
-    assert ax.get_xlim() == (0, 12)
-    assert panel.image.alt == f"training: v4: {title(run)}"
-    shown = np.asarray(Image.open(BytesIO(panel.image.value)))
-    np.testing.assert_array_equal(shown, np.asarray(panel.canvas.agg.buffer_rgba()))
-    (first, how), (last, again) = published
-    assert how["display_id"] == again["display_id"] == panel.name
-    assert again["update"]
-    assert last["text/plain"] == repr(panel) == "<training: v4>"  # equal on every machine
-    assert base64.b64decode(last["image/png"], validate=True) == panel.image.value
-    for data in (first, last):  # a front end that does not name its cells keeps its widgets
-        assert data["application/vnd.jupyter.widget-view+json"]["model_id"] == panel.root.model_id
-
-
-def test_the_replay_slider_rewinds_a_run_that_is_over_or_paused(make, gated, recorded):
-    watch, drawn = recorded
-    run = start(make(), gated, watches=[watch])
-    gated.reach(7)
-    run.pause()
+def test_a_dial_and_a_cell_steer_the_run_and_both_are_told(make, gated):
+    run = start(make(), gated, controls=[live.Slider("theta", 100, 0, 1000, "θ (base)")])
+    gated.reach(2)
+    order(run, "steer", name="theta", value=200)
+    gated.tickets.release()
+    gated.reach(2)
+    run.steer("theta", 300.0)
+    assert run.dashboard.head()["values"] == {"theta": 300.0}
+    order(run, "steer", name="theta", value=0)  # a base is above 0
+    assert "theta" in run.dashboard.head()["problem"]
     gated.let_go()
-    panel = wait_for_state(run, State.PAUSED)
-    assert (panel.replay.disabled, panel.replay.value) == (False, 7)
-    assert panel.replay.layout.visibility == "visible"
-    panel.replay.value = 4
-    assert panel.wait(LONG)
-    assert [step for step, _ in drawn] == [0, 3]
-    run.resume()
-    history = run.result()
-    assert panel.replay.value == 12
-    for upto, frames in ((12, [0, 3, 6, 9, 12]), (7, [0, 3, 6]), (0, [0])):
-        panel.replay.value = upto
-        assert panel.wait(LONG)
-        assert panel.error is None
-        steps, mean = plots.running_mean([step.loss for step in history[:upto]], 10)
-        np.testing.assert_allclose(curve(run).get_xydata(), np.stack([steps, mean], axis=1))
-        assert [step for step, _ in drawn] == frames
-        assert title(run).endswith(f"step {upto}" if upto else "untrained")
+    changed = {step.step: step.changed["theta"] for step in run.result() if step.changed}
+    assert changed == {3: 200, 5: 300}
+    assert run.dashboard.moves() == [(3, "θ 200"), (5, "θ 300")]  # further apart than names need
+    order(run, "steer", name="theta", value=400)  # over: it is ignored
+    assert run.dashboard.head()["problem"] == ""
 
 
-def test_a_steered_run_is_drawn_over_its_baseline_with_the_gap_below(make, objective, gated):
-    untouched = start(make(), objective)
-    losses = [step.loss for step in untouched.result()]
-    run = start(make(), gated, title="steered", baseline=untouched)
-    gated.reach(4)
-    run.steer("theta", 5.0)
-    gated.let_go()
-    gap, upper = np.subtract([step.loss for step in run.result()], losses), run.panel.canvas.axes[0]
-    grey = find_artist(upper, Line2D, "v4 (baseline)")
-    np.testing.assert_allclose(grey.get_ydata(), plots.running_mean(losses, 10)[1])
-    np.testing.assert_allclose(find_artist(run.panel.canvas.below, Line2D, "gap").get_ydata(), gap)
-    assert set(gap[:4]) == {0.0}  # until the knob moves
-    assert [word.get_text() for word in upper.texts] == ["theta 5"]
-    assert f"Now {abs(gap[-10:].mean()):.2f} nats" in run.panel.image.alt
+@pytest.mark.parametrize(("version", "name"), [("v4", "steepness"), ("nope", "theta"), ("v3", "n_embd")])
+def test_a_dial_without_a_number_is_refused_before_it_is_shown(make, objective, published, version, name):
+    with pytest.raises(ValueError, match=f"no number called '{name}'"):
+        start(make(version), objective, controls=[live.Slider(name, 1, 0, 2)])
+    assert published == []
 
 
-def test_every_watch_has_its_axes(make, objective, small_corpus):
-    heads = [live.heads(small_corpus.tokenizer, "ann met", times) for times in (3, 4)]
-    panel = start(make(), objective, watches=heads).panel
-    assert panel.canvas.laid_out  # the first picture takes long: it is drawn before the first step
-    assert len(panel.canvas.axes) == 3
-    for ax in panel.canvas.axes[1:]:
-        assert ax.get_title(loc="left").startswith("Layer 1, head")
-
-
-def test_bar_and_words_follow_five_times_a_second_and_pictures_less_often(make, objective, monkeypatch):
-    run = start(make(), objective)
-    run.result()
-    wakes, texts, now = [], [], [1000.0]
-    monkeypatch.setattr(run.panel, "wake", lambda: wakes.append(now[0]))
-    monkeypatch.setattr("babygpt.live.dashboard.time", SimpleNamespace(monotonic=lambda: now[0]))
-    run.panel.status.observe(lambda change: texts.append(now[0]), names="value")
-    run.panel.next_text = run.panel.next_picture = 0.0
-    for tick in range(500):
-        now[0] += 0.01
-        run.history.append(replace(run.history[-1], loss=tick))
-        run.panel.update(at_once=False)
-    np.testing.assert_allclose(np.diff(texts), 0.2, atol=0.011)
-    np.testing.assert_allclose(np.diff(wakes), 0.6, atol=0.011)
-    assert len(texts) >= 24
-    before = len(wakes)
-    for _ in range(3):
-        run.panel.update(at_once=True)
-    assert len(wakes) == before + 3
-
-
-def test_the_progress_of_validation_shows_in_words_and_pictures(make, small_corpus, monkeypatch):
-    for seconds in ("TEXT_SECONDS", "PICTURE_SECONDS"):
-        monkeypatch.setattr(f"babygpt.live.dashboard.{seconds}", 0.0)
+def test_the_progress_of_validation_is_told(make, small_corpus):
     seen = []
 
     class Validated(NextToken):
         def losses(self, model, batch):
             if torch.is_inference_mode_enabled():
                 (run,) = Run.unfinished
-                assert run.panel.wait(LONG)
-                seen.append((title(run), run.panel.status.value))
+                seen.append(run.dashboard.head())
             return super().losses(model, batch)
 
     start(make(), Validated(small_corpus, BLOCK)).result()
     counts = ["0 of 65", "64 of 65"]
-    assert [name for name, _ in seen] == [f"v4: {count} validation windows read" for count in counts]
-    assert all(f"validating {n} windows" in status for (_, status), n in zip(seen, counts, strict=True))
+    assert [head["reading"] for head in seen] == [f"v4: {n} validation windows read" for n in counts]
+    assert all(f"validating {n} windows" in head["words"] for head, n in zip(seen, counts, strict=True))
+
+
+# ---------------------------------------------------------------- losses as panels
+
+
+def test_panels_of_losses_hold_the_run_its_baseline_floors_and_moves(make, objective, gated):
+    untouched = finished(make, objective)
+    run = start(make(), gated, title="steered", baseline=untouched)
+    gated.reach(4)
+    run.steer("theta", 5.0)
+    gated.let_go()
+    losses, before = ([step.loss for step in one.result()] for one in (run, untouched))
+    panel = loss_panel(run.dashboard, 12)
+    (grey, raw, smooth), levels = panel.marks[:3], panel.marks[3:]
+    steps, mean = plots.running_mean(losses, 10)
+    np.testing.assert_allclose(grey.y, plots.running_mean(before, 10)[1])
+    np.testing.assert_allclose(raw.y, losses)
+    np.testing.assert_allclose([smooth.x, smooth.y], [steps, mean])
+    assert [(level.name, level.at, level.axis) for level in levels] == [
+        ("floor 0.5", 0.5, "y"),
+        ("theta 5", 4, "x"),
+    ]
+    assert panel.title == f"steered: the loss is {mean[-1]:.2f} nats at step 12"
+    assert panel.x.span == (0, 12)
+    gap = gap_panel(run, untouched, 12)
+    np.testing.assert_allclose(gap.marks[0].y, mean - plots.running_mean(before, 10)[1])
+    assert set(gap.marks[0].y[:3]) == {0.0}  # until the dial moves
+    assert gap.title.startswith(f"{abs(gap.marks[0].y[-1]):.2f} nats ")
+    assert loss_panel(run.dashboard, 0).title == "steered: the model is untrained"
+    assert gap_panel(run, untouched, 0).title == "gap to v4 (nats)"
+
+
+def test_the_last_still_shows_the_end_and_takes_the_place_of_the_first(make, objective, published):
+    run = start(make(), objective)
+    run.result()
+    (first, how), (last, again) = published
+    assert how["display_id"] == again["display_id"] == run.dashboard.name
+    assert again["update"]
+    assert last["text/plain"] == repr(run.dashboard) == "<training: v4>"  # equal on every machine
+    assert "untrained" in first["image/svg+xml"]
+    assert "at step 12" in last["image/svg+xml"]
+    assert "nats at step 12" in again["metadata"]["image/svg+xml"]["alt"]
+    for data in (first, last):  # a front end that does not name its cells keeps its widgets
+        shown = data["application/vnd.jupyter.widget-view+json"]
+        assert shown["model_id"] == run.dashboard.root.model_id
 
 
 # ---------------------------------------------------------------- errors
@@ -259,86 +341,54 @@ class Broken(NextToken):
         raise TypeError("'<' not supported between <b> and <i>")
 
 
-def test_an_error_is_named_in_the_status_line(make, small_corpus, published):
+def test_an_error_is_named_in_the_words(make, small_corpus, published):
     run = start(make(), Broken(small_corpus, BLOCK))
     with pytest.raises(TypeError):
         run.result()
-    panel = run.panel
-    assert "<b>failed</b>" in panel.status.value
-    assert "TypeError: &#x27;&lt;&#x27; not supported between &lt;b&gt;" in panel.status.value
-    assert (panel.bar.bar_style, panel.pause.disabled, panel.stop.disabled) == ("danger", True, True)
-    assert "image/png" in published[-1][0]
+    head = run.dashboard.head()
+    assert (head["state"], head["over"]) == ("failed", True)
+    assert "TypeError: '<' not supported between <b>" in head["words"]
+    assert "image/svg+xml" in published[-1][0]
 
 
-def test_a_picture_that_fails_is_an_error_in_the_cell_that_waits(make, objective):
-    def draw(ax, frames, title, total):
+def test_a_panel_that_fails_is_an_error_in_the_cell_that_waits_and_the_run_goes_on(make, objective):
+    def panel(frames, title, total):
         if len(frames) == 5:
-            raise SystemExit("no picture")
+            raise ZeroDivisionError("no panel")
+        return levels_panel(frames, title, total)
 
-    run = start(make(), objective, watches=[live.Watch(lambda model: 0, draw, times=4)])
-    with pytest.raises(SystemExit):
+    run = start(make(), objective, watches=[watching(panel)])
+    with pytest.raises(ZeroDivisionError):
         run.result()
-    assert "no picture" in run.panel.message.value
     assert len(run.history) == PLAN.steps
+    assert run.dashboard.head()["state"] == "finished"
 
 
-def test_a_first_picture_that_fails_is_an_error_of_the_cell_and_nothing_trains(make, objective):
-    def draw(ax, frames, title, total):
-        raise ZeroDivisionError("no picture")
+def test_a_first_panel_that_fails_is_an_error_of_the_cell_and_nothing_trains(make, objective):
+    def panel(frames, title, total):
+        raise ZeroDivisionError("no panel")
 
     with pytest.raises(ZeroDivisionError):
-        start(make(), objective, watches=[live.Watch(lambda model: 0, draw)])
+        start(make(), objective, watches=[watching(panel)])
     assert Run.unfinished == []
-
-
-# ---------------------------------------------------------------- controls
-
-
-def test_a_slider_steers_the_run(make, gated):
-    run = start(make(), gated, controls=[live.Slider("theta", 100, 0, 1000)])
-    theta = run.panel.controls["theta"]
-    gated.reach(2)
-    theta.value = 200
-    gated.tickets.release()
-    gated.reach(2)
-    run.steer("theta", 300.0)  # moves the slider
-    assert theta.value == 300
-    theta.value = 0  # a base is above 0
-    assert "theta" in run.panel.message.value
-    gated.let_go()
-    changed = {step.step: step.changed["theta"] for step in run.result() if step.changed}
-    assert changed == {3: 200, 5: 300}
-    assert theta.disabled
-
-
-@pytest.mark.parametrize(("version", "name"), [("v4", "steepness"), ("nope", "theta"), ("v3", "n_embd")])
-def test_a_slider_without_a_number_is_refused_before_it_is_shown(make, objective, published, version, name):
-    with pytest.raises(ValueError, match=f"no number called '{name}'"):
-        start(make(version), objective, controls=[live.Slider(name, 1, 0, 2)])
-    assert published == []
 
 
 # ---------------------------------------------------------------- memory leaks
 
 
-def forget():
-    """Wait until the threads of runs and of still copies have ended, and collect what is left."""
+def alive():
+    """Count the objects that a run consists of, in this process, after the threads of runs have ended."""
     for thread in threading.enumerate():
-        if isinstance(thread, threading.Timer) or thread.name.startswith("babygpt trainer"):
+        if thread.name.startswith("babygpt trainer"):
             thread.join(LONG)
             assert not thread.is_alive()
     gc.collect()
-
-
-def alive():
-    """Count the objects that a run consists of, in this process."""
-    forget()
-    kinds = (LanguageModel, Run, View, Figure, torch.optim.Optimizer)
+    kinds = (LanguageModel, Run, LiveOutput, Page, torch.optim.Optimizer)
     found = dict.fromkeys(kinds, 0)
     for kind in map(type, gc.get_objects()):
         for one in kinds:
             found[one] += issubclass(kind, one)
-    return {**found, "threads": threading.active_count(), "pyplot": len(plt.get_fignums())}
+    return {**found, "threads": threading.active_count()}
 
 
 def megabytes():
@@ -373,83 +423,18 @@ def test_twenty_runs_leave_no_more_than_one(go):
     run = go(15)
     assert alive() == before
     assert run is not None
-    assert megabytes() - memory < 25  # one canvas alone has 3
+    assert megabytes() - memory < 25
     assert (kept := go()) is not run
     assert alive() != before  # a second run that is kept is counted
-    assert kept.panel.root.comm is not None
+    assert kept.dashboard.root.comm is not None
 
 
-def test_a_hundred_pictures_leave_no_more_than_one(go):
-    run = go()
-    run.panel.refresh()
-    gc.collect()
-    before = len(gc.get_objects())
-    for _ in range(100):
-        run.panel.refresh()
-    gc.collect()
-    assert len(gc.get_objects()) - before < 100  # less than an object a picture
-
-
-# ---------------------------------------------------------------- the reader's own figures
-
-FIGURES = 10
-OFTEN = 10  # pictures of the run, at least, while the reader draws
-
-
-def readers_figure(number):
-    """Return the pixels of one of many figures, drawn with pyplot and saved, as readers do."""
-    figure, ax = plt.subplots(figsize=(1 + number % 2, 1), dpi=50)
-    draw = np.random.default_rng(number)
-    if number % 2:
-        ax.plot(draw.random(50).cumsum(), label="curve $x^2$")
-        ax.legend()
-    else:
-        figure.colorbar(ax.imshow(draw.random((6, 6)) - 0.5), ax=ax)
-    file = BytesIO()
-    figure.savefig(file, format="raw")
-    plt.close(figure)
-    return file.getvalue()
-
-
-@pytest.fixture
-def alone():
-    """Draw the reader's figures without any run."""
-    matplotlib.rcdefaults()  # a reader with a style of their own
-    return [readers_figure(number) for number in range(FIGURES)]
-
-
-@pytest.fixture
-def painted(alone, make, gated):
-    """Return a list that grows with every picture of a run, which is redrawn all the time."""
-    watch = live.Watch(lambda model: np.eye(5), lambda ax, frames, *_: ax.imshow(frames[-1][1]), times=1)
-    run = start(make(), gated, watches=[watch])
-    gated.reach(4)
-    pictures, refresh = [], run.panel.refresh
-
-    def refresh_again():
-        refresh()
-        pictures.append(run.panel.image.value)
-        time.sleep(0.01)  # the reader's turn
-        run.panel.wake()
-
-    run.panel.refresh = refresh_again
-    run.panel.wake()
-    yield pictures
-    run.panel.refresh = refresh
-    gated.let_go()
-    assert len(run.result()) == PLAN.steps
-
-
-def test_a_run_changes_none_of_the_readers_figures(alone, painted):
-    number = 0
-    while number < FIGURES or len(painted) < OFTEN:
-        assert readers_figure(number % FIGURES) == alone[number % FIGURES], number
-        number += 1
-
-
-def test_a_readers_settings_stay_while_a_run_is_drawn(painted):
-    before, size = dict(matplotlib.rcParams), 0
-    while len(painted) < OFTEN:
-        size = size % 30 + 1
-        matplotlib.rcParams["font.size"] = size
-        assert dict(matplotlib.rcParams) == {**before, "font.size": size}
+def test_a_run_waits_for_its_reader_nowhere(make, objective):
+    """Tell from the trainer's thread, so that a cell that holds the main thread holds no message."""
+    run = start(make(), objective)
+    threads = []
+    tell = run.dashboard.page.tell
+    run.dashboard.page.tell = lambda parts: (threads.append(threading.current_thread().name), tell(parts))
+    run.result()
+    assert {name.startswith("babygpt trainer") for name in threads} <= {True}
+    assert all(a <= b for a, b in pairwise(len(name) for name in threads))

@@ -29,22 +29,18 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 class Listener:
-    """Panel that only remembers the states of its run."""
+    """Dashboard that only remembers the states of its run."""
 
     def __init__(self, run):
-        self.run, self.states, self.finished = run, [], 0
-        self.change, self.move_slider = threading.Condition(), lambda name, value: False
-        run.panel = self
+        self.run, self.states, self.change = run, [], threading.Condition()
+        run.dashboard = self
+        run.listeners.append(self.update)
 
     def update(self, at_once):
         with self.change:
             if self.states[-1:] != [self.run.state]:
                 self.states.append(self.run.state)
                 self.change.notify_all()
-
-    def finish(self, seconds):
-        self.finished += 1
-        return True
 
     def wait_for(self, state):
         with self.change:
@@ -141,8 +137,7 @@ def test_a_run_that_is_over_keeps_its_records_and_not_its_model(make, objective,
     run = start(model, objective, title="v4")
     assert len(run.result()) == PLAN.steps
     assert repr(run) == "<v4: finished, 8 of 8 steps>"
-    assert run.panel.states == [State.PREPARING, State.RUNNING, State.FINISHED]
-    assert run.panel.finished == 1
+    assert run.dashboard.states == [State.PREPARING, State.RUNNING, State.FINISHED]
     del model
     for thread in threading.enumerate():
         if thread.name.startswith("babygpt trainer"):
@@ -160,7 +155,7 @@ def test_a_paused_run_makes_no_step_until_it_is_resumed(make, objective, gated, 
     gated.reach(3)
     run.pause()
     gated.let_go()
-    run.panel.wait_for(State.PAUSED)
+    run.dashboard.wait_for(State.PAUSED)
     assert len(run.history) == 3
     before = weights(model)
     assert not gated.arrived.acquire(timeout=0.2)  # no fourth batch, though there are tickets
@@ -168,7 +163,7 @@ def test_a_paused_run_makes_no_step_until_it_is_resumed(make, objective, gated, 
     assert same(weights(model), before)
     run.resume()
     assert curve(run.result()) == curve(train(make(), objective, PLAN))
-    assert run.panel.states[2:] == [State.PAUSED, State.RUNNING, State.FINISHED]
+    assert run.dashboard.states[2:] == [State.PAUSED, State.RUNNING, State.FINISHED]
 
 
 def test_a_stopped_run_keeps_the_model_and_the_records(make, objective, gated, start):
@@ -201,7 +196,7 @@ def test_a_paused_run_can_be_stopped(make, gated, start):
     gated.reach(2)
     run.pause()
     gated.let_go()
-    run.panel.wait_for(State.PAUSED)
+    run.dashboard.wait_for(State.PAUSED)
     run.stop()
     assert len(run.result()) == 2
 
@@ -224,7 +219,6 @@ def test_an_interrupt_of_the_waiting_does_not_interrupt_the_run(make, gated, sta
             run.result()
     (line,) = caught.value._render_traceback_()  # IPython shows it instead of a traceback
     assert "v4 trains on" in line
-    assert run.panel.finished == 0
     gated.let_go()
     assert len(run.result()) == PLAN.steps
 
@@ -253,8 +247,7 @@ def test_an_error_in_the_objective_is_raised_in_the_cell_that_waits(make, small_
         run.result()
     assert caught.value is run.error is error
     assert len(run.history) == 3
-    assert run.panel.states == [State.PREPARING, State.RUNNING, State.FAILED]
-    assert run.panel.finished == 1  # the picture is shown all the same
+    assert run.dashboard.states == [State.PREPARING, State.RUNNING, State.FAILED]
 
 
 def test_a_model_or_watch_that_does_not_fit_is_an_error_of_the_cell(make, objective, small_corpus):
@@ -323,7 +316,7 @@ def test_a_waiting_run_can_be_stopped_and_has_one_record_of_the_untrained_model(
     (record,) = second.result()
     assert (record.step, len(second.history)) == (0, 0)
     assert record.val_loss == pytest.approx(math.log(model.config.vocab_size), abs=0.5)
-    assert second.panel.states == [State.STOPPED]
+    assert second.dashboard.states == [State.STOPPED]
     assert same(weights(model), before)
     assert first.state is State.RUNNING
 
