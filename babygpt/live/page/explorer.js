@@ -14,9 +14,7 @@ function make(page) {
       for (const [name, value] of Object.entries(changes)) if (controls[name]) page.set(name, value);
     },
   };
-  const limits = addInputs(page), problem = html("p", { class: "problem", role: "alert" }, root);
-  root.insertBefore(root.lastElementChild.previousElementSibling, page.panels); // inputs stand above the panels
-  root.insertBefore(problem, page.panels);
+  const problem = html("p", { class: "problem", role: "alert" }, root), limits = addInputs(page);
   let shown = null, frames = [], waiting = 0;
 
   function draw() {
