@@ -36,7 +36,7 @@ ONLY_IN = {
     "safetensors": {"training"},
     "filelock": {"files"},
 }
-PLOTS_MAY = {"numpy", "matplotlib", "cycler", "plots"}
+PLOTS_MAY = {"numpy", "matplotlib", "cycler", "PIL", "plots"}
 
 
 def imported(path: Path, root: Path) -> Iterator[str]:

@@ -1,0 +1,366 @@
+"""Stills: panels as one SVG picture, for saved notebooks and for readers without a kernel.
+
+Lengths are CSS pixels. A row holds two or three panels: in a notebook's cell, which is about 900 px wide,
+letters of 15 px are then 12 px large.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from base64 import b64encode
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from html import escape
+from io import BytesIO
+
+import numpy as np
+from PIL import Image
+
+from babygpt.plots.panel import Axis, Cells, Curve, Heads, Level, Panel, Words
+
+ROW, WIDTH, GAP = 1120, 360, 20  # of a row, of a panel of curves, between panels
+FONT, LINE, LETTER = 15, 19, 8.4  # height of letters, from line to line, mean width of a letter
+PLOT, SQUARE, BARS, SMALL = (
+    240,
+    300,
+    80,
+    60,
+)  # heights: of a plot, a large head, the bars below it, a small head
+BLUE, RED = (43, 123, 189), (213, 94, 0)
+INK, QUIET, GRID = "#222", "#555", "#ddd"
+FORBIDDEN = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # in any XML
+
+
+def draw_still(panels: Sequence[Panel]) -> tuple[str, str, int]:
+    """Return an SVG picture of panels, its words (the titles), and its width."""
+    drawn = [draw_panel(panel) for panel in panels]
+    rows: list[list[Drawing]] = [[]]
+    for one in drawn:
+        if rows[-1] and sum(other.width + GAP for other in rows[-1]) + one.width > ROW:
+            rows.append([])
+        rows[-1].append(one)
+    parts, top = [], 0.0
+    for row in rows:
+        left, head = 0.0, max((one.head for one in row), default=0.0)
+        for one in row:
+            title = write(0, LINE, one.title, "font-weight='600'")
+            body = f"<g transform='translate(0,{head:.0f})'>{one.svg}</g>"
+            parts.append(f"<g transform='translate({left:.0f},{top:.0f})'>{title}{body}</g>")
+            left += one.width + GAP
+        top += head + max((one.height for one in row), default=0.0) + GAP
+    width = round(max(sum(one.width + GAP for one in row) for row in rows))
+    look = f"font-family='system-ui,sans-serif' font-size='{FONT}' fill='{INK}'"
+    size = f"viewBox='0 0 {width} {top:.0f}' width='{width}' height='{top:.0f}'"
+    paper = "<rect width='100%' height='100%' fill='white'/>"
+    svg = f"<svg xmlns='http://www.w3.org/2000/svg' {size} {look}>{paper}{''.join(parts)}</svg>"
+    return svg, "; ".join(panel.title for panel in panels), width
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """Panel as SVG below its title.
+
+    title   its lines
+    width   of all
+    head    height of the title
+    height  of what is below
+    """
+
+    title: list[str]
+    svg: str
+    width: float
+    head: float
+    height: float
+
+
+def draw_panel(panel: Panel) -> Drawing:
+    """Draw one panel."""
+    width, mark = WIDTH * panel.width, panel.marks[0] if panel.marks else None
+    if isinstance(mark, Heads):
+        width = SQUARE + 60 + mark.weights.shape[0] * (SMALL + 5)
+        svg, height = draw_heads(panel, mark)
+    elif isinstance(mark, Words):
+        svg, height = draw_words(mark, width)
+    else:
+        svg, height = draw_plot(panel, width)
+    note = wrap(panel.note, width)
+    svg += write(0, height + LINE - 4, note, f"fill='{QUIET}'")
+    title = wrap(panel.title, 0.93 * width)
+    return Drawing(title, svg, width, LINE * len(title) + 6, height + LINE * len(note))
+
+
+# ---------------------------------------------------------------- words and numbers
+
+
+def clean(words: str) -> str:
+    """Return text as XML can hold it: as text, never as markup."""
+    return escape(FORBIDDEN.sub("�", words))
+
+
+def wrap(words: str, room: float) -> list[str]:
+    """Return the lines of a text that has so many pixels of room."""
+    lines: list[str] = []
+    for word in words.split():
+        longer = f"{lines[-1]} {word}" if lines else word
+        if lines and len(longer) * LETTER <= room:
+            lines[-1] = longer
+        else:
+            lines.append(word)
+    return lines
+
+
+def write(x: float, y: float, lines: Sequence[str], look: str = "", anchor: str = "start") -> str:
+    """Write lines of text; y is the foot of the first one."""
+    texts = (
+        f"<text x='{x:.1f}' y='{y + LINE * i:.1f}' text-anchor='{anchor}' {look}>{clean(line)}</text>"
+        for i, line in enumerate(lines)
+    )
+    return "".join(texts)
+
+
+def name_number(value: float) -> str:
+    """Write a number as the page does: 0.1, −31.6, 10,000."""
+    words = f"{value:,.0f}" if abs(value) >= 100 else f"{float(f'{value:.3g}'):.10g}"
+    return words.replace("-", "−")
+
+
+def ticks_of(axis: Axis, many: int) -> list[tuple[float, str]]:
+    """Return (value, name) of an axis's own ticks, or of about so many round numbers."""
+    low, high = sorted(axis.span)
+    if axis.ticks is not None:
+        return [(at, name) for at, name in axis.ticks if low <= at <= high]
+    if axis.log:
+        powers = range(math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9) + 1)
+        return [(10.0**power, name_number(10.0**power)) for power in powers]
+    rough = (high - low) / many
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(n * power for n in (1, 2, 5, 10) if n * power >= 0.999 * rough)
+    steps = range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)
+    return [(n * step, name_number(n * step)) for n in steps]
+
+
+# ---------------------------------------------------------------- plots
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Rectangle of a plot, and its axes."""
+
+    x: Axis
+    y: Axis
+    left: float
+    top: float
+    width: float
+    height: float
+
+    def to_x(self, values: np.ndarray | float) -> np.ndarray:
+        """Return where values of x stand."""
+        return self.left + self.width * share_of(self.x, values)
+
+    def to_y(self, values: np.ndarray | float) -> np.ndarray:
+        """Return where values of y stand."""
+        return self.top + self.height * (1 - share_of(self.y, values))
+
+    def box(self) -> str:
+        """Return the rectangle as a view box."""
+        return f"{self.left:.1f} {self.top:.1f} {self.width:.1f} {self.height:.1f}"
+
+    def place(self) -> str:
+        """Return the rectangle as attributes of an element."""
+        names = ("x", "y", "width", "height")
+        return " ".join(f"{name}='{at}'" for name, at in zip(names, self.box().split(), strict=True))
+
+    def fill(self, look: str, tag: str = "rect") -> str:
+        """Return an element that fills the rectangle."""
+        return f"<{tag} {self.place()} {look}/>"
+
+
+def share_of(axis: Axis, values: np.ndarray | float) -> np.ndarray:
+    """Return how far values are from the beginning of an axis, as shares of it."""
+    low, high = axis.span
+    at = np.asarray(values, float)
+    if axis.log:
+        low, high, at = math.log(low), math.log(high), np.log(np.maximum(at, 1e-30))
+    return (at - low) / (high - low)
+
+
+def draw_axes(frame: Frame, lines: bool) -> str:
+    """Draw ticks, labels and, if `lines`, a grid."""
+    parts, bottom, right = [], frame.top + frame.height, frame.left + frame.width
+    for at, name in ticks_of(frame.x, max(2, int(frame.width // 60))):
+        x = float(frame.to_x(at))
+        if lines:
+            parts.append(f"<path d='M{x:.1f} {frame.top:.1f}V{bottom:.1f}' stroke='{GRID}'/>")
+        parts.append(write(x, bottom + LINE, [name], "", "middle"))
+    for at, name in ticks_of(frame.y, max(2, int(frame.height // 36))):
+        y, names = float(frame.to_y(at)), name.split("\n")
+        if lines:
+            parts.append(f"<path d='M{frame.left:.1f} {y:.1f}H{right:.1f}' stroke='{GRID}'/>")
+        parts.append(write(frame.left - 6, y + 5 - LINE * (len(names) - 1) / 2, names, "", "end"))
+    quiet = f"fill='{QUIET}'"
+    parts.append(write(right, bottom + 2 * LINE, [frame.x.label], quiet, "end"))
+    parts.append(write(0, frame.top - 9, [frame.y.label], quiet))
+    return "".join(parts)
+
+
+def draw_legend(panel: Panel, width: float) -> tuple[str, float]:
+    """Return names of curves or the ends of colours, and their height."""
+    named = [mark for mark in panel.marks if isinstance(mark, Curve) and mark.name]
+    parts, x, y = [], 0.0, LINE
+    for curve in named if len(named) > 1 else []:
+        wide = 26 + LETTER * len(curve.name)
+        if x and x + wide > width:
+            x, y = 0.0, y + LINE
+        parts.append(f"<path d='M{x:.0f} {y - 5:.0f}h16' stroke='{clean(curve.colour)}' stroke-width='4'/>")
+        parts.append(write(x + 22, y, [curve.name]))
+        x += wide + 12
+    for mark in panel.marks:
+        if isinstance(mark, Cells):
+            parts.append(write(0, y, [f"blue: {name_number(mark.low)}, red: {name_number(mark.high)}"]))
+            if mark.low >= 0:
+                parts[-1] = write(0, y, [f"white: {name_number(mark.low)}, blue: {name_number(mark.high)}"])
+    return "".join(parts), y if parts else 0.0
+
+
+def draw_plot(panel: Panel, width: float) -> tuple[str, float]:
+    """Draw curves, levels and cells, and return the height too."""
+    x, y = panel.x, panel.y
+    cells = next((mark for mark in panel.marks if isinstance(mark, Cells)), None)
+    if cells is not None:
+        rows, columns = cells.values.shape
+        x, y = replace(x, span=(-0.5, columns - 0.5)), replace(y, span=(rows - 0.5, -0.5))
+    legend, top = draw_legend(panel, width)
+    many = max(2, PLOT // 36)
+    names = [line for _, name in ticks_of(y, many) for line in name.split("\n")]
+    left = max(40.0, min(0.45 * width, 12 + LETTER * max(map(len, names), default=0)))
+    height = max(PLOT, LINE * len(y.ticks or ()))
+    frame = Frame(x, y, left, top + LINE + 10, width - left - 12, height)
+    inside, over = [], []
+    for mark in panel.marks:
+        if isinstance(mark, Cells):
+            inside.append(paint(mark.values, mark.low, mark.high, frame))
+            edges = [frame.to_y(np.array(box) - 0.5) for box in mark.boxes]
+            inside += [
+                replace(frame, top=float(a), height=float(b - a)).fill(f"fill='none' stroke='{INK}'")
+                for a, b in edges
+            ]
+        elif isinstance(mark, Curve):
+            inside.append(draw_curve(mark, frame))
+        elif isinstance(mark, Level):
+            line, name = draw_level(mark, frame, sum("level" in part for part in over))
+            inside.append(line)
+            over.append(name)
+    body = f"<svg {frame.place()} viewBox='{frame.box()}' overflow='hidden'>{''.join(inside)}</svg>"  # clips
+    return legend + draw_axes(frame, cells is None) + body + "".join(over), frame.top + height + 2 * LINE + 6
+
+
+def draw_curve(curve: Curve, frame: Frame) -> str:
+    """Draw a curve: a line with gaps where numbers are missing, points, or bars from zero."""
+    x, y = frame.to_x(curve.at()), frame.to_y(np.asarray(curve.y, float))
+    seen, colour = np.flatnonzero(np.isfinite(x + y)), clean(curve.colour)
+    if curve.look == "bars":
+        width = max(1.0, 0.8 * frame.width / max(1, len(seen)))
+        bars = "".join(f"M{x[i]:.1f} {float(frame.to_y(0.0)):.1f}V{y[i]:.1f}" for i in seen)
+        return f"<path d='{bars}' stroke='{colour}' stroke-width='{width:.1f}'/>"
+    parts = []
+    if curve.look in ("line", "thin", "marked") and len(seen):
+        runs = np.split(seen, np.flatnonzero(np.diff(seen) > 1) + 1)
+        path = "".join("M" + "L".join(f"{x[i]:.1f} {y[i]:.1f}" for i in run) for run in runs)
+        pen = f"stroke-width='{1 if curve.look == 'thin' else 2.4}' stroke-linejoin='round'"
+        faint = " opacity='.4'" if curve.look == "thin" else ""
+        parts.append(f"<path d='{path}' fill='none' stroke='{colour}' {pen}{faint}/>")
+    if curve.look in ("marked", "dots", "rings"):
+        look = (
+            f"fill='none' stroke='{colour}' stroke-width='1.8'"
+            if curve.look == "rings"
+            else f"fill='{colour}'"
+        )
+        dots = "".join(f"<circle cx='{x[i]:.1f}' cy='{y[i]:.1f}' r='4'/>" for i in seen)
+        parts.append(f"<g {look}>{dots}</g>")
+    return "".join(parts)
+
+
+def draw_level(level: Level, frame: Frame, nth: int) -> tuple[str, str]:
+    """Return a dashed line, and its name; upright ones name themselves in different rows.
+
+    nth  number of levels before it
+    """
+    colour, right, bottom = clean(level.colour or INK), frame.left + frame.width, frame.top + frame.height
+    halo = f"class='level' fill='{colour}' paint-order='stroke' stroke='white' stroke-width='4'"
+    if level.axis == "y":
+        y = float(frame.to_y(level.at))
+        path, at = (
+            f"M{frame.left:.1f} {y:.1f}H{right:.1f}",
+            (right - 4, y - 5 if y > frame.top + LINE else y + LINE),
+        )
+        anchor = "end"
+    else:
+        x = float(frame.to_x(level.at))
+        late = x > frame.left + 0.65 * frame.width
+        path, at = (
+            f"M{x:.1f} {frame.top:.1f}V{bottom:.1f}",
+            (x - 5 if late else x + 5, frame.top + LINE * (1 + nth % 4)),
+        )
+        anchor = "end" if late else "start"
+    line = f"<path d='{path}' stroke='{colour}' stroke-dasharray='4 3'/>"
+    return line, write(*at, [level.name], halo, anchor)
+
+
+def paint(values: np.ndarray, low: float, high: float, frame: Frame) -> str:
+    """Draw cells in colours, as a picture of one pixel for each that fills a frame."""
+    share = np.nan_to_num(np.clip(np.abs(values) / max(-low, high), 0, 1))[..., None]  # of the ink, on white
+    ink, buffer = np.where((values > 0)[..., None] & (low < 0), RED, BLUE), BytesIO()
+    pixels = (255 + (ink - 255) * share).round().astype(np.uint8)
+    Image.fromarray(pixels).quantize(64).save(buffer, "png", optimize=True)
+    png = f"href='data:image/png;base64,{b64encode(buffer.getvalue()).decode()}'"
+    look = "preserveAspectRatio='none' style='image-rendering:pixelated'"
+    return frame.fill(f"{look} {png}", "image") + frame.fill("fill='none' stroke='#999'")
+
+
+# ---------------------------------------------------------------- heads and words
+
+
+def draw_heads(panel: Panel, mark: Heads) -> tuple[str, float]:
+    """Draw one head large, all heads small, and the row of a letter as bars; return the height too."""
+    layers, heads, length, _ = mark.weights.shape
+    room = SQUARE / length >= 8
+    ticks = [(float(i), letter) for i, letter in enumerate(mark.letters)] if room else []
+    across = Axis(panel.x.label, (-0.5, length - 0.5), ticks)
+    frame = Frame(across, Axis(panel.y.label, (length - 0.5, -0.5), ticks), 30.0, LINE + 10, SQUARE, SQUARE)
+    letters = f"<g font-size='12'>{draw_axes(frame, lines=False)}</g>"  # or they would touch each other
+    parts = [paint(mark.weights[mark.chosen], 0.0, 1.0, frame), letters]
+    for i in range(layers):
+        for j in range(heads):
+            place = frame.left + SQUARE + 18 + i * (SMALL + 5), frame.top + j * (SMALL + 5)
+            small = Frame(across, across, *place, SMALL, SMALL)
+            parts.append(paint(mark.weights[i, j], 0.0, 1.0, small))
+            if (i, j) == tuple(mark.chosen):
+                parts.append(small.fill("fill='none' stroke='#d55e00' stroke-width='3'"))
+    height = max(frame.top + SQUARE, frame.top + heads * (SMALL + 5)) + 2 * LINE + 6
+    if mark.letter is not None:
+        shares = mark.weights[mark.chosen][mark.letter]
+        most = int(shares.argmax())
+        names = {"letter": mark.letter + 1, "mark": mark.letters[mark.letter], "other": most + 1}
+        finding = mark.row.format(**names, otherMark=mark.letters[most], share=f"{shares[most]:.0%}")
+        parts.append(write(0, height + LINE, [finding], "font-weight='600'"))
+        below = replace(frame, y=Axis("", (0.0, 1.0)), top=height + 2 * LINE, height=BARS)
+        parts += [draw_axes(below, lines=False), draw_curve(Curve("", "#2b7bbd", shares, look="bars"), below)]
+        height += 2 * LINE + BARS + 2 * LINE
+    return "".join(parts), height
+
+
+def draw_words(mark: Words, width: float) -> tuple[str, float]:
+    """Draw a text in cells, each as full as the model was sure; return the height too."""
+    columns = min(mark.columns, max(1, len(mark.characters)))
+    wide, tall, parts = (width - 10) / columns, 34, []
+    look = "font-family='ui-monospace,Menlo,Consolas,monospace'"
+    for i, (letter, sure, given) in enumerate(zip(mark.characters, mark.sure, mark.given, strict=True)):
+        x, y = wide * (i % columns), 6 + (tall + 8) * (i // columns)
+        if sure >= 0:
+            parts.append(f"<rect x='{x:.1f}' y='{y}' width='{wide:.1f}' height='{tall}' fill='#e9f1f8'/>")
+            part = f"y='{y + tall * (1 - sure):.1f}' height='{tall * sure:.1f}'"
+            parts.append(f"<rect x='{x:.1f}' {part} width='{wide:.1f}' fill='#95bdde'/>")
+        if not (given and letter == "•"):
+            parts.append(write(x + wide / 2, y + 23, [letter], look, "middle"))
+    return "".join(parts), 12 + (tall + 8) * -(-len(mark.characters) // columns)

@@ -1,0 +1,127 @@
+"""A still shows the numbers of its panels, as text that is text, in well-formed SVG."""
+
+import re
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from babygpt.plots.panel import Axis, Cells, Curve, Heads, Level, Panel, Words
+from babygpt.plots.still import draw_still, name_number
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def read(*panels):
+    svg, words, width = draw_still(panels)
+    root = ElementTree.fromstring(svg)
+    assert float(root.get("width")) == width
+    assert words == "; ".join(panel.title for panel in panels)
+    return root
+
+
+def texts(root):
+    return [text.text or "" for text in root.iter(f"{SVG}text")]
+
+
+def ticks(root, axis):
+    """Return the place of each tick by its number, read off the picture."""
+    anchor, side = {"x": ("middle", "x"), "y": ("end", "y")}[axis]
+    found = [text for text in root.iter(f"{SVG}text") if text.get("text-anchor") == anchor]
+    numbers = {}
+    for text in found:
+        if re.fullmatch(r"−?[\d,.]+", text.text or ""):
+            number = float(text.text.replace("−", "-").replace(",", ""))
+            numbers[number] = float(text.get(side)) - (5 if axis == "y" else 0)
+    return numbers
+
+
+def values_at(places, known, log=False):
+    """Return the numbers that stand at some places, by two ticks of an axis."""
+    (a, at_a), (b, at_b) = sorted(known.items())[0], sorted(known.items())[-1]
+    share = (np.asarray(places) - at_a) / (at_b - at_a)
+    return a * (b / a) ** share if log else a + share * (b - a)
+
+
+def points(root, nth=0):
+    paths = [p.get("d") for p in root.iter(f"{SVG}path") if p.get("stroke-linejoin")]
+    runs = [re.findall(r"([-\d.]+) ([-\d.]+)", run) for run in paths[nth].split("M")[1:]]
+    return [np.array(run, float) for run in runs]
+
+
+def test_a_curve_stands_where_its_numbers_say_and_breaks_where_they_are_missing():
+    x, y = np.array([0.0, 10, 20, 30, 40]), np.array([0.5, 1.5, np.nan, 1.0, 2.0])
+    root = read(Panel("t", [Curve("c", "red", y, x)], Axis("step", (0, 40)), Axis("loss", (0, 2))))
+    first, second = points(root)
+    both = np.concatenate([first, second])
+    np.testing.assert_allclose(values_at(both[:, 0], ticks(root, "x")), [0, 10, 30, 40], atol=0.1)
+    np.testing.assert_allclose(values_at(both[:, 1], ticks(root, "y")), [0.5, 1.5, 1.0, 2.0], atol=0.02)
+    assert (len(first), len(second)) == (2, 2)
+
+
+def test_a_log_axis_has_powers_of_ten_and_dots_between_them():
+    y = Axis("turn", (1, 1000), log=True)
+    root = read(Panel("t", [Curve("c", "red", np.array([3.0, 300.0]), look="dots")], Axis("", (0, 1)), y))
+    known = {number: at for number, at in ticks(root, "y").items() if number in (1, 10, 100, 1000)}
+    assert len(known) == 4
+    places = [float(dot.get("cy")) for dot in root.iter(f"{SVG}circle")]
+    np.testing.assert_allclose(values_at(places, known, log=True), [3, 300], rtol=0.02)
+
+
+def test_levels_lie_across_and_are_named():
+    levels = [Level("floor", 0.5), Level("dial", 30, "x")]
+    root = read(Panel("t", levels, Axis("step", (0, 40)), Axis("loss", (0, 2))))
+    flat, upright = (p.get("d") for p in root.iter(f"{SVG}path") if p.get("stroke-dasharray"))
+    y, x = float(flat.split("M")[1].split("H")[0].split()[1]), float(upright.split("M")[1].split()[0])
+    assert values_at([y], ticks(root, "y"))[0] == pytest.approx(0.5, abs=0.02)
+    assert values_at([x], ticks(root, "x"))[0] == pytest.approx(30, abs=0.2)
+    assert {"floor", "dial"} <= set(texts(root))
+
+
+def test_what_leaves_the_axes_is_clipped_and_a_legend_names_two_curves():
+    curves = [Curve("one", "red", np.array([0.0, 9.0])), Curve("two", "blue", np.array([1.0, 1.0]))]
+    root = read(Panel("t", curves, Axis("", (0, 1)), Axis("", (0, 1))))
+    (inside,) = (svg for svg in root.iter(f"{SVG}svg") if svg is not root)
+    assert inside.get("overflow") == "hidden"
+    assert len(list(inside.iter(f"{SVG}path"))) == 2
+    assert {"one", "two"} <= set(texts(root))
+    alone = read(Panel("t", curves[:1], Axis("", (0, 1)), Axis("", (0, 1))))
+    assert "one" not in texts(alone)
+
+
+def test_cells_heads_and_words_are_drawn_whole():
+    gates = Panel("g", [Cells(np.eye(4), 1.0, -1.0, boxes=[(1, 3)])], y=Axis("", ticks=[(1.5, "MASK\n× 2")]))
+    weights = np.tril(np.ones((2, 3, 5, 5))) / 5
+    heads = Panel("h", [Heads(weights, list("abcde"), (1, 2), "", np.ones((2, 3)), letter=4)])
+    words = Panel("w", [Words(["a", "•", "•"], np.array([0.5, np.nan, 1.0]), np.array([0, 1, 0], bool))])
+    root = read(gates, heads, words)
+    assert len(list(root.iter(f"{SVG}image"))) == 1 + 1 + 6
+    assert {"MASK", "× 2", "Letter 5, “e”, looks most at “a”: 20%", "a", "•"} <= set(texts(root))
+    assert texts(read(words)).count("•") == 1  # a given space is blank
+    fills = [float(r.get("height")) for r in read(words).iter(f"{SVG}rect") if r.get("fill") == "#95bdde"]
+    assert fills == pytest.approx([17, 34])
+
+
+@given(st.text(max_size=30))
+def test_a_readers_text_is_text(text):
+    panel = Panel(text, [Level(text, 0.5), Curve(text, "red", np.zeros(2)), Curve(text, "red", np.zeros(2))])
+    read(panel, Panel("w", [Words([text], np.array([0.5]), np.array([False]))], note=f"<b>$x$</b>{text}"))
+
+
+def test_panels_wrap_into_rows_and_equal_panels_give_equal_bytes():
+    panel = Panel("t" * 10, [Curve("c", "red", np.arange(3.0))], Axis("", (0, 2)), Axis("", (0, 2)))
+    one, four = (draw_still([panel] * n) for n in (1, 4))
+    assert four == draw_still([panel] * 4)
+    assert four[2] < 1200
+    height = [float(re.search(r"height='(\d+)'", svg)[1]) for svg, _, _ in (one, four)]
+    assert height[1] == pytest.approx(2 * height[0], abs=2)
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [(0, "0"), (-0.05, "−0.05"), (31.6, "31.6"), (10_000, "10,000"), (0.1 + 0.2, "0.3"), (1e-3, "0.001")],
+)
+def test_numbers_are_written_as_the_page_writes_them(value, words):
+    assert name_number(value) == words
