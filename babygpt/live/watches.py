@@ -1,4 +1,4 @@
-"""Watches: a measurement repeated while a model trains, and how it is drawn."""
+"""Watches: a measurement repeated while a model trains, and the panel that shows it."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -6,10 +6,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from matplotlib.axes import Axes
 from torch import Tensor
 
-from babygpt import plots
 from babygpt.data.stories import Question
 from babygpt.data.tokenizer import MASK, CharTokenizer
 from babygpt.encodings.gaussian import Gaussian
@@ -26,9 +24,10 @@ from babygpt.metrics.inspection import (
     position_votes,
 )
 from babygpt.metrics.parallel_texts import code_similarity, layer_similarity, parallel_loss
-from babygpt.plots import artists
+from babygpt.plots.panel import Axis, Cells, Curve, Heads, Level, Panel, Ticks, Words
+from babygpt.plots.style import COLOURS, ENCODING_COLOURS, visible
 from babygpt.positions import Positions
-from babygpt.sampling.diffusion import fill_in
+from babygpt.sampling.diffusion import Choose, fill_in
 
 HOLE = "_"  # typed by a learner for MASK; each is one character to be filled in
 Frames = Sequence[tuple[int, Any]]  # a step, and the measurement after it
@@ -38,22 +37,28 @@ Frames = Sequence[tuple[int, Any]]  # a step, and the measurement after it
 class Watch:
     """Measurement between steps, before the first and after the last among them.
 
-    measure  takes the model and returns what `draw` draws; it runs in the trainer's thread
-    draw     takes an Axes, the frames so far, the run's title and its number of steps
+    measure  takes the model and returns what `panel` shows; it runs in the trainer's thread
+    panel    takes the frames so far, the run's title and its number of steps, and returns a Panel
     times    how often, at even distances over the run; at fixed steps, so that a rerun has the same frames
-    width    of its Axes, relative to that of the loss
-    height   of its Axes, inches; the dashboard is as high as the highest
     """
 
     measure: Callable[[Any], Any]
-    draw: Callable[[Axes, Frames, str, int], None]
+    panel: Callable[[Frames, str, int], Panel]
     times: int = 40
-    width: float = 1.0
-    height: float = 3.3
 
     def steps(self, total: int) -> set[int]:
         """Return the steps after which it measures; 0 is before the first."""
         return {round(i * total / self.times) for i in range(self.times + 1)}
+
+
+def steps_axis(total: int) -> Axis:
+    """Return the axis of a panel over the steps of a run."""
+    return Axis("step", (0.0, float(total)), digits=0)
+
+
+def percent(share: float) -> str:
+    """Write a share as the page does, which rounds halves up: 12.5% is 13%."""
+    return f"{np.floor(100 * share + 0.5):.0f}%"
 
 
 # ------------------------------------------------------------ predictions
@@ -62,39 +67,54 @@ class Watch:
 def roles(tokenizer: CharTokenizer, questions: Sequence[Question], times: int = 8) -> Watch:
     """Watch the share of right answers. Two dozen questions take about as long as a step of training."""
 
-    def draw(ax: Axes, frames: Frames, title: str, total: int) -> None:
-        steps, accuracies = np.array(frames).T  # (n,) each
-        labels = (f"{accuracies[-1]:.0%} of the answers are right", "step", "right (%; dashed: chance)")
-        spans = (0.0, float(total)), (0.0, 105.0)
-        plots.draw_curves(ax, steps, {title: 100 * accuracies}, *labels, *spans, marker="o", ms=4)
-        artists.horizontal_line(ax, "mark", 50, color="black", lw=1, ls="--")
+    def panel(frames: Frames, title: str, total: int) -> Panel:
+        steps, right = np.array(frames, float).T  # (n,) each
+        colour = ENCODING_COLOURS.get(title, COLOURS["blue"])
+        marks = [Level("chance", 50.0), Curve(title, colour, 100 * right, steps, "marked")]
+        ticks = [(float(tick), str(tick)) for tick in (0, 25, 50, 75, 100)]
+        y = Axis("right answers (%)", (0.0, 105.0), ticks, unit="%", digits=0)
+        finding = f"{percent(right[-1])} of the answers are right"
+        return Panel(finding, marks, steps_axis(total), y, over_steps=True)
 
-    return Watch(lambda model: role_accuracy(model, tokenizer, questions), draw, times)
+    return Watch(lambda model: role_accuracy(model, tokenizer, questions), panel, times)
 
 
-def next_characters(tokenizer: CharTokenizer, times: int = 40) -> Watch:
+MOST_MARKS = 32  # that fit along a side of cells
+
+
+def ticks_of(marks: Sequence[str]) -> Ticks:
+    """Return a tick for each mark; if they are too many, one for every second, third, ... mark."""
+    every = -(-len(marks) // MOST_MARKS)
+    return [(float(i), marks[i]) for i in range(0, len(marks), every)]
+
+
+def next_characters(tokenizer: CharTokenizer, times: int = 150) -> Watch:
     """Watch v1's table: the probabilities of the next character after every character."""
-    marks = plots.visible(tokenizer.characters)
+    marks = visible(tokenizer.characters)
+    x, y = (Axis(label, ticks=ticks_of(marks)) for label in ("next character", "this character"))
+    reading = "“{column}” follows “{row}” with {value}%"
 
-    def draw(ax: Axes, frames: Frames, title: str, total: int) -> None:
+    def panel(frames: Frames, title: str, total: int) -> Panel:
         step, table = frames[-1]
-        finding = f"After {step} steps the most certain row predicts a character with {table.max():.0%}"
-        plots.draw_matrix(ax, table, finding, "next character", "this character", marks, top=1.0)
+        finding = f"After {step} steps the most certain row predicts a character with {percent(table.max())}"
+        cells = Cells(100 * table, high=100.0, reading=reading, rows=marks, columns=marks)
+        return Panel(finding, [cells], x, y, width=1.3)
 
-    return Watch(bigram_table, draw, times, width=1.3, height=4.2)
+    return Watch(bigram_table, panel, times)
 
 
-def votes(tokenizer: CharTokenizer, times: int = 40) -> Watch:
+def votes(tokenizer: CharTokenizer, times: int = 150) -> Watch:
     """Watch the votes of v2's positions: a column for each position, a row for each next character."""
-    marks = plots.visible(tokenizer.characters)
+    marks = visible(tokenizer.characters)
+    x, y = Axis("position (tokens)"), Axis("next character", ticks=ticks_of(marks))
+    reading = "position {column} votes for “{row}” with {value} nats"
 
-    def draw(ax: Axes, frames: Frames, title: str, total: int) -> None:
+    def panel(frames: Frames, title: str, total: int) -> Panel:
         step, found = frames[-1]
         finding = f"After {step} steps a position votes with up to {found.max():.1f} nats"
-        plots.draw_matrix(ax, found.T, finding, "position (tokens)", "next character", diverging=True, top=4)
-        artists.set_ticks(ax.yaxis, range(len(marks)), marks, labelsize=8)
+        return Panel(finding, [Cells(found.T, 4.0, -4.0, reading, marks)], x, y, width=1.4)
 
-    return Watch(position_votes, draw, times, width=1.4, height=4.2)
+    return Watch(position_votes, panel, times)
 
 
 # ------------------------------------------------------------ attention
@@ -107,33 +127,38 @@ def encode_text(tokenizer: CharTokenizer, text: str) -> Tensor:
     return tokenizer.encode(text)
 
 
-def heads(tokenizer: CharTokenizer, text: str, times: int = 40) -> Watch:
+def heads(tokenizer: CharTokenizer, text: str, times: int = 100) -> Watch:
     """Watch the attention weights of every layer and head on one text, for models that have attention.
 
     The head that has changed most since before the first step is shown large, with the text along its sides.
 
     Raises BadInput if the text is empty or holds a character that the tokenizer does not know.
     """
-    idx, letters = encode_text(tokenizer, text), plots.visible(text)
+    idx, letters = encode_text(tokenizer, text), visible(text)
+    x, y = Axis("letter looked at"), Axis("letter that looks")
 
-    def draw(ax: Axes, frames: Frames, title: str, total: int) -> None:
+    def panel(frames: Frames, title: str, total: int) -> Panel:
         first, now = (np.asarray(weights, np.float32) for _, weights in (frames[0], frames[-1]))
-        moved = np.abs(now - first).sum(axis=-1).mean(axis=-1) / 2  # (L, H), shares of 1
-        layer, head = np.unravel_index(int(moved.argmax()), moved.shape)
-        change = f" changed most: {moved.max():.0%} of its attention since step 0"
-        words = change if len(frames) > 1 else " is shown large, before training"
+        change = np.abs(now - first).sum(axis=-1).mean(axis=-1) / 2  # (L, H), shares of 1
+        layer, head = divmod(int(change.argmax()), change.shape[1])
+        words = f" changed most: {percent(change.max())} of its attention since step 0"
+        other = "Layer {layer}, head {head} changed {share} of its attention since step 0"
+        if len(frames) == 1:
+            words, other = " is shown large, before training", "Layer {layer}, head {head}, before training"
         finding = f"Layer {layer + 1}, head {head + 1}{words}"
-        plots.draw_attention_heads(ax, now, letters, (int(layer), int(head)), finding)
+        return Panel(finding, [Heads(now, letters, (layer, head), other, change)], x, y, width=1.5)
 
-    return Watch(lambda model: attention_weights(model, idx).astype(np.float16), draw, times, 2.2, 3.8)
+    return Watch(lambda model: attention_weights(model, idx).astype(np.float16), panel, times)
 
 
-def kernel(furthest: int = 64, times: int = 40) -> Watch:
+def kernel(furthest: int = 64, times: int = 150) -> Watch:
     """Watch the Gaussian kernel of a model in training: K now, beside K before the first step.
 
     furthest  distance up to which it is drawn, in tokens
     Measuring raises BadInput if the model's encoding has no kernel.
     """
+    x = Axis("distance (tokens)", (0.0, float(furthest)), digits=0)
+    y = Axis("K, as a share of K at distance 0")
 
     def measure(model: Any) -> np.ndarray:
         if not isinstance(model.encoding, Gaussian):
@@ -144,25 +169,22 @@ def kernel(furthest: int = 64, times: int = 40) -> Watch:
         above = int((shares >= 0.5).sum())  # a kernel never rises
         return f"in {above} tokens" if above <= furthest else f"beyond {furthest} tokens"
 
-    def draw(ax: Axes, frames: Frames, title: str, total: int) -> None:
+    def panel(frames: Frames, title: str, total: int) -> Panel:
         first, now = (values / values[0] for _, values in (frames[0], frames[-1]))
         before, halved = half_distance(first), half_distance(now)
         finding = f"K halves {halved}"
         if before != halved:
             finding += f", at first {before.removesuffix(' tokens')}"
-        labels = (finding, "distance (tokens)", "K, as a share of K at distance 0")
-        spans = (0.0, float(furthest)), (0.0, 1.3)  # with room for the legend
-        colours = {"at first": plots.COLOURS["grey"], "now": plots.COLOURS["red"]}
-        curves, x = {"at first": first, "now": now}, np.arange(furthest + 1)
-        plots.draw_curves(ax, x, curves, *labels, *spans, "upper right", 2, colours)
+        curves = [Curve("at first", COLOURS["grey"], first), Curve("now", COLOURS["red"], now)]
+        return Panel(finding, curves, x, y)
 
-    return Watch(measure, draw, times)
+    return Watch(measure, panel, times)
 
 
 # ------------------------------------------------------------ parallel texts
 
 
-def branch_similarity(tokenizer: CharTokenizer, text: str, n: int = 4, times: int = 20) -> Watch:
+def branch_similarity(tokenizer: CharTokenizer, text: str, n: int = 4, times: int = 60) -> Watch:
     """Watch the similarity of n branches that hold the same text: of their codes, and after every layer.
 
     It is the cosine, averaged over all pairs of branches.
@@ -172,18 +194,20 @@ def branch_similarity(tokenizer: CharTokenizer, text: str, n: int = 4, times: in
     idx = encode_text(tokenizer, text)
 
     def measure(model: Any) -> np.ndarray:
-        return np.concatenate([code_similarity(model, n)[None], layer_similarity(model, idx, n)])
+        squares = np.concatenate([code_similarity(model, n)[None], layer_similarity(model, idx, n)])
+        means: np.ndarray = squares[:, ~np.eye(n, dtype=bool)].mean(axis=1)
+        return means  # of codes, of the input, after each layer
 
-    def draw(ax: Axes, frames: Frames, title: str, total: int) -> None:
-        alike = np.array([squares[:, ~np.eye(n, dtype=bool)].mean(axis=1) for _, squares in frames]).T
+    def panel(frames: Frames, title: str, total: int) -> Panel:
+        steps, alike = np.array([step for step, _ in frames]), np.array([means for _, means in frames]).T
         names = ["codes", "input", *(f"after layer {i + 1}" for i in range(len(alike) - 2))]
-        labels = (f"The branches are {alike[-1, -1]:.0%} alike after the last layer", "step", "cosine")
-        low = min(0.9, np.floor(10 * alike.min()) / 10)
-        spans = (0.0, float(total)), (float(low), float(1.3 - 0.3 * low))  # with room for the legend
-        steps = np.array([step for step, _ in frames])
-        plots.draw_curves(ax, steps, dict(zip(names, alike, strict=True)), *labels, *spans, "upper right", 2)
+        colours = [[*COLOURS.values()][i % len(COLOURS)] for i in range(len(names))]
+        marks = [Curve(*each, steps) for each in zip(names, colours, alike, strict=True)]
+        finding = f"The branches are {percent(alike[-1, -1])} alike after the last layer"
+        y = Axis("cosine", (float(min(0.9, np.floor(10 * alike.min()) / 10)), 1.0))
+        return Panel(finding, marks, steps_axis(total), y, width=1.2, over_steps=True)
 
-    return Watch(measure, draw, times, width=1.2)
+    return Watch(measure, panel, times)
 
 
 def interference(ids: Tensor, length: int, n: int = 2, n_texts: int = 24, times: int = 10) -> Watch:
@@ -194,17 +218,19 @@ def interference(ids: Tensor, length: int, n: int = 2, n_texts: int = 24, times:
     n_texts  how many; two dozen take about as long as a step of training
     """
 
-    def measure(model: Any) -> tuple[float, float]:
+    def measure(model: Any) -> float:
         alone, beside = (parallel_loss(model, ids, k, length, n_texts) for k in (1, n))
-        return alone, beside
+        return beside - alone
 
-    def draw(ax: Axes, frames: Frames, title: str, total: int) -> None:
-        steps = np.array([step for step, _ in frames])
-        gap = np.array([beside - alone for _, (alone, beside) in frames])
+    def panel(frames: Frames, title: str, total: int) -> Panel:
+        steps, gap = np.array(frames, float).T  # (n,) each
+        low, high = np.floor(20 * gap.min(initial=-0.02)) / 20, np.ceil(20 * gap.max(initial=0.02)) / 20
         finding = f"Among {n} texts, each loses {abs(gap[-1]):.2f} nats {'less' if gap[-1] < 0 else 'more'}"
-        plots.draw_gap(ax, steps, gap, finding, total, marker="o", ms=4)
+        marks = [Level("no gap", 0.0), Curve("gap", COLOURS["red"], gap, steps, "marked")]
+        y = Axis("gap (nats)", (float(low), float(high)), unit=" nats")
+        return Panel(finding, marks, steps_axis(total), y, over_steps=True)
 
-    return Watch(measure, draw, times)
+    return Watch(measure, panel, times)
 
 
 # ------------------------------------------------------------ diffusion
@@ -228,7 +254,7 @@ def encode_masked(tokenizer: CharTokenizer, text: str) -> Tensor:
     return ids.masked_fill(hollow, tokenizer.mask_id)[None]
 
 
-def gates(times: int = 40, length: int = 32) -> Watch:
+def gates(times: int = 150, length: int = 32) -> Watch:
     """Watch the gates of a model's keys, before any norm: a row for each position.
 
     The last four of every sixteen positions are MASK. If each head has gates of its own, the head is drawn
@@ -239,6 +265,12 @@ def gates(times: int = 40, length: int = 32) -> Watch:
     """
     masked = torch.arange(length) % 16 >= 12
     positions = Positions(torch.arange(length), masked=masked[None])
+    edges = np.flatnonzero(np.diff(masked.numpy(), prepend=False, append=False)).tolist()
+    boxes = list(zip(edges[::2], edges[1::2], strict=True))  # (first, behind the last) of each run of MASK
+    middles = [(begin + end - 1) / 2 for begin, end in boxes]
+    free = [i for i in range(0, length, 8) if all(abs(i - at) > length / 12 for at in middles)]
+    rows = [f"{i} (MASK)" if hidden else str(i) for i, hidden in enumerate(masked)]
+    reading = "position {row}, channel {column}: {value}"
 
     @torch.inference_mode()
     def measure(model: Any) -> tuple[np.ndarray, np.ndarray, float | None]:
@@ -249,24 +281,31 @@ def gates(times: int = 40, length: int = 32) -> Watch:
         alpha = encoding.alpha if isinstance(encoding, Gated) else None  # factor of MASK tokens
         return values.astype(np.float16), angles, alpha
 
-    def draw(ax: Axes, frames: Frames, title: str, total: int) -> None:
+    def panel(frames: Frames, title: str, total: int) -> Panel:
         (_, first, _), (values, now, alpha) = frames[0][1], frames[-1][1]
         moved = np.abs(now - first).max(axis=-1, initial=0.0)  # (H or 1,) radians
         head = int(moved.argmax())
         whose = f"Head {head + 1}'s phases" if len(moved) > 1 else "Phases"
         change = f"{whose} moved by {moved[head]:.2f} rad"
         finding = change if now.size else "No phase to learn: the gates stay"
-        shown = values[head].astype(np.float32)
-        both = shown.shape[-1] > now.shape[-1]  # an encoding without phases has sines too
-        mark = "MASK" if alpha is None else f"MASK\n× {format_number(alpha)}"
-        across = "channel: cosines, then sines" if both else "channel"
-        plots.draw_gates(ax, shown, masked.numpy(), finding, across, mark)
+        both = values.shape[-1] > now.shape[-1]  # an encoding without phases has sines too
+        mark = "MASK" if alpha is None else f"MASK × {format_number(alpha)}"
+        ticks = [*((at, mark) for at in middles), *((float(i), str(i)) for i in free)]
+        x = Axis("channel: cosines, then sines" if both else "channel")
+        y = Axis("position (tokens)", ticks=ticks)
+        cells = Cells(values[head], 1.0, -1.0, reading, rows, boxes=boxes)
+        return Panel(finding, [cells], x, y, width=1.25)
 
-    return Watch(measure, draw, times, width=1.25, height=3.6)
+    return Watch(measure, panel, times)
 
 
-def filled_text(tokenizer: CharTokenizer, text: str, times: int = 40, columns: int = 24) -> Watch:
-    """Watch a text with holes as the model fills it in, each time anew, always the likeliest character.
+ROUNDS = 3  # in which a watched text is filled in: each takes a pass of the model
+
+
+def filled_text(tokenizer: CharTokenizer, text: str, times: int = 60, columns: int = 24) -> Watch:
+    """Watch a text with holes as the model fills it in, each time anew, with the likeliest characters.
+
+    It takes three passes of the model. Each fills a third of the holes: those of which the model is surest.
 
     text     with a _ for each hole
     columns  characters in a row
@@ -274,13 +313,22 @@ def filled_text(tokenizer: CharTokenizer, text: str, times: int = 40, columns: i
     """
     idx = encode_masked(tokenizer, text)
 
-    def draw(ax: Axes, frames: Frames, title: str, total: int) -> None:
+    def surest_share(masked: Tensor, generator: torch.Generator | None) -> Choose:
+        share = -(-masked.sum(dim=1, keepdim=True) // ROUNDS)
+
+        def choose(masked: Tensor, chances: Tensor) -> Tensor:
+            confidence = chances.amax(dim=-1).masked_fill(~masked, -1.0)
+            rank = confidence.argsort(dim=1, descending=True, stable=True).argsort(dim=1)
+            return masked & (rank < share)
+
+        return choose
+
+    def panel(frames: Frames, title: str, total: int) -> Panel:
         step, filled = frames[-1]
         given = (filled.when[0] == 0).cpu()
-        confidence = filled.confidence[0].cpu().masked_fill(given, torch.nan).numpy()
-        finding = f"After {step} steps the model is {np.nanmean(confidence):.0%} sure of its characters"
-        letters = tokenizer.decode(filled.tokens[0])
-        note = "white: given · colour: written, and how sure"
-        plots.draw_text(ax, letters, confidence, finding, note, columns, given=given.numpy())
+        sure = filled.confidence[0].cpu().masked_fill(given, torch.nan).numpy()
+        finding = f"After {step} steps the model is {percent(np.nanmean(sure))} sure of its characters"
+        words = Words(visible(tokenizer.decode(filled.tokens[0])), sure, given.numpy(), columns)
+        return Panel(finding, [words], note="white: given · colour: written, and how sure", width=1.4)
 
-    return Watch(lambda model: fill_in(model, idx, temperature=0), draw, times, width=1.4)
+    return Watch(lambda model: fill_in(model, idx, surest_share, temperature=0), panel, times)

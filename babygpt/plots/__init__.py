@@ -1,24 +1,24 @@
-"""Drawing: a function takes an Axes and arrays, and draws one finding. No torch, no files.
+"""Pictures: panels, which are plain data that the page draws, and figures, which Matplotlib draws.
 
-Called again on the same Axes, a function moves what it drew before and adds nothing, so one function makes
-the figure of a README and every frame of a dashboard. Only `draw_by_position` draws once.
-
-curves, matrices  drawing functions
-artists           lines, images and texts that they share
-style             colours, and the settings of all figures
+panel    a picture as plain data
+figures  functions that draw one finding on empty Axes
+style    colours, and the settings of all figures
 """
 
-from babygpt.plots.curves import draw_by_position as draw_by_position
-from babygpt.plots.curves import draw_curves as draw_curves
-from babygpt.plots.curves import draw_gap as draw_gap
-from babygpt.plots.curves import draw_losses as draw_losses
-from babygpt.plots.curves import running_mean as running_mean
-from babygpt.plots.matrices import draw_attention_heads as draw_attention_heads
-from babygpt.plots.matrices import draw_attention_row as draw_attention_row
-from babygpt.plots.matrices import draw_fill_order as draw_fill_order
-from babygpt.plots.matrices import draw_gates as draw_gates
-from babygpt.plots.matrices import draw_matrix as draw_matrix
-from babygpt.plots.matrices import draw_text as draw_text
+from babygpt.plots.figures import draw_by_position as draw_by_position
+from babygpt.plots.figures import draw_curves as draw_curves
+from babygpt.plots.figures import draw_losses as draw_losses
+from babygpt.plots.figures import draw_matrix as draw_matrix
+from babygpt.plots.figures import draw_text as draw_text
+from babygpt.plots.figures import running_mean as running_mean
+from babygpt.plots.figures import set_labels as set_labels
+from babygpt.plots.panel import Axis as Axis
+from babygpt.plots.panel import Cells as Cells
+from babygpt.plots.panel import Curve as Curve
+from babygpt.plots.panel import Heads as Heads
+from babygpt.plots.panel import Level as Level
+from babygpt.plots.panel import Panel as Panel
+from babygpt.plots.panel import Words as Words
 from babygpt.plots.style import COLOURS as COLOURS
 from babygpt.plots.style import DIVERGING as DIVERGING
 from babygpt.plots.style import ENCODING_COLOURS as ENCODING_COLOURS

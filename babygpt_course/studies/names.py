@@ -94,5 +94,5 @@ def draw_letters(ax: Axes, letters: Mapping[str, Sequence[Sequence[float]]]) -> 
     hardest = np.mean(next(iter(letters.values())), axis=0)  # of the first arm
     ax.set_xticks(range(len(hardest)), [*map(str, range(1, len(hardest))), "end"])
     title = f"Letter {1 + int(hardest.argmax())} of the name is the hardest"
-    plots.artists.set_labels(ax, title, "letter of the answer, a line for each seed", "loss (nats)")
+    plots.set_labels(ax, title, "letter of the answer, a line for each seed", "loss (nats)")
     ax.legend(fontsize=9, loc="upper right", bbox_to_anchor=(1, 0.93))

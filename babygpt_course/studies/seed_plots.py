@@ -1,15 +1,12 @@
-"""Drawing of stored results, seed by seed, on empty Axes; `draw_seed_dots` moves what it drew before."""
+"""Drawing of stored results, seed by seed, on empty Axes."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
-from matplotlib.text import Annotation
 
-from babygpt.plots import COLOURS, ENCODING_COLOURS, artists
-from babygpt.plots.artists import set_labels
+from babygpt.plots import COLOURS, ENCODING_COLOURS, set_labels
 
 
 def draw_kernels(ax: Axes, kernels: Mapping[str, np.ndarray], first: np.ndarray, title: str) -> None:
@@ -175,27 +172,18 @@ def draw_seed_dots(
     means   whether a bar stands at each row's mean, which says little about runs of two kinds
     """
     marks, rings, notes = marks or {}, rings or {}, notes or {}
-    bars = list(values) if means else []
-    lines = (("", values), ("rings of ", rings), ("mean of ", bars), ("mark ", marks))
-    artists.keep_only(ax, Line2D, {kind + name for kind, names in lines for name in names})
-    artists.keep_only(ax, Annotation, notes)
     for row, (name, seeds) in enumerate(values.items()):
         colour, second = ENCODING_COLOURS.get(name, COLOURS["blue"]), list(rings.get(name, ()))
-        dots: Any = {"color": colour, "ls": "", "marker": "o"}
-        artists.line(ax, name, list(seeds), [row] * len(seeds), ms=7, alpha=0.7, zorder=2.1, **dots)
-        if second:
-            ring: Any = {"ms": 8, "mfc": "none", "mew": 1.5, "zorder": 2.2}
-            artists.line(ax, f"rings of {name}", second, [row] * len(second), **dots, **ring)
+        ax.plot(seeds, [row] * len(seeds), "o", color=colour, ms=7, alpha=0.7, zorder=2.1)
+        ring: Any = {"ms": 8, "mfc": "none", "mew": 1.5, "zorder": 2.2}
+        ax.plot(second, [row] * len(second), "o", color=colour, **ring)
         if means:
-            bar = [float(np.mean(seeds))] * 2, [row - 0.3, row + 0.3]
-            artists.line(ax, f"mean of {name}", *bar, color=colour, lw=2.5, zorder=2.2)
+            ax.plot([np.mean(seeds)] * 2, [row - 0.3, row + 0.3], color=colour, lw=2.5, zorder=2.2)
         if name in notes:
             where: Any = {"xycoords": ax.get_yaxis_transform(), "ha": "right", "va": "center"}
-            artists.text(ax, name, (1.0, row), notes[name], color=colour, **where)
-    for name, at in marks.items():
-        artists.vertical_line(ax, f"mark {name}", at, color="black", lw=1, ls="--", zorder=2)
-    artists.set_ticks(ax.yaxis, range(len(values)), list(values))
-    artists.set_limits(ax, span, (len(values) - 0.4, -0.6))
-    if span is None:
-        artists.autoscale(ax)
-    artists.set_labels(ax, title, x_label, "")
+            ax.annotate(notes[name], (1.0, row), color=colour, **where)
+    for at in marks.values():
+        ax.axvline(at, color="black", lw=1, ls="--", zorder=2)
+    ax.set_yticks(range(len(values)), list(values))
+    ax.set(xlim=span, ylim=(len(values) - 0.4, -0.6))
+    set_labels(ax, title, x_label, "")

@@ -10,14 +10,12 @@ from typing import Any
 
 from IPython import get_ipython
 from matplotlib.figure import Figure
-from matplotlib.text import Text
 
 from babygpt.live.dashboard import Dashboard
 from babygpt.live.explorer import Explorer
 from babygpt.live.explorers.formulas import Formula
 from babygpt.live.predictions import GUESSES, Guess, Tally
 from babygpt.live.view import View
-from babygpt.plots.artists import find_artist
 from babygpt_course.exercises import Exercise
 from tools.book.recording import Recording, record_explorer, record_replay
 
@@ -97,9 +95,8 @@ def exercise_facts(exercise: Exercise) -> dict[str, Any]:
 
 def titles_of(figure: Figure) -> str:
     """Return the title of a figure and those of its Axes, one after the other."""
-    titles = [text for ax in figure.axes if (text := find_artist(ax, Text, "title")) is not None]
     plain = [ax.get_title(loc) for ax in figure.axes for loc in ("left", "center", "right")]
-    words = [figure.get_suptitle(), *(text.get_text() for text in titles), *plain]
+    words = [figure.get_suptitle(), *plain]
     return "; ".join(dict.fromkeys(" ".join(title.split()) for title in words if title))
 
 
