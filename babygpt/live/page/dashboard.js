@@ -187,6 +187,7 @@ export class Board {
     const { state } = this.run.head, silent = performance.now() - this.heard;
     const late = ["running", "getting ready"].includes(state) && silent > SILENCE && !document.hidden;
     if (late || this.lateness) this.wake(true);
+    if (late && !this.lateness) this.command("resend"); // the last message may be lost
     this.lateness = late ? Math.round(silent / 1000) : 0;
   }
 
