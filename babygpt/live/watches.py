@@ -24,7 +24,7 @@ from babygpt.metrics.inspection import (
     position_votes,
 )
 from babygpt.metrics.parallel_texts import code_similarity, layer_similarity, parallel_loss
-from babygpt.plots.panel import Axis, Cells, Curve, Heads, Level, Panel, Ticks, Words
+from babygpt.plots.panel import Axis, Cells, Curve, Heads, Level, Mark, Panel, Ticks, Words
 from babygpt.plots.style import COLOURS, ENCODING_COLOURS, visible
 from babygpt.positions import Positions
 from babygpt.sampling.diffusion import Choose, fill_in
@@ -70,7 +70,7 @@ def roles(tokenizer: CharTokenizer, questions: Sequence[Question], times: int = 
     def panel(frames: Frames, title: str, total: int) -> Panel:
         steps, right = np.array(frames, float).T  # (n,) each
         colour = ENCODING_COLOURS.get(title, COLOURS["blue"])
-        marks = [Level("chance", 50.0), Curve(title, colour, 100 * right, steps, "marked")]
+        marks: list[Mark] = [Level("chance", 50.0), Curve(title, colour, 100 * right, steps, "marked")]
         ticks = [(float(tick), str(tick)) for tick in (0, 25, 50, 75, 100)]
         y = Axis("right answers (%)", (0.0, 105.0), ticks, unit="%", digits=0)
         finding = f"{percent(right[-1])} of the answers are right"
@@ -226,7 +226,7 @@ def interference(ids: Tensor, length: int, n: int = 2, n_texts: int = 24, times:
         steps, gap = np.array(frames, float).T  # (n,) each
         low, high = np.floor(20 * gap.min(initial=-0.02)) / 20, np.ceil(20 * gap.max(initial=0.02)) / 20
         finding = f"Among {n} texts, each loses {abs(gap[-1]):.2f} nats {'less' if gap[-1] < 0 else 'more'}"
-        marks = [Level("no gap", 0.0), Curve("gap", COLOURS["red"], gap, steps, "marked")]
+        marks: list[Mark] = [Level("no gap", 0.0), Curve("gap", COLOURS["red"], gap, steps, "marked")]
         y = Axis("gap (nats)", (float(low), float(high)), unit=" nats")
         return Panel(finding, marks, steps_axis(total), y, over_steps=True)
 

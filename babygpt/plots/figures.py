@@ -158,7 +158,8 @@ def draw_squares(
     look: Any = {"interpolation": "nearest", "cmap": cmap, "vmin": span[0], "vmax": span[1]}
     image = ax.imshow(matrix, aspect="equal" if square else "auto", **look)
     # Beside a square image the bar is as high as the image, whatever the Axes.
-    ax.figure.colorbar(image, **{"cax": ax.inset_axes((1.02, 0.0, 0.035, 1.0))} if square else {"ax": ax})
+    where: Any = {"cax": ax.inset_axes((1.02, 0.0, 0.035, 1.0))} if square else {"ax": ax}
+    ax.figure.colorbar(image, **where)
     ax.grid(visible=False)
 
 

@@ -1,16 +1,18 @@
 """Explorer of the stored board: one measurement, one model, and its closest rivals."""
 
+from collections.abc import Mapping
 from functools import partial
 from statistics import mean
 from typing import Any
 
-from matplotlib.axes import Axes
+import numpy as np
 
 from babygpt.errors import BadInput
 from babygpt.live.explorer import Choice, Control, Explorer, Slider
+from babygpt.plots import COLOURS, ENCODING_COLOURS, Axis, Curve, Level, Panel
+from babygpt.plots.panel import Mark
 from babygpt_course.studies.board import paired_differences
 from babygpt_course.studies.paired import decided_side
-from babygpt_course.studies.seed_plots import draw_seed_dots
 
 COLUMNS = {
     "loss": ("1x", 1.0, "nats per character"),
@@ -43,18 +45,23 @@ def measure(results: dict[str, Any], column: str, rival: str, closest: int) -> d
     return {"rows": {n: rows[n] for n in ordered}, "rival": rival, "column": column, "unit": unit}
 
 
-def draw(ax: Axes, found: dict[str, Any]) -> None:
-    """Draw a row for each model, a dot for each seed, and a line for the rival."""
+def panels(found: dict[str, Any], values: Mapping[str, Any]) -> list[Panel]:
+    """Show a row for each model, a dot for each seed, a line at their mean, and a level for the rival."""
     rows, rival = found["rows"], found["rival"]
-    others = {name: seeds for name, seeds in rows.items() if name != rival}
-    sides = [decided_side(seeds) for seeds in others.values()]
+    sides = [decided_side(seeds) for name, seeds in rows.items() if name != rival]
     counts = (f"{sides.count(side)} {side}" for side in ("below", "above", "undecided"))
     title = f"Compared with {rival}: {', '.join(counts)}"
+    marks: list[Mark] = [Level(rival, 0.0, "x")]
+    for row, (name, seeds) in enumerate(rows.items()):
+        colour = ENCODING_COLOURS.get(name, COLOURS["blue"])
+        marks.append(Curve("", colour, np.full(len(seeds), float(row)), np.array(seeds), "dots"))
+        marks.append(Curve("", colour, np.array([row - 0.3, row + 0.3]), np.full(2, mean(seeds))))
     ends = [x for seeds in rows.values() for x in seeds]
     margin = 0.06 * (max(ends) - min(ends)) or 1.0
-    span = (min(ends) - margin, max(ends) + margin)
     label = f"{found['column']}: difference from {rival} ({found['unit']})"
-    draw_seed_dots(ax, rows, title, label, {"rival": 0.0}, span, means=True)
+    x = Axis(label, (min(ends) - margin, max(ends) + margin))
+    names = [(float(row), name) for row, name in enumerate(rows)]
+    return [Panel(title, marks, x, Axis(span=(len(rows) - 0.4, -0.6), ticks=names), width=2.0)]
 
 
 def explore_ladder(results: dict[str, Any]) -> Explorer:
@@ -70,6 +77,4 @@ def explore_ladder(results: dict[str, Any]) -> Explorer:
         Choice("rival", sorted(rivals, key=lambda name: name != "v4"), "compared with"),
         Slider("closest", 9, 2, len(results["board"]), "closest models"),
     ]
-    return Explorer(
-        "ladder", partial(measure, results), draw, controls, height=3.9, together=("column", "rival")
-    )
+    return Explorer("ladder", partial(measure, results), panels, controls, together=("column", "rival"))

@@ -185,5 +185,6 @@ def draw_seed_dots(
     for at in marks.values():
         ax.axvline(at, color="black", lw=1, ls="--", zorder=2)
     ax.set_yticks(range(len(values)), list(values))
+    ax.autoscale_view()  # to the marks, too
     ax.set(xlim=span, ylim=(len(values) - 0.4, -0.6))
     set_labels(ax, title, x_label, "")

@@ -2,23 +2,22 @@
 
 import copy
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
 from torch import Tensor
 
-from babygpt import plots
 from babygpt.encodings import Encoding, Interpolated, NTKAware, PerLayer, Rotary, YaRN
 from babygpt.encodings.rotary_variants import require_factor
 from babygpt.errors import BadInput
 from babygpt.live.explorer import Choice, Control, Explorer, Slider
 from babygpt.metrics.losses import loss_by_position, position_matched_losses
 from babygpt.models.transformer import Transformer
-from babygpt.plots import artists
+from babygpt.plots import COLOURS, Axis, Curve, Level, Panel
+from babygpt.plots.panel import Mark
 
 Stretch = Callable[[Rotary, int, float], Encoding]  # a trained RoPE, the new window, the factor -> a new one
 
@@ -95,61 +94,38 @@ def block_means(losses: np.ndarray) -> np.ndarray:
     return losses[: len(losses) // BLOCK * BLOCK].reshape(-1, BLOCK).mean(axis=1)
 
 
-def draw_wavelengths(
-    ax: Axes,
-    before: np.ndarray,
-    after: np.ndarray,
-    new: np.ndarray,
-    window: int,
-    title: str,
-    slowest: float,
-) -> None:
-    """Draw how many tokens each pair of channels takes for a turn, as trained and stretched.
-
-    before   (P,)  tokens for a turn, in training
-    after    (P,)  the same now; infinite for a pair that does not turn, which is not drawn
-    new      (P,) whether a pair comes to angles that it never had in training
-    window   of training, in tokens: a line
-    slowest  the longest turn that the axis has room for
-    """
-    if ax.get_yscale() != "log":
-        ax.set_yscale("log")
-    pair = np.arange(1, len(before) + 1)
-    dots: Any = {"ls": "", "marker": "o"}
-    artists.line(
-        ax, "before", pair, before, label="trained", color=plots.COLOURS["grey"], ms=9, mfc="none", **dots
-    )
-    shown = np.isfinite(after)
-    for name, where, colour in (("angles seen", ~new, "blue"), ("angles never seen", new, "red")):
-        chosen = where & shown
-        artists.line(
-            ax, name, pair[chosen], after[chosen], label=name, color=plots.COLOURS[colour], ms=6, **dots
-        )
-    artists.horizontal_line(ax, "window", window, label="window of training", color="black", lw=1, ls="--")
-    artists.set_limits(ax, (0.2, len(before) + 0.8), (before.min() / 2, 3 * slowest))
-    artists.set_labels(ax, title, "pair of channels", "tokens for a turn, powers of ten")
-    artists.set_legend(ax, loc="upper left")
-
-
-def draw_stretching(pairs: Axes, losses: Axes, found: dict[str, Any]) -> None:
-    """Draw the tokens that each pair takes for a turn, and the loss along a long text."""
+def panels(found: dict[str, Any], values: Mapping[str, Any]) -> list[Panel]:
+    """Show the tokens that each pair of channels takes for a turn, and the loss along a long text."""
     (first, last), (inside, window, reach) = found["span"], found["marks"]
-    new, length = found["new"], float(found["position"][-1] + found["position"][0])
-    slowest = length / window * found["before"].max()
+    before, after, new = found["before"], found["after"], found["new"]
+    length = float(found["position"][-1] + found["position"][0])
+    pair, turns = np.arange(1, len(before) + 1), np.isfinite(after)  # a pair that does not turn has no dot
+    seen, unseen = turns & ~new, turns & new
+    slowest = length / window * before.max()
+    speeds: list[Mark] = [
+        Level("window of training", window),
+        Curve("trained", COLOURS["grey"], before, pair, "rings"),
+        Curve("angles seen", COLOURS["blue"], after[seen], pair[seen], "dots"),
+        Curve("angles never seen", COLOURS["red"], after[unseen], pair[unseen], "dots"),
+    ]
+    x = Axis("pair of channels", (0.2, len(before) + 0.8), digits=0)
+    label = "tokens for a turn, powers of ten"
+    y = Axis(label, (float(before.min()) / 2, 3 * float(slowest)), log=True, digits=None)
     title = f"Up to {reach}, new angles: {new.sum()} of {len(new)} pairs"
-    draw_wavelengths(pairs, found["before"], found["after"], new, window, title, slowest)
+    pairs = Panel(title, speeds, x, y)
+    colours = {"as it is": COLOURS["blue"], "stretched": COLOURS["red"]}
+    curves = found["curves"].items()
+    read: list[Mark] = [
+        Level(f"the last {window} alone: {inside:.2f}", inside),
+        Level(f"trained up to {window}", window, "x"),
+        Level(f"read up to {reach}", reach, "x", COLOURS["red"]),
+        *(Curve(name, colours[name], losses, found["position"], "marked") for name, losses in curves),
+    ]
+    x = Axis("position (tokens)", (0.0, length), digits=0)
+    y = Axis("loss (nats per character)", (0.0, found["top"]))
     means = ", ".join(f"{loss:.2f} {name}" for name, loss in found["means"].items())
     title = f"Tokens {first + 1} to {last}: {means}"
-    labels = (title, "position (tokens)", "loss (nats per character)")
-    colours = {"as it is": plots.COLOURS["blue"], "stretched": plots.COLOURS["red"]}
-    look: Any = {"colours": colours, "marker": "o", "ms": 4}
-    spans = (0.0, length), (0.0, found["top"])
-    plots.draw_curves(losses, found["position"], found["curves"], *labels, *spans, **look)
-    alone = f"the last {window} alone: {inside:.2f}"
-    artists.horizontal_line(losses, "mark alone", inside, label=alone, color="black", lw=1, ls=":")
-    artists.vertical_line(losses, "mark window", window, color="black", lw=1, ls="--")
-    artists.vertical_line(losses, "mark", reach, color=plots.COLOURS["red"], lw=1.5)
-    artists.set_legend(losses, loc="upper left", ncols=3)
+    return [pairs, Panel(title, read, x, y, width=1.4)]
 
 
 def explore_stretching(model: Transformer, ids: Tensor) -> Explorer:
@@ -173,7 +149,7 @@ def explore_stretching(model: Transformer, ids: Tensor) -> Explorer:
     def losses_of(method: str, factor: int) -> np.ndarray:  # (length,)
         return loss_by_position(stretched(model, method, factor), ids, length, WINDOWS)
 
-    top = 1.4 * max(block_means(losses_of(method, MOST)).max() for method in METHODS)
+    top = 1.1 * float(max(block_means(losses_of(method, MOST)).max() for method in METHODS))
 
     def measure(method: str, factor: int) -> dict[str, Any]:
         reach = factor * window
@@ -190,12 +166,11 @@ def explore_stretching(model: Transformer, ids: Tensor) -> Explorer:
             "means": {name: float(values[first:reach].mean()) for name, values in losses.items()},
             "span": (first, reach),  # tokens of the means: all that the factor adds
             "marks": (float(inside.mean()), window, reach),
-            "top": top,  # leaves room for the curves of all methods
+            "top": top,  # of the curves of all methods
         }
 
     controls: list[Control] = [
         Choice("method", [(label, name) for name, label in LABELS.items()]),
         Slider("factor", 4, 1, MOST, "factor"),
     ]
-    together = ("method", "factor")
-    return Explorer("stretching", measure, draw_stretching, controls, (1, 1.5), 3.8, together)
+    return Explorer("stretching", measure, panels, controls, together=("method", "factor"))
