@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from io import BytesIO
+from unicodedata import combining, east_asian_width
 
 import numpy as np
 from PIL import Image
@@ -20,13 +21,8 @@ from PIL import Image
 from babygpt.plots.panel import Axis, Cells, Curve, Heads, Level, Panel, Words
 
 ROW, WIDTH, GAP = 1120, 360, 20  # of a row, of a panel of curves, between panels
-FONT, LINE, LETTER = 15, 19, 8.4  # height of letters, from line to line, mean width of a letter
-PLOT, SQUARE, BARS, SMALL = (
-    240,
-    300,
-    80,
-    60,
-)  # heights: of a plot, a large head, the bars below it, a small head
+FONT, LINE = 15, 19  # of letters, and from line to line
+PLOT, SQUARE, BARS, SMALL = 240, 300, 80, 60  # heights of a plot, the large head, its bars, a small head
 BLUE, RED = (43, 123, 189), (213, 94, 0)
 INK, QUIET, GRID = "#222", "#555", "#ddd"
 FORBIDDEN = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # in any XML
@@ -86,7 +82,7 @@ def draw_panel(panel: Panel) -> Drawing:
         svg, height = draw_plot(panel, width)
     note = wrap(panel.note, width)
     svg += write(0, height + LINE - 4, note, f"fill='{QUIET}'")
-    title = wrap(panel.title, 0.93 * width)
+    title = wrap(panel.title, 0.93 * width)  # bold
     return Drawing(title, svg, width, LINE * len(title) + 6, height + LINE * len(note))
 
 
@@ -98,16 +94,26 @@ def clean(words: str) -> str:
     return escape(FORBIDDEN.sub("�", words))
 
 
+def measure(words: str) -> float:
+    """Return the width of a text in a wide font, because readers have different ones."""
+    ems = {c: 1.0 if east_asian_width(c) in "WF" else 0.72 if c.isupper() else 0.58 for c in set(words)}
+    return FONT * sum(0.0 if combining(c) else ems[c] for c in words)
+
+
 def wrap(words: str, room: float) -> list[str]:
-    """Return the lines of a text that has so many pixels of room."""
-    lines: list[str] = []
+    """Return the lines of a text that has so many pixels of room; a word that is longer is broken."""
+    lines = [""]
     for word in words.split():
-        longer = f"{lines[-1]} {word}" if lines else word
-        if lines and len(longer) * LETTER <= room:
+        longer = f"{lines[-1]} {word}".strip()
+        if measure(longer) <= room:
             lines[-1] = longer
-        else:
-            lines.append(word)
-    return lines
+            continue
+        lines.append("")
+        for character in word:
+            if lines[-1] and measure(lines[-1] + character) > room:
+                lines.append("")
+            lines[-1] += character
+    return [line for line in lines if line]
 
 
 def write(x: float, y: float, lines: Sequence[str], look: str = "", anchor: str = "start") -> str:
@@ -194,7 +200,8 @@ def draw_axes(frame: Frame, lines: bool) -> str:
             parts.append(f"<path d='M{x:.1f} {frame.top:.1f}V{bottom:.1f}' stroke='{GRID}'/>")
         parts.append(write(x, bottom + LINE, [name], "", "middle"))
     for at, name in ticks_of(frame.y, max(2, int(frame.height // 36))):
-        y, names = float(frame.to_y(at)), name.split("\n")
+        y = float(frame.to_y(at))
+        names = [line for part in name.split("\n") for line in wrap(part, frame.left - 6)]
         if lines:
             parts.append(f"<path d='M{frame.left:.1f} {y:.1f}H{right:.1f}' stroke='{GRID}'/>")
         parts.append(write(frame.left - 6, y + 5 - LINE * (len(names) - 1) / 2, names, "", "end"))
@@ -209,7 +216,7 @@ def draw_legend(panel: Panel, width: float) -> tuple[str, float]:
     named = [mark for mark in panel.marks if isinstance(mark, Curve) and mark.name]
     parts, x, y = [], 0.0, LINE
     for curve in named if len(named) > 1 else []:
-        wide = 26 + LETTER * len(curve.name)
+        wide = 26 + measure(curve.name)
         if x and x + wide > width:
             x, y = 0.0, y + LINE
         parts.append(f"<path d='M{x:.0f} {y - 5:.0f}h16' stroke='{clean(curve.colour)}' stroke-width='4'/>")
@@ -233,7 +240,7 @@ def draw_plot(panel: Panel, width: float) -> tuple[str, float]:
     legend, top = draw_legend(panel, width)
     many = max(2, PLOT // 36)
     names = [line for _, name in ticks_of(y, many) for line in name.split("\n")]
-    left = max(40.0, min(0.45 * width, 12 + LETTER * max(map(len, names), default=0)))
+    left = max(40.0, min(0.45 * width, 8 + max(map(measure, names), default=0.0)))
     height = max(PLOT, LINE * len(y.ticks or ()))
     frame = Frame(x, y, left, top + LINE + 10, width - left - 12, height)
     inside, over = [], []

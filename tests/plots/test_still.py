@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from babygpt.plots.panel import Axis, Cells, Curve, Heads, Level, Panel, Words
-from babygpt.plots.still import draw_still, name_number
+from babygpt.plots.still import FONT, draw_still, measure, name_number, wrap
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -108,6 +108,21 @@ def test_cells_heads_and_words_are_drawn_whole():
 def test_a_readers_text_is_text(text):
     panel = Panel(text, [Level(text, 0.5), Curve(text, "red", np.zeros(2)), Curve(text, "red", np.zeros(2))])
     read(panel, Panel("w", [Words([text], np.array([0.5]), np.array([False]))], note=f"<b>$x$</b>{text}"))
+
+
+def test_long_words_are_broken_and_chinese_ones_are_wide():
+    assert wrap("one two", measure("one two")) == ["one two"]
+    lines = wrap("ab " + "模型" * 20, 10 * FONT)
+    assert "".join(lines) == "ab" + "模型" * 20
+    assert max(map(len, lines[1:])) == 10
+    assert wrap("模型", 1) == ["模", "型"]  # no room at all
+
+
+def test_long_names_of_ticks_stay_in_the_picture():
+    root = read(Panel("t", [], y=Axis("", ticks=[(0.5, "learned positions " * 3)])))
+    names = [text for text in root.iter(f"{SVG}text") if text.get("text-anchor") == "end" and text.text]
+    assert len(names) > 1
+    assert all(float(text.get("x")) >= measure(text.text) for text in names)
 
 
 def test_panels_wrap_into_rows_and_equal_panels_give_equal_bytes():
