@@ -24,6 +24,7 @@ ROW, WIDTH, GAP = 1120, 360, 20  # of a row, of a panel of curves, between panel
 FONT, LINE = 15, 19  # of letters, and from line to line
 PLOT, SQUARE, BARS, SMALL = 240, 300, 80, 60  # heights of a plot, the large head, its bars, a small head
 BLUE, RED = (43, 123, 189), (213, 94, 0)
+POINTS = 400  # of a line at most, about one for each pixel
 INK, QUIET, GRID = "#222", "#555", "#ddd"
 FORBIDDEN = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # in any XML
 
@@ -243,7 +244,8 @@ def draw_plot(panel: Panel, width: float) -> tuple[str, float]:
     left = max(40.0, min(0.45 * width, 8 + max(map(measure, names), default=0.0)))
     height = max(PLOT, LINE * len(y.ticks or ()))
     frame = Frame(x, y, left, top + LINE + 10, width - left - 12, height)
-    inside, over = [], []
+    inside: list[str] = []
+    over: list[str] = []  # of what is inside, and whole even at the edge: names, dots
     for mark in panel.marks:
         if isinstance(mark, Cells):
             inside.append(paint(mark.values, mark.low, mark.high, frame))
@@ -253,7 +255,9 @@ def draw_plot(panel: Panel, width: float) -> tuple[str, float]:
                 for a, b in edges
             ]
         elif isinstance(mark, Curve):
-            inside.append(draw_curve(mark, frame))
+            at = frame.to_x(mark.at()), frame.to_y(np.asarray(mark.y, float))
+            inside.append(draw_line(mark, *at, float(frame.to_y(0.0))))
+            over.append(draw_dots(mark, *at, frame))
         elif isinstance(mark, Level):
             line, name = draw_level(mark, frame, sum("level" in part for part in over))
             inside.append(line)
@@ -262,30 +266,36 @@ def draw_plot(panel: Panel, width: float) -> tuple[str, float]:
     return legend + draw_axes(frame, cells is None) + body + "".join(over), frame.top + height + 2 * LINE + 6
 
 
-def draw_curve(curve: Curve, frame: Frame) -> str:
-    """Draw a curve: a line with gaps where numbers are missing, points, or bars from zero."""
-    x, y = frame.to_x(curve.at()), frame.to_y(np.asarray(curve.y, float))
-    seen, colour = np.flatnonzero(np.isfinite(x + y)), clean(curve.colour)
+def draw_line(curve: Curve, x: np.ndarray, y: np.ndarray, foot: float) -> str:
+    """Draw a line with gaps where numbers are missing, or bars that begin at the foot."""
+    ink = f"stroke='{clean(curve.colour)}'"
     if curve.look == "bars":
-        width = max(1.0, 0.8 * frame.width / max(1, len(seen)))
-        bars = "".join(f"M{x[i]:.1f} {float(frame.to_y(0.0)):.1f}V{y[i]:.1f}" for i in seen)
-        return f"<path d='{bars}' stroke='{colour}' stroke-width='{width:.1f}'/>"
-    parts = []
-    if curve.look in ("line", "thin", "marked") and len(seen):
-        runs = np.split(seen, np.flatnonzero(np.diff(seen) > 1) + 1)
-        path = "".join("M" + "L".join(f"{x[i]:.1f} {y[i]:.1f}" for i in run) for run in runs)
-        pen = f"stroke-width='{1 if curve.look == 'thin' else 2.4}' stroke-linejoin='round'"
-        faint = " opacity='.4'" if curve.look == "thin" else ""
-        parts.append(f"<path d='{path}' fill='none' stroke='{colour}' {pen}{faint}/>")
-    if curve.look in ("marked", "dots", "rings"):
-        look = (
-            f"fill='none' stroke='{colour}' stroke-width='1.8'"
-            if curve.look == "rings"
-            else f"fill='{colour}'"
-        )
-        dots = "".join(f"<circle cx='{x[i]:.1f}' cy='{y[i]:.1f}' r='4'/>" for i in seen)
-        parts.append(f"<g {look}>{dots}</g>")
-    return "".join(parts)
+        seen = np.flatnonzero(np.isfinite(x + y))
+        width = max(1.0, 0.8 * np.diff(np.unique(x[seen])).min(initial=40.0))
+        bars = "".join(f"M{x[i]:.1f} {foot:.1f}V{y[i]:.1f}" for i in seen)
+        return f"<path d='{bars}' {ink} stroke-width='{width:.1f}'/>"
+    if curve.look in ("dots", "rings") or not len(y):
+        return ""
+    stride = -(-len(y) // POINTS)
+    x, y = (np.append(part[:-1:stride], part[-1]) for part in (x, y))
+    seen = np.flatnonzero(np.isfinite(x + y))
+    runs = [run for run in np.split(seen, np.flatnonzero(np.diff(seen) > 1) + 1) if len(run)]
+    spots = ["L".join(f"{x[i]:.1f} {y[i]:.1f}" for i in run) for run in runs]
+    path = "".join(f"M{spot}" if "L" in spot else f"M{spot}h0" for spot in spots)  # h0 is a dot
+    pen = "stroke-width='1' opacity='.4'" if curve.look == "thin" else "stroke-width='2.4'"
+    return f"<path d='{path}' fill='none' {ink} {pen} stroke-linejoin='round' stroke-linecap='round'/>"
+
+
+def draw_dots(curve: Curve, x: np.ndarray, y: np.ndarray, frame: Frame) -> str:
+    """Draw a dot or a ring at each point inside a frame."""
+    if curve.look not in ("marked", "dots", "rings"):
+        return ""
+    right, bottom = frame.left + frame.width, frame.top + frame.height
+    inside = (x > frame.left - 0.1) & (x < right + 0.1) & (y > frame.top - 0.1) & (y < bottom + 0.1)
+    dots = "".join(f"<circle cx='{x[i]:.1f}' cy='{y[i]:.1f}' r='4'/>" for i in np.flatnonzero(inside))
+    ink = clean(curve.colour)
+    look = f"fill='none' stroke='{ink}' stroke-width='1.8'" if curve.look == "rings" else f"fill='{ink}'"
+    return f"<g {look}>{dots}</g>"
 
 
 def draw_level(level: Level, frame: Frame, nth: int) -> tuple[str, str]:
@@ -352,7 +362,9 @@ def draw_heads(panel: Panel, mark: Heads) -> tuple[str, float]:
         finding = mark.row.format(**names, otherMark=mark.letters[most], share=f"{shares[most]:.0%}")
         parts.append(write(0, height + LINE, [finding], "font-weight='600'"))
         below = replace(frame, y=Axis("", (0.0, 1.0)), top=height + 2 * LINE, height=BARS)
-        parts += [draw_axes(below, lines=False), draw_curve(Curve("", "#2b7bbd", shares, look="bars"), below)]
+        bars = Curve("", "#2b7bbd", shares, look="bars")
+        places = below.to_x(bars.at()), below.to_y(shares)
+        parts += [draw_axes(below, lines=False), draw_line(bars, *places, float(below.to_y(0.0)))]
         height += 2 * LINE + BARS + 2 * LINE
     return "".join(parts), height
 

@@ -110,6 +110,33 @@ def test_a_readers_text_is_text(text):
     read(panel, Panel("w", [Words([text], np.array([0.5]), np.array([False]))], note=f"<b>$x$</b>{text}"))
 
 
+def test_dots_at_the_edge_are_whole_and_those_beyond_it_are_left_out():
+    y = np.array([0.0, 1.0, 1.5, np.nan])
+    for look in ("dots", "rings", "marked"):
+        root = read(Panel("t", [Curve("", "red", y, look=look)], Axis("", (0, 3)), Axis("", (0, 1))))
+        (clipped,) = (svg for svg in root.iter(f"{SVG}svg") if svg is not root)
+        assert not list(clipped.iter(f"{SVG}circle"))
+        assert len(list(root.iter(f"{SVG}circle"))) == 2
+
+
+def test_a_single_point_between_gaps_is_seen_and_bars_are_as_wide_as_their_gaps():
+    lone = read(Panel("t", [Curve("", "red", np.array([np.nan, 1.0, np.nan]))], Axis("", (0, 2))))
+    assert any(p.get("d").endswith("h0") and p.get("stroke-linecap") for p in lone.iter(f"{SVG}path"))
+    bars = Curve("", "red", np.ones(3), np.array([0.0, 1, 2]), look="bars")
+    root = read(Panel("t", [bars], Axis("", (0, 100))))
+    (width,) = (float(p.get("stroke-width")) for p in root.iter(f"{SVG}path") if p.get("stroke") == "red")
+    known = ticks(root, "x")
+    assert width < (known[100] - known[0]) / 100
+
+
+def test_a_long_run_is_a_small_picture_that_ends_with_its_last_point():
+    y = np.sin(np.arange(5_000.0))
+    panel = Panel("t", [Curve("", "red", y)], Axis("", (0, 5_000)), Axis("", (-1, 1)))
+    assert len(draw_still([panel])[0]) < 10_000
+    (line,) = points(root := read(panel))
+    assert values_at(line[-1:, 0], ticks(root, "x"))[0] == pytest.approx(4_999, abs=10)
+
+
 def test_long_words_are_broken_and_chinese_ones_are_wide():
     assert wrap("one two", measure("one two")) == ["one two"]
     lines = wrap("ab " + "模型" * 20, 10 * FONT)
