@@ -244,6 +244,7 @@ def draw_plot(panel: Panel, width: float) -> tuple[str, float]:
     left = max(40.0, min(0.45 * width, 8 + max(map(measure, names), default=0.0)))
     height = max(PLOT, LINE * len(y.ticks or ()))
     frame = Frame(x, y, left, top + LINE + 10, width - left - 12, height)
+    crowd = np.empty((0, 2))  # places where the name of a level would hide something
     inside: list[str] = []
     over: list[str] = []  # of what is inside, and whole even at the edge: names, dots
     for mark in panel.marks:
@@ -258,8 +259,10 @@ def draw_plot(panel: Panel, width: float) -> tuple[str, float]:
             at = frame.to_x(mark.at()), frame.to_y(np.asarray(mark.y, float))
             inside.append(draw_line(mark, *at, float(frame.to_y(0.0))))
             over.append(draw_dots(mark, *at, frame))
-        elif isinstance(mark, Level):
-            line, name = draw_level(mark, frame, sum("level" in part for part in over))
+            crowd = np.concatenate([crowd, along(*at)])
+    for mark in panel.marks:
+        if isinstance(mark, Level):
+            line, name, crowd = draw_level(mark, frame, crowd)
             inside.append(line)
             over.append(name)
     body = f"<svg {frame.place()} viewBox='{frame.box()}' overflow='hidden'>{''.join(inside)}</svg>"  # clips
@@ -298,30 +301,44 @@ def draw_dots(curve: Curve, x: np.ndarray, y: np.ndarray, frame: Frame) -> str:
     return f"<g {look}>{dots}</g>"
 
 
-def draw_level(level: Level, frame: Frame, nth: int) -> tuple[str, str]:
-    """Return a dashed line, and its name; upright ones name themselves in different rows.
+def along(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return 400 places on the lines between points: (400, 2)."""
+    at = np.linspace(0, len(x) - 1, POINTS) if len(x) else np.empty(0)
+    return np.stack([np.interp(at, np.arange(len(part)), part) if len(x) else at for part in (x, y)], axis=1)
 
-    nth  number of levels before it
+
+def draw_level(level: Level, frame: Frame, crowd: np.ndarray) -> tuple[str, str, np.ndarray]:
+    """Return a dashed line, its name where the fewest points of a crowd are, and the crowd with the name.
+
+    crowd  (n, 2) places
     """
-    colour, right, bottom = clean(level.colour or INK), frame.left + frame.width, frame.top + frame.height
-    halo = f"class='level' fill='{colour}' paint-order='stroke' stroke='white' stroke-width='4'"
+    right, bottom = frame.left + frame.width, frame.top + frame.height
+    names = wrap(level.name, frame.width - 8)
+    wide, tall = max(map(measure, names), default=0.0), LINE * len(names)
     if level.axis == "y":
-        y = float(frame.to_y(level.at))
-        path, at = (
-            f"M{frame.left:.1f} {y:.1f}H{right:.1f}",
-            (right - 4, y - 5 if y > frame.top + LINE else y + LINE),
-        )
-        anchor = "end"
+        at = float(frame.to_y(level.at))
+        path, seen = f"M{frame.left:.1f} {at:.1f}H{right:.1f}", frame.top <= at <= bottom
+        corners = [(x, y) for x in (right - wide - 4, frame.left + 5) for y in (at - tall - 1, at + 1)]
     else:
-        x = float(frame.to_x(level.at))
-        late = x > frame.left + 0.65 * frame.width
-        path, at = (
-            f"M{x:.1f} {frame.top:.1f}V{bottom:.1f}",
-            (x - 5 if late else x + 5, frame.top + LINE * (1 + nth % 4)),
-        )
-        anchor = "end" if late else "start"
+        at = float(frame.to_x(level.at))
+        path, seen = f"M{at:.1f} {frame.top:.1f}V{bottom:.1f}", frame.left <= at <= right
+        heights = np.arange(frame.top + 2, bottom - tall, LINE)
+        corners = [(x, float(y)) for y in heights for x in (at + 5, at - wide - 5)]
+    if not seen or not corners:
+        return "", "", crowd
+
+    def crowded(corner: tuple[float, float]) -> float:
+        x, y = corner
+        middle = np.array([x + wide / 2, y + tall / 2])
+        inside = frame.left <= x <= right - wide and frame.top <= y <= bottom - tall
+        return int((np.abs(crowd - middle) < (wide / 2 + 2, tall / 2)).all(axis=1).sum()) + 1e9 * (not inside)
+
+    x, y = min(corners, key=crowded)
+    box = [(x + i, y + j) for i in np.arange(0.0, wide, 4) for j in np.arange(2.0, tall, 4)]
+    colour = clean(level.colour or INK)
+    halo = f"fill='{colour}' paint-order='stroke' stroke='white' stroke-width='4' stroke-linejoin='round'"
     line = f"<path d='{path}' stroke='{colour}' stroke-dasharray='4 3'/>"
-    return line, write(*at, [level.name], halo, anchor)
+    return line, write(x, y + LINE - 5, names, halo), np.concatenate([crowd, *[np.reshape(box, (-1, 2))] * 9])
 
 
 def paint(values: np.ndarray, low: float, high: float, frame: Frame) -> str:

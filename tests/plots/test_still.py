@@ -137,6 +137,28 @@ def test_a_long_run_is_a_small_picture_that_ends_with_its_last_point():
     assert values_at(line[-1:, 0], ticks(root, "x"))[0] == pytest.approx(4_999, abs=10)
 
 
+def boxes(root):
+    """Return left, top, right and bottom of each name with a halo, of a level."""
+    names = [text for text in root.iter(f"{SVG}text") if text.get("paint-order")]
+    places = [(float(text.get("x")), float(text.get("y")), measure(text.text)) for text in names]
+    return [(x, y - FONT + 3, x + wide, y + 3) for x, y, wide in places]
+
+
+def test_names_of_levels_avoid_each_other_the_curves_and_the_edges():
+    falling = Curve("", "red", np.linspace(2, 0.45, 50))
+    levels = [Level("floor 0.326", 0.326), Level("reachable 0.41", 0.41), Level("a dial moved", 48, "x")]
+    root = read(Panel("t", [*levels, falling], Axis("", (0, 49)), Axis("", (0, 2))))
+    one, two, dial = boxes(root)
+    for a, b in ((one, two), (one, dial), (two, dial)):
+        assert a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1], (a, b)
+    (line,) = points(root)
+    for left, top, right, bottom in (one, two, dial):
+        inside = (line > (left, top)) & (line < (right, bottom))
+        assert not inside.all(axis=1).any()
+        assert right <= 360
+    assert not boxes(read(Panel("t", [Level("beyond", 3.0), Level("before", -1.0, "x")])))
+
+
 def test_long_words_are_broken_and_chinese_ones_are_wide():
     assert wrap("one two", measure("one two")) == ["one two"]
     lines = wrap("ab " + "模型" * 20, 10 * FONT)
