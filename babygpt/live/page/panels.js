@@ -237,7 +237,7 @@ export class HeadsView extends CellsView {
     this.chosen = null;
     this.cells.onread = at => {
       this.reading = at;
-      write(this.panel.readout, at ? fill(this.mark.reading, this.look(...at)) : this.spec.note);
+      write(this.panel.readout, at ? fill(this.mark.reading, this.attended(...at)) : this.spec.note);
     };
     this.cells.canvas.addEventListener("pointerdown", () => {
       if (this.cells.at && this.mark.letter !== null) this.host.choose?.({ letter: this.cells.at[0] + 1 });
@@ -245,7 +245,7 @@ export class HeadsView extends CellsView {
   }
 
   // What is read where letter m looks at letter n, for templates.
-  look(m, n) {
+  attended(m, n) {
     const { letters } = this.mark, share = percent(this.weight(m, n));
     return { letter: m + 1, mark: letters[m], other: n + 1, otherMark: letters[n], share };
   }
@@ -304,7 +304,7 @@ export class HeadsView extends CellsView {
     const bar = (share, n) => `M${axes.X(n).toFixed(1)} ${axes.Y(share).toFixed(1)}V${axes.Y(0)}`;
     put(this.bars, { d: Array.from(shares, bar).join(""), "stroke-width": clamp((0.8 * axes.width) / length, 2, 12) });
     const largest = least(shares, share => -share);
-    this.row.say(fill(this.mark.row, this.look(letter, largest)));
+    this.row.say(fill(this.mark.row, this.attended(letter, largest)));
     this.line ??= svg("rect", { class: "frame" }, this.boxes.parentNode);
     const [y, bottom] = [this.axes.Y(letter - 0.5), this.axes.Y(letter + 0.5)];
     put(this.line, { x: 0, y, width: this.axes.width, height: bottom - y });
