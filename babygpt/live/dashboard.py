@@ -192,6 +192,7 @@ class Dashboard(LiveOutput):
         run = self.run
         awaited = " and ".join(other.title for other in self.earlier) if run.state is State.WAITING else ""
         return {
+            "at": time.time(),
             "made": len(run.history),
             "frames": [len(made) for made in self.frames],
             "state": str(run.state),
