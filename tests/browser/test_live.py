@@ -1,93 +1,51 @@
-"""The live lab in a real browser: sliders, handles, buttons and pages while a model trains."""
+"""The live lab in a real browser: pictures, dials, time and buttons while a model trains, and what may go wrong."""
+
+from __future__ import annotations
 
 import re
-from ast import literal_eval
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, expect
-from playwright.sync_api import TimeoutError as Late
+from playwright.sync_api import Browser, Locator, expect
 
+from tools.browser import page_checks as checks
 from tools.browser.notebook import COMPUTED, DASHBOARD, EXPLORER, Notebook
 from tools.browser.scripts import ENDS
 from tools.browser.server import notebook_text, serve_notebooks
 
-SETUP, EXPLORE, MOUNT, TRAIN, WAIT, COMPARE = range(6)
+SETUP, EXPLORE, MOUNT, TRAIN, WAIT = range(5)
 CELLS = (
     """
-import torch
+import time, torch
+from pathlib import Path
 from babygpt import ModelConfig, NextToken, TrainConfig, build, live, load_corpus
-corpus = load_corpus("tales", n_chars=20_000)
-looking = build("v4", ModelConfig(corpus.tokenizer.vocab_size, 32, n_layer=2, n_head=4, n_embd=32))
-def explore():
-    return live.attention(looking, corpus.tokenizer, "ada met ben.")
-def start(title, steps=100_000):
+from babygpt.live import dashboard
+Path("letters.txt").write_text("我爱你 $x$ <b>bold</b> & you. " * 40, encoding="utf-8")
+corpus, letters = load_corpus("tales", n_chars=20_000), load_corpus("letters.txt")
+def small(text, n_layer=2):
     torch.manual_seed(0)
-    model = build("v4", ModelConfig(corpus.tokenizer.vocab_size, 32, n_layer=1, n_head=2, n_embd=32))
+    return build("v4", ModelConfig(text.tokenizer.vocab_size, 32, n_layer, n_head=2, n_embd=32))
+class Slow(NextToken):
+    def batch(self, *args):
+        time.sleep(0.03)  # as long as a step of a lesson's models
+        return super().batch(*args)
+def start(title, steps=2000, objective=Slow):
     watches = [live.heads(corpus.tokenizer, "ada met ben.")]
     controls = [live.Scale("theta", 10_000.0, 10.0, 1_000_000.0, "θ")]
-    recipe = TrainConfig(steps=steps)
-    return live.train(model, NextToken(corpus, 32), recipe, title, {"floor": corpus.floor}, watches, controls)
+    objective, recipe = objective(corpus, 32), TrainConfig(steps=steps)
+    return live.train(small(corpus), objective, recipe, title, {"floor": corpus.floor}, watches, controls)
 """,
-    "explorer = explore()\nexplorer",
+    'explorer = live.attention(small(letters), letters.tokenizer, "我爱你 $x$ <b>you</b>")\nexplorer',
     "rope = live.rotary()\nrope",
     'run = start("v4")',
     "history = run.result()",
-    """
-assert explorer.wait(10)
-assert explorer.error is None
-shown = explorer.image.value
-explorer.refresh()
-assert explorer.image.value == shown
-same = explore()
-for name, control in explorer.controls.items():
-    same.controls[name].value = control.value
-assert same.wait(10)
-assert same.image.alt == explorer.image.alt
-""",
 )
-TITLES = """
-from matplotlib.text import Text
-from babygpt.plots.artists import find_artist
-print([find_artist(ax, Text, "title").get_text() for ax in explorer.canvas.axes])
-"""
+LOSSES, MEASURED = "[step.loss for step in run.history]", "[[n for n, _ in frames] for frames in run.frames.values()]"
+SMOOTH = "sum(step.loss for step in run.history[{0} - 10:{0}]) / 10"
 GRAVE = ("serious", "critical")  # findings of axe's
-WIDTHS = """area => {
-    const image = document.querySelector(`${area} img.widget-image`);
-    const output = image.closest(".jp-OutputArea-output"), style = getComputedStyle(output);
-    const room = output.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
-    return {room, shown: image.clientWidth, drawn: image.naturalWidth};
-}"""
-FITS = f"""([area, scale]) => {{
-    const {{room, shown, drawn}} = ({WIDTHS})(area);
-    return Math.abs(shown / room - 1) < 0.02 && Math.abs(drawn / (scale * shown) - 1) < 0.02;
-}}"""
-NAMELESS = """handles => handles.filter(handle =>
-    !handle.getAttribute("aria-label") || !handle.getAttribute("aria-valuetext")
-).map(handle => handle.outerHTML)"""
-# axe sees no text inside JupyterLab's cells, so this checks WCAG 2, success criterion 1.4.3.
-CONTRAST = """parts => {
-    const light = ([r, g, b]) => [r, g, b].map(c => c / 255)
-        .map(c => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
-        .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
-    const parse = colour => (colour.match(/[\\d.]+/g) ?? []).map(Number);
-    const over = ([r, g, b, a = 1], under) => [r, g, b].map((c, i) => a * c + (1 - a) * under[i]);
-    const ground = it => it ? over(parse(getComputedStyle(it).backgroundColor), ground(it.parentElement))
-        : [255, 255, 255];
-    return parts.filter(it => it.innerText.trim()).map(it => {
-        const back = ground(it), text = over(parse(getComputedStyle(it).color), back);
-        const [low, high] = [light(back), light(text)].sort((a, b) => a - b);
-        return [it.innerText, (high + 0.05) / (low + 0.05)];
-    });
-}"""
-FOCUS = """() => {
-    const it = document.activeElement, style = getComputedStyle(it);
-    const own = style.outlineStyle === "auto";  // the browser's
-    const lined = own || (style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2);
-    return {what: it.outerHTML.slice(0, 120), inside: Boolean(it.closest(".babygpt-view")),
-            visible: it.matches(":focus-visible") && lined};
-}"""
+Place = tuple[float, float]
 
 
 @pytest.fixture(scope="module")
@@ -97,124 +55,281 @@ def address() -> Iterator[str]:
 
 
 @pytest.fixture
-def notebook(browser: Browser, address: str) -> Iterator[Notebook]:
-    """Open the sheet with its set-up done, in a kernel of its own."""
-    with Notebook(browser, address, "live.ipynb") as opened:
+def notebook(browser: Browser, address: str, request: pytest.FixtureRequest) -> Iterator[Notebook]:
+    """Open the sheet with its set-up done, in a kernel of its own; the page must throw nothing."""
+    thrown = list[str]()
+    with Notebook(browser, address, "live.ipynb", **getattr(request, "param", {})) as opened:
+        opened.page.on("pageerror", lambda error: thrown.append(str(error)))
         opened.run(SETUP)
         yield opened
+    assert thrown == []
 
 
-def dashboard_text(notebook: Notebook, nth: int = 0) -> str:
-    """Return the words of a dashboard about its run."""
-    return notebook.page.locator(DASHBOARD).nth(nth).inner_text()
+def board(notebook: Notebook, expression: str, nth: int = 0) -> Any:
+    """Return what JavaScript finds in a dashboard, which is `board` there."""
+    return notebook.page.locator(DASHBOARD).nth(nth).evaluate(f"({{ board }}) => {expression}")
 
 
-def steps(notebook: Notebook) -> int:
-    found = re.search(r"step (\d+) of", dashboard_text(notebook))
-    return int(found[1]) if found else 0
+def until(notebook: Notebook, condition: str, nth: int = 0) -> None:
+    """Wait until something is true of a dashboard."""
+    found = f"{{ board }} = document.querySelectorAll('{DASHBOARD}')[{nth}] ?? {{}}"
+    notebook.page.wait_for_function(f"() => {{ const {found}; return board && ({condition}); }}", timeout=30_000)
 
 
-def until_it_says(notebook: Notebook, word: str) -> None:
-    expect(notebook.page.locator(DASHBOARD).first).to_contain_text(word, timeout=20_000)
+def until_it_goes_on(notebook: Notebook, steps: int = 1, nth: int = 0) -> None:
+    until(notebook, "board.run.head.state === 'running'", nth)
+    until(notebook, f"board.run.made >= {board(notebook, 'board.run.made', nth) + steps}", nth)
 
 
-def until_it_goes_on(notebook: Notebook) -> None:
-    before = steps(notebook)
-    until_it_says(notebook, "running")
-    notebook.page.wait_for_function(
-        f"Number(/step (\\d+) of/.exec(document.querySelector('{DASHBOARD}').innerText)?.[1]) > {before}"
-    )
+def click(notebook: Notebook, words: str, nth: int = 0) -> None:
+    notebook.page.locator(DASHBOARD).nth(nth).get_by_role("button", name=words, exact=True).click()
 
 
-def click(notebook: Notebook, words: str) -> None:
-    notebook.page.locator(DASHBOARD).get_by_role("button", name=words).click()
+def stop(notebook: Notebook) -> None:
+    click(notebook, "stop")
+    until(notebook, "board.run.head.state === 'stopped'")
+
+
+def require_whole(notebook: Notebook, nth: int = 0) -> None:
+    """Compare each number of a run that is over with the kernel's."""
+    assert board(notebook, "board.run.series.losses", nth) == pytest.approx(notebook.ask(LOSSES), rel=1e-6)
+    shown = "board.run.frames.map(frames => frames.map(({ step }) => step))"
+    assert board(notebook, shown, nth) == notebook.ask(MEASURED)
+
+
+def titles(notebook: Notebook, area: str = DASHBOARD) -> list[str]:
+    return notebook.page.locator(f"{area} .explorer-title").all_inner_texts()
+
+
+def place(notebook: Notebook, step: int) -> Place:
+    """Return where a step is on the loss curve."""
+    x, y = board(notebook, checks.PLACE_OF_STEP.format(step))
+    return x, y
+
+
+def cell(notebook: Notebook, index: int) -> Locator:
+    return notebook.page.locator(".jp-Notebook .jp-CodeCell").nth(index)
+
+
+# ------------------------------------------------------------ a run
 
 
 def test_a_waiting_cell_serves_the_page_and_later_cells_run_in_order(notebook: Notebook):
     notebook.start_all()
     until_it_goes_on(notebook)
     notebook.move_slider(EXPLORER, "ArrowLeft")
+    curve = notebook.page.locator(f"{DASHBOARD} path.curve").first
+    drawn = curve.get_attribute("d")
+    until_it_goes_on(notebook)
+    expect(curve).not_to_have_attribute("d", str(drawn))
+    notebook.page.get_by_label("θ", exact=False).last.press("ArrowLeft")  # the dial
+    until(notebook, "board.run.moves.length")
     click(notebook, "pause")
-    until_it_says(notebook, "paused")
-    notebook.move_slider(EXPLORER, "ArrowLeft")
+    until(notebook, "board.run.head.state === 'paused'")
+    assert "θ 7,940" in notebook.page.locator(f"{DASHBOARD} text.name").all_text_contents()
     click(notebook, "resume")
     until_it_goes_on(notebook)
-    click(notebook, "stop")
+    stop(notebook)
     notebook.wait_for_all(60)
     assert notebook.errors() == []
-    cells = notebook.cells()
-    counts = [cell["execution_count"] for cell in cells]
+    counts = [cell["execution_count"] for cell in notebook.cells()]
     assert counts == list(range(counts[0], counts[0] + len(counts)))
-    assert [out for out in cells[WAIT]["outputs"] if out["output_type"] == "display_data"] == []
+    assert notebook.ask("[step.changed for step in run.history if step.changed]") == [{"theta": 7940.0}]
+    require_whole(notebook)
 
 
-def test_a_slider_steers_the_run_which_can_be_paused_rewound_and_stopped(notebook: Notebook):
+@pytest.mark.parametrize("notebook", [{"has_touch": True}], indirect=True)
+def test_time_goes_back_by_mouse_slider_keys_and_finger_while_the_model_trains(notebook: Notebook):
+    page = notebook.page
+    notebook.run(TRAIN)
+    until_it_goes_on(notebook, 150)
+    page.locator(DASHBOARD).scroll_into_view_if_needed()
+
+    def require_back(step: int, within: int = 8) -> None:
+        until(notebook, f"board.at !== null && Math.abs(board.at - {step}) <= {within}")
+        back = board(notebook, "board.at")
+        until(notebook, f"board.run.made > {board(notebook, 'board.run.made')}")
+        assert board(notebook, "board.at") == back
+        assert titles(notebook)[0] == f"v4: the loss is {notebook.ask(SMOOTH.format(back)):.2f} nats at step {back}"
+
+    page.mouse.move(*place(notebook, 120))
+    page.mouse.down()
+    page.mouse.move(*place(notebook, 60), steps=4)
+    page.mouse.up()
+    page.mouse.move(0, 0)
+    require_back(60)
+    slider = page.get_by_label("show the run after step")
+    back = board(notebook, "board.at")
+    slider.press("ArrowLeft")
+    require_back(back - 1, 0)
+    click(notebook, "follow the newest step")
+    until(notebook, "board.at === null")
+    finger, (x, y) = page.context.new_cdp_session(page), place(notebook, 140)
+    to_x, _ = place(notebook, 40)
+    for kind, at in (("Start", [x]), ("Move", [(x + to_x) / 2]), ("Move", [to_x]), ("End", [])):
+        finger.send("Input.dispatchTouchEvent", {"type": f"touch{kind}", "touchPoints": [{"x": x, "y": y} for x in at]})
+    require_back(40)
+    click(notebook, "play the run")
+    until(notebook, "board.at > 80")
+    until(notebook, "board.at === null && board.playing === null")  # it has caught up
+    until_it_goes_on(notebook)
+
+
+def test_values_under_the_pointer_are_those_of_the_run(notebook: Notebook):
+    notebook.run(TRAIN)
+    until_it_goes_on(notebook, 100)
+    stop(notebook)
+    page, dashboard = notebook.page, notebook.page.locator(DASHBOARD)
+    dashboard.scroll_into_view_if_needed()
+    page.mouse.move(*place(notebook, 60))
+    foot = dashboard.locator("text.foot").first
+    expect(foot).to_have_text(re.compile(r"step \d+"))
+    step = int(foot.inner_text().split()[1])
+    expect(dashboard.locator(".explorer-legend b").first).to_have_text(f"{notebook.ask(SMOOTH.format(step)):.2f}")
+    small = dashboard.locator(".small-heads button")
+    small.last.click()
+    expect(dashboard.locator(".explorer-title").last).to_contain_text("Layer 2, head 2")
+    weights = notebook.ask("list(run.frames.values())[0][-1][1][1, 1].tolist()")
+    canvas = dashboard.locator(".explorer-plot > canvas")
+    size = canvas.evaluate("it => [it.clientWidth, it.clientHeight]")
+    canvas.hover(position={"x": 2.5 * size[0] / 12, "y": 7.5 * size[1] / 12})
+    read = dashboard.locator(".explorer-readout").last.inner_text()
+    assert read.startswith("“e” (8) gives "), read
+    assert checks.numbers(read)[1] == pytest.approx(100 * weights[7][2], abs=1)
+
+
+def test_training_twice_waits_and_offers_to_stop_the_first(notebook: Notebook):
     notebook.run(TRAIN)
     until_it_goes_on(notebook)
-    assert [handle.name for handle in notebook.sliders(DASHBOARD)] == ["θ"]  # no replay yet
-    notebook.move_slider(DASHBOARD, "ArrowLeft")
+    notebook.run(TRAIN)
+    until(notebook, "board.run.head.state === 'waiting'")
+    assert notebook.page.locator(DASHBOARD).count() == 1
+    click(notebook, "stop v4, start this one")
     until_it_goes_on(notebook)
-    click(notebook, "pause")
-    until_it_says(notebook, "paused")
-    notebook.page.wait_for_timeout(500)  # the last step's news may come after the word
-    paused_at = steps(notebook)
-    notebook.move_slider(DASHBOARD, "ArrowLeft", slider=1)
-    assert steps(notebook) == paused_at
-    click(notebook, "resume")
-    until_it_goes_on(notebook)
-    click(notebook, "stop")
-    until_it_says(notebook, "stopped")
-    assert [handle.name for handle in notebook.sliders(DASHBOARD)] == ["replay: step"]
-    notebook.run(WAIT)
-    notebook.replace_cell(COMPARE, "assert [step.changed for step in history if step.changed], history[-1]")
-    notebook.run(COMPARE)
-
-
-def test_a_reloaded_page_shows_the_live_view_again(notebook: Notebook):
-    notebook.run(EXPLORE, TRAIN)
-    until_it_goes_on(notebook)
-    notebook.save()
-    notebook.page.reload()
-    notebook.wait_for_kernel()
-    until_it_goes_on(notebook)
-    notebook.move_slider(EXPLORER, "ArrowLeft")
-    click(notebook, "stop")
-    until_it_says(notebook, "stopped")
 
 
 def test_an_interrupt_ends_the_waiting_with_one_line_and_the_run_goes_on(notebook: Notebook):
     notebook.run(EXPLORE, TRAIN)
     notebook.start_cell(WAIT)
-    notebook.move_slider(EXPLORER, "ArrowLeft")  # sent after the cell: its answer means that this waits
-    notebook.interrupt()  # a kernel ignores one that comes before the cell
+    notebook.move_slider(EXPLORER, "ArrowLeft")
+    until_it_goes_on(notebook, 5)
+    notebook.interrupt()
     notebook.wait_for_cell(60)
-    line = notebook.page.locator(".jp-CodeCell").nth(WAIT).locator(".jp-OutputArea").inner_text()
+    line = cell(notebook, WAIT).locator(".jp-OutputArea").inner_text()
     assert len(line.strip().splitlines()) == 1, line
     assert "v4 trains on" in line
     until_it_goes_on(notebook)
-    notebook.move_slider(EXPLORER, "ArrowLeft")
     click(notebook, "pause")
-    until_it_says(notebook, "paused")
+    until(notebook, "board.run.head.state === 'paused'")
 
 
-@pytest.mark.parametrize("fault", ["throw 'planned';", "await new Promise(up => setTimeout(up, 4e3));"])
-def test_a_view_with_a_failed_or_late_script_is_a_plain_live_picture(notebook: Notebook, fault: str):
-    """Expect a plain picture: Anywidget waits for two seconds, and a later script gets no messages."""
-    plant = f"from babygpt.live.view import Page\nPage._esm = {fault!r} + str(Page._esm)"
-    notebook.run(notebook.add_cell(plant), TRAIN)
-    dashboard = notebook.page.locator(DASHBOARD)
-    image, sentence = dashboard.locator("img.widget-image"), dashboard.get_by_text("script did not start")
-    if "throw" in fault:
-        expect(sentence).to_be_visible(timeout=20_000)
-    else:  # the script has come up, and the sentence goes
-        expect(image).to_have_attribute("alt", re.compile("nats at step"), timeout=20_000)
-        expect(sentence).to_be_hidden()
-    before = image.get_attribute("src")
+# ------------------------------------------------------------ a page that was away, and faults
+
+
+def reload(notebook: Notebook) -> None:
+    notebook.page.reload()
+    notebook.wait_for_kernel()
+
+
+def reopen_tab(notebook: Notebook) -> None:
+    for command, options in (("application:close", {}), ("docmanager:open", {"path": "live.ipynb"})):
+        notebook.page.evaluate("([name, options]) => jupyterapp.commands.execute(name, options)", [command, options])
+    notebook.wait_for_kernel()
+
+
+def lose_the_network(notebook: Notebook) -> None:
+    notebook.page.context.set_offline(True)
+    notebook.page.evaluate(checks.CUT)
+    made = board(notebook, "board.run.made")
+    notebook.page.wait_for_timeout(10_000)
+    assert board(notebook, "board.run.made") == made
+    expect(notebook.page.locator(f"{DASHBOARD} .status")).to_contain_text("no news for")
+    notebook.page.context.set_offline(False)
+    notebook.page.evaluate("jupyterapp.shell.currentWidget.sessionContext.session.kernel.reconnect()")
+
+
+@pytest.mark.parametrize("away", [reload, reopen_tab, lose_the_network])
+def test_a_page_that_was_away_has_the_whole_run_and_follows_it(notebook: Notebook, away: Any):
+    notebook.run(TRAIN)
+    until_it_goes_on(notebook, 20)
+    notebook.save()
+    away(notebook)
+    until_it_goes_on(notebook, 20)
+    stop(notebook)
+    require_whole(notebook)
+
+
+def test_a_second_view_shows_the_same_run_and_both_obey(notebook: Notebook):
+    notebook.run(TRAIN)
+    until_it_goes_on(notebook, 20)
+    again = notebook.add_cell("run.dashboard")
+    notebook.run(again)
+    until_it_goes_on(notebook, 5, nth=1)
+    click(notebook, "pause", nth=1)
+    for nth in (0, 1):
+        until(notebook, "board.run.head.state === 'paused'", nth)
+    click(notebook, "resume")
+    until_it_goes_on(notebook, 5, nth=1)
+    stop(notebook)
+    for nth in (0, 1):
+        require_whole(notebook, nth)
+
+
+def test_lost_messages_are_asked_for(notebook: Notebook):
+    lose = """
+tell, sent = dashboard.Page.tell, iter(range(10**6))
+dashboard.Page.tell = lambda page, parts: next(sent) % 3 != 2 and tell(page, parts)
+run = start("v4", steps=150)
+run.result();"""
+    notebook.run(notebook.add_cell(lose))
+    until(notebook, "board.run.head.over && board.run.made === 150")
+    require_whole(notebook)
+
+
+def test_a_dead_kernel_is_named_and_what_was_drawn_stays(notebook: Notebook):
+    notebook.run(TRAIN)
+    until_it_goes_on(notebook, 20)
+    notebook.start_cell(notebook.add_cell("import os; os._exit(1)"))
+    made = board(notebook, "board.run.made")
+    expect(notebook.page.locator(f"{DASHBOARD} .status")).to_contain_text("the kernel is gone", timeout=30_000)
+    assert board(notebook, "board.run.made") >= made
+    assert "nats at step" in titles(notebook)[0]
+    assert notebook.page.locator(f"{DASHBOARD} path.curve").first.get_attribute("d")
+    for words in ("pause", "stop"):
+        button = notebook.page.locator(DASHBOARD).get_by_role("button", name=words, exact=True)
+        expect(button).to_be_disabled()
+
+
+def test_a_script_that_fails_leaves_the_words_and_the_still(notebook: Notebook):
+    plant = "whole = dashboard.script\ndashboard.script = lambda name: \"throw new Error('planned');\" + whole(name)"
+    notebook.run(notebook.add_cell(plant), notebook.add_cell('run = start("v4", steps=20)\nrun.result();'))
+    still = notebook.page.locator(".babygpt-still img")
+    expect(still).to_be_visible()
+    expect(still).to_have_attribute("alt", re.compile("nats at step 20"))
+
+
+def test_a_saved_notebook_shows_its_pictures_on_a_new_kernel(notebook: Notebook):
+    notebook.run(EXPLORE, MOUNT, TRAIN)
     until_it_goes_on(notebook)
-    expect(image).not_to_have_attribute("src", str(before))
-    drawn = image.element_handle()  # its source may change while it is decoded, so wait for a width
-    notebook.page.wait_for_function("image => image.naturalWidth > 500", arg=drawn)
-    assert not notebook.page.locator(".jp-CodeCell").nth(TRAIN).locator(".babygpt-still").is_visible()
+    stop(notebook)
+    notebook.run(WAIT)
+    for still in notebook.page.locator(".babygpt-still").all():  # the live view stands there
+        assert not still.is_visible()
+    saved = notebook.page.evaluate("jupyterapp.shell.currentWidget.content.model.toJSON()")
+    assert "widgets" not in saved["metadata"]
+    notebook.reopen()
+    stills = notebook.page.locator(".babygpt-still img")
+    expect(stills).to_have_count(3, timeout=20_000)
+    for still in stills.all():
+        expect(still).to_be_visible(timeout=20_000)
+        assert still.evaluate("image => image.decode().then(() => image.naturalWidth)") > 500
+        assert "\n" not in str(still.get_attribute("alt"))
+    expect(notebook.page.get_by_text("Run the cell to move it.")).to_be_visible()
+    assert notebook.page.locator(".explorer").count() == 0
+    assert notebook.page.get_by_text("Error displaying widget").locator("visible=true").count() == 0
+
+
+# ------------------------------------------------------------ explorers
 
 
 def test_pointer_and_cell_move_an_explorer_of_the_page_while_a_cell_runs(notebook: Notebook):
@@ -230,126 +345,93 @@ def test_pointer_and_cell_move_an_explorer_of_the_page_while_a_cell_runs(noteboo
     now = root.evaluate(ENDS, [1, 0])["now"]
     assert now["values"] == ends["then"]["values"] == ["20", "5", "3", "10,000"]
     assert not notebook.page.evaluate("window.cellRun")
-    click(notebook, "stop")
+    stop(notebook)
     notebook.wait_for_cell(60)
-    notebook.replace_cell(COMPARE, "assert (rope.position, rope.distance) == (20, 5)\nrope.theta = 100.0")
-    notebook.run(COMPARE)
+    assert notebook.ask("[rope.position, rope.distance]") == [20, 5]
+    notebook.ask("rope.set_trait('theta', 100.0)")
     expect(root.locator("output").nth(3)).to_have_text("100")
 
 
-def test_training_twice_waits_and_offers_to_stop_the_first(notebook: Notebook):
-    notebook.run(TRAIN)
-    until_it_goes_on(notebook)
-    notebook.run(TRAIN)
-    until_it_says(notebook, "waiting")
-    assert notebook.page.locator(DASHBOARD).count() == 1
-    click(notebook, "stop v4, start this one")
-    until_it_goes_on(notebook)
-
-
-def test_rapid_events_lead_to_the_right_picture(notebook: Notebook):
+def test_text_is_drawn_letter_by_letter_and_rapid_events_end_with_the_right_panels(notebook: Notebook):
     notebook.run(EXPLORE)
-    handles = notebook.page.locator(f"{EXPLORER} .noUi-handle")
+    root = notebook.page.locator(EXPLORER)
+    field = root.get_by_role("textbox")
+    for text in ("我爱你 $x$ <b>you</b>", "<b>你</b> & $x$"):
+        field.fill(text)
+        field.press("Enter")
+        ticks = root.locator(".explorer-panel").first.locator("svg .ticks").first.locator("text")
+        expect(ticks).to_have_text([*text.replace(" ", "•")] * 2)
     for i in range(40):
-        handles.nth(i % 3).press("ArrowRight" if i % 7 else "ArrowLeft", no_wait_after=True)
-    notebook.run(COMPARE)
+        bars = root.locator("input[type=range]")
+        bars.nth(i % 3).press("ArrowRight" if i % 7 else "ArrowLeft", no_wait_after=True)
+    values = notebook.ask("explorer.values()")
+    expect(bars.first).to_have_value(str(values["letter"] - 1))
+    expected = notebook.ask("[panel.title for panel in explorer.now()]")
+    assert [title for title in expected if title not in titles(notebook, EXPLORER)] == []
 
 
-def test_a_saved_notebook_shows_its_pictures_on_a_new_kernel(notebook: Notebook):
-    notebook.run(EXPLORE, MOUNT, TRAIN)
-    until_it_goes_on(notebook)
-    click(notebook, "stop")
-    notebook.run(WAIT)
-    for still in notebook.page.locator(".babygpt-still").all():  # the live view stands there
-        assert not still.is_visible()
-    saved = notebook.page.evaluate("jupyterapp.shell.currentWidget.content.model.toJSON()")
-    assert "widgets" not in saved["metadata"]
-    notebook.reopen()
-    stills = notebook.page.locator(".babygpt-still img")
-    expect(stills).to_have_count(3, timeout=20_000)
-    for nth in range(3):
-        expect(stills.nth(nth)).to_be_visible(timeout=20_000)
-        assert stills.nth(nth).evaluate("image => image.decode().then(() => image.naturalWidth)") > 500
-        assert "\n" not in stills.nth(nth).get_attribute("alt")
-    expect(notebook.page.get_by_text("Run the cell to move it.")).to_be_visible()
-    assert notebook.page.locator(f".babygpt-view, {COMPUTED}").count() == 0
-    assert notebook.page.get_by_text("Error displaying widget").locator("visible=true").count() == 0
+def test_an_explorer_shows_that_it_waits_only_for_a_running_cell(notebook: Notebook):
+    make = """
+from babygpt.plots.panel import Curve, Panel
+import numpy as np
+draw = lambda n, values: [Panel("always alike", [Curve("line", "#2b7bbd", np.ones(5))])]
+live.Explorer("still", lambda n: n, draw, [live.Slider("n", 1, 0, 9)])"""
+    notebook.run(notebook.add_cell(make))
+    root = notebook.page.locator(f"{EXPLORER} > .explorer")
+    bar = root.locator("input[type=range]")
+    bar.press("ArrowRight")  # the picture stays as it is: that is no reason to wait
+    notebook.page.wait_for_timeout(1500)
+    waits = re.compile("waits")
+    expect(root).not_to_have_class(waits)
+    notebook.start_cell(notebook.add_cell("time.sleep(4)"))
+    bar.press("ArrowRight")
+    expect(root).to_have_class(waits)
+    notebook.wait_for_cell(30)
+    expect(root).not_to_have_class(waits)
 
 
-# ------------------------------------------------------------ sharpness, width and accessibility
+# ------------------------------------------------------------ for every reader
 
 
-def fits(notebook: Notebook, scale: float) -> None:
-    """Wait until the explorer's picture is as wide as its cell's output, and has `scale` pixels for each."""
-    try:
-        notebook.page.wait_for_function(FITS, arg=[EXPLORER, scale], timeout=15_000)
-    except Late:
-        raise AssertionError(notebook.page.evaluate(WIDTHS, EXPLORER)) from None
-
-
-def unreadable(notebook: Notebook) -> dict[str, float]:
-    """Return the explorer's words with too little contrast to their background, with the ratio."""
-    words = notebook.page.locator(f"{EXPLORER} :is(label, button, .widget-readout)").evaluate_all(CONTRAST)
-    assert len(words) > 5
-    return {word: ratio for word, ratio in words if ratio < 4.5}
-
-
-def test_a_picture_is_as_wide_as_its_cell_and_as_sharp_as_the_screen(browser: Browser, address: str):
-    """Include a dark page, where the words beside the picture can be read, too."""
-    with Notebook(
-        browser, address, "live.ipynb", (1920, 1000), dark=True, device_scale_factor=2.0
-    ) as notebook:
-        notebook.run(SETUP, EXPLORE)
-        fits(notebook, 2.0)
-        notebook.page.set_viewport_size({"width": 1300, "height": 768})
-        fits(notebook, 2.0)
-        assert unreadable(notebook) == {}
-
-
-def test_explorers_and_dashboards_pass_axe_and_work_by_keyboard(notebook: Notebook):
+@pytest.mark.parametrize("notebook", [{"size": (2200, 1200)}, {"size": (2200, 1200), "dark": True}], indirect=True)
+def test_everything_fits_from_250_px_up_and_can_be_read(notebook: Notebook):
+    page = notebook.page
     notebook.run(EXPLORE, MOUNT, TRAIN)
     until_it_goes_on(notebook)
     click(notebook, "pause")
-    until_it_says(notebook, "paused")
-    found = Axe().run(notebook.page, {"include": [[".babygpt-view"], [COMPUTED]]}).response["violations"]
-    grave = [(one["id"], one["help"], one["nodes"]) for one in found if one["impact"] in GRAVE]
-    assert grave == []
-    assert unreadable(notebook) == {}
-    assert notebook.page.locator(".babygpt-view .noUi-handle").evaluate_all(NAMELESS) == []
-    letter = notebook.page.locator(EXPLORER).get_by_role("slider", name="letter that looks")
-    assert letter.get_attribute("aria-valuetext") == "12"
-    expect(notebook.page.locator(DASHBOARD).get_by_role("status")).to_contain_text("paused")
-    notebook.replace_cell(COMPARE, TITLES)
-    notebook.run(COMPARE)
-    titles = literal_eval(notebook.cells()[COMPARE]["outputs"][0]["text"])
-    alt = notebook.page.locator(f"{EXPLORER} img").get_attribute("alt")
-    assert titles
-    assert [title for title in titles if title not in alt] == []
-    notebook.page.locator(f"{DASHBOARD} button").first.focus()
-    seen = []
-    for _ in range(4):  # stop, the knob, its number, the replay
-        notebook.page.keyboard.press("Tab")
-        seen.append(notebook.page.evaluate(FOCUS))
-    assert all(one["inside"] and one["visible"] for one in seen), seen
+    until(notebook, "board.run.head.state === 'paused'")
+    area = [[EXPLORER], [DASHBOARD], [COMPUTED]]
+    found = Axe().run(page, {"include": area}).response["violations"]
+    assert [(one["id"], one["help"], one["nodes"]) for one in found if one["impact"] in GRAVE] == []
+    expect(page.locator(DASHBOARD).get_by_role("status")).to_contain_text("paused")
+    for width, smallest in ((250, 9), (360, 9), (768, 12), (1280, 12), (1920, 12)):
+        for root in page.locator(".explorer").all():
+            root.evaluate(checks.MAKE_WIDE, width)
+            looks = root.evaluate(checks.LOOKS)
+            assert looks["sideways"] == [], width
+            assert [words for words, size, _ in looks["texts"] if size < smallest] == [], width
+            assert [(words, ratio) for words, _, ratio in looks["texts"] if ratio < 4.5] == [], width
+            assert len(looks["texts"]) > 20
 
 
-def test_a_view_shows_that_it_waits_only_for_a_running_cell(notebook: Notebook):
-    shown = "root => getComputedStyle(root, '::before').content"
-    view = notebook.page.locator(EXPLORER).first
-    notebook.run(
-        notebook.add_cell("""
-def show(ax, n):
-    ax.set_title("always alike")
-live.Explorer("still", lambda n: n, show, [live.Slider("n", 1, 0, 9)])
-""")
-    )
-    handle = view.locator(".noUi-handle")
-    handle.press("ArrowRight")  # the picture stays as it is: that is no reason to wait
-    notebook.page.wait_for_timeout(1500)
-    assert view.evaluate(shown) == "none"
-    notebook.start_cell(notebook.add_cell("import time; time.sleep(4)"))
-    handle.press("ArrowRight")
-    words = "waiting for the running cell"
-    notebook.page.wait_for_function(f"({shown})(document.querySelector('{EXPLORER}')).includes('{words}')")
-    notebook.wait_for_cell(30)
-    notebook.page.wait_for_function(f"({shown})(document.querySelector('{EXPLORER}')) === 'none'")
+def test_keys_go_through_a_dashboard_in_its_order_and_a_projector_shows_it_twice_as_large(notebook: Notebook):
+    page = notebook.page
+    notebook.run(TRAIN)
+    until_it_goes_on(notebook)
+    click(notebook, "pause")
+    until(notebook, "board.run.head.state === 'paused'")
+    page.locator(f"{DASHBOARD} button").first.focus()
+    seen = [page.evaluate(checks.FOCUS)]
+    for _ in range(8):
+        page.keyboard.press("Tab")
+        seen.append(page.evaluate(checks.FOCUS))
+    order = ["resume", "stop", "projector view", "play", "speed", "show the run after step", "θ", "v4: the loss", "Layer"]
+    assert [want for want, (name, _) in zip(order, seen, strict=True) if not name.startswith(want)] == [], seen
+    assert all(visible for _, visible in seen), seen
+    tick = page.locator(f"{DASHBOARD} .ticks text").first
+    before = tick.bounding_box()
+    click(notebook, "projector view: full screen, large letters")
+    page.wait_for_function("document.fullscreenElement")
+    after = tick.bounding_box()
+    assert before and after and after["height"] > 1.9 * before["height"]
+    page.keyboard.press("Escape")

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 EXPLORER, DASHBOARD = ".babygpt-explorer", ".babygpt-dashboard"
-COMPUTED = ".explorer"  # that the page draws itself
+COMPUTED = f".explorer:not({EXPLORER} *, {DASHBOARD} *)"  # of a formula
 Size = tuple[int, int]  # width and height of a window, CSS pixels
 SIZE = (1280, 900)
 ARROWS = ("ArrowRight", "ArrowLeft")
@@ -130,6 +130,10 @@ class Notebook:
 
     # ------------------------------------------------------------ its kernel and its file
 
+    def ask(self, expression: str) -> Any:
+        """Return the value of a Python expression in the kernel, as JSON has it. Raises playwright's Error."""
+        return self.page.evaluate(scripts.ASK, expression)
+
     def interrupt(self) -> None:
         """Interrupt the kernel, as the stop button of JupyterLab does."""
         self.page.evaluate("jupyterapp.shell.currentWidget.sessionContext.session.kernel.interrupt()")
@@ -171,16 +175,16 @@ class Notebook:
             state = json.dumps(self.page.evaluate(scripts.STATE))
             raise TimeoutError(f"{what} for {timeout:.0f} s: {state}") from None
 
-    # ------------------------------------------------------------ its pictures and sliders
+    # ------------------------------------------------------------ its dashboards and explorers
 
     def record(self) -> None:
-        """Note each change of a dashboard's picture and words from now on; `recorded` returns them."""
+        """Note each drawing of the page's dashboards from now on; `recorded` returns them."""
         self.page.evaluate(scripts.RECORD)
 
-    def recorded(self) -> list[dict[str, Any]]:
-        """Return what has changed since `record`, in order; see `tools.browser.recording`."""
-        events: list[dict[str, Any]] = self.page.evaluate("Promise.all(window.recorded)")
-        return events
+    def recorded(self) -> dict[str, Any]:
+        """Return what was drawn since `record`, in order; see `tools.browser.recording`."""
+        found: dict[str, Any] = self.page.evaluate("window.recorded")
+        return found
 
     def picture(self, area: str, path: Path, nth: int = 0) -> Path:
         """Scroll to an area of the page, and store it as a PNG file: the nth of what a CSS selector finds."""
@@ -202,7 +206,7 @@ class Notebook:
         ]
 
     def move_slider(self, area: str, key: str, nth: int = 0, slider: int = 0, timeout: float = 10.0) -> float:
-        """Press a key on a slider, and wait until the picture beside it has changed.
+        """Press a key on a slider, and wait until the panels beside it have changed.
 
         area     a CSS selector; the nth of what it finds is meant, if there are several
         key      such as "ArrowRight"

@@ -1,110 +1,114 @@
-"""Motion of the dashboards on a page, from the changes that `Notebook.record` noted."""
+"""Motion of the dashboards on a page, from the drawings that `Notebook.record` noted."""
 
-import re
+from __future__ import annotations
+
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-Event = Mapping[str, Any]  # see `dashboard_runs`
+Drawing = Mapping[str, Any]  # t, ms, at, state, reading, made, frames: see `dashboard_runs`
 OVER = ("stopped", "finished", "failed")
-STEP = re.compile(r"\bstep ([\d,]+)")
+MORE_IS_BETTER = ("losses_per_s", "drawings_per_s")
+LESS_IS_BETTER = ("longest_still_s", "shown_after_ms", "kb_per_s", "redraw_ms", "ready_s", "first_loss_ms")
 
 
 @dataclass(frozen=True)
 class DashboardRun:
-    """Record of how one dashboard moved while its model trained.
+    """Record of how one dashboard moved while its model trained: from the first "running" drawn to the end.
 
-    cell               which of the notebook's code cells it stands under, the first being 0
-    title              what is training, as far as the page tells
-    steps              that the run made
-    seconds            from the first "running" to the end
-    pictures           how many different ones had come by the end
-    first_picture_s    seconds from the first "running" to a picture of a model after a step; `seconds` if
-                       there is none
-    pictures_per_s     from the first "running" to the end
-    longest_still_s    longest time without a new picture between the two
-    longest_silence_s  longest time without new words between the two
+    cell             which of the notebook's code cells it stands under, the first being 0
+    title            what is training
+    steps            that the run made
+    seconds          of the training, with its validations
+    losses_per_s     drawings with a new loss
+    watches_per_s    drawings with a new measurement of each watch
+    drawings_per_s   drawings, whether something is new on them or not
+    longest_still_s  longest time without a new loss, a new measurement, or newly counted validation windows
+    shown_after_ms   median time from the end of a step to the frame that shows it
+    kb_per_s         of messages to all widgets of the page
+    redraw_ms        median time that JavaScript takes for a drawing
+    ready_s          from the start of its cell to the drawing that says "getting ready"; None if that is unknown
+    first_loss_ms    from the end of step 1, or of the first step that was told, to the frame that shows it
     """
 
     cell: int
     title: str
     steps: int
     seconds: float
-    pictures: int
-    first_picture_s: float
-    pictures_per_s: float
+    losses_per_s: float
+    watches_per_s: tuple[float, ...]
+    drawings_per_s: float
     longest_still_s: float
-    longest_silence_s: float
+    shown_after_ms: float
+    kb_per_s: float
+    redraw_ms: float
+    ready_s: float | None
+    first_loss_ms: float
 
 
-def dashboard_runs(events: Sequence[Event]) -> list[DashboardRun]:
+def dashboard_runs(recorded: Mapping[str, Any]) -> list[DashboardRun]:
     """Return how each dashboard of a page moved, in their order, without those that never trained.
 
-    events  from `Notebook.recorded`: t (milliseconds), dashboard, cell, words, alt, and the picture's digest
-            if it is a new one
+    recorded  "messages": when each message to a widget came, and its bytes; "boards": for each dashboard cell,
+              title, watches, when its cell started, and drawings. Of a drawing: t, when its frame ended; ms that
+              it took; what was known then: at, when the kernel told it; state; reading, the words on a
+              validation; made, the number of losses; frames, the number of measurements of each watch. All
+              times in ms since 1970.
     """
-    numbers = sorted({event["dashboard"] for event in events})
-    by_dashboard = ([event for event in events if event["dashboard"] == number] for number in numbers)
-    return [run for changes in by_dashboard if (run := _run_of(changes))]
+    found = (_run_of(board, recorded["messages"]) for board in recorded["boards"])
+    return [run for run in found if run]
 
 
 def worst(runs: Sequence[DashboardRun]) -> dict[str, float]:
     """Return the worst of several dashboards in each respect. Raises ValueError if there is none."""
     if not runs:
         raise ValueError("no dashboard was seen to train")
-    slow = ("first_picture_s", "longest_still_s", "longest_silence_s")
-    found = {name: max(getattr(run, name) for run in runs) for name in slow}
-    return found | {"pictures_per_s": min(run.pictures_per_s for run in runs)}
+    found = {name: min(getattr(run, name) for run in runs) for name in MORE_IS_BETTER}
+    for name in LESS_IS_BETTER:
+        values = [value for run in runs if (value := getattr(run, name)) is not None]
+        found |= {name: max(values)} if values else {}
+    return found
 
 
-def _run_of(events: Sequence[Event]) -> DashboardRun | None:
-    """Return the run in one dashboard's changes; None if its model never trained."""
-    began = [e["t"] for e in events if e["words"].startswith("running") or _step_in(e["words"]) > 0]
-    if not began:
+def _run_of(board: Mapping[str, Any], messages: Sequence[tuple[float, int]]) -> DashboardRun | None:
+    """Return the run of one dashboard; None if no loss was drawn while its model trained."""
+    drawings: list[Drawing] = board["drawings"]
+    running = [i for i, one in enumerate(drawings) if one["state"] == "running" or one["made"]]
+    if not running:
         return None
-    begin = began[0]
-    end = next((e["t"] for e in events if e["t"] >= begin and e["words"].startswith(OVER)), events[-1]["t"])
-    drawn = [event for event in events if event["picture"]]
-    learned = [e["t"] for e in drawn if e["t"] >= begin and _pictured_step(e) > 0]
-    pictures = _changes(drawn, "picture", begin, end)
-    seconds = (end - begin) / 1000
+    first = running[0]
+    last = next((i for i, one in enumerate(drawings) if one["state"] in OVER), len(drawings) - 1)
+    begin, end = drawings[first]["t"], drawings[last]["t"]
+    if end <= begin:
+        return None
+    seconds, pairs = (end - begin) / 1000, list(pairwise(drawings[first : last + 1]))
+    losses = [now for before, now in pairs if now["made"] > before["made"]]
+    if not losses:
+        return None
+    ages = [one["t"] - one["at"] for one in losses]
+    watches = [[now for a, now in pairs if now["frames"][i] > a["frames"][i]] for i in range(board["watches"])]
+    news = [now["t"] for before, now in pairs if _facts(now) != _facts(before)]
+    ready = [one["t"] for one in drawings if one["state"] != "waiting"]
+    sizes = [size for t, size in messages if begin <= t <= end]
     return DashboardRun(
-        cell=events[0]["cell"],
-        title=events[-1]["alt"].removeprefix("training: ").partition(":")[0],  # "training: v5: ..." is v5
-        steps=max(_step_in(event["words"]) for event in events if event["t"] <= end),
+        cell=board["cell"],
+        title=board["title"],
+        steps=drawings[last]["made"],
         seconds=round(seconds, 2),
-        pictures=len({event["picture"] for event in drawn if event["t"] <= end}),
-        first_picture_s=round(((learned or [end])[0] - begin) / 1000, 2),
-        pictures_per_s=round(len(pictures) / seconds, 2) if seconds else 0.0,
-        longest_still_s=_longest_gap(begin, pictures, end),
-        longest_silence_s=_longest_gap(begin, _changes(events, "words", begin, end), end),
+        losses_per_s=round(len(losses) / seconds, 2),
+        watches_per_s=tuple(round(len(news) / seconds, 2) for news in watches),
+        drawings_per_s=round(len(pairs) / seconds, 2),
+        longest_still_s=round(max(b - a for a, b in pairwise([begin, *news, end])) / 1000, 2),
+        shown_after_ms=round(statistics.median(ages), 1),
+        kb_per_s=round(sum(sizes) / 1000 / seconds, 1),
+        redraw_ms=round(statistics.median(one["ms"] for one in drawings[first : last + 1]), 2),
+        ready_s=round((ready[0] - board["started"]) / 1000, 2) if board["started"] else None,
+        first_loss_ms=round(ages[0], 1),
     )
 
 
-def _changes(events: Sequence[Event], key: str, begin: float, end: float) -> list[float]:
-    """Return when something became another than in the event before, after one moment and up to another."""
-    before, moments = None, list[float]()
-    for event in events:
-        if event[key] != before and begin < event["t"] <= end:
-            moments.append(event["t"])
-        before = event[key]
-    return moments
-
-
-def _longest_gap(begin: float, moments: Sequence[float], end: float) -> float:
-    """Return the longest time between two moments, in seconds; all in milliseconds, in order."""
-    return round(max(b - a for a, b in pairwise([begin, *moments, end])) / 1000, 2)
-
-
-def _step_in(words: str) -> int:
-    """Return the number after "step" in a dashboard's words; 0 if there is none."""
-    found = STEP.search(words)
-    return int(found[1].replace(",", "")) if found else 0
-
-
-def _pictured_step(event: Event) -> int:
-    """Return after which step a picture shows the model: by its titles, or else by the words beside it."""
-    if "untrained" in event["alt"]:
-        return 0
-    return _step_in(event["alt"] if STEP.search(event["alt"]) else event["words"])
+def _facts(drawing: Drawing) -> tuple[Any, ...]:
+    """Return what is new on a drawing if it differs from that of the one before."""
+    return drawing["made"], tuple(drawing["frames"]), drawing["reading"]

@@ -1,23 +1,22 @@
 """JavaScript that `notebook.Notebook` runs inside the page."""
 
-# Focus a slider; from the next key press, wait for another picture, decoded and in a frame.
+# Focus a slider; from the next key press, wait for the first frame that shows another picture beside it.
 WAIT_FOR_PICTURE = """([area, nth, slider, timeout]) => {
-    const root = document.querySelectorAll(area)[nth];
-    const before = root.querySelector("img").src;
-    let start = null;
-    root.addEventListener("keydown", () => { start = performance.now(); }, { capture: true, once: true });
-    root.querySelectorAll(".noUi-handle")[slider].focus();
-    window.answered = new Promise(done => {
-        const watch = new MutationObserver(async () => {
-            const image = root.querySelector("img");
-            if (start === null || !image || image.src === before) return;
-            watch.disconnect();
-            await image.decode().catch(() => null);  // yet another picture has come meanwhile
-            requestAnimationFrame(() => done(performance.now() - start));
-        });
-        watch.observe(root, { subtree: true, childList: true, attributes: true, attributeFilter: ["src"] });
-        setTimeout(() => done(null), timeout);
-    });
+    const root = document.querySelectorAll(area)[nth], input = root.querySelectorAll("input[type=range]")[slider];
+    const cells = () => [...root.querySelectorAll("canvas")].map(canvas => canvas.toDataURL());
+    const picture = () => [root.querySelector(".explorer-panels").innerHTML, ...cells()].join();
+    const before = picture();
+    input.focus();
+    window.answered = new Promise(done => input.addEventListener("keydown", () => {
+        const start = performance.now();
+        const look = () => {
+            const waited = performance.now() - start;
+            if (picture() !== before) done(waited);
+            else if (waited > timeout) done(null);
+            else requestAnimationFrame(look);
+        };
+        requestAnimationFrame(look);
+    }, { once: true }));
 }"""
 
 # Run all cells; `allRun` is true at their end.
@@ -79,46 +78,73 @@ SCROLL = """async root => {
 }"""
 
 # The sliders of an area: their numbers, names and where they stand.
-SLIDERS = """root => [...root.querySelectorAll(".noUi-handle")].map((handle, slider) => {
-    const box = handle.closest(".widget-inline-hbox");
-    const [now, max] = ["now", "max"].map(end => Number(handle.getAttribute(`aria-value${end}`)));
-    const name = handle.getAttribute("aria-label") ?? box?.querySelector(".widget-label")?.innerText ?? "";
-    return {slider, name, now, max, disabled: Boolean(handle.closest(".noUi-target[disabled]"))};
+SLIDERS = """root => [...root.querySelectorAll("input[type=range]")].map((input, slider) => {
+    const name = input.getAttribute("aria-label") ?? input.closest("label").firstChild.textContent;
+    return {slider, name, now: Number(input.value), max: Number(input.max), disabled: input.disabled};
 })"""
 
-# Note when the picture or the words of a dashboard change, whenever it appears; a picture as a digest of its
-# bytes, as two that look alike have different addresses.
+# Print the value of a Python expression in the kernel, and return it.
+ASK = """async expression => {
+    const { kernel } = jupyterapp.shell.currentWidget.sessionContext.session;
+    const code = `import json\nprint(json.dumps(${expression}))`;
+    const future = kernel.requestExecute({ code, store_history: false });
+    let printed = "";
+    future.onIOPub = ({ content }) => { printed += content.text ?? ""; };
+    const { content } = await future.done;
+    if (content.status !== "ok") throw new Error(`${content.ename}: ${content.evalue}`);
+    return JSON.parse(printed);
+}"""
+
+# Note every drawing of every dashboard, how large each message to a widget is, and when each cell starts; times
+# in ms since 1970, as the kernel's. A dashboard whose model trains is kept in sight: out of it, nothing is drawn.
 RECORD = """() => {
-    window.recorded = [];
-    const known = new Map();
-    const sheet = jupyterapp.shell.currentWidget.content;
-    const place = root => sheet.widgets.filter(cell => cell.model.type === "code")
-        .findIndex(cell => cell.node.contains(root));
-    const words = root => [...root.querySelectorAll("b")].map(bold => bold.parentElement.textContent)
-        .find(text => /step \\d+ of \\d+/.test(text)) ?? "";
-    const digest = async src => {
-        try {
-            const bytes = await (await fetch(src)).arrayBuffer();
-            const hash = new Uint8Array(await crypto.subtle.digest("SHA-1", bytes));
-            return [...hash].map(byte => byte.toString(16).padStart(2, "0")).join("");
-        } catch { return src.slice(-60); }  // it is gone already: another one has come
+    const boards = [], messages = [], asked = {}, started = {}, known = new Map(), frames = [];
+    const now = () => performance.timeOrigin + performance.now(), { port1, port2 } = new MessageChannel();
+    port1.onmessage = () => { for (const drawing of frames.splice(0)) drawing.t = now(); };
+    const { content: sheet, sessionContext } = jupyterapp.shell.currentWidget;
+    const size = message => ["header", "parent_header", "metadata", "content"].reduce(
+        (sum, part) => sum + JSON.stringify(message[part]).length,
+        (message.buffers ?? []).reduce((sum, { byteLength }) => sum + byteLength, 0));
+    sessionContext.session.kernel.anyMessage.connect((_, { msg, direction }) => {
+        const { header: { msg_type: type, msg_id: id }, parent_header: parent } = msg;
+        if (type === "execute_request") asked[id] = msg.metadata.cellId;
+        if (type === "execute_input" && asked[parent.msg_id]) started[asked[parent.msg_id]] = now();
+        if (type === "comm_msg" && direction === "recv") messages.push([now(), size(msg)]);
+    });
+    const follow = (board, root) => {
+        const code = sheet.widgets.filter(({ model }) => model.type === "code");
+        const cell = code.findIndex(({ node }) => node.contains(root)), { title, watches } = board.run.facts;
+        const record = { cell, title, watches, started: started[code[cell]?.model.id] ?? null, drawings: [] };
+        const note = ms => {
+            const { head, made, frames: measured } = board.run, { at, state, reading } = head;
+            const counts = { made, frames: measured.map(({ length }) => length) };
+            const drawing = { t: now(), ms, at: 1000 * at, state, reading, ...counts };
+            for (const list of [record.drawings, frames]) list.push(drawing);
+            port2.postMessage(0);
+        };
+        const { paint } = board;
+        board.paint = frame => {
+            const before = board.painted, begin = performance.now();
+            paint.call(board, frame);
+            if (board.painted !== before) note(performance.now() - begin);
+        };
+        if (board.painted) note(0);
+        known.set(board, root);
+        boards.push(record);
     };
     const look = () => {
-        const t = performance.now();
         for (const root of document.querySelectorAll(".babygpt-dashboard")) {
-            if (!known.has(root)) known.set(root, {number: known.size, cell: place(root), src: "", said: ""});
-            const last = known.get(root), image = root.querySelector("img.widget-image");
-            const src = image?.getAttribute("src") ?? "", said = words(root);
-            if (src === last.src && said === last.said) continue;
-            const event = {t, dashboard: last.number, cell: last.cell, alt: image?.alt ?? "", words: said};
-            const picture = src && src !== last.src ? digest(src) : null;
-            window.recorded.push(Promise.resolve(picture).then(found => ({...event, picture: found})));
-            Object.assign(last, {src, said});
+            if (root.board && !known.has(root.board)) follow(root.board, root);
         }
     };
-    const kinds = {subtree: true, childList: true, characterData: true, attributeFilter: ["src"]};
-    new MutationObserver(look).observe(document.body, kinds);
+    new MutationObserver(look).observe(document.body, { subtree: true, childList: true });
+    setInterval(() => {
+        const busy = [...known].find(([board]) => ["getting ready", "running"].includes(board.run.head.state));
+        const { top, bottom } = busy?.[1].getBoundingClientRect() ?? {};
+        if (top < 0 || bottom > innerHeight) busy[1].scrollIntoView({ block: "start" });
+    }, 200);
     look();
+    window.recorded = { boards, messages };
 }"""
 
 # A handle of an explorer that the page computes, now and some stops further on: where it stands, and
