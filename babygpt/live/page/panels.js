@@ -296,7 +296,7 @@ export class HeadsView extends CellsView {
   drawRow(letter) {
     if (letter === null) return;
     const { letters } = this.mark, length = letters.length;
-    this.row ??= { ...makePanel(this.panel.box, "row", { x: {}, y: {}, height: 150 }) };
+    this.row ??= makePanel(this.panel.box, "row", { x: { span: [0, 1] }, y: { span: [0, 1] }, height: 150 });
     const { axes } = this.row, shares = Float32Array.from(letters, (_, n) => this.weight(letter, n));
     const x = { ...this.axes.x, label: "letter looked at" };
     axes.view(x, { label: "share of attention", span: [0, 1] }, this.axes.left + this.axes.width + 14);
