@@ -91,7 +91,7 @@ function valueAt({ span, log }, share) {
 // of a value and its name, or nothing for round numbers.
 export class Axes {
   constructor(panel, { x, y, height = HEIGHT }) {
-    Object.assign(this, { panel, x, y, total: height, left: LEFT, width: 300, onlay: [] });
+    Object.assign(this, { panel, sides: { x, y }, total: height, left: LEFT, width: 300, onlay: [] });
     this.height = height - TOP - BOTTOM;
     put(panel.svg, { height, class: "axes" });
     this.caption = svg("text", { class: "label", y: 13 }, panel.svg);
@@ -103,20 +103,20 @@ export class Axes {
   }
 
   // Let the axes go from x[0] (left) to x[1] (right) and from y[0] (top) to y[1] (bottom).
-  span(x, y) { this.view({ ...this.x, span: x }, { ...this.y, span: [y[1], y[0]] }); }
+  span(x, y) { this.view({ ...this.sides.x, span: x }, { ...this.sides.y, span: [y[1], y[0]] }); }
 
   view(x, y, room = this.room) {
     const key = JSON.stringify([x, y, room]);
     if (key === this.key) return;
-    Object.assign(this, { key, x, y, room });
+    Object.assign(this, { key, sides: { x, y }, room });
     this.lay();
   }
 
   // The panel is so wide now, in CSS pixels.
-  resize(room) { this.view(this.x, this.y, room); }
+  resize(room) { this.view(this.sides.x, this.sides.y, room); }
 
   lay() {
-    const { x, y, room = WIDTH } = this, names = (y.ticks ?? []).flatMap(([, name]) => name.split("\n"));
+    const { sides: { x, y }, room = WIDTH } = this, names = (y.ticks ?? []).flatMap(([, name]) => name.split("\n"));
     this.left = clamp(12 + LETTER * Math.max(0, ...names.map(name => name.length)), LEFT, Math.max(LEFT, 0.45 * room));
     this.width = Math.max(40, room - this.left - RIGHT);
     put(this.inside, { x: this.left, width: this.width });
@@ -141,10 +141,10 @@ export class Axes {
     for (const call of this.onlay) call();
   }
 
-  X(value) { return shareOf(this.x, value) * this.width; }
-  x(pixel) { return valueAt(this.x, pixel / this.width); }
-  Y(value) { return (1 - shareOf(this.y, value)) * this.height; }
-  y(pixel) { return valueAt(this.y, 1 - pixel / this.height); }
+  X(value) { return shareOf(this.sides.x, value) * this.width; }
+  x(pixel) { return valueAt(this.sides.x, pixel / this.width); }
+  Y(value) { return (1 - shareOf(this.sides.y, value)) * this.height; }
+  y(pixel) { return valueAt(this.sides.y, 1 - pixel / this.height); }
 
   // The place of a pointer inside the axes, in CSS pixels, also where a page is zoomed.
   place({ clientX, clientY }) {

@@ -298,7 +298,7 @@ export class HeadsView extends CellsView {
     const { letters } = this.mark, length = letters.length;
     this.row ??= makePanel(this.panel.box, "row", { x: { span: [0, 1] }, y: { span: [0, 1] }, height: 150 });
     const { axes } = this.row, shares = Float32Array.from(letters, (_, n) => this.weight(letter, n));
-    const x = { ...this.axes.x, label: "letter looked at" };
+    const x = { ...this.axes.sides.x, label: "letter looked at" };
     axes.view(x, { label: "share of attention", span: [0, 1] }, this.axes.left + this.axes.width + 14);
     this.bars ??= svg("path", { class: "bars", style: "--c: #2b7bbd" }, axes.inside);
     const bar = (share, n) => `M${axes.X(n).toFixed(1)} ${axes.Y(share).toFixed(1)}V${axes.Y(0)}`;
