@@ -25,7 +25,7 @@ from babygpt.live.watches import Watch
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import Objective
 from babygpt.plots.figures import running_mean
-from babygpt.plots.panel import Axis, Curve, Level, Panel, as_plain, pack, with_base64
+from babygpt.plots.panel import Axis, Curve, Level, Mark, Panel, as_plain, pack, with_base64
 from babygpt.plots.style import COLOURS, ENCODING_COLOURS
 from babygpt.training.guard import require_vocabulary
 
@@ -316,7 +316,7 @@ def loss_panel(board: Dashboard, made: int) -> Panel:
     steps, mean = running_mean(losses, SMOOTH)
     words = loss_words(run.title)
     title = words["trained"].format(loss=f"{mean[-1]:.2f}", step=made) if losses else words["untrained"]
-    marks: list[Any] = []
+    marks: list[Mark] = []
     if (other := run.baseline) is not None:
         grey = running_mean([step.loss for step in other.history], SMOOTH)
         marks.append(Curve(f"{other.title} (baseline)", COLOURS["grey"], grey[1], grey[0]))
@@ -343,7 +343,7 @@ def gap_panel(run: Run, other: Run, made: int) -> Panel:
     now = gap[-1] if both else 0.0
     title = words["below" if now < 0 else "above"].format(gap=f"{abs(now):.2f}") if both else words["unknown"]
     ends = np.floor(20 * gap.min(initial=-0.05)) / 20, np.ceil(20 * gap.max(initial=0.05)) / 20
-    marks = [Curve("", COLOURS["red"], gap, np.arange(1.0, both + 1)), Level("", 0.0)]
+    marks: list[Mark] = [Curve("", COLOURS["red"], gap, np.arange(1.0, both + 1)), Level("", 0.0)]
     x, y = Axis("step", (0.0, run.total), digits=0), Axis("gap (nats)", (float(ends[0]), float(ends[1])))
     return Panel(title, marks, x, y, over_steps=True)
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from babygpt.plots.artists import find_artist
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.image import AxesImage
@@ -16,7 +17,6 @@ from babygpt.metrics import role_accuracy
 from babygpt.metrics.inspection import attention_weights, bigram_table, gates_of, position_votes
 from babygpt.metrics.parallel_texts import code_similarity, layer_similarity, parallel_loss
 from babygpt.models.versions import build
-from babygpt.plots.artists import find_artist
 from babygpt.positions import Positions
 from babygpt.sampling import fill_in
 
