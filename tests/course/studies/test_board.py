@@ -1,5 +1,6 @@
 """The board: every version measured, compared in pairs, and never across two kinds of numbers."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -8,10 +9,11 @@ from matplotlib.figure import Figure
 
 from babygpt.config import ModelConfig
 from babygpt.models.versions import VERSIONS, build
+from babygpt.plots.panel import Level, with_base64
 from babygpt.positions import Positions
 from babygpt_course.studies import board
 from babygpt_course.studies.board import COLUMNS, Rung, SingleBranch, paired_differences, table, table_row
-from babygpt_course.studies.ladder_explorer import explore_ladder, measure
+from babygpt_course.studies.ladder_explorer import explore_ladder, measure, panels
 from babygpt_course.studies.results import load_results
 from babygpt_course.studies.sweep import Scale, in_turn, keep_runs
 
@@ -137,10 +139,27 @@ def test_a_rival_that_cannot_read_the_length_is_refused():
         measure(BOARD, "loss at 4× length", "a", 5)
 
 
+def test_a_row_has_a_dot_for_each_seed_and_a_line_at_their_mean():
+    found = measure(BOARD, "right answers", "a", 5)
+    (panel,) = panels(found, {})
+    assert panel.y.ticks == [(0, "b"), (1, "a"), (2, "c")]
+    assert panel.y.span[0] > panel.y.span[1]  # the first one is on top
+    dots, means = (
+        [mark for mark in panel.marks if getattr(mark, "look", "") == look] for look in ("dots", "line")
+    )
+    assert [mark.y.tolist() for mark in dots] == [[row, row] for row in range(3)]
+    assert [mark.at().tolist() for mark in dots] == list(found["rows"].values())
+    assert [set(mark.at()) for mark in means] == [{35.0}, {0.0}, {0.0}]
+    assert (panel.find(Level).axis, panel.find(Level).at) == ("x", 0)
+    low, high = panel.x.span
+    assert low < min(map(min, found["rows"].values())) < max(map(max, found["rows"].values())) < high
+    assert panel.title == "Compared with a: 0 below, 0 above, 2 undecided"
+
+
 def test_the_explorer_shows_the_stored_results():
     explorer = explore_ladder(load_results("ladder"))
-    title = explorer.canvas.axes[0].get_title(loc="left")
-    explorer.controls["column"].value = "right answers"
-    assert explorer.wait(60)
-    assert explorer.error is None
-    assert explorer.canvas.axes[0].get_title(loc="left") != title
+    title = explorer.now()[0].title
+    explorer.column = "right answers"
+    assert explorer.shown["problem"] == ""
+    assert explorer.now()[0].title != title
+    json.dumps(with_base64(explorer.shown), allow_nan=False)

@@ -38,3 +38,26 @@ def test_seed_bars_are_as_high_as_their_means_under_a_dot_for_each_seed(ax):
     seed_plots.draw_seed_bars(ax, {"v4": [1.0, 3.0], "v5": [2.0, 4.0]}, "Losses", "nats")
     assert [bar.get_height() for bar in ax.patches] == [2.0, 3.0]
     assert [list(line.get_ydata()) for line in ax.lines] == [[1.0, 3.0], [2.0, 4.0]]
+
+
+def test_rows_are_a_name_each_with_a_dot_for_each_seed_and_a_bar_at_their_mean(ax):
+    values = {"v4": [1.0, 2.0, 6.0], "v3": [2.0, 2.0, 2.0]}
+    seed_plots.draw_seed_dots(ax, values, "a finding", "nats", {"floor": -5.0}, means=True)
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["v4", "v3"]
+    assert ax.lines[0].get_xydata().tolist() == [[1, 0], [2, 0], [6, 0]]
+    bars = [it.get_xdata() for it in ax.lines if it.get_linestyle() == "-"]
+    assert [list(bar) for bar in bars] == [[3, 3], [2, 2]]
+    assert ax.get_ylim()[0] > ax.get_ylim()[1]  # the first name is on top
+    assert ax.get_xlim()[0] < -5  # the axis has room for what rows are compared with
+
+
+def test_seeds_are_dots_without_a_mean_and_a_model_that_refuses_has_a_row(ax):
+    values, rings = {"v4": [1.0, 6.0], "v2": []}, {"v4": [2.0, 3.0]}
+    seed_plots.draw_seed_dots(
+        ax, values, "a finding", "nats", {"chance": 0.5}, (0, 9), rings, {"v2": "refuses"}
+    )
+    dots = {(*map(float, line.get_xdata()),) for line in ax.lines if line.get_marker() == "o"}
+    assert dots == {(1.0, 6.0), (2.0, 3.0), ()}
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["v4", "v2"]
+    assert [(note.get_text(), note.xy[1]) for note in ax.texts] == [("refuses", 1)]
+    assert ax.get_xlim() == (0, 9)
