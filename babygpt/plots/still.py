@@ -18,13 +18,14 @@ from unicodedata import combining, east_asian_width
 import numpy as np
 from PIL import Image
 
-from babygpt.plots.panel import Axis, Cells, Curve, Heads, Level, Panel, Words
+from babygpt.plots.panel import DTYPES, Axis, Cells, Curve, Heads, Level, Panel, Words, pack, unpack
 
 ROW, WIDTH, GAP = 1120, 360, 20  # of a row, of a panel of curves, between panels
-FONT, LINE = 15, 19  # of letters, and from line to line
+FONT, LINE, LABEL = 15, 19, 34  # of letters, from line to line, of the label above a plot
 PLOT, SQUARE, BARS, SMALL = 240, 300, 80, 60  # heights of a plot, the large head, its bars, a small head
 BLUE, RED = (43, 123, 189), (213, 94, 0)
-POINTS = 400  # of a line at most, about one for each pixel
+EDGE = "fill='none' stroke='#999'"  # of cells
+POINTS = 300  # of a line at most, about one for each pixel
 INK, QUIET, GRID = "#222", "#555", "#ddd"
 FORBIDDEN = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # in any XML
 
@@ -40,12 +41,13 @@ def draw_still(panels: Sequence[Panel]) -> tuple[str, str, int]:
     parts, top = [], 0.0
     for row in rows:
         left, head = 0.0, max((one.head for one in row), default=0.0)
+        plot = max((one.plot for one in row), default=0.0)
         for one in row:
             title = write(0, LINE, one.title, "font-weight='600'")
-            body = f"<g transform='translate(0,{head:.0f})'>{one.svg}</g>"
+            body = f"<g transform='translate(0,{head + plot - one.plot:.0f})'>{one.svg}</g>"
             parts.append(f"<g transform='translate({left:.0f},{top:.0f})'>{title}{body}</g>")
             left += one.width + GAP
-        top += head + max((one.height for one in row), default=0.0) + GAP
+        top += head + max((plot - one.plot + one.height for one in row), default=0.0) + GAP
     width = round(max(sum(one.width + GAP for one in row) for row in rows))
     look = f"font-family='system-ui,sans-serif' font-size='{FONT}' fill='{INK}'"
     size = f"viewBox='0 0 {width} {top:.0f}' width='{width}' height='{top:.0f}'"
@@ -61,6 +63,7 @@ class Drawing:
     title   its lines
     width   of all
     head    height of the title
+    plot    upper edge of the plot in what is below; those of a row are equally high
     height  of what is below
     """
 
@@ -68,6 +71,7 @@ class Drawing:
     svg: str
     width: float
     head: float
+    plot: float
     height: float
 
 
@@ -75,16 +79,16 @@ def draw_panel(panel: Panel) -> Drawing:
     """Draw one panel."""
     width, mark = WIDTH * panel.width, panel.marks[0] if panel.marks else None
     if isinstance(mark, Heads):
-        width = SQUARE + 60 + mark.weights.shape[0] * (SMALL + 5)
-        svg, height = draw_heads(panel, mark)
+        width = SQUARE + 100 + mark.weights.shape[0] * (SMALL + 5)
+        svg, plot, height = draw_heads(panel, mark)
     elif isinstance(mark, Words):
-        svg, height = draw_words(mark, width)
+        svg, plot, height = draw_words(mark, width)
     else:
-        svg, height = draw_plot(panel, width)
+        svg, plot, height = draw_plot(panel, width)
     note = wrap(panel.note, width)
     svg += write(0, height + LINE - 4, note, f"fill='{QUIET}'")
-    title = wrap(panel.title, 0.93 * width)  # bold
-    return Drawing(title, svg, width, LINE * len(title) + 6, height + LINE * len(note))
+    title = wrap(panel.title, width)
+    return Drawing(title, svg, width, LINE * len(title) + 6, plot, height + LINE * len(note))
 
 
 # ---------------------------------------------------------------- words and numbers
@@ -117,13 +121,11 @@ def wrap(words: str, room: float) -> list[str]:
     return [line for line in lines if line]
 
 
-def write(x: float, y: float, lines: Sequence[str], look: str = "", anchor: str = "start") -> str:
+def write(x: float, y: float, lines: Sequence[str], look: str = "", anchor: str = "") -> str:
     """Write lines of text; y is the foot of the first one."""
-    texts = (
-        f"<text x='{x:.1f}' y='{y + LINE * i:.1f}' text-anchor='{anchor}' {look}>{clean(line)}</text>"
-        for i, line in enumerate(lines)
-    )
-    return "".join(texts)
+    look += f" text-anchor='{anchor}'" if anchor else ""
+    places = (f"x='{x:.1f}' y='{y + LINE * i:.1f}' {look.strip()}" for i in range(len(lines)))
+    return "".join(f"<text {at.strip()}>{clean(line)}</text>" for at, line in zip(places, lines, strict=True))
 
 
 def name_number(value: float) -> str:
@@ -202,13 +204,13 @@ def draw_axes(frame: Frame, lines: bool) -> str:
         parts.append(write(x, bottom + LINE, [name], "", "middle"))
     for at, name in ticks_of(frame.y, max(2, int(frame.height // 36))):
         y = float(frame.to_y(at))
-        names = [line for part in name.split("\n") for line in wrap(part, frame.left - 6)]
+        names = [line for part in name.split("\n") for line in wrap(part, max(30.0, frame.left - 6))]
         if lines:
             parts.append(f"<path d='M{frame.left:.1f} {y:.1f}H{right:.1f}' stroke='{GRID}'/>")
         parts.append(write(frame.left - 6, y + 5 - LINE * (len(names) - 1) / 2, names, "", "end"))
     quiet = f"fill='{QUIET}'"
     parts.append(write(right, bottom + 2 * LINE, [frame.x.label], quiet, "end"))
-    parts.append(write(0, frame.top - 9, [frame.y.label], quiet))
+    parts.append(write(0, frame.top - 13, [frame.y.label], quiet))
     return "".join(parts)
 
 
@@ -224,15 +226,17 @@ def draw_legend(panel: Panel, width: float) -> tuple[str, float]:
         parts.append(write(x + 22, y, [curve.name]))
         x += wide + 12
     for mark in panel.marks:
-        if isinstance(mark, Cells):
-            parts.append(write(0, y, [f"blue: {name_number(mark.low)}, red: {name_number(mark.high)}"]))
-            if mark.low >= 0:
-                parts[-1] = write(0, y, [f"white: {name_number(mark.low)}, blue: {name_number(mark.high)}"])
+        if isinstance(mark, Cells | Heads):
+            low, high = (mark.low, mark.high) if isinstance(mark, Cells) else (0.0, 1.0)
+            bar = Frame(panel.x, panel.y, measure(name_number(low)) + 10, y - 11, 80, 12)
+            scale = paint(np.linspace(low, high, 81)[None], low, high, bar) + bar.fill(EDGE)
+            parts.append(write(0, y, [name_number(low)]) + scale)
+            parts.append(write(bar.left + bar.width + 7, y, [name_number(high)]))
     return "".join(parts), y if parts else 0.0
 
 
-def draw_plot(panel: Panel, width: float) -> tuple[str, float]:
-    """Draw curves, levels and cells, and return the height too."""
+def draw_plot(panel: Panel, width: float) -> tuple[str, float, float]:
+    """Draw curves, levels and cells. Return the upper edge of the plot and the height of all too."""
     x, y = panel.x, panel.y
     cells = next((mark for mark in panel.marks if isinstance(mark, Cells)), None)
     if cells is not None:
@@ -243,13 +247,13 @@ def draw_plot(panel: Panel, width: float) -> tuple[str, float]:
     names = [line for _, name in ticks_of(y, many) for line in name.split("\n")]
     left = max(40.0, min(0.45 * width, 8 + max(map(measure, names), default=0.0)))
     height = max(PLOT, LINE * len(y.ticks or ()))
-    frame = Frame(x, y, left, top + LINE + 10, width - left - 12, height)
+    frame = Frame(x, y, left, top + LABEL, width - left - 12, height)
     crowd = np.empty((0, 2))  # places where the name of a level would hide something
     inside: list[str] = []
     over: list[str] = []  # of what is inside, and whole even at the edge: names, dots
     for mark in panel.marks:
         if isinstance(mark, Cells):
-            inside.append(paint(mark.values, mark.low, mark.high, frame))
+            inside.append(paint(mark.values, mark.low, mark.high, frame) + frame.fill(EDGE))
             edges = [frame.to_y(np.array(box) - 0.5) for box in mark.boxes]
             inside += [
                 replace(frame, top=float(a), height=float(b - a)).fill(f"fill='none' stroke='{INK}'")
@@ -266,7 +270,8 @@ def draw_plot(panel: Panel, width: float) -> tuple[str, float]:
             inside.append(line)
             over.append(name)
     body = f"<svg {frame.place()} viewBox='{frame.box()}' overflow='hidden'>{''.join(inside)}</svg>"  # clips
-    return legend + draw_axes(frame, cells is None) + body + "".join(over), frame.top + height + 2 * LINE + 6
+    svg = legend + draw_axes(frame, cells is None) + body + "".join(over)
+    return svg, frame.top, frame.top + height + 2 * LINE + 6
 
 
 def draw_line(curve: Curve, x: np.ndarray, y: np.ndarray, foot: float) -> str:
@@ -302,7 +307,7 @@ def draw_dots(curve: Curve, x: np.ndarray, y: np.ndarray, frame: Frame) -> str:
 
 
 def along(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return 400 places on the lines between points: (400, 2)."""
+    """Return places on the lines between points: (POINTS, 2)."""
     at = np.linspace(0, len(x) - 1, POINTS) if len(x) else np.empty(0)
     return np.stack([np.interp(at, np.arange(len(part)), part) if len(x) else at for part in (x, y)], axis=1)
 
@@ -313,7 +318,8 @@ def draw_level(level: Level, frame: Frame, crowd: np.ndarray) -> tuple[str, str,
     crowd  (n, 2) places
     """
     right, bottom = frame.left + frame.width, frame.top + frame.height
-    names = wrap(level.name, frame.width - 8)
+    beside = float(frame.to_x(level.at)) - frame.left if level.axis == "x" else 0.0
+    names = wrap(level.name, max(beside, frame.width - beside) - 8)
     wide, tall = max(map(measure, names), default=0.0), LINE * len(names)
     if level.axis == "y":
         at = float(frame.to_y(level.at))
@@ -342,55 +348,78 @@ def draw_level(level: Level, frame: Frame, crowd: np.ndarray) -> tuple[str, str,
 
 
 def paint(values: np.ndarray, low: float, high: float, frame: Frame) -> str:
-    """Draw cells in colours, as a picture of one pixel for each that fills a frame."""
-    share = np.nan_to_num(np.clip(np.abs(values) / max(-low, high), 0, 1))[..., None]  # of the ink, on white
-    ink, buffer = np.where((values > 0)[..., None] & (low < 0), RED, BLUE), BytesIO()
-    pixels = (255 + (ink - 255) * share).round().astype(np.uint8)
-    Image.fromarray(pixels).quantize(64).save(buffer, "png", optimize=True)
+    """Draw cells in colours, as a picture of one pixel for each that fills a frame; nan is white."""
+    share = np.nan_to_num(np.clip(np.abs(values) / (max(-low, high) or 1.0), 0, 1))  # of the ink, on white
+    signs = np.where((values > 0) & (low < 0), -1, 1)
+    levels, index = np.unique(np.round(100 * share) * signs, return_inverse=True)  # 201 at most, a palette
+    ink = np.where(levels[:, None] < 0, RED, BLUE)
+    image, buffer = Image.fromarray(index.reshape(values.shape).astype(np.uint8)), BytesIO()
+    image.putpalette((255 + (ink - 255) * np.abs(levels[:, None]) / 100).round().astype(np.uint8).tobytes())
+    image.save(buffer, "png", optimize=True)
     png = f"href='data:image/png;base64,{b64encode(buffer.getvalue()).decode()}'"
     look = "preserveAspectRatio='none' style='image-rendering:pixelated'"
-    return frame.fill(f"{look} {png}", "image") + frame.fill("fill='none' stroke='#999'")
+    return frame.fill(f"{look} {png}", "image")
 
 
 # ---------------------------------------------------------------- heads and words
 
 
-def draw_heads(panel: Panel, mark: Heads) -> tuple[str, float]:
-    """Draw one head large, all heads small, and the row of a letter as bars; return the height too."""
+def draw_heads(panel: Panel, mark: Heads) -> tuple[str, float, float]:
+    """Draw one head large, all heads small, and the row of a letter as bars. Return as draw_plot does."""
     layers, heads, length, _ = mark.weights.shape
-    room = SQUARE / length >= 8
-    ticks = [(float(i), letter) for i, letter in enumerate(mark.letters)] if room else []
-    across = Axis(panel.x.label, (-0.5, length - 0.5), ticks)
-    frame = Frame(across, Axis(panel.y.label, (length - 0.5, -0.5), ticks), 30.0, LINE + 10, SQUARE, SQUARE)
-    letters = f"<g font-size='12'>{draw_axes(frame, lines=False)}</g>"  # or they would touch each other
-    parts = [paint(mark.weights[mark.chosen], 0.0, 1.0, frame), letters]
-    for i in range(layers):
-        for j in range(heads):
-            place = frame.left + SQUARE + 18 + i * (SMALL + 5), frame.top + j * (SMALL + 5)
-            small = Frame(across, across, *place, SMALL, SMALL)
-            parts.append(paint(mark.weights[i, j], 0.0, 1.0, small))
-            if (i, j) == tuple(mark.chosen):
-                parts.append(small.fill("fill='none' stroke='#d55e00' stroke-width='3'"))
-    height = max(frame.top + SQUARE, frame.top + heads * (SMALL + 5)) + 2 * LINE + 6
+    weights = unpack(pack(mark.weights, DTYPES["weights"]))  # as the page has them: equal shares, equal words
+    ticks = [(float(i), letter) for i, letter in enumerate(mark.letters)] if SQUARE / length >= 8 else []
+    legend, top = draw_legend(panel, SQUARE)
+    across, down = (Axis(axis.label, ticks=ticks) for axis in (panel.x, panel.y))
+    across, down = replace(across, span=(-0.5, length - 0.5)), replace(down, span=(length - 0.5, -0.5))
+    frame = Frame(across, down, 30.0, top + LABEL, SQUARE, SQUARE)
+    parts = [legend, paint(weights[mark.chosen], 0.0, 1.0, frame), frame.fill(EDGE)]
+    letters = [draw_axes(frame, lines=False)]
+    # All small heads are one picture, which is smaller than one for each, with white cells between them.
+    gap = math.ceil(length / 12)
+    many, unit = np.array([heads, layers]), SMALL / length
+    mosaic = np.full(many * (length + gap) - gap, np.nan)
+    left = frame.left + SQUARE + 18
+    outlines, frames = [], []
+    for i, j in np.ndindex(layers, heads):
+        row, column = j * (length + gap), i * (length + gap)
+        mosaic[row : row + length, column : column + length] = weights[i, j]
+        small = Frame(across, across, left + column * unit, frame.top + row * unit, SMALL, SMALL)
+        outlines.append(small.fill(EDGE))
+        if (i, j) == tuple(mark.chosen):
+            frames.append(small.fill("fill='none' stroke='#d55e00' stroke-width='3'"))
+        if j == 0:
+            letters.append(write(small.left + SMALL / 2, frame.top - 8, [f"layer {i + 1}"], "", "middle"))
+        if i == layers - 1:
+            letters.append(write(small.left + SMALL + 6, small.top + SMALL / 2 + 4, [f"head {j + 1}"]))
+    tall, wide = np.array(mosaic.shape) * unit
+    parts += [paint(mosaic, 0.0, 1.0, Frame(across, across, left, frame.top, wide, tall)), *outlines, *frames]
+    height = frame.top + max(SQUARE, tall) + 2 * LINE + 6
     if mark.letter is not None:
-        shares = mark.weights[mark.chosen][mark.letter]
-        most = int(shares.argmax())
+        shares = weights[mark.chosen][mark.letter]
+        edge, most = float(frame.to_y(mark.letter - 0.5)), int(shares.argmax())
+        parts.append(replace(frame, top=edge, height=SQUARE / length).fill(f"fill='none' stroke='{INK}'"))
         names = {"letter": mark.letter + 1, "mark": mark.letters[mark.letter], "other": most + 1}
-        finding = mark.row.format(**names, otherMark=mark.letters[most], share=f"{shares[most]:.0%}")
-        parts.append(write(0, height + LINE, [finding], "font-weight='600'"))
-        below = replace(frame, y=Axis("", (0.0, 1.0)), top=height + 2 * LINE, height=BARS)
+        share = f"{math.floor(100 * shares[most] + 0.5)}%"
+        finding = wrap(
+            mark.row.format(**names, otherMark=mark.letters[most], share=share), 0.93 * SQUARE + 100
+        )
+        parts.append(write(0, height + LINE, finding, "font-weight='600'"))
+        top = height + LINE * len(finding) + LABEL
+        below = replace(frame, y=Axis("share of attention", (0.0, 1.0)), top=top, height=BARS)
         bars = Curve("", "#2b7bbd", shares, look="bars")
-        places = below.to_x(bars.at()), below.to_y(shares)
-        parts += [draw_axes(below, lines=False), draw_line(bars, *places, float(below.to_y(0.0)))]
-        height += 2 * LINE + BARS + 2 * LINE
-    return "".join(parts), height
+        letters.append(draw_axes(below, lines=False))
+        parts.append(draw_line(bars, below.to_x(bars.at()), below.to_y(shares), float(below.to_y(0.0))))
+        height = top + BARS + 2 * LINE + 6
+    parts.append(f"<g font-size='12'>{''.join(letters)}</g>")  # larger ones would touch each other
+    return "".join(parts), frame.top, height
 
 
-def draw_words(mark: Words, width: float) -> tuple[str, float]:
-    """Draw a text in cells, each as full as the model was sure; return the height too."""
+def draw_words(mark: Words, width: float) -> tuple[str, float, float]:
+    """Draw a text in cells, each as full as the model was sure. Return as draw_plot does."""
     columns = min(mark.columns, max(1, len(mark.characters)))
-    wide, tall, parts = (width - 10) / columns, 34, []
-    look = "font-family='ui-monospace,Menlo,Consolas,monospace'"
+    wide, tall = (width - 10) / columns, 34
+    parts, letters = [], []
     for i, (letter, sure, given) in enumerate(zip(mark.characters, mark.sure, mark.given, strict=True)):
         x, y = wide * (i % columns), 6 + (tall + 8) * (i // columns)
         if sure >= 0:
@@ -398,5 +427,7 @@ def draw_words(mark: Words, width: float) -> tuple[str, float]:
             part = f"y='{y + tall * (1 - sure):.1f}' height='{tall * sure:.1f}'"
             parts.append(f"<rect x='{x:.1f}' {part} width='{wide:.1f}' fill='#95bdde'/>")
         if not (given and letter == "•"):
-            parts.append(write(x + wide / 2, y + 23, [letter], look, "middle"))
-    return "".join(parts), 12 + (tall + 8) * -(-len(mark.characters) // columns)
+            letters.append(write(x + wide / 2, y + 23, [letter]))
+    look = f"font-family='ui-monospace,Menlo,Consolas,monospace' font-size='{min(20.0, wide):.1f}'"
+    parts.append(f"<g {look} text-anchor='middle'>{''.join(letters)}</g>")
+    return "".join(parts), 6.0, 12 + (tall + 8) * -(-len(mark.characters) // columns)

@@ -1,12 +1,15 @@
 """A still shows the numbers of its panels, as text that is text, in well-formed SVG."""
 
 import re
+from base64 import b64decode
+from io import BytesIO
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL import Image
 
 from babygpt.plots.panel import Axis, Cells, Curve, Heads, Level, Panel, Words
 from babygpt.plots.still import FONT, draw_still, measure, name_number, wrap
@@ -97,9 +100,13 @@ def test_cells_heads_and_words_are_drawn_whole():
     heads = Panel("h", [Heads(weights, list("abcde"), (1, 2), "", np.ones((2, 3)), letter=4)])
     words = Panel("w", [Words(["a", "•", "•"], np.array([0.5, np.nan, 1.0]), np.array([0, 1, 0], bool))])
     root = read(gates, heads, words)
-    assert len(list(root.iter(f"{SVG}image"))) == 1 + 1 + 6
+    assert len(list(root.iter(f"{SVG}image"))) == 2 + 1 + 2  # two scales, gates, and heads
     assert {"MASK", "× 2", "Letter 5, “e”, looks most at “a”: 20%", "a", "•"} <= set(texts(root))
     assert texts(read(words)).count("•") == 1  # a given space is blank
+    (chosen,) = (r for r in root.iter(f"{SVG}rect") if r.get("stroke") == "#d55e00")
+    names = {t.text: (float(t.get("x")), float(t.get("y"))) for t in root.iter(f"{SVG}text")}
+    assert 0 <= names["layer 2"][0] - float(chosen.get("x")) <= float(chosen.get("width"))
+    assert 0 <= names["head 3"][1] - float(chosen.get("y")) <= float(chosen.get("height"))
     fills = [float(r.get("height")) for r in read(words).iter(f"{SVG}rect") if r.get("fill") == "#95bdde"]
     assert fills == pytest.approx([17, 34])
 
@@ -172,6 +179,45 @@ def test_long_names_of_ticks_stay_in_the_picture():
     names = [text for text in root.iter(f"{SVG}text") if text.get("text-anchor") == "end" and text.text]
     assert len(names) > 1
     assert all(float(text.get("x")) >= measure(text.text) for text in names)
+
+
+def image_values(root, nth):
+    """Return the values of a picture's cells by their colours: shares of red, and of blue below zero."""
+    data = [image.get("href") for image in root.iter(f"{SVG}image")][nth].split(",")[1]
+    pixels = np.asarray(Image.open(BytesIO(b64decode(data))).convert("RGB"), float)
+    away = 255 - pixels
+    return np.where(pixels[..., 2] < pixels[..., 0], away[..., 2] / 255, -away[..., 0] / 212)
+
+
+def test_colours_are_the_numbers_in_whole_percents():
+    values = np.linspace(-1, 1, 40).reshape(4, 10)
+    root = read(Panel("g", [Cells(values, 1.0, -1.0)]))
+    np.testing.assert_allclose(image_values(root, 1), values, atol=0.008)
+    scale = image_values(root, 0)[0]
+    np.testing.assert_allclose(scale, np.linspace(-1, 1, len(scale)), atol=0.008)
+    assert {"−1", "1"} <= set(texts(root))
+    blue = image_values(read(Panel("g", [Cells(abs(values), 1.0)])), 1)
+    np.testing.assert_allclose(-blue, abs(values), atol=0.008)
+
+
+def test_all_heads_stand_in_one_picture_layers_beside_each_other():
+    weights = np.random.default_rng(0).dirichlet(np.ones(5), (2, 3, 5))
+    root = read(Panel("h", [Heads(weights, list("abcde"), (1, 2), "", np.ones((2, 3)))]))
+    large, all_heads = (-image_values(root, n) for n in (1, 2))
+    np.testing.assert_allclose(large, weights[1, 2], atol=0.012)
+    np.testing.assert_allclose(all_heads[6:11, :5], weights[0, 1], atol=0.012)
+    assert all_heads.shape == (17, 11)
+
+
+def test_plots_of_a_row_begin_equally_high_below_titles_of_any_length():
+    axes = Axis("", (0, 1)), Axis("", (0, 1))
+    one, two = Curve("one", "red", np.zeros(2)), Curve("two", "red", np.zeros(2))
+    root = read(Panel("short", [one, two], *axes), Panel("long " * 30, [one], *axes))
+    tops = []
+    for panel in root.findall(f"{SVG}g"):
+        (body,), (plot,) = panel.findall(f"{SVG}g"), panel.iter(f"{SVG}svg")
+        tops.append(float(re.search(r",([\d.]+)", body.get("transform"))[1]) + float(plot.get("y")))
+    assert tops[0] == pytest.approx(tops[1], abs=0.6)
 
 
 def test_panels_wrap_into_rows_and_equal_panels_give_equal_bytes():
