@@ -3,7 +3,7 @@
 // The model holds the run in parts, which dashboard.py describes. `head` tells how many there are, so that a page
 // that lacks one knows it. Whatever the page can do alone (go back, play, read values) asks nobody.
 
-import { addInput, clamp, fixed, format, html, put, range, write } from "./figure.js";
+import { addInput, clamp, fixed, format, html, makeRoot, put, range, write } from "./figure.js";
 import { decode, fill, readPanel, viewOf } from "./panels.js";
 
 const BLOCK = 256; // losses in a part, as in dashboard.py
@@ -101,10 +101,9 @@ export class Board {
   // tell  sends a command to whoever trains; without one, the run is a recording
   constructor(get, el, tell = null) {
     this.run = new Run(get);
-    const { facts } = this.run, quiet = { "data-lm-suppress-shortcuts": "true" };
+    const { facts } = this.run;
     Object.assign(this, { tell, at: null, playing: null, speed: 0, painted: 0, timer: 0, asked: 0, told: {}, heard: performance.now() });
-    const names = { class: "explorer dashboard", role: "group", "aria-label": `training: ${facts.title}` };
-    this.root = html("div", { ...names, ...quiet }, el);
+    this.root = makeRoot(el, "explorer dashboard", `training: ${facts.title}`);
     this.buildHead();
     this.inputs = tell ? this.buildDials(facts.controls) : {};
     this.problem = html("p", { class: "problem", role: "alert" }, this.root);

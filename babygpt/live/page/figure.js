@@ -392,20 +392,20 @@ export const nearest = (stops, value) =>
 
 // An input for a control, in a row of `box`; `set` gets a new value. Returns what shows a value, and a highest one.
 export function addInput({ label, stops, options, labels, text }, box, set) {
-  const row = html("label", text ? { class: "line" } : {}, box), quiet = { "data-lm-suppress-shortcuts": "true" };
+  const row = html("label", text ? { class: "line" } : {}, box);
   html("span", {}, row, label);
   if (options) {
-    const select = html("select", quiet, row);
+    const select = html("select", {}, row);
     for (const words of labels) html("option", {}, select, words);
     select.addEventListener("change", () => set(options[select.selectedIndex]));
     return value => { select.selectedIndex = options.indexOf(value); };
   }
   if (text) {
-    const field = html("input", { ...quiet, type: "text" }, row);
+    const field = html("input", { type: "text" }, row);
     field.addEventListener("change", () => set(field.value));
     return value => { if (field !== document.activeElement || !field.value) field.value = value; };
   }
-  const input = html("input", { ...quiet, type: "range", min: 0, max: stops.length - 1, step: 1 }, row);
+  const input = html("input", { type: "range", min: 0, max: stops.length - 1, step: 1 }, row);
   const output = html("output", {}, row);
   input.addEventListener("input", () => set(stops[input.value]));
   return (value, highest = stops.at(-1)) => {
@@ -440,11 +440,19 @@ function lightUp({ type, target }) {
   }
 }
 
+// What holds an explorer or a dashboard. A key that is pressed inside is not one of JupyterLab's, such as an arrow
+// that goes to another cell.
+export function makeRoot(el, kind, name) {
+  const root = html("div", { class: kind, role: "group", "aria-label": name }, el);
+  root.addEventListener("keydown", event => {
+    if (!(event.ctrlKey || event.metaKey || event.altKey)) event.stopPropagation();
+  });
+  return root;
+}
+
 // Let `make(page)` build the panels of an explorer; it returns what draws them for the present values, in a frame.
 export function mount({ model, el }, make, names = []) {
-  // JupyterLab's own keys stay away from what is inside.
-  const quiet = { "data-lm-suppress-shortcuts": "true" };
-  const root = html("div", { class: "explorer", role: "group", "aria-label": model.get("title"), ...quiet }, el);
+  const root = makeRoot(el, "explorer", model.get("title"));
   const page = new Page(model, root), draw = make(page);
   const voice = html("p", { class: "explorer-voice", role: "status" }, root);
   let frame = 0, speaking = 0;

@@ -57,6 +57,7 @@ export class PanelView {
     const axes = { x: spec.x, y: spec.y, ...this.look };
     this.panel = makePanel(this.parent, spec.title, axes);
     this.panel.box.style.setProperty("--grow", spec.width);
+    put(this.panel.svg, { "aria-hidden": true }); // plot or canvas has the words
     this.resized = new ResizeObserver(() => this.plot.clientWidth && this.host.wake());
     this.resized.observe(this.plot);
   }
