@@ -184,7 +184,7 @@ def kernel(furthest: int = 64, times: int = 150) -> Watch:
 # ------------------------------------------------------------ parallel texts
 
 
-def branch_similarity(tokenizer: CharTokenizer, text: str, n: int = 4, times: int = 60) -> Watch:
+def branch_similarity(tokenizer: CharTokenizer, text: str, n: int = 4, times: int = 100) -> Watch:
     """Watch the similarity of n branches that hold the same text: of their codes, and after every layer.
 
     It is the cosine, averaged over all pairs of branches.

@@ -121,7 +121,7 @@ knows = {name: share > 0.9 for name, share in right.items()}
 answers_guess.compare(outcomes[3 - 2 * knows["v4"] - knows["nope"]])
 
 # %% [markdown]
-# Each dashboard now has a slider called **replay**. Drag the slider of v4 to the left and slowly back. The right answers stay near 50% for a while and then rise.
+# Above its panels each dashboard has a timeline. Drag that of v4 to the left and slowly back. The right answers stay near 50% for a while and then rise.
 #
 # Two runs may be luck. So we trained both models twelve times. Each time we used another [seed](../docs/glossary.md#seed), which gives other first weights and other windows. In the next picture each dot is one trained model.
 
@@ -167,7 +167,7 @@ first, last = losses[:4].sum(), losses[-6:-2].sum()
 name_guess.compare(places[2] if abs(first - last) < 0.5 else places[int(last > first)])
 
 # %% [markdown]
-# Tall bars are surprises; • is a space, and ↵ is the end of the story. Look at the bars over the first name. The model cannot know which name will come, so this name costs several nats. Now look at the name after the question mark. The story has already told this name, so it costs less. One bar remains at its first letter: here v4 is not yet sure of the answer.
+# Tall bars are surprises; • is a space, and ↵ is the end of the story. Look at the bars over the first name. The model cannot know which name will come, so this name costs several nats. Now look at the name after the question mark. The story has already told this name, so it costs less. One bar remains, over its *second* letter. v4 is sure of the first letter, so it knows who did it, but then it has to guess the vowel: it cannot spell the name yet. Lesson 04 looks for the reason.
 #
 # ## How low can a loss get?
 #
@@ -188,7 +188,7 @@ print(f"{nats:.1f} nats for the story, {nats / len(text):.2f} nats per character
 assert math.isclose(nats, -grammar.log_prob(text.strip()))
 
 # %% [markdown]
-# Compare this sum with the title of the last picture. In our run v4 lost 16.1 nats, a little more than the perfect reader. Most of the difference is the bar at the answer.
+# Compare this sum with the title of the last picture. In our run v4 lost a little more than the perfect reader. Most of the difference is the bar over the answer.
 #
 # The average loss of a perfect reader over all stories is the [**entropy floor**](../docs/glossary.md#entropy), 0.33 nats per character here. **On average no model has a lower loss.** The dashboards show this floor as a line.
 #

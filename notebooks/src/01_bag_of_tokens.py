@@ -269,7 +269,7 @@ for name, each in losses.items():
 #
 # ## Who did it?
 #
-# Go back to the dashboard, and drag *replay* to 0 and slowly forward. In the third panel, v1's table becomes more and more like the first picture. But in the second panel, the right answers stay at 50%. Why?
+# Go back to the dashboard, and drag the timeline above its panels to 0 and slowly forward. In the third panel, v1's table becomes more and more like the first picture. But in the second panel, the right answers stay at 50%. Why?
 #
 # Take one story: *ada chased ben. who chased ben? ada.* In its [mirror](../docs/glossary.md#mirror-pair) the two names are exchanged. We ask v1 for the next character after each of the two questions.
 

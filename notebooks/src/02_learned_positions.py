@@ -184,7 +184,7 @@ end_of_v2.compare(losses["v2", "aligned"])
 # %% [markdown]
 # Look at the last two columns. The gain is the loss of v1 minus the loss of v2. We trained v1 and v2 from twelve seeds, for 300 steps each. On aligned windows v2 gains 0.21 nats. On random windows it gains nothing.
 #
-# Now drag *replay* in the dashboard to 0, and then move it slowly forward. The columns on the left get their colours first. Column *t* votes for the character at position *t* + 1. So columns 0 to 3 spell the rest of a name: vowel, consonant, vowel, space. Further right the votes fade.
+# Now drag the timeline of the dashboard to 0, and then move it slowly forward. The columns on the left get their colours first. Column *t* votes for the character at position *t* + 1. So columns 0 to 3 spell the rest of a name: vowel, consonant, vowel, space. Further right the votes fade.
 #
 # Does the loss show the same? The next picture shows the loss at each position.
 

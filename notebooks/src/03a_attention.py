@@ -333,12 +333,11 @@ invariants.promises(panel)
 
 # %% tags=["nbval-ignore-output"]
 inside = live.attention(models["two layers"], tokenizer, "A fed B. whom? ")
-inside.controls["layer"].value = 2
-inside.wait()  # until it has drawn layer 2
+inside.layer = 2
 inside
 
 # %% [markdown]
-# Look at the right panel. In our run the blank gives 98% of its attention to *B*, the right answer. Now choose layer 1, head 2, and letter 7. This is *B*, and it reads the *f* of *fed*.
+# Look at the bars below the square. In our run the blank gives 98% of its attention to *B*, the right answer. Now choose layer 1, head 2, and letter 7. This is *B*, and it reads the *f* of *fed*.
 #
 # Such a picture shows what a head reads. Only an ablation of this head would show whether the model needs it.
 

@@ -163,7 +163,7 @@ small = ModelConfig(tokenizer.vocab_size, block_size=64, n_layer=2, n_head=4, n_
 options = {"v6-none": {}, "v6": {"stride": 128}, "v6-rope2d": {"stride": 128}}
 recipe, floors = TrainConfig(steps=240), {"floor": corpus.floor}
 line = tokenizer.decode(corpus.val[:24]).strip()
-watches = [live.branch_similarity(tokenizer, line, n=2, times=12)]
+watches = [live.branch_similarity(tokenizer, line, n=2)]
 watches += [live.interference(corpus.val, length=48, times=6)]
 models, runs = {}, {}
 for name in options:

@@ -191,7 +191,7 @@ for mine, by_orders in ((perfect, -P.flatten().log()), (hasty, nelbo)):
 # %%
 shape = ModelConfig(tokenizer.vocab_size, block_size=64, n_layer=2, n_head=4, n_embd=96)
 objective, recipe = MaskedDiffusion(corpus, shape.block_size, val_windows=1), TrainConfig(steps=360)
-fills = live.filled_text(tokenizer, "wira fed lira. who fed? ____. __ ____ fed ____.", 20, columns=24)
+fills = live.filled_text(tokenizer, "wira fed lira. who fed? ____. __ ____ fed ____.", 72, columns=24)
 
 # %% tags=["nbval-ignore-output"]
 torch.manual_seed(1337)
@@ -199,7 +199,7 @@ model = build("v7-rope", shape)
 run = live.train(model, objective, recipe, "v7-rope", watches=[fills])
 
 # %% [markdown]
-# The left panel shows the training loss. The right panel shows a text with holes, filled with the likeliest characters. Bright colours mean a high probability. Watch the names, which all have four letters. Many names get their last letter first, because every name ends with *a*.
+# The left panel shows the training loss. The right panel shows a text with holes, filled with the likeliest characters. The fuller a cell, the higher the probability. Watch the names, which all have four letters. Many names get their last letter first, because every name ends with *a*.
 
 # %% tags=["nbval-ignore-output"]
 run.result()

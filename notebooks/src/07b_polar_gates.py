@@ -92,7 +92,7 @@ corpus = load_corpus("plain-tales", n_chars=400_000, with_mask=True)
 tokenizer = corpus.tokenizer
 shape = ModelConfig(tokenizer.vocab_size, block_size=64, n_layer=2, n_head=4, n_embd=96)
 objective, recipe = MaskedDiffusion(corpus, shape.block_size, val_windows=1), TrainConfig(steps=150)
-fills = live.filled_text(tokenizer, "tula met vala. met ____? vala. __ ____ met ____.", 10, columns=24)
+fills = live.filled_text(tokenizer, "tula met vala. met ____? vala. __ ____ met ____.", 40, columns=24)
 watches = [live.gates(), fills]
 torch.manual_seed(1337)
 models = {"v7-polar": build("v7-polar", shape)}
