@@ -25,6 +25,7 @@ FONT, LINE, LABEL = 15, 19, 34  # of letters, from line to line, of the label ab
 PLOT, SQUARE, BARS, SMALL = 240, 300, 80, 60  # heights of a plot, the large head, its bars, a small head
 BLUE, RED = (43, 123, 189), (213, 94, 0)
 EDGE = "fill='none' stroke='#999'"  # of cells
+LEAST = 1e-30  # of a logarithmic axis, or between two ticks
 POINTS = 300  # of a line at most, about one for each pixel
 INK, QUIET, GRID = "#222", "#555", "#ddd"
 FORBIDDEN = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # in any XML
@@ -140,9 +141,12 @@ def ticks_of(axis: Axis, many: int) -> list[tuple[float, str]]:
     if axis.ticks is not None:
         return [(at, name) for at, name in axis.ticks if low <= at <= high]
     if axis.log:
+        low, high = max(low, LEAST), max(high, LEAST)
         powers = range(math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9) + 1)
         return [(10.0**power, name_number(10.0**power)) for power in powers]
     rough = (high - low) / many
+    if not LEAST < rough < math.inf:
+        return []
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(n * power for n in (1, 2, 5, 10) if n * power >= 0.999 * rough)
     steps = range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)
@@ -187,27 +191,37 @@ class Frame:
 
 def share_of(axis: Axis, values: np.ndarray | float) -> np.ndarray:
     """Return how far values are from the beginning of an axis, as shares of it."""
-    low, high = axis.span
-    at = np.asarray(values, float)
+    low, high, at = (np.asarray(part, float) for part in (*axis.span, values))
     if axis.log:
-        low, high, at = math.log(low), math.log(high), np.log(np.maximum(at, 1e-30))
-    return (at - low) / (high - low)
+        low, high, at = (np.log(np.maximum(part, LEAST)) for part in (low, high, at))
+    with np.errstate(all="ignore"):
+        return np.clip(
+            (at - low) / ((high - low) or 1.0), -9, 9
+        )  # what is far outside is clipped in any case
 
 
 def draw_axes(frame: Frame, lines: bool) -> str:
-    """Draw ticks, labels and, if `lines`, a grid."""
+    """Draw ticks, labels and, if `lines`, a grid. Names that would touch an earlier one are left out."""
     parts, bottom, right = [], frame.top + frame.height, frame.left + frame.width
+    end = -math.inf
+    taken: list[tuple[float, float]] = []  # middle and half the height of each name
     for at, name in ticks_of(frame.x, max(2, int(frame.width // 60))):
         x = float(frame.to_x(at))
         if lines:
             parts.append(f"<path d='M{x:.1f} {frame.top:.1f}V{bottom:.1f}' stroke='{GRID}'/>")
-        parts.append(write(x, bottom + LINE, [name], "", "middle"))
+        half = measure(name) / 2 * (len(name) > 1)  # letters of a text may stand close
+        if x - half >= end:
+            parts.append(write(x, bottom + LINE, [name], "", "middle"))
+            end = x + half
     for at, name in ticks_of(frame.y, max(2, int(frame.height // 36))):
         y = float(frame.to_y(at))
         names = [line for part in name.split("\n") for line in wrap(part, max(30.0, frame.left - 6))]
         if lines:
             parts.append(f"<path d='M{frame.left:.1f} {y:.1f}H{right:.1f}' stroke='{GRID}'/>")
-        parts.append(write(frame.left - 6, y + 5 - LINE * (len(names) - 1) / 2, names, "", "end"))
+        half = LINE / 2 * len(names) * (len(name) > 1)
+        if all(abs(y - middle) >= half + other - 3 for middle, other in taken):
+            parts.append(write(frame.left - 6, y + 5 - LINE * (len(names) - 1) / 2, names, "", "end"))
+            taken.append((y, half))
     quiet = f"fill='{QUIET}'"
     parts.append(write(right, bottom + 2 * LINE, [frame.x.label], quiet, "end"))
     parts.append(write(0, frame.top - 13, [frame.y.label], quiet))

@@ -220,6 +220,38 @@ def test_plots_of_a_row_begin_equally_high_below_titles_of_any_length():
     assert tops[0] == pytest.approx(tops[1], abs=0.6)
 
 
+def test_names_of_ticks_do_not_touch():
+    names = [(at / 10, f"tick number {at}") for at in range(10)]
+    rows = [(at, f"row {at}\nof all") for at in range(32)]
+    across = ticks_at(read(Panel("t", [], Axis("", ticks=names))), "middle", "x")
+    assert 1 < len(across) < 10
+    assert min(np.diff(across)) >= measure("tick number 0")
+    down = ticks_at(read(Panel("t", [Cells(np.eye(32), 1.0)], y=Axis("", ticks=rows))), "end", "y")
+    assert len(down) < 64
+    assert min(np.diff(np.sort(down))) > FONT
+
+
+def ticks_at(root, anchor, side):
+    return [
+        float(text.get(side))
+        for text in root.iter(f"{SVG}text")
+        if text.get("text-anchor") == anchor and text.text
+    ]
+
+
+ends = st.floats(width=32, allow_nan=False, allow_infinity=False) | st.sampled_from([0.0, 1.0])
+
+
+@given(st.lists(st.floats(), min_size=1, max_size=5), ends, ends, st.booleans())
+def test_any_numbers_give_a_picture_with_finite_places(values, low, high, log):
+    axis = Axis("", (low, high), log=log)
+    y = np.array(values)
+    curves = [Curve("", "red", y, look=look) for look in ("line", "bars", "rings")]
+    svg, _, _ = draw_still([Panel("t", [*curves, Level("a", low)], Axis("", (0, 4)), axis)])
+    assert not re.search(r"[ML ']-?(nan|inf)", svg)
+    assert len(svg) < 20_000
+
+
 def test_panels_wrap_into_rows_and_equal_panels_give_equal_bytes():
     panel = Panel("t" * 10, [Curve("c", "red", np.arange(3.0))], Axis("", (0, 2)), Axis("", (0, 2)))
     one, four = (draw_still([panel] * n) for n in (1, 4))
