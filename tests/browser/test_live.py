@@ -184,7 +184,7 @@ def test_values_under_the_pointer_are_those_of_the_run(notebook: Notebook):
     page.mouse.move(*place(notebook, 60))
     foot = dashboard.locator("text.foot").first
     expect(foot).to_have_text(re.compile(r"step \d+"))
-    step = int(foot.inner_text().split()[1])
+    step = int(str(foot.text_content()).split()[1])
     expect(dashboard.locator(".explorer-legend b").first).to_have_text(f"{notebook.ask(SMOOTH.format(step)):.2f}")
     small = dashboard.locator(".small-heads button")
     small.last.click()
@@ -194,7 +194,7 @@ def test_values_under_the_pointer_are_those_of_the_run(notebook: Notebook):
     size = canvas.evaluate("it => [it.clientWidth, it.clientHeight]")
     canvas.hover(position={"x": 2.5 * size[0] / 12, "y": 7.5 * size[1] / 12})
     read = dashboard.locator(".explorer-readout").last.inner_text()
-    assert read.startswith("“e” (8) gives "), read
+    assert read.startswith("“•” (8) gives "), read
     assert checks.numbers(read)[1] == pytest.approx(100 * weights[7][2], abs=1)
 
 
@@ -421,11 +421,11 @@ def test_keys_go_through_a_dashboard_in_its_order_and_a_projector_shows_it_twice
     click(notebook, "pause")
     until(notebook, "board.run.head.state === 'paused'")
     page.locator(f"{DASHBOARD} button").first.focus()
-    seen = [page.evaluate(checks.FOCUS)]
+    seen = []
     for _ in range(8):
         page.keyboard.press("Tab")
         seen.append(page.evaluate(checks.FOCUS))
-    order = ["resume", "stop", "projector view", "play", "speed", "show the run after step", "θ", "v4: the loss", "Layer"]
+    order = ["stop", "projector view", "play", "speed", "show the run after step", "θ", "v4: the loss", "Layer"]
     assert [want for want, (name, _) in zip(order, seen, strict=True) if not name.startswith(want)] == [], seen
     assert all(visible for _, visible in seen), seen
     tick = page.locator(f"{DASHBOARD} .ticks text").first
