@@ -23,11 +23,11 @@ RUNGS = [
     {"cli"},
     {"__main__", "__init__"},
 ]
-COURSE_RUNGS = [{"studies"}, {"claims", "exercises", "museum", "notes"}, {"commands"}, {"__init__"}]
+COURSE_RUNGS = [{"studies", "predictions"}, {"claims", "exercises", "museum", "notes"}, {"commands"}, {"__init__"}]
 # Folders that may import a library that draws or interacts.
 ONLY_IN = {
-    "ipywidgets": {"live"},
-    "anywidget": {"live"},
+    "ipywidgets": {"live", "predictions"},
+    "anywidget": {"live", "predictions"},
     "IPython": {"live"},
     "matplotlib": {"plots", "studies", "exercises", "notes", "live"},
     "playwright": set(),

@@ -52,7 +52,7 @@ def guesses(nb: NotebookNode) -> dict[str, int]:
     found = {}
     for number, cell in enumerate(nb.cells):
         if cell.cell_type == "code":
-            found |= dict.fromkeys(re.findall(r"^(\w+) = live\.predict\(", cell.source, flags=re.M), number)
+            found |= dict.fromkeys(re.findall(r"^(\w+) = predict\(", cell.source, flags=re.M), number)
     return found
 
 
@@ -81,9 +81,9 @@ def with_every_guess_kept(nb: NotebookNode) -> list[str]:
     words = sum("**Predict.**" in cell.source for cell in nb.cells if cell.cell_type == "markdown")
     wrong = [f"{words} predictions are asked for in words and kept nowhere"] if words else []
     asked = guesses(nb)
-    unnamed = sum(cell.source.count("live.predict(") for cell in code_cells(nb)) - len(asked)
+    unnamed = sum(cell.source.count("predict(") for cell in code_cells(nb)) - len(asked)
     wrong += [f"{unnamed} predictions have no name of their own"] if unnamed else []
-    tallies = [n for n, cell in enumerate(nb.cells) if "live.tally()" in cell.source]
+    tallies = [n for n, cell in enumerate(nb.cells) if "tally()" in cell.source]
     if len(tallies) != 1 or tallies[0] < max(asked.values(), default=0):
         wrong.append("there should be one tally, after the last prediction")
     return wrong
@@ -145,7 +145,7 @@ def minutes_to_read(nb: NotebookNode) -> float:
         if cell.cell_type == "markdown":
             total += len(cell.source.split()) / WORDS
         else:
-            total += code_lines(cell) / LINES + GUESS * cell.source.count("live.predict(")
+            total += code_lines(cell) / LINES + GUESS * cell.source.count("predict(")
             total += PICTURE * sum("image/png" in str(output.get("data", {})) for output in cell.outputs)
     return total
 

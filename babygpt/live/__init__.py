@@ -21,8 +21,6 @@ from babygpt.live.formulas import gaussian as gaussian
 from babygpt.live.formulas import polar as polar
 from babygpt.live.formulas import rotary as rotary
 from babygpt.live.formulas import sinusoidal as sinusoidal
-from babygpt.live.predictions import predict as predict
-from babygpt.live.predictions import tally as tally
 from babygpt.live.run import Run as Run
 from babygpt.live.trained_models import attention as attention
 from babygpt.live.trained_models import diffusion as diffusion

@@ -30,6 +30,7 @@ from torch import Tensor
 from babygpt import ModelConfig, NextToken, TrainConfig, build, live, load_corpus, metrics, plots
 from babygpt.doctor import checks, format_diagnoses
 from babygpt_course.exercises import lesson_00 as start
+from babygpt_course.predictions import predict, tally
 from babygpt_course.studies import paired, results, seed_plots
 
 # %% [markdown]
@@ -94,7 +95,7 @@ assert sorted(story.prompt) == sorted(mirror_story.prompt)
 
 # %%
 outcomes = ["both", "only v4", "only nope", "neither"]
-answers_guess = live.predict("Which model will answer more than 90% of the questions?", outcomes)
+answers_guess = predict("Which model will answer more than 90% of the questions?", outcomes)
 answers_guess
 
 # %% tags=["answer", "nbval-ignore-output"]
@@ -149,7 +150,7 @@ plt.show()
 
 # %%
 places = ["the name at the start", "the name as the answer", "nearly the same in both"]
-name_guess = live.predict("For which name is the loss of v4 larger, summed over its letters?", places)
+name_guess = predict("For which name is the loss of v4 larger, summed over its letters?", places)
 name_guess
 
 # %% tags=["answer", "nbval-ignore-output"]
@@ -211,7 +212,7 @@ assert math.isclose(nats, -grammar.log_prob(text.strip()))
 # How good were your guesses?
 
 # %% tags=["nbval-ignore-output"]
-live.tally()
+tally()
 
 # %% [markdown]
 # ## Exercises

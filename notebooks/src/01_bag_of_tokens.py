@@ -35,6 +35,7 @@ from babygpt.models.language_model import BagOfTokens
 from babygpt.tables import Table, source
 from babygpt_course.claims import findings
 from babygpt_course.exercises import lesson_01 as bag_of_tokens
+from babygpt_course.predictions import predict, tally
 from babygpt_course.studies.results import load_results
 
 # %% [markdown]
@@ -105,7 +106,7 @@ reasons = [
     "yes: each step from character to character has its own probability",
     "yes: the probabilities after a character depend on its position",
 ]
-apart_guess = live.predict("v1 says how probable 我爱你 and 你爱我 are. Can the two numbers differ?", reasons)
+apart_guess = predict("v1 says how probable 我爱你 and 你爱我 are. Can the two numbers differ?", reasons)
 apart_guess
 
 # %% tags=["answer"]
@@ -171,7 +172,7 @@ Table(("after 爱", "p before", "counted share", "gradient", "logit after", "p a
 
 # %%
 effects = ["it falls 100 times as far", "it falls at once to the loss of the counted table", "it rises"]
-rate_guess = live.predict("One step at a learning rate of 100 instead of 1: what does the loss do?", effects)
+rate_guess = predict("One step at a learning rate of 100 instead of 1: what does the loss do?", effects)
 rate_guess
 
 
@@ -221,7 +222,7 @@ print(f"bigram floor {floor:.2f}, entropy floor {corpus.floor:.2f} nats per char
 
 # %%
 ends = ["more than 0.02 nats above the bigram floor", "on it, within 0.02", "more than 0.02 below it"]
-end_guess = live.predict("Where will v1's loss end?", ends)
+end_guess = predict("Where will v1's loss end?", ends)
 end_guess
 
 # %%
@@ -298,7 +299,7 @@ assert accuracy == 0.5
 
 # %%
 question = "A bigram table has a loss of 2.10 nats per character. What is the loss of a trigram table?"
-gain_guess = live.predict(question, low=0.4, high=2.1, unit="nats", near=0.15)
+gain_guess = predict(question, low=0.4, high=2.1, unit="nats", near=0.15)
 gain_guess
 
 # %% tags=["answer"]
@@ -329,7 +330,7 @@ assert all(promise.holds for promise in about_v1)
 invariants.promises(about_v1)
 
 # %%
-live.tally()
+tally()
 
 # %% [markdown]
 # ## Exercises

@@ -36,6 +36,7 @@ from babygpt.tables import Table, source
 from babygpt.training import train
 from babygpt_course.claims import findings
 from babygpt_course.exercises import lesson_02 as learned_positions
+from babygpt_course.predictions import predict, tally
 from babygpt_course.studies.results import load_results
 
 # %%
@@ -64,7 +65,7 @@ plt.show()
 # Our two sentences are 我爱你, *I love you*, and 你爱我, *you love me*.
 
 # %%
-after_love = live.predict(
+after_love = predict(
     "v2 has read 我爱 in one text and 你爱 in another. Can its next predictions differ?",
     ["yes", "no", "only once it is trained"],
 )
@@ -112,7 +113,7 @@ source(BagWithPositions)
 
 # %%
 choices = ["in both", "only in the aligned one", "only in the random one", "in neither"]
-swinging = live.predict("In which curve are the highest and the lowest point more than 0.3 apart?", choices)
+swinging = predict("In which curve are the highest and the lowest point more than 0.3 apart?", choices)
 swinging
 
 # %% tags=["answer", "nbval-ignore-output"]
@@ -150,7 +151,7 @@ for version, how in (("v1", "aligned"), ("v1", "random"), ("v2", "random")):
 print(f"v1, aligned: {losses['v1', 'aligned']:.1f} nats; entropy floor {corpus.floor:.1f}")
 
 # %%
-end_of_v2 = live.predict(
+end_of_v2 = predict(
     "On aligned windows, v1 ends at 2.1 nats. At which loss will v2 end?",
     low=0.4,
     high=2.4,
@@ -266,7 +267,7 @@ invariants.promises(about_v2)
 
 # %%
 answers = ["64, 65, 66 and so on", "0, 1, 2 and so on: it begins again", "always 63", "always 0"]
-row_used = live.predict("From the 65th character on, which row does the newest token get?", answers)
+row_used = predict("From the 65th character on, which row does the newest token get?", answers)
 row_used
 
 # %% tags=["answer", "nbval-ignore-output"]
@@ -286,7 +287,7 @@ row_used.compare(f"always {used[-1]}" if stays else answers[0 if used[64] == 64 
 # The newest token is always the last of the 64 tokens that v2 keeps, so it always gets row 63. The vote of the position is now the same at every step. From here on v2 writes as a bigram model does. It no longer knows how far the story has gone.
 
 # %%
-live.tally()
+tally()
 
 # %% [markdown]
 # ## Exercises

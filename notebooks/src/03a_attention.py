@@ -34,6 +34,7 @@ from babygpt.data.grammar import Grammar
 from babygpt.models.transformer import SHARPNESS, Transformer, norm
 from babygpt.tables import Table
 from babygpt_course.exercises import exercise, lesson_03a
+from babygpt_course.predictions import predict, tally
 from babygpt_course.studies import paired, results, seed_plots
 
 # %% [markdown]
@@ -97,7 +98,7 @@ plt.show()
 # %%
 growth = ["1", "√D", "D", "D²"]
 question = "q and k have D random channels of variance 1. What is the variance of q · k?"
-variance_guess = live.predict(question, growth)
+variance_guess = predict(question, growth)
 variance_guess
 
 # %% tags=["answer", "nbval-ignore-output"]
@@ -147,7 +148,7 @@ plt.show()
 # Now we exchange the two names in the first sentence: *ben chased ada. who chased ben?* The answer *ada* is now wrong. Each letter keeps its query, key and value.
 
 # %%
-exchange_guess = live.predict(
+exchange_guess = predict(
     "Which shares in the mix of the last blank change when the two names are exchanged?",
     ["none", "those of a and b", "all"],
 )
@@ -229,7 +230,7 @@ print(tokenizer.decode(small.val[:67]))
 
 # %%
 outcomes = ["neither, both stay near half", "only that of one layer", "only that of two layers", "both"]
-small_world = live.predict("After 300 steps, which model answers nearly all questions?", outcomes)
+small_world = predict("After 300 steps, which model answers nearly all questions?", outcomes)
 small_world
 
 # %% tags=["answer", "nbval-ignore-output"]
@@ -280,7 +281,7 @@ print("two layers, 300 steps:", paired.beside(right["two layers"], fed["two laye
 
 # %%
 remaining = ["nearly all", "about three quarters", "exactly half", "nearly none"]
-mask_guess = live.predict("The two-layer model loses its mask. How many of its answers are right?", remaining)
+mask_guess = predict("The two-layer model loses its mask. How many of its answers are right?", remaining)
 mask_guess
 
 
@@ -342,7 +343,7 @@ inside
 # Such a picture shows what a head reads. Only an ablation of this head would show whether the model needs it.
 
 # %% tags=["nbval-ignore-output"]
-live.tally()
+tally()
 
 # %% [markdown]
 # ## Exercises

@@ -35,6 +35,7 @@ from babygpt.encodings.rotary import rotate_pairs
 from babygpt.encodings.sinusoidal import frequencies, sinusoid
 from babygpt.tables import Table
 from babygpt_course.exercises import lesson_03b as sinusoidal
+from babygpt_course.predictions import predict, tally
 from babygpt_course.studies import order, paired, results, seed_plots
 
 # %%
@@ -80,7 +81,7 @@ assert np.allclose(step @ pair(3), pair(5))
 
 # %%
 landings = ["to the code of 1002", "near the code of 1002", "to neither"]
-far_along = live.predict("We found the matrix at 3 and 4. Where does it take the code of 1000?", landings)
+far_along = predict("We found the matrix at 3 and 4. Where does it take the code of 1000?", landings)
 far_along
 
 # %% tags=["answer"]
@@ -130,7 +131,7 @@ scores = scores_back(31, len(text))[-1]  # of the last blank: (T,)
 print([f"{letter} {score:.1f}" for letter, score in zip(text[:5], scores.tolist(), strict=False)])
 
 # %%
-weight_guess = live.predict(
+weight_guess = predict(
     "The right letter scores 48.0, the next one 46.5. What is the weight of the right letter?",
     low=0,
     high=100,
@@ -180,7 +181,7 @@ questions = corpus.grammar.questions(400, seed=2, max_chars=shape.block_size)
 
 # %%
 either = ["neither", "only NoPE", "only v3", "both"]
-race = live.predict("After 400 steps, which model has more than 80% right answers?", either)
+race = predict("After 400 steps, which model has more than 80% right answers?", either)
 race
 
 # %% tags=["answer", "nbval-ignore-output"]
@@ -230,7 +231,7 @@ for version, share in right.items():
 
 # %%
 levels = ["lower: it has more text to use", "the same", "higher, up to ln V", "higher than ln V"]
-cliff = live.predict("v3's loss from position 128 on, compared with its loss in the window, is", levels)
+cliff = predict("v3's loss from position 128 on, compared with its loss in the window, is", levels)
 cliff
 
 # %% tags=["answer", "nbval-ignore-output"]
@@ -256,7 +257,7 @@ cliff.compare(levels[sum(far["long"] > limit for limit in limits)])
 
 # %%
 shares = ["none of it", "less than half", "more than half"]
-moved_guess = live.predict(
+moved_guess = predict(
     "How much of this rise of the loss do we also see when we move a short text?", shares
 )
 moved_guess
@@ -349,7 +350,7 @@ plt.show()
 # How did your guesses do?
 
 # %% tags=["nbval-ignore-output"]
-live.tally()
+tally()
 
 # %% [markdown]
 # ## Exercises

@@ -32,6 +32,7 @@ from babygpt.encodings.sinusoidal import frequencies
 from babygpt.models.transformer import norm
 from babygpt.tables import Table, source
 from babygpt_course.exercises import lesson_04 as rope
+from babygpt_course.predictions import predict, tally
 from babygpt_course.studies import paired, results, seed_plots
 
 # %%
@@ -51,7 +52,7 @@ live.rotary()
 
 # %%
 kinds = ["the same score, 4", "the opposite score, −4", "some other score"]
-both_moved = live.predict(
+both_moved = predict(
     "With the query at 2 and the key at 1 the score is 4. What is it with the query at 12 and the key at 11?",
     kinds,
 )
@@ -126,7 +127,7 @@ source(Rotary)
 
 # %%
 falls = ["it falls", "it falls at first, and then wobbles", "it stays near 0", "it rises"]
-decay = live.predict("What does the mean score do as the distance grows?", falls)
+decay = predict("What does the mean score do as the distance grows?", falls)
 decay
 
 # %% tags=["answer", "nbval-ignore-output"]
@@ -172,7 +173,7 @@ corpus = load_corpus("plain-tales", n_chars=400_000)
 tokenizer, questions = corpus.tokenizer, corpus.grammar.questions(400, seed=2, max_chars=64)
 print(questions[0].prompt + questions[0].answer)
 sides = ["neither", "only v3's", "only v4's", "both"]
-moved_guess = live.predict(
+moved_guess = predict(
     "After training we count positions from 1000, and not from 0. Whose loss changes by more than 0.1 nats?",
     sides,
 )
@@ -223,7 +224,7 @@ moved_guess.compare(sides[changes[0] + 2 * changes[1]])
 
 # %%
 effects = ["it stays equal", "it rises slowly", "it leaps, then is equal again", "it leaps, and stays higher"]
-turn_guess = live.predict(
+turn_guess = predict(
     "θ falls to 10 during the training. Compare the loss with that of the untouched v4:", effects
 )
 turn_guess
@@ -259,7 +260,7 @@ turn_guess.compare(effects[2 * bool(leap > 0.1) + bool(gap[-10:].mean() > 0.03)]
 
 # %%
 percent = {"low": 0, "high": 100, "unit": "%", "near": 12}
-writes = live.predict("In what share of the questions does your v4 write the whole right name?", **percent)
+writes = predict("In what share of the questions does your v4 write the whole right name?", **percent)
 writes
 
 # %% tags=["answer", "nbval-ignore-output"]
@@ -282,7 +283,7 @@ writes.compare(100 * written)
 
 # %%
 heads = ["the head that looks most at the right name", "another head"]
-needed_guess = live.predict("We silence one head at a time. Which head costs the most right answers?", heads)
+needed_guess = predict("We silence one head at a time. Which head costs the most right answers?", heads)
 needed_guess
 
 # %% tags=["answer", "nbval-ignore-output"]
@@ -326,7 +327,7 @@ print("without the next worst of its layer: ", paired.beside(mine[1], control, "
 
 # %%
 shown = {"v3": "v3 (sinusoid)", "v4": "v4 (RoPE)", "alibi": "ALiBi"}
-longer_guess = live.predict("Whose loss rises least when it sees more than 64 letters?", [*shown.values()])
+longer_guess = predict("Whose loss rises least when it sees more than 64 letters?", [*shown.values()])
 longer_guess
 
 # %% tags=["answer"]
@@ -364,7 +365,7 @@ assert all(promise.holds for promise in about_v4)
 invariants.promises(about_v4)
 
 # %% tags=["nbval-ignore-output"]
-live.tally()
+tally()
 
 # %% [markdown]
 # ## Exercises

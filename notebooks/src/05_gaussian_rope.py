@@ -34,6 +34,7 @@ from babygpt.models.transformer import norm
 from babygpt.tables import Table, source
 from babygpt_course.claims import findings
 from babygpt_course.exercises import lesson_05 as tasks
+from babygpt_course.predictions import predict, tally
 from babygpt_course.studies import gaussian_training as study
 from babygpt_course.studies.paired import beside
 
@@ -109,7 +110,7 @@ source(RelativeGaussian)
 
 # %%
 sizes = {"less than 0.0001": 1e-4, "about 0.002": 0.02, "about 0.4": 0.7, "0.88 again": 1.1}
-factor_guess = live.predict(
+factor_guess = predict(
     "A query at 63 and a key at 60 are three tokens apart as well. What is the formula's factor for them?",
     list(sizes)[::-1],
 )
@@ -185,7 +186,7 @@ print("right answers of 400:", beside(right, twelve("v5 fixed", "accuracy", "300
 
 # %%
 choices = ["none", "only those 16 to 20 back", "only those 24 to 32 back", "both"]
-lost_guess = live.predict(
+lost_guess = predict(
     "σ₂ goes from 20 to 5. Some names stand 16 to 20 characters back, the others 24 to 32. Which names "
     "does the model no longer find?",
     choices,
@@ -232,7 +233,7 @@ for distance in (20, 24):
 
 # %%
 widths = ["it becomes wider", "it stays as it is", "it becomes narrower"]
-width_guess = live.predict("What does K do in 300 steps?", widths)
+width_guess = predict("What does K do in 300 steps?", widths)
 width_guess
 
 # %% tags=["answer", "nbval-ignore-output"]
@@ -272,7 +273,7 @@ Table(("model", "runs that answer", "mean loss (nats per character)"), rows, sta
 # ALiBi also adds a number to each score, and this number falls with distance. So ALiBi has a kernel too, and its width differs from head to head. We trained ALiBi like the other models, and all its 12 runs answer. Then all models read texts of 256 characters, four times the window of training.
 
 # %%
-far_guess = live.predict("Whose loss is highest after position 192?", list(names.values()))
+far_guess = predict("Whose loss is highest after position 192?", list(names.values()))
 far_guess
 
 # %% tags=["answer"]
@@ -295,7 +296,7 @@ far_guess.compare(names[max(far, key=far.get)])
 # **So a kernel of the distance is a sound idea, if its widths are left alone or trained late.** But a low loss in a long text does not mean that the model remembers the beginning. The kernel hides the beginning.
 
 # %%
-live.tally()
+tally()
 
 # %% [markdown]
 # ## Exercises

@@ -32,6 +32,7 @@ from babygpt.positions import Positions, causal_mask
 from babygpt.tables import Table
 from babygpt_course.claims import findings
 from babygpt_course.exercises import lesson_06 as tasks
+from babygpt_course.predictions import predict, tally
 from babygpt_course.studies import branches as study
 from babygpt_course.studies import paired, seed_plots
 from babygpt_course.studies.results import load_results
@@ -67,7 +68,7 @@ plt.show()
 
 # %%
 outcomes = ["the same in both texts", "different in the two texts"]
-bag_guess = live.predict("Which probabilities does it give for the next letter?", outcomes)
+bag_guess = predict("Which probabilities does it give for the next letter?", outcomes)
 bag_guess
 
 # %% tags=["answer"]
@@ -124,7 +125,7 @@ Table(("stride", "cosine of the codes", "score of a", "score of b", "weight of a
 
 # %%
 kinds = ("they are equal", "that of 2-D RoPE", "that of the Fourier codes")
-alike_guess = live.predict(
+alike_guess = predict(
     "Stride and frequencies are the same. Which cosine of two branches is higher?", kinds
 )
 alike_guess
@@ -155,7 +156,7 @@ tokenizer = corpus.tokenizer
 objective = Branches(corpus, block_size=64, n_branches=(2, 2), length=48)
 answers = ["none of them", "only v6-none", "v6-none and v6-rope2d", "all three"]
 question = "After 240 steps, which of the three models have a gap above 0.02 nats per character?"
-gap_guess = live.predict(question, answers)
+gap_guess = predict(question, answers)
 gap_guess
 
 # %% tags=["answer", "nbval-ignore-output"]
@@ -199,7 +200,7 @@ gap_guess.compare(answers[sum(gap > 0.02 for gap in gaps.values())])
 # %%
 ways = ["it hardly changes", "it leaps, and is back at the end"]
 ways += ["it leaps, and part of the leap is left at the end", "it leaps, and stays up"]
-turn_guess = live.predict("What happens to the loss, compared with the run whose stride stays 128?", ways)
+turn_guess = predict("What happens to the loss, compared with the run whose stride stays 128?", ways)
 turn_guess
 
 # %% tags=["answer", "nbval-ignore-output"]
@@ -240,7 +241,7 @@ else:
 
 # %%
 choices = ["no code", "Fourier", "2-D RoPE", "none: all stay below 0.15 nats"]
-four_guess = live.predict("Trained on two texts, given four: which model has the largest gap?", choices)
+four_guess = predict("Trained on two texts, given four: which model has the largest gap?", choices)
 four_guess
 
 # %% tags=["answer", "nbval-ignore-output"]
@@ -279,7 +280,7 @@ plt.show()
 
 # %%
 sets = ["none", "three", "five", "all six"]
-leak_guess = live.predict("Three models, two masks: how many of the six leaks are exactly 0?", sets)
+leak_guess = predict("Three models, two masks: how many of the six leaks are exactly 0?", sets)
 leak_guess
 
 # %% tags=["answer", "nbval-ignore-output"]
@@ -320,7 +321,7 @@ invariants.promises(checked)
 
 # %%
 question = "What will branch 1, which is behind, lose per character on new stories?"
-echo_guess = live.predict(question, low=0, high=1.5, unit="nats", near=0.1)
+echo_guess = predict(question, low=0, high=1.5, unit="nats", near=0.1)
 echo_guess
 
 # %% tags=["answer", "nbval-ignore-output"]
@@ -343,7 +344,7 @@ echo_guess.compare(heard["behind"])
 # So the open mask pays **if a branch can use what another has just written**. We tested only the easiest case, an echo.
 
 # %%
-live.tally()
+tally()
 
 # %% [markdown]
 # ## Exercises

@@ -31,6 +31,7 @@ from babygpt.sampling import by_confidence, fill_in
 from babygpt.tables import Table
 from babygpt_course.claims import findings
 from babygpt_course.exercises import lesson_07a as diffusion
+from babygpt_course.predictions import predict, tally
 from babygpt_course.studies import paired
 from babygpt_course.studies.results import load_results
 from babygpt_course.studies.seed_plots import draw_seed_dots
@@ -76,7 +77,7 @@ assert torch.equal(four.masked_fill(masked, tokenizer.mask_id), holes)
 assert torch.equal(four.masked_fill(~masked, -100), targets)  # PyTorch's loss ignores the target -100
 
 # %%
-often_guess = live.predict(
+often_guess = predict(
     "Rates are drawn evenly from 0 to 1, and texts have 64 characters. How many holes do most texts have?",
     ["about half of them", "few or nearly all", "no number is likelier than another"],
 )
@@ -122,7 +123,7 @@ often_guess.compare(often_guess.options[2 if np.ptp(thirds) < 0.04 else common])
 # A text of 64 characters has $64!$ orders, far too many for such a mean. But we can estimate another number: the **mean of $-\log p$ over all orders**. It is called [NELBO](../docs/glossary.md#nelbo), negative evidence lower bound. The cost is −log of a mean. The NELBO is a mean of −log.
 
 # %%
-hasty_guess = live.predict(
+hasty_guess = predict(
     "How does Hasty's NELBO compare with the cost of each of the four words?",
     ["equal for every word", "above it for every word", "above it for some words, below it for others"],
 )
@@ -248,7 +249,7 @@ invariants.promises([promise(model, prompt) for promise in keep])
 # A low threshold saves steps, because many letters appear together. What does this cost? Let the perfect model write words of two letters, and fill both holes in the same step. Each letter is drawn with its true probability.
 
 # %%
-once_guess = live.predict(
+once_guess = predict(
     "The perfect model fills both holes in one step. How often does it write ab, which should be 10%?",
     low=0,
     high=100,
@@ -288,7 +289,7 @@ once_guess.compare(100 * round(float(together[1]), 3))
 # The twelve seeds are two sets of six. We call a difference between two ways *decided* if it has the same sign with all twelve seeds, and is too large for luck in each set of six ([lesson 08](08_the_ladder.ipynb)). All other differences are *undecided*.
 
 # %%
-cold_guess = live.predict(
+cold_guess = predict(
     "Which writes more right sentences: surest first at temperature 0.5, or remasking at temperature 1?",
     ["surest first", "remasking", "this is undecided"],
 )
@@ -329,7 +330,7 @@ cold_guess.compare(cold_guess.options[{"above": 0, "below": 1}.get(side, 2)])
 # A model may also repeat a right sentence. If a repeated sentence counts only once, the lower temperature still gains 15 points over row 2. The gain of remasking over row 2 is then undecided.
 
 # %%
-live.tally()
+tally()
 
 # %% [markdown]
 # ## Exercises

@@ -31,6 +31,7 @@ from babygpt.objectives.diffusion import MaskedDiffusion
 from babygpt.tables import Table
 from babygpt_course.claims import findings
 from babygpt_course.exercises import lesson_07b as gate_exercises
+from babygpt_course.predictions import predict, tally
 from babygpt_course.studies.paired import agreed, decided_side, differences
 from babygpt_course.studies.polar_repairs import LABELS, REPAIRS
 from babygpt_course.studies.results import load_results
@@ -84,7 +85,7 @@ for mine, theirs in zip(by_hand, gates.transform_qk(q, k, positions), strict=Tru
 
 # %%
 distances = ["more than 0.1 radians", "less than 0.1 radians", "not at all"]
-phi_guess = live.predict("How far does φ move in 150 steps, in the channel where it moves most?", distances)
+phi_guess = predict("How far does φ move in 150 steps, in the channel where it moves most?", distances)
 phi_guess
 
 # %% tags=["answer", "nbval-ignore-output"]
@@ -128,7 +129,7 @@ for name, gate in both.items():
 
 # %%
 factors = {"the wave cos(iω)": wave, "the factor cos φ": phi.cos(), "the mask factor α": mask}
-norm_guess = live.predict("You leave out one factor. Which one does not change the keys?", [*factors, "none"])
+norm_guess = predict("You leave out one factor. Which one does not change the keys?", [*factors, "none"])
 norm_guess
 
 # %% tags=["answer"]
@@ -218,7 +219,7 @@ Table(("gate", "α counts", "i − j alone"), rows, stable=3)
 
 # %%
 sides = ["a, on the left", "e, on the right", "both get the same"]
-side_guess = live.predict("Quadrature: which neighbour of the hole gets more attention?", sides)
+side_guess = predict("Quadrature: which neighbour of the hole gets more attention?", sides)
 side_guess
 
 
@@ -264,7 +265,7 @@ Table(("δ", *heading), [(f"{d}°", *neighbours(ahead(d / 180 * torch.pi))) for 
 
 # %%
 orders = ["v7, quadrature, as written", "v7, as written, quadrature", "quadrature, v7, as written", "another"]
-order_guess = live.predict("In which order are the three losses, the lowest first?", orders)
+order_guess = predict("In which order are the three losses, the lowest first?", orders)
 order_guess
 
 # %% tags=["answer", "nbval-ignore-output"]
@@ -308,7 +309,7 @@ assert torch.allclose(rotated[..., 1::2], sines, atol=1e-5)
 
 # %%
 winners = ["v7", "RoPE", "PoPE", "this is undecided"]
-winner_guess = live.predict("Which model has the lowest loss after 400 steps?", winners)
+winner_guess = predict("Which model has the lowest loss after 400 steps?", winners)
 winner_guess
 
 # %% tags=["answer"]
@@ -362,7 +363,7 @@ Table(columns, [compare(arm, "v7-quadrature") for arm in ("one side", "both side
 # *One side* breaks the mirror, and gains nothing: our seeds exclude a gain of 0.02 nats. *Both sides* gains 0.11 nats. **It is not enough to break the mirror. With fixed phases, the loss falls only if some heads look to one side and some to the other.** Whether trained phases gain more than the fixed ones of *both sides* is undecided.
 
 # %%
-live.tally()
+tally()
 
 # %% [markdown]
 # ## Exercises

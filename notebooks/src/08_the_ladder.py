@@ -31,6 +31,7 @@ from babygpt import ModelConfig, NextToken, TrainConfig, build, live, load_corpu
 from babygpt.encodings import Rotary
 from babygpt.tables import Table, source
 from babygpt_course.exercises import lesson_08 as ladder
+from babygpt_course.predictions import predict, tally
 from babygpt_course.studies.board import KNOWN, paired_differences
 from babygpt_course.studies.ladder_explorer import explore_ladder
 from babygpt_course.studies.paired import agreed, beside, critical_t, decided_side
@@ -65,7 +66,7 @@ explore_ladder(results)
 # We begin with one seed, and train v4 and *v5 fixed* for 300 steps.
 
 # %%
-apart = live.predict(
+apart = predict(
     "How far apart are the losses of v4 and v5 fixed after 300 steps, in either direction?",
     low=0,
     high=0.3,
@@ -127,7 +128,7 @@ Table(("loss (nats)", *(f"seed {seed}" for seed in results["seeds"]), "mean"), c
 # Read the last row. All six differences are above zero. Is that proof?
 
 # %%
-one_sign_guess = live.predict(
+one_sign_guess = predict(
     "Two models are equally good. How often do all of their six differences have one sign?",
     low=0,
     high=100,
@@ -233,7 +234,7 @@ except ValueError as refusal:
 # Make a guess about right answers after 600 steps:
 
 # %%
-near_mean = live.predict(
+near_mean = predict(
     "v6 answers 81% right, in the mean of twelve runs. How many of these runs lie within 10 points of 81%?",
     low=0,
     high=12,
@@ -319,7 +320,7 @@ near_mean.compare(sum(abs(share - mean(answers)) <= 0.1 for share in answers))
 
 # %%
 rivals = {"v3": "v3 (sinusoid)", "v4": "v4 (RoPE)", "v5 fixed": "v5 fixed", "alibi": "ALiBi"}
-helped = live.predict("Which model gains from the longer text?", [*rivals.values(), "none of these"])
+helped = predict("Which model gains from the longer text?", [*rivals.values(), "none of these"])
 helped
 
 # %% tags=["answer"]
@@ -346,7 +347,7 @@ helped.compare(rivals[gains[0]] if gains else "none of these")
 # **So which encoding is better?** At this size and after 600 steps, no encoding is best in everything. Inside the window, five models are undecided. Beyond the window, the two Gaussian kernels, ALiBi and PoPE lose little. [Lesson 10](10_beyond_the_window.ipynb) asks whether they *remember*.
 
 # %% tags=["nbval-ignore-output"]
-live.tally()
+tally()
 
 # %% [markdown]
 # ## Exercises

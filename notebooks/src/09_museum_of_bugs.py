@@ -23,6 +23,7 @@ import matplotlib.pyplot as plt
 from babygpt import live, load_corpus, plots
 from babygpt_course.museum.costs import cost_table, differences, effect, ending, load_costs
 from babygpt_course.museum.museum import Museum
+from babygpt_course.predictions import predict, tally
 
 plots.set_style()
 
@@ -58,7 +59,7 @@ museum.catalogue()
 # Training reads full windows of 32 tokens, without padding and without a [cache](../docs/glossary.md#cache). So the training curve depends only on what the model predicts in such windows.
 
 # %%
-untouched = live.predict(
+untouched = predict(
     "How many of the sixteen bugs leave the training curve equal to the healthy twin's, to the last digit?",
     low=0,
     high=16,
@@ -104,7 +105,7 @@ print("the two curves agree to the last digit:", ours == healthy)
 first.ask("cache", "padding", "beyond", "far")
 
 # %%
-remaining = live.predict(
+remaining = predict(
     "Use only these four answers: one ✗, at cache, and three ✓. How many of the seventeen names fit them?",
     ["one", "two", "five"],
 )
@@ -150,7 +151,7 @@ show(second)
 # The two curves separate. Because you see the twin's curve, you look for a bug. But a model that you train for the first time has no twin. You can only compare it with curves from other seeds.
 
 # %%
-noise = live.predict(
+noise = predict(
     "Six healthy models like this twin differ in nothing but their seed. How far apart are the best and the "
     "worst of them after 100 steps?",
     low=0,
@@ -189,7 +190,7 @@ second.ask("sides", "beyond")
 # Only *mixed layouts* is left. Before you name it, look at its line in the catalogue once more. RoPE turns the two channels of a pair by one angle. *Mixed layouts* takes the pairs from one layout and the angles from another. So the two channels of a pair get two different angles.
 
 # %%
-length = live.predict(
+length = predict(
     "What happens to the length of a query if the two channels of a pair get different angles?",
     ["it stays as it is", "some queries grow longer", "none grows longer, and most shrink"],
 )
@@ -220,7 +221,7 @@ second.source()
 
 # %%
 third = museum.case(3)
-line = live.predict(
+line = predict(
     "After 100 steps, where is the loss of case 3?",
     ["above the line, like every model of this course", "on the line, within 0.05 nats", "below the line"],
 )
@@ -279,7 +280,7 @@ mine
 # Read this part after you have played, because it reveals answers. We trained all seventeen models beside their twins for 100 steps, from six seeds each. Lesson 08 explains the rule that the table uses.
 
 # %%
-louder = live.predict(
+louder = predict(
     "The codes are added twice. Is the loss at the end higher or lower than that of the healthy twin?",
     ["higher", "lower", "six seeds do not decide"],
 )
@@ -291,7 +292,7 @@ found = effect(by_name["codes added twice"])
 louder.compare(found if found in louder.options else "six seeds do not decide")
 
 # %%
-dearest = live.predict(
+dearest = predict(
     "Which of these four costs most in training?",
     ["a lost minus", "wrong axis", "dropped scale", "mixed layouts"],
 )
@@ -312,7 +313,7 @@ dearest.compare(max(dearest.options, key=lambda name: sum(by_name[name])))
 # Your guesses beside what came out:
 
 # %% tags=["nbval-ignore-output"]
-live.tally()
+tally()
 
 # %% [markdown]
 # ## Recap

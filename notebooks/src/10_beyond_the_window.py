@@ -33,6 +33,7 @@ from babygpt.data.recall import Spacing
 from babygpt.encodings import Interpolated, NTKAware, YaRN
 from babygpt.tables import Table
 from babygpt_course.exercises import lesson_10 as tasks
+from babygpt_course.predictions import predict, tally
 from babygpt_course.studies import paired, results, stretch
 from babygpt_course.studies.stretching import explore_stretching, stretched
 
@@ -135,7 +136,7 @@ print("a lone value, 48 back in one window:", paired.beside(recall(v4, 48, 1), o
 # %%
 far = "What share of lone values, told 192 characters ago, does it find?"
 percent = {"low": 0, "high": 100, "unit": "%", "near": 12}
-finds_far = live.predict(f"v4 reads four windows. {far}", **percent)
+finds_far = predict(f"v4 reads four windows. {far}", **percent)
 finds_far
 
 # %% tags=["answer", "nbval-ignore-output"]
@@ -197,7 +198,7 @@ plt.show()
 
 # %%
 methods = {"none": "v4 as it is", "interpolation": "interpolation", "ntk": "NTK-aware", "yarn": "YaRN"}
-cheapest = live.predict(
+cheapest = predict(
     "Factor 4, nothing trained: which method costs least at four windows?", list(methods.values())
 )
 cheapest
@@ -216,7 +217,7 @@ for method, nats in losses.items():
 cheapest.compare(methods[min(losses, key=losses.get)])
 
 # %%
-finds = live.predict(f"Interpolation costs more than a nat. {far}", **percent)
+finds = predict(f"Interpolation costs more than a nat. {far}", **percent)
 finds
 
 # %% tags=["answer", "nbval-ignore-output"]
@@ -258,7 +259,7 @@ board(dict(zip(methods.values(), methods, strict=True)), **columns)
 # Chen et al. [fine-tune](../docs/glossary.md#fine-tuning) the stretched model. We train your v4 for 60 more steps on windows of 256, at lower learning rates. But any model might improve with more steps. So we need a **control**: 60 steps on the *old* windows of 64, with as many characters in each step.
 
 # %%
-after_control = live.predict(f"We train your v4 for 60 more steps at the old length. {far}", **percent)
+after_control = predict(f"We train your v4 for 60 more steps at the old length. {far}", **percent)
 after_control
 
 # %% tags=["answer", "nbval-ignore-output"]
@@ -294,7 +295,7 @@ board(trained_on, **columns)
 
 # %%
 question = "Eight windows change ALiBi's loss by 0.05 nats. What share of lone values, 384 back, is found?"
-calm = live.predict(question, **percent)
+calm = predict(question, **percent)
 calm
 
 # %% tags=["answer"]
@@ -311,7 +312,7 @@ calm.compare(100 * np.mean(ours("alibi", "alone 8")))
 # Our models have 2 layers and were trained for 400 steps. The papers used far larger models and mostly other tasks, so our numbers refute none of them. The page of [results](../docs/results.md) tests single statements of the papers.
 
 # %%
-live.tally()
+tally()
 
 # %% [markdown]
 # ## Exercises

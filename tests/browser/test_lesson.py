@@ -14,9 +14,10 @@ from tools.notebooks import fold
 
 SETUP, ASK, NUMBER, MEASURE, TELL, SEES, STUB, CHECK, DRAW, HINT, TALLY = range(11)
 CELLS = (
-    "from babygpt import live\nfrom babygpt_course.exercises import lesson_06 as branches",
-    'first = live.predict("Which is longer?", ["a mile", "a kilometre", "neither"])\nfirst',
-    'second = live.predict("By how much?", low=0, high=100, unit="%")\nsecond',
+    "from babygpt_course.exercises import lesson_06 as branches\n"
+    "from babygpt_course.predictions import predict, tally",
+    'first = predict("Which is longer?", ["a mile", "a kilometre", "neither"])\nfirst',
+    'second = predict("By how much?", low=0, high=100, unit="%")\nsecond',
     'print("it is", 1609, "metres")\nfirst.compare("a mile")',
     "second.compare(61)",
     "branches.SEES",
@@ -24,7 +25,7 @@ CELLS = (
     "branches.SEES.check(sees)",
     "branches.SEES.draw(sees)",
     "branches.SEES.hint()",
-    "live.tally()",
+    "tally()",
 )
 SOLVED = """\
 def sees(query, key, isolated):

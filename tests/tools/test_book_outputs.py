@@ -10,7 +10,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from babygpt import live
-from babygpt.live.predictions import Guess
+from babygpt_course.predictions import Guess, predict
 from babygpt_course.exercises import lesson_04 as rope
 from tools.book.outputs import Page, key_of
 from tools.book.recorder import exercise_facts, guess_facts
@@ -37,7 +37,7 @@ RECORDING: dict[str, Any] = {
 
 @pytest.fixture
 def guess() -> Guess:
-    asked = live.predict(QUESTION, ["a mile", "a kilometre"])
+    asked = predict(QUESTION, ["a mile", "a kilometre"])
     asked.compare("a mile")
     return asked
 

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from babygpt.live.dashboard import Dashboard
 from babygpt.live.explorer import Explorer
 from babygpt.live.explorers.formulas import Formula
-from babygpt.live.predictions import GUESSES, Guess, Tally
+from babygpt_course.predictions import GUESSES, Guess, Tally
 from babygpt.live.view import View
 from babygpt_course.exercises import Exercise
 from tools.book.recording import Recording, record_explorer, record_replay

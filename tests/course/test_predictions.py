@@ -7,8 +7,8 @@ from nbclient import NotebookClient
 from nbformat.v4 import new_code_cell, new_notebook
 
 from babygpt.errors import BadInput
-from babygpt.live import predict, predictions, tally
-from babygpt.live.predictions import parse_number
+from babygpt_course import predictions
+from babygpt_course.predictions import parse_number, predict, tally
 
 ORDER, SHARE = "Which of <them> wins?", "How many of 200 questions are answered?"
 
@@ -162,7 +162,7 @@ def test_run_all_needs_no_guess():
 
 
 CELLS = (
-    "from babygpt.live import predict, tally",
+    "from babygpt_course.predictions import predict, tally",
     "guess = predict('Which?', ['SECRET', 'other'])\nguess",
     "guess.field.value = 'SEC' + 'RET'\nguess.compare('other')",
     "tally()",

@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Sequence
 from html import escape
+from pathlib import Path
 from typing import Any
 
 import anywidget
@@ -17,7 +18,7 @@ import ipywidgets
 
 from babygpt.errors import BadInput
 from babygpt.live.explorer import format_number
-from babygpt.live.view import Output, script
+from babygpt.live.view import Output
 from babygpt.tables import MARKS, Table
 
 NO_GUESS = "No guess was made before this was shown."
@@ -39,7 +40,7 @@ def parse_number(text: str) -> float | None:
 class Keys(anywidget.AnyWidget):
     """Script that makes the choices beside it one group for the keyboard."""
 
-    _esm = script("guess")
+    _esm = Path(__file__).with_name("guess.js")
 
 
 class Guess(Output):
