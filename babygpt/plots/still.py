@@ -277,7 +277,8 @@ def draw_plot(panel: Panel, width: float) -> tuple[str, float, float]:
             at = frame.to_x(mark.at()), frame.to_y(np.asarray(mark.y, float))
             inside.append(draw_line(mark, *at, float(frame.to_y(0.0))))
             over.append(draw_dots(mark, *at, frame))
-            crowd = np.concatenate([crowd, along(*at)])
+            lines = [along(*at)] if mark.look in ("line", "thin", "marked") else []
+            crowd = np.concatenate([crowd, *lines, *[np.stack(at, axis=1)] * 9])
     for mark in panel.marks:
         if isinstance(mark, Level):
             line, name, crowd = draw_level(mark, frame, crowd)

@@ -166,6 +166,18 @@ def test_names_of_levels_avoid_each_other_the_curves_and_the_edges():
     assert not boxes(read(Panel("t", [Level("beyond", 3.0), Level("before", -1.0, "x")])))
 
 
+def test_the_name_of_an_upright_level_is_broken_and_hides_no_dot():
+    axes = Axis("", (0, 1)), Axis("", (0, 7.5))
+    x, y = np.array([0.3, *np.linspace(0.2, 0.9, 20)]), np.array([7.1, *[0.2, 6.2] * 10])
+    root = read(Panel("t", [Curve("", "red", y, x, "dots"), Level("an upright level", 0.1, "x")], *axes))
+    ((left, top, right, bottom),) = boxes(root)
+    places = [(float(dot.get("cx")), float(dot.get("cy"))) for dot in root.iter(f"{SVG}circle")]
+    assert not [(x, y) for x, y in places if left <= x <= right and top <= y <= bottom]
+    names = boxes(read(Panel("t", [Level("an upright level with a long name", 0.45, "x")], *axes)))
+    assert len(names) == 2
+    assert max(right for *_, right, _ in names) <= 360
+
+
 def test_long_words_are_broken_and_chinese_ones_are_wide():
     assert wrap("one two", measure("one two")) == ["one two"]
     lines = wrap("ab " + "模型" * 20, 10 * FONT)
