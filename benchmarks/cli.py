@@ -102,14 +102,26 @@ seeds_option = click.option(
 
 
 @main.command()
-@click.option("--presses", default=20, help="key presses of each slider, idle and training")
-@click.option("--notebooks", help="numbers of those to be run, such as 00,05; eight of them if not given")
+@click.option("--rounds", default=8, help="of the training speed with none, one and three dashboards")
+@click.option("--notebooks", help="numbers of those to be run, such as 00,05; six of them if not given")
 @benchmark
-def live(presses: int, notebooks: str | None) -> Results:
-    """Time dashboards, sliders and handles, and what they cost a training (fifteen minutes)."""
+def live(rounds: int, notebooks: str | None) -> Results:
+    """Measure how dashboards move, what they cost a training, and how quickly handles answer (40 minutes)."""
     from benchmarks.live import NOTEBOOKS, measure_live
 
-    return measure_live(presses, notebooks.split(",") if notebooks else NOTEBOOKS)
+    return measure_live(rounds, notebooks.split(",") if notebooks else NOTEBOOKS)
+
+
+@main.command()
+@click.option("--page", default="docs/benchmarks.md", type=shell.PATH, help="that has the marks")
+def report(page: Path) -> None:
+    """Write the stored numbers of the live lab between the two marks of a page."""
+    from benchmarks.live import report as words
+
+    before, mark, rest = page.read_text(encoding="utf-8").partition("<!-- live -->\n")
+    results = json.loads(Path("benchmarks/results/live.json").read_text(encoding="utf-8"))
+    text = f"{before}{mark}\n{words(results)}\n\n<!-- end -->{rest.partition('<!-- end -->')[2]}"
+    write_atomically(page, text.encode())
 
 
 @main.command()

@@ -1,142 +1,155 @@
-"""Benchmarks of the live lab in a browser: how it moves, what it costs, how quickly it answers."""
+"""Benchmarks of the live lab in a browser: how its dashboards move, what they cost, how quickly explorers answer."""
 
 from __future__ import annotations
 
 import json
+import math
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from IPython.display import clear_output, display
 from tqdm import tqdm
 
 from babygpt.config import TrainConfig
 from babygpt.data.corpus import Corpus, load_corpus
 from babygpt.device import pick_device
-from babygpt.errors import BadInput
-from babygpt.live.explorers.formulas import FORMULAS
+from babygpt.live.formulas import FORMULAS
 from babygpt.live.run import Run
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import NextToken
-from benchmarks.timing import run_in_rounds
+from babygpt_course.studies.paired import critical_t
+from benchmarks.timing import require_rounds, run_in_rounds
 from tools.browser.chromium import chromium
 from tools.browser.course_models import BLOCK_SIZE, train_live, untrained_v4
-from tools.browser.notebook import COMPUTED, EXPLORER, Notebook
+from tools.browser.notebook import COMPUTED, Notebook
 from tools.browser.recording import DashboardRun, dashboard_runs, worst
 from tools.browser.scripts import ENDS, FRAMES
 from tools.browser.server import course_notebook, notebook_text, serve_notebooks
-from tools.browser.site import serve_folder, write_explorers
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-NOTEBOOKS = tuple("00 01 03b 04 05 06 07a 07b".split())  # those in which a learner watches a model learn
-WITH_SLIDERS = ("04", "07a")  # those with explorers that Python draws: their sliders are timed
-STEPS, ROUNDS, N_CHARS = 400, 3, 60_000  # of a run whose speed is measured: as long as the notebooks'
-KINDS = ("idle_ms", "training_ms")  # of a slider's answer times
-WIDTHS, MOVES = (1280, 360), 65  # of the window, CSS pixels; of each explorer's first handle
+NOTEBOOKS = ("00", "04", "05", "06", "07a", "07b")  # those in which a learner watches a model learn
+PAGES = {"as it is": 1, "throttled": 4}  # by how much the page's processor is slowed down
+STEPS, N_CHARS = 400, 60_000  # of a run whose speed is measured: as long as the notebooks'
+VIEWS = {"none": 0, "one": 1, "three": 3}  # dashboards of such a run
+MOVES = 65  # of each explorer's first handle
 SPEEDS, HANDLES = "speeds.ipynb", "handles.ipynb"
-PRINT_SPEEDS = "import json\nfrom benchmarks.live import speeds\nprint(json.dumps(speeds()))"
+PRINT_SPEEDS = "import json\nfrom benchmarks.live import speeds\nprint(json.dumps(speeds({})))"
 TRAIN = "from benchmarks.live import train_v4\nrun = train_v4(steps=100_000)\nrun.wait_for_step(1)"
 STOP = "run.stop(); run.wait()"
+ROWS = {  # of the table: what is measured, and its name in `recording.worst`
+    "drawings with a new loss, a second": "losses_per_s",
+    "drawings with a new measurement of its own watch, a second": "measurements_per_s",
+    "frames painted a second": "drawings_per_s",
+    "longest time without anything new (s)": "longest_still_s",
+    "end of a step → painted (ms)": "shown_after_ms",
+    "messages to widgets (kB a second)": "kb_per_s",
+    "JavaScript of a drawing (ms)": "redraw_ms",
+    "start of the cell → *getting ready* (s)": "ready_s",
+    "end of step 1 → its loss is painted (ms)": "first_loss_ms",
+}
 
 
-def measure_live(presses: int, notebooks: Sequence[str] = NOTEBOOKS) -> dict[str, Any]:
-    """Measure how the notebooks' dashboards move, training speed kept, and the answer times of explorers.
+def measure_live(rounds: int, notebooks: Sequence[str] = NOTEBOOKS) -> dict[str, Any]:
+    """Measure how the notebooks' dashboards move, the training speed kept, and the answer times of explorers.
 
-    presses    key presses of each slider, idle and training
-    notebooks  numbers of the notebooks that are run; sliders are timed in 04 and 07a, if they are among them
-    returns    the worst dashboard's numbers of `recording.worst`; speed_kept, the steps per second with a
-               dashboard over those without one; medians (ms) from key press to changed picture of the worst
-               slider, idle and while v4 trains; then each notebook, each control, and the handles of computed
-               explorers (`time_handles`)
-    Raises BadInput if there is no Chromium or no such notebook, or presses is below 1; RuntimeError with
-    what went wrong in a cell.
+    rounds     of the training speeds
+    notebooks  numbers of the notebooks that are run, once as they are and once in a page that is slowed down
+    returns    "notebooks": for each by number, each of PAGES and there "worst" (`recording.worst`) and "runs";
+               "steps_per_s": for each of VIEWS the speeds of the rounds; "kept": for one and three dashboards
+               the share of the speed without one, with a 95% interval; "handles": see `time_handles`
+    Raises BadInput if there is no Chromium or no such notebook, or rounds is below 1; RuntimeError with what
+    went wrong in a cell.
     """
-    if presses < 1:
-        raise BadInput(f"presses ({presses}) must be at least 1")
-    texts = {path.name: path.read_text(encoding="utf-8") for path in map(course_notebook, notebooks)}
-    runs: dict[str, list[DashboardRun]] = {}
-    controls: dict[str, dict[str, float]] = {}
+    require_rounds(rounds)
+    paths = {number: course_notebook(number) for number in notebooks}
+    moved: dict[str, dict[str, Any]] = {number: {} for number in notebooks}
+    texts = {path.name: path.read_text(encoding="utf-8") for path in paths.values()}
     with chromium() as browser, serve_notebooks(texts) as address:
-        for name in tqdm(texts, desc="notebooks", mininterval=5):
-            with Notebook(browser, address, name) as notebook:
-                runs[name] = record_runs(notebook)
-                if (number := name.split("_")[0]) in WITH_SLIDERS:
-                    controls |= time_sliders(notebook, presses, number)
-    speed = measure_speeds()
-    return {
-        **worst([run for found in runs.values() for run in found]),
-        "speed_kept": round(speed["shown"] / speed["alone"], 3),
-        **{kind: max(times[kind] for times in controls.values()) for kind in KINDS if controls},
-        "notebooks": {name: [asdict(run) for run in found] for name, found in runs.items()},
-        "controls": controls,
-        "handles": time_handles(),
-    }
+        for number, page in tqdm([(n, page) for n in notebooks for page in PAGES], desc="notebooks"):
+            with Notebook(browser, address, paths[number].name) as notebook:
+                runs = record_runs(notebook, PAGES[page])
+                moved[number][page] = {"worst": worst(runs), "runs": list(map(asdict, runs))}
+    found = measure_speeds(rounds)
+    kept = {name: share_kept(found["none"], found[name]) for name in found if name != "none"}
+    return {"notebooks": moved, "steps_per_s": found, "kept": kept, "handles": time_handles()}
+
+
+def report(results: Mapping[str, Any]) -> str:
+    """Return the results of `measure_live` as Markdown: the worst dashboard of each notebook, speeds, handles."""
+    notebooks, pages = results["notebooks"], list(PAGES)
+    lines = [["the worst dashboard; in brackets, in a page four times as slow", *notebooks]]
+    for words, name in ROWS.items():
+        worst_ones = ([moved[page]["worst"].get(name, "–") for page in pages] for moved in notebooks.values())
+        lines.append([words, *(f"{plain} ({slow})" for plain, slow in worst_ones)])
+    speed = f"{statistics.mean(results['steps_per_s']['none']):.1f} steps a second without a dashboard"
+    shares = " and ".join(
+        f"{kept['mean']:.0%} of it with {name} (95%: {kept['low']:.0%} to {kept['high']:.0%})"
+        for name, kept in results["kept"].items()
+    )
+    moves = [["median / 95th percentile (ms)", *results["handles"]["idle"]]]
+    for name, words in (("idle", "at rest"), ("training", "a model trains")):
+        moves.append([words, *(f"{half:.0f} / {most:.0f}" for half, most in results["handles"][name].values())])
+    rounds = len(results["steps_per_s"]["none"])
+    trained = f"In {rounds} rounds, v4 made {speed}, {shares}."
+    return "\n\n".join([markdown(lines), trained, markdown(moves)])
+
+
+def markdown(lines: Sequence[Sequence[str]]) -> str:
+    """Return a table in Markdown; the first line is its head."""
+    head, *rest = lines
+    return "\n".join(f"| {' | '.join(line)} |" for line in (head, ["---"] * len(head), *rest))
 
 
 # ---------------------------------------------------------------- on this side of the browser
 
 
-def record_runs(notebook: Notebook) -> list[DashboardRun]:
-    """Run all of a notebook and return how its dashboards moved. Raises RuntimeError if a cell fails."""
+def record_runs(notebook: Notebook, slower: int = 1) -> list[DashboardRun]:
+    """Run all of a notebook and return how its dashboards moved. Raises RuntimeError if a cell fails.
+
+    slower  by how much the processor of the page is slowed down; not that of the kernel
+    """
+    devtools = notebook.page.context.new_cdp_session(notebook.page)
+    devtools.send("Emulation.setCPUThrottlingRate", {"rate": slower})
     notebook.record()
-    notebook.run_all(timeout=600)
+    notebook.run_all(timeout=900)
     notebook.require_no_errors()
-    notebook.page.wait_for_timeout(1000)  # the last picture is on its way
+    notebook.page.wait_for_timeout(1000)  # the last drawing is on its way
     return dashboard_runs(notebook.recorded())
 
 
-def time_sliders(notebook: Notebook, presses: int, number: str) -> dict[str, dict[str, float]]:
-    """Measure the answer times of each slider of a notebook, at rest and beside a training.
-
-    returns  for each slider, the medians of KINDS in ms; a first press warms up
-    """
-    times: dict[str, dict[str, float]] = {}
-    for kind in KINDS:
-        if kind == "training_ms":
-            notebook.run(notebook.add_cell(TRAIN))
-        for nth in range(notebook.page.locator(EXPLORER).count()):
-            for handle in notebook.sliders(EXPLORER, nth):
-                answers = []
-                for i in range(presses + 1):
-                    answers.append(notebook.move_slider(EXPLORER, handle.keys[i % 2], nth, handle.slider))
-                    time.sleep(0.2)
-                found = times.setdefault(f"{number}, explorer {nth}: {handle.name}", {})
-                found[kind] = round(statistics.median(answers[1:]), 1)
-    notebook.run(notebook.add_cell(STOP))
-    return times
+def share_kept(alone: Sequence[float], shown: Sequence[float]) -> dict[str, float]:
+    """Return the share of a speed that is kept: the mean over rounds of the ratio, with a 95% interval."""
+    logs = [math.log(b / a) for a, b in zip(alone, shown, strict=True)]
+    mean, half = statistics.mean(logs), math.inf
+    if len(logs) > 1:
+        half = critical_t(len(logs)) * statistics.stdev(logs) / math.sqrt(len(logs))
+    ends = {"mean": mean, "low": mean - half, "high": mean + half}
+    return {name: round(math.exp(min(end, 9.0)), 3) for name, end in ends.items()}
 
 
 def time_handles() -> dict[str, dict[str, list[float]]]:
     """Measure how soon a frame shows that a handle of a computed explorer has moved.
 
-    returns  place, width of the window and what else goes on -> explorer -> median and 95th percentile, ms
+    returns  "idle" and "training" -> explorer -> median and 95th percentile, ms
     """
-    found, shows = dict[str, dict[str, list[float]]](), [f"live.{explore.__name__}()" for explore in FORMULAS]
+    shows = [f"live.{explore.__name__}()" for explore in FORMULAS]
+    cells = ("from babygpt import live", *shows, TRAIN, STOP)
     with (
-        TemporaryDirectory() as folder,
         chromium() as browser,
-        serve_notebooks({HANDLES: notebook_text("from babygpt import live", *shows, TRAIN, STOP)}) as lab,
-        serve_folder(Path(folder)) as book,
+        serve_notebooks({HANDLES: notebook_text(*cells)}) as lab,
+        Notebook(browser, lab, HANDLES) as notebook,
     ):
-        write_explorers(Path(folder), [explore() for explore in FORMULAS])
-        for width in WIDTHS:
-            page = browser.new_page(viewport={"width": width, "height": 900})
-            page.goto(book)
-            found[f"book, {width}, idle"] = move_handles(page)
-            page.close()
-            with Notebook(browser, lab, HANDLES, (width, 900)) as notebook:
-                notebook.page.evaluate("jupyterapp.shell.collapseLeft()")
-                notebook.run(*range(len(shows) + 1))
-                found[f"notebook, {width}, idle"] = move_handles(notebook.page)
-                notebook.run(len(shows) + 1)
-                found[f"notebook, {width}, training"] = move_handles(notebook.page)
-                notebook.run(len(shows) + 2)
+        notebook.run(*range(len(shows) + 1))
+        found = {"idle": move_handles(notebook.page)}
+        notebook.run(len(shows) + 1)
+        found["training"] = move_handles(notebook.page)
+        notebook.run(len(shows) + 2)
     return found
 
 
@@ -159,14 +172,14 @@ def move_handles(page: Page) -> dict[str, list[float]]:
     return found
 
 
-def measure_speeds() -> dict[str, float]:
+def measure_speeds(rounds: int) -> dict[str, list[float]]:
     """Measure `speeds` in a notebook's kernel, with the dashboards on a page."""
     with (
         chromium() as browser,
-        serve_notebooks({SPEEDS: notebook_text(PRINT_SPEEDS)}) as address,
+        serve_notebooks({SPEEDS: notebook_text(PRINT_SPEEDS.format(rounds))}) as address,
         Notebook(browser, address, SPEEDS) as notebook,
     ):
-        notebook.run(0, timeout=600)
+        notebook.run(0, timeout=60 + 120 * rounds)
         outputs = notebook.cells()[0]["outputs"]
     printed = "".join("".join(out["text"]) for out in outputs if out.get("name") == "stdout")
     return dict(json.loads(printed))
@@ -188,17 +201,23 @@ def train_unseen(model: LanguageModel, corpus: Corpus, steps: int) -> Run:
     return run
 
 
-def speeds() -> dict[str, float]:
-    """Return mean steps per second without a dashboard ("alone") and with one ("shown"), in alternation."""
-    ways = {"alone": partial(steps_per_second, train_unseen), "shown": partial(steps_per_second, train_live)}
-    found = run_in_rounds(ways, ROUNDS, "rounds")
-    return {name: statistics.mean(values) for name, values in found.items()}
+def speeds(rounds: int) -> dict[str, list[float]]:
+    """Return the steps per second of each round, for each number of dashboards in VIEWS, in alternation."""
+    ways = {name: partial(steps_per_second, views) for name, views in VIEWS.items()}
+    return run_in_rounds(ways, rounds, "rounds")
 
 
-def steps_per_second(start: Callable[[LanguageModel, Corpus, int], Run]) -> float:
-    """Return the steps per second of a run, in a cell that waits as `run.result()` does."""
+def steps_per_second(views: int) -> float:
+    """Return the steps per second of a run, in a cell that waits as `run.result()` does.
+
+    views  how many dashboards show it
+    """
+    clear_output()
     corpus = load_corpus("plain-tales", N_CHARS)
+    start: Callable[[LanguageModel, Corpus, int], Run] = train_live if views else train_unseen
     run = start(untrained_v4(corpus).to(pick_device()), corpus, STEPS)
+    for _ in range(views - 1):
+        display(run.dashboard)
     run.wait_for_step(1)
     begin = time.perf_counter()
     run.wait_for_step(STEPS)

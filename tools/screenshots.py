@@ -1,8 +1,8 @@
 """Pictures of the live lab as a learner sees it, taken in a real browser.
 
 python -m tools.screenshots               into figures/ (about five minutes)
-python -m tools.screenshots --folder F
-python -m tools.screenshots --stills      of the explorers that a page computes, beside their modules
+python -m tools.screenshots --looks       a dashboard on a phone, a desk, a dark one and a projector, into figures/looks
+python -m tools.screenshots --stills      of explorers of formulas, beside their modules
 """
 
 from __future__ import annotations
@@ -12,14 +12,15 @@ from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from babygpt.cli.options import PATH, USER_ERRORS
-from babygpt.live.explorers.formulas import FORMULAS, HERE, STYLE, Formula, source
+from babygpt.live import view
+from babygpt.live.formulas import FORMULAS, PIXELS, Formula
 from tools.book.race import race_html, write_race
 from tools.browser.chromium import chromium
 from tools.browser.notebook import DASHBOARD, EXPLORER, Notebook
@@ -56,12 +57,22 @@ RACE_HAS_REACHED = """([box, share]) => {
     const { runs } = document.querySelector(box).race;
     return runs && Math.min(...runs.map(run => run.step)) >= share * 600;
 }"""
-HAS_REACHED = """([all, area, share]) => {
-    const undrawn = [...document.querySelectorAll(all)].find(it => !it.querySelector("img")?.alt);
-    (document.querySelector(area) ?? undrawn)?.scrollIntoView(); // nothing is drawn while it is out of sight
-    const made = /step ([\\d,]+) of ([\\d,]+)/.exec(document.querySelector(area)?.textContent);
-    const [step, total] = (made ?? []).slice(1).map(number => Number(number.replaceAll(",", "")));
-    return step >= share * total;
+HAS_REACHED = """([all, title, share]) => {
+    const boards = [...document.querySelectorAll(all)].filter(({ board }) => board);
+    const busy = boards.find(({ board }) => board.run.head.state === "running");
+    busy?.scrollIntoView(); // nothing is drawn while it is out of sight
+    const { made, facts } = busy?.board.run ?? {};
+    return made >= share * facts?.total && facts.title === title;
+}"""
+LOOKS: dict[str, dict[str, Any]] = {
+    "phone": {"size": (360, 800)},
+    "desk": {"size": (1280, 1000)},
+    "dark": {"size": (1280, 1000), "dark": True},
+    "projector": {"size": (1920, 1080)},
+}
+PROJECT = """async area => {
+    document.querySelector(area).board.project();
+    await new Promise(done => setTimeout(done, 500));
 }"""
 
 
@@ -86,7 +97,7 @@ def film_race(browser: Browser, path: Path) -> Path:
 
 
 def take_screenshots(folder: Path) -> list[Path]:
-    """Take a picture of each explorer that Python draws, and of dashboards while models train.
+    """Take a picture of each explorer of a trained model, and of dashboards while models train.
 
     folder   where the PNG files go
     returns  their paths
@@ -106,21 +117,43 @@ def take_screenshots(folder: Path) -> list[Path]:
             for nth, name in enumerate(EXPLORERS):
                 paths.append(notebook.picture(EXPLORER, folder / f"{name}.png", nth))
         for name, path in trained.items():
-            area = f"{DASHBOARD}:has(img[alt^='training: {LIVE[name][1]}:'])"
+            title = LIVE[name][1]
             with Notebook(browser, address, path.name, SIZE) as notebook:
                 notebook.start_all()
                 try:
-                    arguments = [DASHBOARD, area, SHARE]
-                    notebook.page.wait_for_function(HAS_REACHED, arg=arguments, timeout=100_000)
+                    notebook.page.wait_for_function(
+                        HAS_REACHED, arg=[DASHBOARD, title, SHARE], timeout=200_000
+                    )
                 finally:
                     notebook.require_no_errors()
+                area = f"{DASHBOARD}:has(> [aria-label='training: {title}'])"
                 paths.append(notebook.picture(area, folder / f"{name}.png"))
+    return paths
+
+
+def take_looks(folder: Path) -> list[Path]:
+    """Take a picture of a dashboard while its model trains in each of LOOKS; return their paths."""
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = []
+    cells = (SETUP, TRAIN, "run.wait_for_step(300)")
+    with chromium() as browser, serve_notebooks({"lab.ipynb": notebook_text(*cells)}) as address:
+        for name, look in LOOKS.items():
+            with Notebook(browser, address, "lab.ipynb", **look) as notebook:
+                notebook.page.evaluate("jupyterapp.shell.collapseLeft()")
+                notebook.run(0, 1, 2)
+                path = folder / f"{name}.png"
+                if name == "projector":
+                    notebook.page.evaluate(PROJECT, DASHBOARD)
+                    notebook.page.screenshot(path=path)
+                else:
+                    notebook.picture(DASHBOARD, path)
+                paths.append(path)
     return paths
 
 
 def fingerprint(formula: Formula) -> str:
     """Return a digest of all that the still of an explorer depends on."""
-    parts = source(formula.name), STYLE, json.dumps(formula.state())
+    parts = view.script(formula.name), view.style("figure"), json.dumps(formula.state())
     return sha256("".join(parts).encode()).hexdigest()
 
 
@@ -132,27 +165,29 @@ def take_stills() -> list[Path]:
     formulas, paths = [explore() for explore in FORMULAS], []
     with TemporaryDirectory() as folder, chromium() as browser:
         write_explorers(Path(folder), formulas)
-        page = browser.new_page(viewport={"width": 924, "height": 1000}, device_scale_factor=1.5)
+        page = browser.new_page(viewport={"width": 924, "height": 1000}, device_scale_factor=PIXELS)
         page.goto((Path(folder) / "index.html").as_uri())
         for formula in formulas:
-            panels = page.locator(f"[data-explorer={formula.name}] .explorer-panels")
+            panels = page.locator(f"[data-live={formula.name}] .explorer-panels")
             whole = Image.open(BytesIO(panels.screenshot())).convert("RGB")
             picture = whole.quantize(method=Image.Quantize.MAXCOVERAGE)
             facts = PngInfo()
             facts.add_text(DRAWN_FROM, fingerprint(formula))
             facts.add_itxt("Description", "; ".join(panels.locator(".explorer-title").all_inner_texts()))
-            paths.append(HERE / f"{formula.name}.png")
+            paths.append(view.PAGE / f"{formula.name}.png")
             picture.save(paths[-1], optimize=True, pnginfo=facts)
     return paths
 
 
 @click.command(help=__doc__.replace("    python", "\b\n    python", 1))
 @click.option("--folder", default="figures", show_default=True, type=PATH)
-@click.option("--stills", is_flag=True, help="take only those of computed explorers")
-def main(folder: Path, stills: bool) -> None:
+@click.option("--stills", is_flag=True, help="take only those of explorers of formulas")
+@click.option("--looks", is_flag=True, help="take only a dashboard in four looks, for you to see")
+def main(folder: Path, stills: bool, looks: bool) -> None:
     """Take the pictures and print their paths."""
     try:
-        for path in take_stills() if stills else take_screenshots(folder):
+        paths = take_stills() if stills else take_looks(folder / "looks") if looks else take_screenshots(folder)
+        for path in paths:
             click.echo(path)
     except USER_ERRORS as error:
         raise click.ClickException(str(error)) from error

@@ -10,7 +10,7 @@ from typing import Any
 
 Drawing = Mapping[str, Any]  # t, ms, at, state, reading, made, frames: see `dashboard_runs`
 OVER = ("stopped", "finished", "failed")
-MORE_IS_BETTER = ("losses_per_s", "drawings_per_s")
+MORE_IS_BETTER = ("losses_per_s", "measurements_per_s", "drawings_per_s")
 LESS_IS_BETTER = ("longest_still_s", "shown_after_ms", "kb_per_s", "redraw_ms", "ready_s", "first_loss_ms")
 
 
@@ -23,7 +23,7 @@ class DashboardRun:
     steps            that the run made
     seconds          of the training, with its validations
     losses_per_s     drawings with a new loss
-    watches_per_s    drawings with a new measurement of each watch
+    measurements_per_s  drawings with a new measurement of the watch that measures most often: its model's own
     drawings_per_s   drawings, whether something is new on them or not
     longest_still_s  longest time without a new loss, a new measurement, or newly counted validation windows
     shown_after_ms   median time from the end of a step to the frame that shows it
@@ -38,7 +38,7 @@ class DashboardRun:
     steps: int
     seconds: float
     losses_per_s: float
-    watches_per_s: tuple[float, ...]
+    measurements_per_s: float | None
     drawings_per_s: float
     longest_still_s: float
     shown_after_ms: float
@@ -65,10 +65,11 @@ def worst(runs: Sequence[DashboardRun]) -> dict[str, float]:
     """Return the worst of several dashboards in each respect. Raises ValueError if there is none."""
     if not runs:
         raise ValueError("no dashboard was seen to train")
-    found = {name: min(getattr(run, name) for run in runs) for name in MORE_IS_BETTER}
-    for name in LESS_IS_BETTER:
+    found = dict[str, float]()
+    for name in (*MORE_IS_BETTER, *LESS_IS_BETTER):
         values = [value for run in runs if (value := getattr(run, name)) is not None]
-        found |= {name: max(values)} if values else {}
+        if values:
+            found[name] = min(values) if name in MORE_IS_BETTER else max(values)
     return found
 
 
@@ -98,7 +99,7 @@ def _run_of(board: Mapping[str, Any], messages: Sequence[tuple[float, int]]) -> 
         steps=drawings[last]["made"],
         seconds=round(seconds, 2),
         losses_per_s=round(len(losses) / seconds, 2),
-        watches_per_s=tuple(round(len(news) / seconds, 2) for news in watches),
+        measurements_per_s=round(max(map(len, watches)) / seconds, 2) if watches else None,
         drawings_per_s=round(len(pairs) / seconds, 2),
         longest_still_s=round(max(b - a for a, b in pairwise([begin, *news, end])) / 1000, 2),
         shown_after_ms=round(statistics.median(ages), 1),
