@@ -33,7 +33,10 @@ export function format(number) {
 // With so many digits behind the point, or three in all; as Python writes it.
 export function fixed(number, digits = 2) {
   if (!Number.isFinite(number)) return "–";
-  return digits === null ? format(number) : minus((Number(number.toFixed(digits)) + 0).toFixed(digits));
+  if (digits === null) return format(number);
+  const up = number.toFixed(digits), half = /^50*$/.test(number.toFixed(60).slice(digits - 60));
+  const odd = half && Number(up.at(-1)) % 2; // of two equally near numbers, Python takes the even one
+  return minus((Number(odd ? up - Math.sign(number) * 10 ** -digits : up) + 0).toFixed(digits));
 }
 export const percent = share => `${Math.round(100 * share)}%`;
 export const clamp = (x, low, high) => Math.min(high, Math.max(low, x));
