@@ -15,7 +15,8 @@ from IPython import get_ipython
 from IPython.display import display
 
 PAGE = Path(__file__).with_name("page")  # scripts and styles
-IMPORT = re.compile(r'^import \{[^}]*\} from "\./(\w+)\.js";\n', re.M)
+IMPORT = re.compile(r'^import (\{[^}]*\}) from "\./(\w+)\.js";\n', re.M)
+EXPORT = re.compile(r"^export (?=(?:const|function|class) (\w+))", re.M)
 # Hides a still copy while its widget is on the page, and the message above a copy that the widget is gone.
 STILL_CSS = (
     "body:has(.{0}) :is(.still-{0}, .jp-OutputArea-child:has(.still-{0})),"
@@ -32,11 +33,13 @@ def script(name: str) -> str:
 
     def add(stem: str) -> None:
         text = (PAGE / f"{stem}.js").read_text(encoding="utf-8")
-        for other in IMPORT.findall(text):
+        for _, other in IMPORT.findall(text):
             if other not in found:
                 add(other)
-        own = IMPORT.sub("", text)
-        found[stem] = own if stem == name else re.sub(r"^export ", "", own, flags=re.M)
+        found[stem] = IMPORT.sub(r"const \1 = $\2;\n", text)
+        if stem != name:  # what it does not export stays its own: two modules may use a name differently
+            own, names = EXPORT.sub("", found[stem]), ", ".join(EXPORT.findall(text))
+            found[stem] = f"const ${stem} = (() => {{\n{own}return {{ {names} }};\n}})();\n"
 
     add(name)
     return "".join(found.values())

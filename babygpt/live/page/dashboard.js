@@ -172,7 +172,8 @@ export class Board {
   // Read what has come, and draw it in the next frame.
   pull() {
     const { run } = this, now = performance.now();
-    if (!run.pull() && !(now < this.missed + 1000)) this.command("resend", { missed: (this.missed = now) });
+    this.lacks = !run.pull();
+    if (this.lacks) this.askAgain(now);
     [this.heard, this.gone] = [now, false];
     if (run.head.heard >= this.asked) this.root.classList.remove("waits");
     for (const [name, value] of Object.entries(run.head.values)) { // a cell may have moved it
@@ -181,12 +182,18 @@ export class Board {
     this.wake();
   }
 
+  askAgain(now) {
+    if (now < this.missed + 1000) return; // an answer is on its way
+    this.missed = now;
+    this.command("resend");
+  }
+
   // Say so if there has been no news of a training for a while.
   listen() {
     const { state } = this.run.head, silent = performance.now() - this.heard;
     const late = ["running", "getting ready"].includes(state) && silent > SILENCE && !document.hidden;
     if (late || this.lateness) this.wake(true);
-    if (late && !this.lateness) this.command("resend"); // the last message may be lost
+    if (this.lacks || (late && !this.lateness)) this.askAgain(performance.now()); // the last message may be lost
     this.lateness = late ? Math.round(silent / 1000) : 0;
   }
 
