@@ -16,7 +16,7 @@ extensions = ["myst_nb", "tools.book.mathematics", "tools.book.head", "tools.boo
 
 # ---------------------------------------------------------------- what is read
 
-nb_execution_mode = "off"  # tools.book has run the notebooks, and has recorded their live pictures
+nb_execution_mode = "off"  # tools.book has run the notebooks, and has recorded what moved in them
 nb_ipywidgets_js = {}  # the scripts that would bring widgets to life would come from another site
 nb_merge_streams = True
 nb_render_markdown_format = "myst"  # exercises hold formulas, and their text is a cell's output
@@ -34,7 +34,7 @@ html_baseurl = os.environ.get("BOOK_ADDRESS", "")  # of the start page, once pub
 html_favicon = "static/favicon.svg"
 html_static_path = ["static"]
 html_css_files = ["book.css", "pages.css"]
-html_js_files = [(name, {"defer": "defer"}) for name in ("recorded.js", "questions.js", "scrolling.js")]
+html_js_files = [(name, {"defer": "defer"}) for name in ("questions.js", "page.js")]
 html_math_renderer = "mathml"
 html_copy_source = False
 html_show_sourcelink = False

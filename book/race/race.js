@@ -1,113 +1,83 @@
 // Two small GPTs that train side by side in the page, one worker each. The worker's text, the compiled engine,
 // the stories and a recorded run lie in engine.js, which is loaded when the reader presses the button.
+// tools/book/race.py puts panels.js before this text, and every word of a finding into the page.
 
-const NAMES = { none: "No positions", sinusoid: "Sinusoid (v3)", rope: "RoPE (v4)", alibi: "ALiBi" };
 const STEPS = 600, EVERY = 30, SMOOTH = 0.9, REPLAY_MS = 150, SETTLE_MS = 600;
-const FOUND = 0.8, CHANCE = 0.65; // shares of right answers that we call "found out" and "guesses"
-const [WIDTH, HEIGHT, LEFT, BOTTOM, TOP] = [360, 210, 40, 176, 12];
-
-const percent = share => `${Math.round(100 * share)}%`;
-
-function element(name, attributes = {}, ...children) {
-  const it = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) it.setAttribute(key, value);
-  it.append(...children);
-  return it;
-}
-
-function shape(name, attributes, text = "") {
-  const it = document.createElementNS("http://www.w3.org/2000/svg", name);
-  for (const [key, value] of Object.entries(attributes)) it.setAttribute(key, value);
-  it.textContent = text;
-  return it;
-}
-
-// A picture of two curves over the steps, with level lines. `draw(side, points)` takes [[step, y], ...].
-class Chart {
-  constructor(title, unit, [low, high], ticks, levels) {
-    this.x = step => LEFT + (step / STEPS) * (WIDTH - LEFT - 8);
-    this.y = value => TOP + ((high - value) / (high - low)) * (BOTTOM - TOP);
-    this.high = high;
-    this.svg = shape("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": title });
-    for (const tick of ticks) {
-      const y = this.y(tick), words = unit === "%" ? percent(tick) : tick.toFixed(1);
-      this.svg.append(shape("line", { class: "grid", x1: LEFT, x2: WIDTH - 8, y1: y, y2: y }));
-      this.svg.append(shape("text", { x: LEFT - 5, y: y + 4, "text-anchor": "end" }, words));
-    }
-    for (const step of [0, 200, 400, 600])
-      this.svg.append(shape("text", { x: this.x(step), y: BOTTOM + 16, "text-anchor": "middle" }, step));
-    this.svg.append(shape("text", { x: this.x(STEPS / 2), y: HEIGHT - 3, "text-anchor": "middle" }, "training steps"));
-    for (const [value, words, offset] of levels) {
-      const y = this.y(value);
-      this.svg.append(shape("line", { class: "level", x1: LEFT, x2: WIDTH - 8, y1: y, y2: y }));
-      this.svg.append(shape("text", { x: WIDTH - 10, y: y + offset, "text-anchor": "end" }, words));
-    }
-    this.curves = ["left", "right"].map(side => shape("polyline", { class: `curve ${side}`, points: "" }));
-    this.svg.append(...this.curves);
-    this.figure = element("figure", {}, element("figcaption", {}, title), this.svg);
-  }
-
-  draw(side, points) {
-    const inside = points.filter(([, y]) => y <= this.high);
-    this.curves[side].setAttribute("points", inside.map(([step, y]) => `${this.x(step)},${this.y(y)}`).join(" "));
-  }
-}
+const FOUND = 80, CHANCE = 65; // percents of right answers that we call "found out" and "guesses"
+const MODELS = [{ name: "first", colour: COLOURS.red }, { name: "second", colour: COLOURS.blue }];
+const X = { label: "training steps", span: [0, STEPS], ticks: null, log: false, unit: "", digits: 0 };
 
 class Race {
-  // el  holds data-left, data-right, data-folder (where engine.js lies), data-floor and data-bigram in nats
+  // el  holds data-left, data-right, data-folder (where engine.js lies), data-floor and data-bigram in nats, and words
   constructor(el) {
     this.el = el;
+    this.words = JSON.parse(el.querySelector("script").textContent);
     const [seed, ...chosen] = (new URLSearchParams(location.search).get("race") ?? "").split(".");
-    const asked = chosen.length === 2 && chosen.every(one => one in NAMES) && /^\d{1,6}$/.test(seed);
+    const asked = chosen.length === 2 && chosen.every(one => one in this.words.names) && /^\d{1,6}$/.test(seed);
     this.seed = asked ? Number(seed) : 1;
     this.choices = asked ? chosen : [el.dataset.left, el.dataset.right];
     this.workers = [];
-    const floor = Number(el.dataset.floor), bigram = Number(el.dataset.bigram);
-    this.loss = new Chart("Loss (lower is better), nats per character", "", [0.2, 2.2], [0.5, 1, 1.5, 2], [
-      [bigram, "best without looking back (bigram floor)", -4], [floor, "best of any model (floor)", 12],
-    ]);
-    this.share = new Chart("Right answers to “who did it?”", "%", [0.3, 1], [0.4, 0.6, 0.8, 1], [[0.5, "chance", 13]]);
+    const { floor, bigram } = el.dataset, level = (at, name) => ({ kind: "level", axis: "y", at: Number(at), name, colour: "" });
+    const y = (label, span, unit, digits) => ({ label, span, ticks: null, log: false, unit, digits });
+    this.kinds = {
+      share: { look: "marked", y: y("right answers", [30, 105], "%", 0), levels: [level(50, "chance")] },
+      loss: { look: "line", y: y("nats per character", [0.2, 2.2], "", 2), levels: [level(bigram, this.words.bigram), level(floor, this.words.floor)] },
+    };
     this.build();
   }
 
   build() {
-    const button = (words, act) => {
-      const it = element("button", { type: "button" }, words);
-      it.addEventListener("click", act);
-      return it;
-    };
+    const button = (words, act) => Object.assign(html("button", { type: "button" }, null, words), { onclick: act });
     this.start = button("Train both models", () => this.restart());
     this.pause = button("Pause", () => this.setPaused(!this.paused));
     this.again = button("Another seed", () => ((this.seed += 1), this.restart()));
     this.pause.disabled = this.again.disabled = true;
-    this.said = element("p", { class: "race-said", "aria-live": "polite" });
-    this.step = element("output", {});
-    this.cards = [0, 1].map(side => this.card(side));
-    const controls = element("div", { class: "race-controls" }, this.start, this.pause, this.again, this.step);
-    const pictures = element("div", { class: "race-row race-pictures" }, this.share.figure, this.loss.figure);
-    const cards = element("div", { class: "race-row race-cards" }, ...this.cards);
-    this.legend = [0, 1].map(side => element("span", { class: ["left", "right"][side] }));
-    this.el.replaceChildren(controls, cards, element("p", { class: "race-legend" }, ...this.legend), pictures, this.said);
-    this.nameCurves();
-  }
-
-  nameCurves() {
-    this.legend.forEach((it, side) => (it.textContent = NAMES[this.choices[side]]));
+    this.said = html("p", { class: "race-said", "aria-live": "polite" });
+    this.step = html("output");
+    this.cards = MODELS.map((_, side) => this.card(side));
+    const [controls, cards] = ["controls", "cards"].map(part => html("div", { class: `race-${part}` }));
+    controls.append(this.start, this.pause, this.again, this.step);
+    cards.append(...this.cards);
+    const pictures = html("div", { class: "explorer race-pictures" }), panels = html("div", { class: "explorer-panels" }, pictures);
+    this.el.replaceChildren(controls, cards, pictures, this.said);
+    const host = { wake: () => this.wake() };
+    this.views = Object.keys(this.kinds).map(kind => viewOf(this.panel(kind), panels, host));
+    this.draw();
   }
 
   card(side) {
-    const select = element("select", { "aria-label": `Encoding of the ${["first", "second"][side]} model` });
-    for (const [value, words] of Object.entries(NAMES)) select.append(element("option", { value }, words));
+    const { name, colour } = MODELS[side], card = html("div", { class: "race-card", style: `--c: ${colour}` });
+    const select = html("select", { "aria-label": `Encoding of the ${name} model` }, card);
+    for (const [value, words] of Object.entries(this.words.names)) html("option", { value }, select, words);
     select.value = this.choices[side];
     select.addEventListener("change", () => {
       this.choices[side] = select.value;
-      this.nameCurves();
+      this.wake();
       this.saveAddress();
       clearTimeout(this.settling); // arrow keys pass through several encodings
       if (this.runs) this.settling = setTimeout(() => this.restart(), SETTLE_MS);
     });
-    const lines = element("div", { class: "race-lines" }, "Here you will see what the model writes.");
-    return element("div", { class: `race-card ${["left", "right"][side]}` }, select, lines);
+    html("div", { class: "race-lines" }, card, "Here you will see what the model writes.");
+    return card;
+  }
+
+  // ------------------------------------------------------------ pictures
+
+  // What is known of "share" or "loss", as a panel.
+  panel(kind) {
+    const { look, y, levels } = this.kinds[kind], points = MODELS.map((_, side) => this.runs?.[side][kind] ?? []);
+    const curves = points.map((found, side) => ({
+      kind: "curve", look, name: this.nameOf(side), colour: MODELS[side].colour,
+      x: Float32Array.from(found, ([step]) => step), y: Float32Array.from(found, ([, value]) => value),
+    }));
+    return { title: this.words[kind], marks: [...levels, ...curves], x: X, y, note: "", width: 1, over_steps: true };
+  }
+  nameOf(side) { return this.words.names[this.runs?.[side].encoding ?? this.choices[side]]; }
+
+  wake() { this.frame ??= requestAnimationFrame(() => this.draw()); }
+  draw() {
+    this.frame = null;
+    Object.keys(this.kinds).forEach((kind, i) => this.views[i].draw(this.panel(kind)));
   }
 
   // ------------------------------------------------------------ training
@@ -115,10 +85,11 @@ class Race {
   async restart() {
     this.stop();
     const round = (this.round = {}); // what an earlier round still sends is dropped
-    this.runs = this.choices.map(encoding => ({ encoding, step: 0, losses: [], shares: [], mean: null }));
+    this.runs = this.choices.map(encoding => ({ encoding, step: 0, loss: [], share: [], mean: null }));
     [this.said.textContent, this.began, this.recorded] = ["", performance.now(), false];
     this.start.textContent = "Train again";
     this.saveAddress();
+    this.wake();
     try {
       await this.load();
     } catch {
@@ -132,7 +103,7 @@ class Race {
 
   load() {
     this.loading ??= new Promise((resolve, reject) => {
-      const script = element("script", { src: `${this.el.dataset.folder}engine.js` });
+      const script = html("script", { src: `${this.el.dataset.folder}engine.js` });
       script.addEventListener("load", resolve);
       script.addEventListener("error", () => reject((this.loading = null)));
       document.head.append(script);
@@ -177,51 +148,43 @@ class Race {
     const run = this.runs[side];
     for (const [i, loss] of losses.entries()) {
       run.mean = run.mean === null ? loss : SMOOTH * run.mean + (1 - SMOOTH) * loss;
-      run.losses.push([step - losses.length + i + 1, run.mean]);
+      run.loss.push([step - losses.length + i + 1, run.mean]);
     }
     run.step = step;
-    this.loss.draw(side, run.losses);
     if (lines) {
-      run.shares.push([step, share]);
-      this.share.draw(side, run.shares);
-      this.write(side, lines, likelier);
+      run.share.push([step, Math.round(1e4 * share) / 100]);
+      this.showLines(side, lines, likelier);
     }
+    this.wake();
     this.step.textContent = `seed ${this.seed}, step ${Math.min(...this.runs.map(one => one.step))} of ${STEPS}`;
     if (this.runs.every(one => one.step === STEPS)) this.conclude();
   }
 
-  write(side, lines, likelier) {
-    const { characters, examples } = window.babygptRace;
-    const rows = lines.map((line, i) => {
-      const [prompt, right, wrong] = examples[i];
+  showLines(side, lines, likelier) {
+    const { characters, examples } = window.babygptRace, place = this.cards[side].querySelector(".race-lines");
+    place.replaceChildren();
+    lines.forEach((line, i) => {
+      const [prompt, right, wrong] = examples[i], row = html("p", {}, place, `${prompt.trim()} `);
       const written = Array.from(line, token => characters[token]).join("").slice(prompt.length).trimEnd();
       const found = likelier[i] === 1, name = (found ? right : wrong).slice(0, -1);
-      const verdict = likelier[i] === 0.5 ? "Both names are equally likely." :
-        `Of the two names, ${name} is likelier ${found ? "✓" : "✗"}`;
-      return element("p", {}, `${prompt.trim()} `, element("b", {}, written || "…"), " ", element("i", {}, verdict));
+      html("b", {}, row, written || "…");
+      html("i", {}, row, likelier[i] === 0.5 ? this.words.equal : fill(this.words.likelier, { name, mark: found ? "✓" : "✗" }));
     });
-    this.cards[side].querySelector(".race-lines").replaceChildren(...rows);
   }
 
   // ------------------------------------------------------------ the end, and the rest
 
   conclude() {
-    const same = this.runs[0].encoding === this.runs[1].encoding;
-    const names = this.runs.map(({ encoding }, side) => (same ?
-      `${["the first", "the second"][side]} model` : NAMES[encoding]));
-    const shares = this.runs.map(run => run.shares.at(-1)[1]), n = window.babygptRace.questions.length;
-    const found = shares.map(share => share >= FOUND), guesses = shares.map(share => share <= CHANCE);
+    const { words } = this, same = this.runs[0].encoding === this.runs[1].encoding;
+    const names = MODELS.map(({ name }, side) => (same ? `the ${name} model` : this.nameOf(side)));
+    const shares = this.runs.map(run => run.share.at(-1)[1]), n = window.babygptRace.questions.length;
+    const [found, guesses] = [shares.map(share => share >= FOUND), shares.map(share => share <= CHANCE)];
     const only = found[0] && guesses[1] ? 0 : found[1] && guesses[0] ? 1 : null;
-    const verdict = same ?
-      "Both have the same encoding, weights and stories, so their curves are the same." :
-      only !== null ? `Only one model learned who did it: ${names[only]}. ` +
-        "The other read the same stories, and is right in about half of the questions." :
-      found[0] && found[1] ? "Both models learned who did it." :
-      guesses[0] && guesses[1] ? "Neither model learned who did it in these steps. Try another seed." :
-      "The difference is not clear with this seed. Try another one.";
+    const verdict = same ? words.same : only !== null ? fill(words.one, { name: names[only] })
+      : found[0] && found[1] ? words.both : guesses[0] && guesses[1] ? words.neither : words.unclear;
     const seconds = ((performance.now() - this.began) / 1000).toFixed(0);
     const how = this.recorded ? "(recorded, because this browser cannot train here)" : `and ${seconds} seconds`;
-    const scores = names.map((name, side) => `${name} ${percent(shares[side])}`).join(", ");
+    const scores = names.map((name, side) => `${name} ${fixed(shares[side], 0)}%`).join(", ");
     this.said.textContent = `After ${STEPS} steps ${how}. Right answers to ${n} questions: ${scores}. ${verdict}`;
     if (document.activeElement === this.pause) this.start.focus(); // a disabled button would lose the focus
     this.pause.disabled = true;

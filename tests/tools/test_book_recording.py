@@ -1,94 +1,84 @@
-"""Recordings of live pictures equal the pictures; measures of the changes on a page."""
+"""Recordings hold what the kernel would tell the page; measures of the changes on a page."""
 
-import io
-import itertools
+import base64
+import gzip
 import json
-from collections.abc import Mapping
-from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from matplotlib.axes import Axes
-from PIL import Image
 
 from babygpt import ModelConfig, NextToken, TrainConfig, build, load_corpus
 from babygpt.errors import BadInput
-from babygpt.live import Choice, Explorer, Line, Slider
+from babygpt.live import Choice, Explorer, Line, Slider, Watch
 from babygpt.live.dashboard import Dashboard
 from babygpt.live.run import Run
-from babygpt.plots import artists
-from tools.book.outputs import picture_at_rest
-from tools.book.recording import FEWER, Recording, most_stops, record_explorer, record_replay, thinned
+from babygpt.plots.panel import Cells, Curve, Panel, as_plain, unpack
+from tools.book.live_parts import packed
+from tools.book.recording import FRAMES, most_stops, record_explorer, record_run, thinned
 from tools.browser.recording import dashboard_runs, worst
 
 
-def show(left: Axes, right: Axes, found: Mapping[str, Any]) -> None:
-    """Draw a bar as long as one number, and one as high as the other."""
-    artists.horizontal_line(left, "a", found["a"], color="red", lw=3)
-    artists.horizontal_line(right, "b", found["b"], color="blue", lw=3)
-    for ax, name in ((left, "a"), (right, "b")):
-        artists.set_limits(ax, (0.0, 1.0), (-1.0, 10.0))
-        artists.set_title(ax, f"{name} is {found[name]}")
+def read(text: str) -> Any:
+    """Read a recording, independently of the page."""
+    head, _, numbers = gzip.decompress(base64.b64decode(text)).partition(b"\0")
+
+    def array(part: dict[str, Any]) -> Any:
+        return unpack({**part, "data": numbers[slice(*part["data"])]}) if "dtype" in part else part
+
+    return json.loads(head, object_hook=array)
+
+
+def test_an_array_that_occurs_twice_is_stored_once():
+    noise = np.random.default_rng(0).random(9_000)
+    once, twice = (packed(as_plain({str(i): noise for i in range(n)})) for n in (1, 2))
+    assert len(twice) < 1.01 * len(once)
+    found = read(twice)
+    assert np.array_equal(found["0"], np.float32(noise))
+    assert np.array_equal(found["1"], np.float32(noise))
 
 
 def explorer(*together: str) -> Explorer:
-    """Build an explorer of two panels, three controls and a text, which refuses b = 3."""
+    """Build an explorer of a panel with a curve, three controls and a text, which refuses b = 3."""
 
-    def measure(a: int, b: int, colour: str, text: str) -> dict[str, Any]:
+    def measure(a: int, b: int, colour: str, text: str) -> np.ndarray:
         if b == 3:
             raise BadInput("b should not be 3")
-        return {"a": a, "b": b}
+        return np.array([a, b, 0.5])
 
     controls = [
         Slider("a", 2, 0, 9),
         Slider("b", 1, 0, 4),
+        Slider("letter", 1, 1, 3),
         Choice("colour", ("red", "blue")),
         Line("text", "hi"),
     ]
-    return Explorer("bars", measure, show, controls, widths=(1, 1), together=together)
+    panels = lambda found, _: [Panel(f"a is {found[0]:.0f}", [Curve("", "red", found)])]  # noqa: E731
+    return Explorer("bars", measure, panels, controls, in_page=("letter",), together=together)
 
 
-def combinations(recording: Recording) -> dict[tuple[int, ...], dict[str, Any]]:
-    """Return stops -> the picture, read independently of the script."""
-    stops = itertools.product(*(range(len(control["stops"])) for control in recording.controls))
-    return dict(zip(stops, (recording.pictures[n] for n in recording.numbers), strict=True))
-
-
-def stored(picture: Mapping[str, Any], folder: Path) -> list[np.ndarray]:
-    return [np.asarray(Image.open(io.BytesIO((folder / name).read_bytes()))) for name in picture["panels"]]
-
-
-def test_each_recorded_picture_equals_the_drawing_of_the_explorer(tmp_path: Path):
-    recording = record_explorer(explorer("a", "colour"), tmp_path)
-    fresh = explorer()
-    fresh.canvas.set_size(1540, 1.0)
-    found = combinations(recording)
-    assert len(found) == 20
-    stops = recording.controls[0]["stops"]
-    for (a, _), picture in found.items():
-        fresh.draw_values({"a": int(stops[a]), "b": 1, "colour": "red", "text": "hi"})
-        panels = stored(picture, tmp_path)
-        assert len(panels) == 2
-        assert np.array_equal(np.hstack(panels), FEWER[fresh.canvas.pixels()[..., :3]])
-
-
-def test_the_named_controls_are_recorded_and_the_others_are_listed(tmp_path: Path):
-    moved = explorer("a", "b", "text")
-    moved.controls["a"].value = 7
-    recording = record_explorer(moved, tmp_path)
-    assert [control["label"] for control in recording.controls] == ["a", "b"]
-    assert [control["rest"] for control in recording.controls] == [7, 1]
-    assert recording.beyond == "In the notebook these move too: colour = red, text = hi."
-    found = combinations(recording)
-    assert picture_at_rest(asdict(recording)) == found[7, 1]
-    assert found[0, 3] == {"refused": "b should not be 3"}
-    assert len({found[a, 1]["panels"][0] for a in range(10)}) == 10
-    assert len({found[a, 1]["panels"][1] for a in range(10)}) == 1
-    assert len(list(tmp_path.iterdir())) == 10 + 4  # each panel once, and of b = 3 there is nothing
-    json.dumps(asdict(recording))
+def test_an_explorer_is_recorded_with_its_answers_to_all_combinations():
+    asked = explorer("a", "b", "text")
+    asked.a = 7
+    recording = record_explorer(asked)
+    assert recording["module"] == "explorer"
+    assert recording["words"] == "Recorded. In the notebook these move too: colour = red, text = hi."
+    state = read(recording["data"])
+    assert [control["name"] for control in state["controls"]] == ["a", "b", "letter"]
+    assert (state["a"], state["b"], state["letter"]) == (7, 1, 1)
+    assert state["together"] == ["a", "b"]
+    assert len(state["answers"]) == 50
+    for number, answer in enumerate(state["answers"]):
+        a, b = divmod(number, 5)
+        assert answer["asked"] == {"a": a, "b": b}
+        if b == 3:
+            assert answer["problem"] == "b should not be 3"
+            assert "frames" not in answer
+            continue
+        (((panel,),), title) = answer["frames"], f"a is {a}"
+        assert panel["title"] == title
+        assert np.array_equal(panel["marks"][0]["y"], [a, b, 0.5])
 
 
 def test_thinning_keeps_the_first_stops_and_even_steps_around_rest():
@@ -98,20 +88,38 @@ def test_thinning_keeps_the_first_stops_and_even_steps_around_rest():
     assert most_stops([5, 40, 50]) == 6
 
 
-def test_a_replay_goes_from_the_untrained_model_to_the_last_step(tmp_path: Path):
-    corpus = load_corpus("plain-tales", n_chars=20_000)
+def recorded_run(side: int) -> dict[str, Any]:
+    """Train v1 for 60 steps with a watch of as many squares with so many sides, and return its recording."""
+    corpus, rng = load_corpus("plain-tales", n_chars=20_000), np.random.default_rng(0)
     torch.manual_seed(0)
     model = build("v1", ModelConfig(corpus.tokenizer.vocab_size, block_size=8, n_embd=8))
-    run = Run(model, NextToken(corpus, 8), TrainConfig(steps=30, batch_size=4), "v1")
-    run.panel = dashboard = Dashboard(run, {}, [])
+
+    def panel(frames: Any, title: str, total: int) -> Panel:
+        return Panel(f"after {frames[-1][0]}", [Cells(frames[-1][1], 1.0)])
+
+    watch = Watch(lambda model: rng.random((side, side)), panel, times=60)
+    run = Run(model, NextToken(corpus, 8), TrainConfig(steps=60, batch_size=4), "v1", [watch])
+    run.measure_untrained()
+    dashboard = Dashboard(run, {}, [Slider("theta", 3, 1, 9, "θ (tokens)")])
     run.train_after([])
-    recording = record_replay(dashboard, tmp_path)
-    (control,) = recording.controls
-    assert [control["stops"][0], control["stops"][-1]] == ["0", "30"]
-    pictures = [recording.pictures[n] for n in recording.numbers]
-    assert "untrained" in pictures[0]["alt"]
-    assert "at step 30" in pictures[-1]["alt"]
-    assert len({picture["panels"][0] for picture in pictures}) == len(pictures)
+    recording = record_run(dashboard)
+    state = read(recording["data"])
+    losses = [step.loss for step in run.history]
+    assert np.array_equal(state["loss0"], np.float32(losses))
+    assert state["head"]["made"] == 60
+    assert recording["words"].endswith("There you can move θ meanwhile.")
+    return state
+
+
+@pytest.mark.parametrize(("side", "n"), [(4, 61), (80, FRAMES)])
+def test_a_run_is_recorded_from_the_untrained_model_to_the_last_step(side: int, n: int):
+    state = recorded_run(side)
+    assert state["head"]["frames"] == [n]
+    frames = [state[f"frame0_{k}"] for k in range(n)]
+    assert f"frame0_{n}" not in state
+    assert [frames[0]["step"], frames[-1]["step"]] == [0, 60]
+    assert frames[-1]["panel"]["title"] == "after 60"
+    assert frames[-1]["panel"]["marks"][0]["values"].shape == (side, side)
 
 
 # ---------------------------------------------------------------- a page in the browser

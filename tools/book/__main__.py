@@ -4,7 +4,6 @@ python -m tools.book               run all lessons
 python -m tools.book 04_rope       only this one; the others as they are stored, without sliders
 """
 
-import re
 import shutil
 import subprocess
 import sys
@@ -19,22 +18,22 @@ from nbclient.exceptions import CellExecutionError
 from nbformat.v4 import new_markdown_cell
 
 from babygpt import live
-from babygpt.live.explorers.formulas import FORMULAS
+from babygpt.live.formulas import FORMULAS
 from babygpt_course.claims import CLAIMS
 from babygpt_course.studies.results import load_results
 from tools.book.board_page import board_page
 from tools.book.claims_page import claims_page
-from tools.book.computed import computed_html, write_scripts
 from tools.book.documents import Site, code_host, copy_documents, copy_linked_files, rewrite_links, site
 from tools.book.lessons import Ran, fingerprint, run_all, stored
-from tools.book.outputs import Page
+from tools.book.live_parts import formula_html, write_scripts
+from tools.book.outputs import Page, picture_html
 from tools.book.race import race_html, write_race
 from tools.book.reference import write_reference
 from tools.notebooks import ROOT, pick, quantise
 
 BOOK = ROOT / "book"
 BUILD = BOOK / "_build"
-PICTURES = "recorded"  # the folder of the site that holds them
+PICTURES = "pictures"  # the folder of the site that holds them
 EXPLORER, RACE = "<!-- explorer: rotary -->", "<!-- race -->"
 MADE = "made.txt"  # written last: the fingerprint of what the book was made of, and its lessons
 SOURCES = (
@@ -43,8 +42,8 @@ SOURCES = (
 )
 ON_A_PAGE = """\
 ```{{note}}
-You read this as a web page. Explorers of formulas are alive here; pictures of trained models are recorded.
-You can replay the trainings. Answers fold out with a click. To train these models, to run code and to write
+You read this as a web page. Explorers of formulas are alive here. Runs and trained models are recorded: you can
+replay them. Answers fold out with a click. To train these models, to run code and to write
 your own, open <a href="{}.ipynb" download>the notebook</a>, with the course installed.
 ```
 """
@@ -58,18 +57,14 @@ def build(names: list[str], folder: Path) -> Path:
     Raises CellExecutionError if a notebook fails, CalledProcessError if Sphinx finds a page wanting.
     """
     lessons = [path.stem for path in pick(ROOT / "notebooks", ())]
-    source, html, recorded = folder / "source", folder / "html", folder / "executed" / "pictures"
+    source, html = folder / "source", folder / "html"
     (folder / MADE).unlink(missing_ok=True)
     mark = fingerprint(SOURCES)
     ran = run_all(names, folder / "executed", joblib.cpu_count())
     ran += [stored(name) for name in lessons if name not in names]
     for old in (source, html, folder / "doctrees"):
         shutil.rmtree(old, ignore_errors=True)
-    assemble(ran, source, recorded)
-    (html / PICTURES).mkdir(parents=True)
-    for page in (source / "index.md", *source.glob("notebooks/*.ipynb")):
-        for name in re.findall(r"\b[0-9a-f]{12}\.webp", page.read_text(encoding="utf-8")):
-            shutil.copyfile(recorded / name, html / PICTURES / name)
+    assemble(ran, source, html / PICTURES)
     write_scripts((explore().name for explore in FORMULAS), html)
     write_race(html)
     (html / "notebooks").mkdir()
@@ -108,7 +103,10 @@ def assemble(ran: list[Ran], source: Path, pictures: Path) -> None:
     for lesson in ran:
         write_lesson(lesson, source, pictures, book)
     start = (BOOK / "index.md").read_text(encoding="utf-8")
-    start = start.replace(RACE, race_html("")).replace(EXPLORER, computed_html(live.rotary().state(), ""))
+    rotary = live.rotary()
+    picture = rotary.output.picture()
+    still = picture and picture_html(picture.data, picture.alt, pictures, f"{PICTURES}/") or ""
+    start = start.replace(RACE, race_html("")).replace(EXPLORER, formula_html(rotary.state(), "", still))
     (source / "index.md").write_text(start, encoding="utf-8")
 
 
@@ -116,7 +114,7 @@ def write_lesson(lesson: Ran, source: Path, pictures: Path, book: Site) -> None:
     """Write a lesson as its page shows it."""
     place = f"notebooks/{lesson.name}.ipynb"
     notebook = Page(lesson.name, lesson.facts, pictures, f"../{PICTURES}/").convert(lesson.notebook)
-    if lesson.facts["views"] or lesson.facts["formulas"]:
+    if lesson.facts["recorded"] or lesson.facts["formulas"]:
         notebook.cells.insert(1, new_markdown_cell(ON_A_PAGE.format(lesson.name)))
     for cell in notebook.cells:
         if cell.cell_type == "markdown":

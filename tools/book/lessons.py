@@ -17,7 +17,7 @@ from nbformat.v4 import new_code_cell
 from tools.notebooks import ROOT, run_cells
 
 # What a notebook's outputs depend on, besides its own text.
-OWN = ("tools/book/recorder.py", "tools/book/recording.py")
+OWN = tuple(f"tools/book/{name}.py" for name in ("recorder", "recording", "live_parts"))
 SOURCES = ("babygpt", "babygpt_course", "constraints.txt", *OWN)
 SKIPPED = (".", "__pycache__", "_build")
 BEGIN = """\
@@ -25,7 +25,7 @@ import sys
 sys.path.insert(0, {root!r})
 from pathlib import Path
 from tools.book.recorder import install
-_recorder = install(Path({pictures!r}))
+_recorder = install()
 sys.path.remove({root!r})"""
 END = "_recorder.write(Path({facts!r}))"
 
@@ -63,7 +63,7 @@ def fingerprint(places: Sequence[str]) -> str:
 def run(name: str, folder: Path) -> Ran:
     """Run a notebook, or take what an earlier build left of the same one.
 
-    folder   where results lie: <name>.ipynb, <name>.json, and pictures/ for all notebooks
+    folder   where results lie: <name>.ipynb, <name>.json
     Raises CellExecutionError if a cell fails.
     """
     notebook, facts = folder / f"{name}.ipynb", folder / f"{name}.json"
@@ -73,7 +73,7 @@ def run(name: str, folder: Path) -> Ran:
         if known["fingerprint"] == mark:
             return Ran(name, nbformat.read(notebook, as_version=4), known, 0.0)
     start = time.perf_counter()
-    ran = execute(name, folder / "pictures", facts)
+    ran = execute(name, facts)
     seconds = time.perf_counter() - start
     noted = {**json.loads(facts.read_text(encoding="utf-8")), "fingerprint": mark}
     nbformat.write(ran, notebook)
@@ -83,18 +83,17 @@ def run(name: str, folder: Path) -> Ran:
 
 def stored(name: str) -> Ran:
     """Return a notebook as it is stored, with nothing recorded."""
-    nothing: dict[str, Any] = {kind: {} for kind in ("views", "formulas", "shown", "guesses", "outcomes")}
+    nothing: dict[str, Any] = {kind: {} for kind in ("recorded", "formulas", "shown", "guesses", "outcomes")}
     return Ran(name, nbformat.read(ROOT / "notebooks" / f"{name}.ipynb", as_version=4), nothing, 0.0)
 
 
-def execute(name: str, pictures: Path, facts: Path) -> NotebookNode:
+def execute(name: str, facts: Path) -> NotebookNode:
     """Run a notebook's cells between a cell that installs the recorder and one that has it write."""
     nb = stored(name).notebook
     for cell in nb.cells:
         if cell.cell_type == "code":
             cell.outputs = []
-    words = {"root": str(ROOT), "pictures": str(pictures), "facts": str(facts)}
-    begin, end = (new_code_cell(source.format(**words)) for source in (BEGIN, END))
+    begin, end = (new_code_cell(source.format(root=str(ROOT), facts=str(facts))) for source in (BEGIN, END))
     nb.cells = [begin, *nb.cells, end]
     run_cells(nb, ROOT / "notebooks", {"OMP_NUM_THREADS": "1"})
     nb.cells = nb.cells[1:-1]

@@ -1,14 +1,14 @@
 """Outputs of a notebook's cells, turned into what a page without a kernel can show."""
 
 import hashlib
-from base64 import b64decode
+import re
+from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from html import escape
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from markdown_it import MarkdownIt
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 from nbformat import NotebookNode
@@ -18,12 +18,13 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
-from tools.book.computed import computed_html, script_json
+from tools.book.live_parts import formula_html, live_html, script_json
 from tools.book.mathematics import to_mathml
 from tools.book.race import IN_LESSONS, race_html
-from tools.book.recording import AFTER, PIXELS, write_picture
-from tools.notebooks import ANSWER, WIDGET
+from tools.notebooks import ANSWER, WIDGET, quantise
 
+PICTURES = ("image/svg+xml", "image/png")  # of these, the first that an output has is shown
+PNG = b"\x89PNG"  # the first bytes of one
 NAMELESS = "a picture, as the notebook stores it"  # where the book did not run it, and knows no titles
 
 
@@ -38,7 +39,6 @@ class Page:
     def __init__(self, name: str, facts: Mapping[str, Any], pictures: Path, folder: str) -> None:
         self.name, self.facts, self.pictures, self.folder = name, facts, pictures, folder
         self.race = IN_LESSONS.get(name)  # stands where the first training was recorded
-        pictures.mkdir(parents=True, exist_ok=True)
 
     def convert(self, notebook: NotebookNode) -> NotebookNode:
         """Change a notebook that was run, in place, and return it."""
@@ -71,39 +71,33 @@ class Page:
         model = data.get(WIDGET, {}).get("model_id", "")
         if shown.get("tally"):
             return html_output('<div class="tally"></div>')
+        still = self.picture(output)
         if model in self.facts["formulas"]:
-            return html_output(computed_html(self.facts["formulas"][model], "../"))
-        if model in self.facts["views"]:
-            if self.race and self.facts["views"][model]["controls"][0]["label"] == AFTER:
+            return html_output(formula_html(self.facts["formulas"][model], "../", still))
+        if model in self.facts["recorded"]:
+            found = self.facts["recorded"][model]
+            if self.race and found["module"] == "dashboard":
                 pair, self.race = self.race, None
                 return html_output(race_html("../", *pair))
-            return html_output(recorded_html(self.facts["views"][model], self.folder))
+            return html_output(live_html(found["module"], found["data"], "../", still, found["words"]))
         guesses = self.facts["guesses"]
         if model in guesses:
             return html_output(guess_html(guesses[model]))
         if model in self.facts["outcomes"]:
             asked = self.facts["outcomes"][model]
             return html_output(outcome_html(next(g for g in guesses.values() if g["question"] == asked)))
-        if "image/png" in data:
-            metadata = output.get("metadata", {})
-            words = metadata.get("image/png", {}).get("alt") or metadata.get("alt") or NAMELESS
-            return html_output(self.picture(data["image/png"], words))
         data.pop(WIDGET, None)
-        return output
+        return html_output(still) if still else output
 
-    def picture(self, png: str, words: str) -> str:
-        """Store a still picture, and return its HTML."""
-        raw = b64decode(png)
-        name = hashlib.sha256(raw).hexdigest()[:12] + ".webp"
-        image = Image.open(BytesIO(raw)).convert("RGBA")
-        white = Image.new("RGBA", image.size, "white")
-        pixels = np.asarray(Image.alpha_composite(white, image).convert("RGB"))
-        write_picture(pixels, self.pictures / name)
-        width, height = image.size
-        return (
-            f'<a class="still" href="{self.folder}{name}"><img src="{self.folder}{name}" width="{width}" '
-            f'height="{height}" loading="lazy" alt="{escape(words)}"></a>'
-        )
+    def picture(self, output: NotebookNode) -> str:
+        """Store the picture of an output, and return its HTML; "" if it has none."""
+        data, metadata = output.get("data", {}), output.get("metadata", {})
+        kind = next((kind for kind in PICTURES if kind in data), None)
+        if kind is None:
+            return ""
+        words = metadata.get(kind, {}).get("alt") or metadata.get("alt") or NAMELESS
+        raw = b64decode(data[kind]) if kind == "image/png" else data[kind].encode()
+        return picture_html(raw, words, self.pictures, self.folder)
 
 
 def fold(cell: NotebookNode, part: str, words: str) -> None:
@@ -112,40 +106,33 @@ def fold(cell: NotebookNode, part: str, words: str) -> None:
     cell.metadata["mystnb"] = {"code_prompt_show": words, "code_prompt_hide": words}
 
 
+def picture_html(raw: bytes, words: str, pictures: Path, folder: str) -> str:
+    """Store a PNG or an SVG, and return its HTML: a click opens it alone.
+
+    words     that describe it
+    pictures  where it is stored
+    folder    the address of that, seen from the page
+    """
+    if raw.startswith(PNG):
+        file, kind = BytesIO(), "webp"
+        with Image.open(BytesIO(b64decode(quantise(b64encode(raw).decode())))) as image:
+            width, height = map(str, image.size)
+            image.save(file, "WEBP", lossless=True, method=6)  # a quarter less than as a PNG
+        raw = file.getvalue()
+    else:
+        kind, head = "svg", raw.decode().partition(">")[0]
+        width, height = (re.findall(rf"\b{side}=['\"]([\d.]+)", head)[0] for side in ("width", "height"))
+    name = f"{hashlib.sha256(raw).hexdigest()[:12]}.{kind}"
+    pictures.mkdir(parents=True, exist_ok=True)
+    (pictures / name).write_bytes(raw)
+    return (
+        f'<a class="still" href="{folder}{name}"><img src="{folder}{name}" width="{width}" height="{height}" '
+        f'loading="lazy" style="--width: {width}px" alt="{escape(words)}"></a>'
+    )
+
+
 def html_output(page: str) -> NotebookNode:
     return new_output("display_data", data={"text/html": page})
-
-
-def recorded_html(recording: Mapping[str, Any], folder: str) -> str:
-    """Return the HTML of a recording: the picture at rest, and what a script needs to change it.
-
-    recording  as a dict
-    folder     the address of the pictures, seen from the page
-    """
-    at_rest = picture_at_rest(recording)
-    images = "".join(
-        f'<img src="{folder}{name}" alt="" width="{width}" height="{height}" loading="lazy" '
-        f'style="--share: {width / PIXELS:.4f}">'
-        for name, (width, height) in zip(at_rest["panels"], recording["sizes"], strict=True)
-    )
-    data = {key: recording[key] for key in ("controls", "numbers", "pictures")}
-    return (
-        f'<figure class="recorded" data-folder="{folder}">'
-        f'<div class="recorded-controls" role="group" aria-label="{escape(recording["title"])}" hidden></div>'
-        f'<div class="recorded-panels" role="img" aria-label="{escape(at_rest["alt"])}">{images}</div>'
-        f'<figcaption class="recorded-words">Recorded: {len(recording["pictures"])} pictures. '
-        f"{escape(recording['beyond'])}</figcaption>"
-        '<p class="recorded-said" aria-live="polite"></p>'
-        f'<script type="application/json">{script_json(data)}</script></figure>'
-    )
-
-
-def picture_at_rest(recording: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the picture of all controls at rest: its panels and its words."""
-    controls = recording["controls"]
-    at = np.ravel_multi_index([one["rest"] for one in controls], [len(one["stops"]) for one in controls])
-    found: dict[str, Any] = recording["pictures"][recording["numbers"][at]]
-    return found
 
 
 def join_words(words: list[str]) -> str:

@@ -5,7 +5,6 @@ python -m tools.book.race    compile gpt.c, and record runs of each encoding in 
 
 import base64
 import json
-import shutil
 import subprocess
 from functools import cache
 from itertools import chain, product
@@ -14,7 +13,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from babygpt.data.corpus import QUESTION_SEED, Corpus, load_corpus
-from tools.book.computed import script_json
+from babygpt.live.view import script, style
+from tools.book.live_parts import script_json
 from tools.browser.chromium import chromium
 
 HERE = Path(__file__).parents[2] / "book" / "race"
@@ -28,9 +28,24 @@ EXAMPLES = (  # of the same letters: the question, its right answer and a wrong 
 SEEDS = range(1, 13)
 ENCODINGS = {"none": "nope", "sinusoid": "v3", "rope": "v4", "alibi": "alibi"}  # -> version of babygpt
 IN_LESSONS = {"00_start_here": ("none", "rope"), "04_rope": ("sinusoid", "rope")}  # the pairs they begin with
-WORDS = """<p>In the notebook you train a model here. On this page two smaller ones train in your
+INTRODUCTION = """<p>In the notebook you train a model here. On this page two smaller ones train in your
 browser, on shorter stories, so that it takes half a minute. Watch the right answers: which model
 learns who did it?</p>"""
+WORDS = {  # that the page shows
+    "names": {"none": "No positions", "sinusoid": "Sinusoid (v3)", "rope": "RoPE (v4)", "alibi": "ALiBi"},
+    "share": "Right answers to “who did it?”",
+    "loss": "Loss (lower is better)",
+    "bigram": "best without looking back (bigram floor)",
+    "floor": "best of any model (floor)",
+    "likelier": "Of the two names, {name} is likelier {mark}",
+    "equal": "Both names are equally likely.",
+    "same": "Both have the same encoding, weights and stories, so their curves are the same.",
+    "one": "Only one model learned who did it: {name}. The other read the same stories, and is right in about "
+    "half of the questions.",
+    "both": "Both models learned who did it.",
+    "neither": "Neither model learned who did it in these steps. Try another seed.",
+    "unclear": "The difference is not clear with this seed. Try another one.",
+}
 EXPORTS = (
     "forward backward update w grad tokens targets likelihood logits vocab_size added cosine sine slope"
 ).split()
@@ -86,9 +101,10 @@ def race_html(root: str, left: str = "none", right: str = "rope") -> str:
     """
     folder, corpus = f"{root}{FOLDER}/", stories()
     return (
-        f'<link rel="stylesheet" href="{folder}race.css">{WORDS if root else ""}'
+        f'<link rel="stylesheet" href="{folder}race.css">{INTRODUCTION if root else ""}'
         f'<div class="race" data-folder="{folder}" data-left="{left}" data-right="{right}" '
         f'data-floor="{corpus.floor}" data-bigram="{corpus.bigram_floor}">'
+        f'<script type="application/json">{script_json(WORDS)}</script>'
         "<p>Here two small models train in your browser. They need JavaScript.</p></div>"
         f'<script defer src="{folder}race.js"></script>'
     )
@@ -98,10 +114,11 @@ def write_race(html: Path) -> None:
     """Write scripts and style into the folder of a book."""
     folder = html / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
-    text = (HERE / "race.js").read_text(encoding="utf-8")
+    text = script("panels").replace("\nexport ", "\n") + (HERE / "race.js").read_text(encoding="utf-8")
     (folder / "race.js").write_text(f"(() => {{\n{text}}})();\n", encoding="utf-8")
     (folder / "engine.js").write_text(engine_script(), encoding="utf-8")
-    shutil.copyfile(HERE / "race.css", folder / "race.css")
+    own = (HERE / "race.css").read_text(encoding="utf-8")
+    (folder / "race.css").write_text(style("figure") + own, encoding="utf-8")
 
 
 def record() -> dict[str, Any]:

@@ -4,7 +4,6 @@ The notebook knows nothing of it: `install` runs before its first cell and `Reco
 """
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,26 +11,24 @@ from IPython import get_ipython
 from matplotlib.figure import Figure
 
 from babygpt.live.dashboard import Dashboard
-from babygpt.live.explorer import Explorer
-from babygpt.live.explorers.formulas import Formula
-from babygpt_course.predictions import GUESSES, Guess, Tally
-from babygpt.live.view import View
+from babygpt.live.explorer import ExplorerOutput
+from babygpt.live.formulas import Formula
+from babygpt.live.view import LiveOutput
 from babygpt_course.exercises import Exercise
-from tools.book.recording import Recording, record_explorer, record_replay
+from babygpt_course.predictions import GUESSES, Guess, Tally
+from tools.book.recording import record_explorer, record_run
 
 
 class Recorder:
     """Recorder of the outputs of a notebook's cells.
 
-    pictures  the folder for pictures
-    views     model id of a live picture's widget -> its recording
+    recorded  model id of the widget of a run, or of an explorer of a trained model -> its recording
     formulas  model id of an explorer that the page computes -> its state
     shown     execution count -> what the value of a cell's last line is, where a page shows it otherwise
     """
 
-    def __init__(self, pictures: Path) -> None:
-        self.pictures = pictures
-        self.views: dict[str, Recording] = {}
+    def __init__(self) -> None:
+        self.recorded: dict[str, dict[str, Any]] = {}
         self.formulas: dict[str, dict[str, Any]] = {}
         self.shown: dict[int, dict[str, Any]] = {}
 
@@ -44,31 +41,30 @@ class Recorder:
             self.shown[result.execution_count] = {"tally": True}
         elif isinstance(value, Formula):
             self.formulas[value.model_id] = value.state()
-        self.record_views()
+        self.record()
 
-    def record_views(self) -> None:
-        """Record the live pictures on the page that are not recorded yet, dashboards when they are over."""
-        for view in list(View.on_display):
-            name = view.root.model_id
-            if name in self.views:
+    def record(self) -> None:
+        """Record what is on the page and is not recorded yet, runs when they are over."""
+        for output in list(LiveOutput.on_display):
+            name = output.root.model_id
+            if name in self.recorded:
                 continue
-            if isinstance(view, Explorer):
-                self.views[name] = record_explorer(view, self.pictures)
-            elif isinstance(view, Dashboard) and view.run.state.over:
-                view.wait()
-                self.views[name] = record_replay(view, self.pictures)
+            if isinstance(output, ExplorerOutput):
+                self.recorded[name] = record_explorer(output.explorer)
+            elif isinstance(output, Dashboard) and output.run.state.over:
+                output.update(at_once=True)
+                self.recorded[name] = record_run(output)
 
     def write(self, path: Path) -> None:
         """Write what was noted as JSON, when nothing trains any more."""
-        for view in list(View.on_display):
-            if isinstance(view, Dashboard):
-                view.run.wait()
-        self.record_views()
+        for output in list(LiveOutput.on_display):
+            if isinstance(output, Dashboard):
+                output.run.wait()
+        self.record()
         guesses = {guess.box.model_id: guess_facts(guess) for guess in GUESSES.values()}
         outcomes = {guess.result.model_id: guess.question for guess in GUESSES.values()}
-        views = {name: asdict(recording) for name, recording in self.views.items()}
-        facts = {"views": views, "shown": self.shown, "guesses": guesses, "outcomes": outcomes}
-        facts["formulas"] = self.formulas
+        facts = {"recorded": self.recorded, "formulas": self.formulas, "shown": self.shown}
+        facts |= {"guesses": guesses, "outcomes": outcomes}
         path.write_text(json.dumps(facts), encoding="utf-8")
 
 
@@ -100,12 +96,12 @@ def titles_of(figure: Figure) -> str:
     return "; ".join(dict.fromkeys(" ".join(title.split()) for title in words if title))
 
 
-def install(pictures: Path) -> Recorder:
-    """Begin to note what cells show; pictures go into the folder.
+def install() -> Recorder:
+    """Begin to note what cells show.
 
     Every figure of a cell carries the titles of its Axes from here on, as the alt text of its picture.
     """
-    recorder, shell = Recorder(pictures), get_ipython()
+    recorder, shell = Recorder(), get_ipython()
     shell.run_line_magic("matplotlib", "inline")
     formatter = shell.display_formatter.formatters["image/png"]
     draw = formatter.lookup_by_type(Figure)

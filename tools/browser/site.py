@@ -8,12 +8,12 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from babygpt.live.explorers.formulas import Formula
-from tools.book.computed import computed_html, write_scripts
+from babygpt.live.formulas import Formula
+from tools.book.live_parts import formula_html, write_scripts
 
 PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Explorers</title>
 <meta name="viewport" content="width=device-width"><link rel="icon" href="data:,">
-<style>body {{ margin: 12px; background: white; font-family: system-ui }} .computed {{ margin: 24px 0 }}
+<style>body {{ margin: 12px; background: white; font-family: system-ui }} .live {{ margin: 24px 0 }}
 @media (prefers-color-scheme: dark) {{ body {{ background: #131416; color: #ddd }} }}</style>
 <main><h1>Explorers</h1>{}</main></html>"""
 
@@ -42,5 +42,5 @@ def write_explorers(folder: Path, formulas: Sequence[Formula], words: str = "") 
     words  HTML above them
     """
     write_scripts([formula.name for formula in formulas], folder)
-    body = words + "".join(computed_html(formula.state(), "") for formula in formulas)
+    body = words + "".join(formula_html(formula.state(), "") for formula in formulas)
     (folder / "index.html").write_text(PAGE.format(body), encoding="utf-8")

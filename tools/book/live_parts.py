@@ -1,0 +1,83 @@
+"""Explorers and dashboards on pages without a kernel: their HTML, and the scripts that draw them.
+
+The notebook's own JavaScript draws; live.js stands in for the kernel. An explorer of a formula is computed in
+the page. A run, or an explorer of a trained model, is a recording.
+"""
+
+import gzip
+import json
+from base64 import b64encode
+from collections.abc import Iterable, Mapping
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from babygpt.live.view import script, style
+
+SHIM = Path(__file__).parents[2] / "book" / "static" / "live.js"
+FOLDER = "_static/live"
+STYLESHEET = "figure.css"
+RECORDED = ("dashboard", "explorer")  # modules that draw recordings
+
+
+def script_json(data: Any) -> str:
+    """Return JSON that may stand inside a script element."""
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
+
+
+def packed(state: Any) -> str:
+    """Return plain data as a text: JSON, a zero byte, and the bytes of all arrays; gzipped, in base64.
+
+    state  as `as_plain` returns it. An array that occurs twice is stored once.
+    """
+    numbers, places = bytearray(), dict[bytes, list[int]]()
+
+    def place(part: bytes) -> list[int]:
+        if part not in places:
+            places[part] = [len(numbers), len(numbers) + len(part)]
+            numbers.extend(part)
+        return places[part]
+
+    text = json.dumps(state, ensure_ascii=False, separators=(",", ":"), default=place)
+    return b64encode(gzip.compress(text.encode() + b"\0" + numbers, mtime=0)).decode()
+
+
+def live_html(module: str, data: str, root: str, still: str = "", words: str = "") -> str:
+    """Return the HTML of an explorer or a dashboard.
+
+    module  of the page that draws it
+    data    its state: JSON of an explorer of a formula, or else a recording, as `packed` returns it
+    root    the address of the book's root, seen from the page
+    still   HTML for readers without JavaScript
+    words   below it
+    """
+    folder, kind = f"{root}{FOLDER}/", "json" if data.startswith("{") else "gzip"
+    caption = f"<figcaption>{escape(words)}</figcaption>" if words else ""
+    return (
+        f'<link rel="stylesheet" href="{folder}{STYLESHEET}">'
+        f'<figure class="live" data-live="{module}"><script type="application/{kind}">{data}</script>'
+        f'<noscript>{still}</noscript>{caption}</figure><script defer src="{folder}{module}.js"></script>'
+    )
+
+
+def formula_html(state: Mapping[str, Any], root: str, still: str = "") -> str:
+    """Return the HTML of an explorer that the page computes.
+
+    state  as `Formula.state` returns it
+    """
+    return live_html(state["name"], script_json(state), root, still)
+
+
+def page_script(name: str) -> str:
+    """Return a module as a script that mounts it wherever a page has it, also a page on a disk."""
+    module = script(name).replace("export default", "const widget =").replace("\nexport ", "\n")
+    return f'(() => {{\nconst MODULE = "{name}";\n{module}\n{SHIM.read_text(encoding="utf-8")}}})();\n'
+
+
+def write_scripts(names: Iterable[str], html: Path) -> None:
+    """Write the scripts of some explorers of formulas, those of recordings, and their style, into a book."""
+    folder = html / FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / STYLESHEET).write_text(style("figure"), encoding="utf-8")
+    for name in (*names, *RECORDED):
+        (folder / f"{name}.js").write_text(page_script(name), encoding="utf-8")
