@@ -16,6 +16,7 @@ from babygpt_course.exercises.compare import (
     things,
     whole,
 )
+from babygpt_course.exercises.guard import preserved_libraries
 
 
 class Wrong(Exception):
@@ -43,8 +44,8 @@ def require_equal(
     atol      how far numbers may be apart
     """
     if text := difference(got, want, atol):
-        known = [f". {sentence}" for sentence, wrong in mistakes.items() if not difference(got, wrong, atol)]
-        raise Wrong(f"for {what} {text}{[*known, hint][0]}")
+        known = [sentence for sentence, wrong in mistakes.items() if not difference(got, wrong, atol)]
+        raise Wrong(f"for {what} {text}{'. ' * bool(known)}{'. Or: '.join(known[:2]) or hint}")
 
 
 def unchanged(one: Any, other: Any) -> bool:
@@ -71,7 +72,8 @@ def ask(attempt: Any, *given: Any, what: str) -> Any:
     require(callable(attempt), f"this should be a function, and is {describe(attempt)}", Unusable)
     copies = copy.deepcopy(given)
     try:
-        got = attempt(*copies)
+        with preserved_libraries():
+            got = attempt(*copies)
     except Exception as error:
         raise Wrong(f"for {what} it raised {type(error).__name__}: {describe(str(error))}") from error
     require(all(map(unchanged, copies, given)), f"for {what} it changed what it was given; work on a copy")
@@ -148,7 +150,7 @@ def texts(value: Any, number: int | None = None) -> tuple[str, ...]:
 
 def equal_texts(value: Any, most: int, shortest: int, longest: int) -> tuple[str, ...]:
     """Return an answer that is a list of equally long texts. Raises Unusable if it is none, or too long."""
-    given = texts(members(value))
+    given = texts(value if (parts := members(value)) is None else parts)
     lengths = sorted(set(map(len, given)))
     right = len(lengths) == 1 and shortest <= lengths[0] <= longest
     wanted = f"the texts should be equally long, {shortest} to {longest} characters"

@@ -1,17 +1,30 @@
 """The harness of exercises: comparing answers, calling functions, reading values, hints, pictures."""
 
+import builtins
 import importlib
+import os
 import sys
+from _thread import interrupt_main
 from dataclasses import replace
 from fractions import Fraction
-from threading import Event, Thread
+from threading import Event, Thread, active_count
 
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
-from babygpt_course.exercises.checks import Unusable, Wrong, ask, expect, require_shape, texts, whole_number
+from babygpt_course.exercises import checks, compare
+from babygpt_course.exercises.checks import (
+    Unusable,
+    Wrong,
+    ask,
+    equal_texts,
+    expect,
+    require_shape,
+    texts,
+    whole_number,
+)
 from babygpt_course.exercises.compare import apart, as_numbers, beyond, difference, members, plain, whole
 from babygpt_course.exercises.exercise import Exercise
 from babygpt_course.exercises.guard import run_with_timeout
@@ -27,6 +40,7 @@ UNEQUAL = [
     (True, 1.0),
     ("1.0", 1.0),
     ((1.0,), (1.0, 2.0)),
+    (torch.zeros(0), torch.zeros(0, 3)),
 ]
 EQUAL = [
     (np.float32(0.5), 0.5),
@@ -40,6 +54,7 @@ EQUAL = [
     (Fraction(1, 2), 0.5),
     (np.bool_(False), False),
     ([1.0, "a"], (1.0, "a")),
+    ([], torch.zeros(0, 3)),  # a list of no rows cannot say how long they are
 ]
 
 
@@ -108,6 +123,16 @@ def test_a_known_mistake_is_named_by_its_value_or_its_function():
             expect(lambda x: 2 * x + 1, 2, want=4, what="2", mistakes={"Another": 7, "You doubled it": wrong})
 
 
+def test_mistakes_that_give_one_value_are_both_named():
+    with pytest.raises(Wrong, match=r"should be: 4\.5\. You doubled it\. Or: You added 2$"):
+        expect(lambda x: 4 * x, 1, want=4.5, what="1", mistakes={"You doubled it": 4, "You added 2": 4})
+
+
+def test_a_text_for_a_list_of_texts_is_shown():
+    with pytest.raises(Unusable, match="and is 'aaaabbbb'"):
+        equal_texts("aaaabbbb", 8, 1, 6)
+
+
 def test_an_exercise_is_read_from_its_text():
     made = Exercise(
         """Sums (twice) (core, 5 minutes)
@@ -150,6 +175,45 @@ def test_checking_and_drawing_leave_the_random_generators_as_they_were():
     assert np.random.get_state()[1][:9].tolist() == theirs  # noqa: NPY002
     assert torch.get_default_dtype() == torch.float32
     assert "Your code printed: here I am" in repr(report)
+
+
+def test_an_interrupted_check_leaves_no_thread_running():
+    def endless():
+        interrupt_main()
+        while True:
+            pass
+
+    before = active_count()
+    with pytest.raises(KeyboardInterrupt):
+        run_with_timeout(60, endless)
+    assert active_count() == before
+
+
+def test_what_an_answer_replaces_comes_back_and_helps_no_wrong_answer(tmp_path):
+    def patches(*_):
+        for home, name in ((torch.Tensor, "isclose"), (torch.Tensor, "any"), (torch, "isclose")):
+            setattr(home, name, lambda one, *_, **__: torch.zeros_like(one) > 1)
+        compare.difference = checks.difference = lambda *_: ""
+        builtins.sorted = list
+        os.chdir(tmp_path)
+        sys.setrecursionlimit(3000)
+        torch.set_printoptions(precision=1)
+        np.set_printoptions(precision=1)
+        return 1.0, 2.0, 3.0
+
+    def state():
+        printed = repr(torch.tensor([0.12345])), repr(np.array([0.12345]))
+        replaced = torch.Tensor.isclose, torch.Tensor.any, torch.isclose, compare.difference, sorted
+        return *printed, *replaced, os.getcwd(), sys.getrecursionlimit()
+
+    before = state()
+    assert len(UNITS.check(patches).failed) == 3
+    assert state() == before
+
+
+def test_a_patch_made_before_a_check_does_not_solve_it(monkeypatch):
+    monkeypatch.setattr(torch.Tensor, "isclose", lambda one, *_: torch.ones_like(one) > 0)
+    assert len(UNITS.check(lambda p: (1.0, 2.0, 3.0)).failed) == 3
 
 
 def test_two_checks_at_once_leave_the_output_where_it_was():
