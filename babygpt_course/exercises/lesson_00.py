@@ -10,7 +10,7 @@ from babygpt.data.grammar import Grammar
 from babygpt.data.stories import Rule, read_template
 from babygpt.data.tales import chinese, english
 from babygpt_course.exercises.checks import ask, ask_parts, expect, require, require_equal, whole_number
-from babygpt_course.exercises.compare import beyond, plain
+from babygpt_course.exercises.compare import beyond, describe, plain
 from babygpt_course.exercises.exercise import Exercise, dice, each, integer, read_tasks
 
 TASKS = read_tasks("lesson_00")
@@ -88,8 +88,8 @@ def unit_mistakes(p: Tensor) -> list[dict[str, float]]:
 
 def gives_unit(attempt: Any, draw: Generator, number: int) -> None:
     drawn = [torch.rand(n, generator=draw) * 0.9 + 0.05 for n in (3, 8, 400)]
-    for p in (torch.tensor([0.5]), torch.tensor([0.25, 0.5, 0.5, 0.001]), *drawn):
-        what = f"p = {[round(x, 3) for x in p.tolist()[:6]]}{' …' if len(p) > 6 else ''}"
+    for p in (torch.tensor([0.5]), torch.tensor([0.25, 0.5, 0.5, 0.001]), torch.tensor([0.5, 1e-7]), *drawn):
+        what = f"p = {describe(p)}"
         got = ask_parts(attempt, p, what=what, wanted="three numbers: nats, bits, perplexity", number=3)
         require_equal(got[number], units_answer(p)[number], what, unit_mistakes(p)[number])
 
@@ -118,7 +118,10 @@ def free_choices(holes: list[str], sizes: dict[str, int]) -> float:
 def few_holes(attempt: Any, draw: Generator, stories: list[str], if_free: str = "") -> None:
     """Ask for the holes of some stories; `if_free` is for those who count choices as free that are not."""
     for holes in map(str.split, stories):
-        sizes = {kind: integer(draw, 5, 60) for kind in dict.fromkeys(hole.split(".")[0] for hole in holes)}
+        # The product of seven sizes is above 2^63, as in some real stories.
+        least, most = (5, 60) if len(holes) < 7 else (1000, 2000)
+        kinds = dict.fromkeys(hole.split(".")[0] for hole in holes)
+        sizes = {kind: integer(draw, least, most) for kind in kinds}
         want = story_log_prob_answer(holes, sizes)
         positive = "A probability is at most 1, so its logarithm is not above 0"
         mistakes, what = {positive: -want, if_free: free_choices}, f"holes {holes} and sizes {sizes}"
@@ -157,6 +160,7 @@ def whole_stories(attempt: Any, draw: Generator) -> None:
 RULES = ["[gap]", "[story] [gap] [scenes]"]
 AGAIN = ["verb verb", "[gap] name.b verb verb name.b [gap]"]
 NAMES = ["name.z name.a", "name.c verb.b name.w verb.a name.a name.b"]
+NAMES.append(" ".join(f"name.{letter}" for letter in "bcadfeg"))
 IF_AGAIN = "When a hole comes again, its word is known: that is no choice"
 IF_SHARED = "Two people never share a name, so each new one has fewer names to choose from"
 

@@ -49,6 +49,9 @@ LOSS_MISTAKES = {
         lambda text: entropy(list(pairwise(text)))
     ),
     "That looks at no character before": lambda text: entropy(list(text)),
+    "That counts the predicted characters alone; look at the one before each": lambda text: entropy(
+        list(text[1:])
+    ),
     "A loss is *minus* the logarithm": lambda text: -v1_loss(text),
 }
 
@@ -120,7 +123,9 @@ def compare_answer(one: Tensor, other: Tensor) -> tuple[float, float, bool]:
 
 def compares(attempt: Any, draw: Generator, asked: int) -> None:
     """Ask about two models on N blocks, whose difference is a drawn number of standard errors from 0."""
-    for N, errors in ((3, 5.0), (8, -1.0), (20, -4.0), (100, 1.6), (100, 0.0), (400, 2.5)):
+    few, sign = integer(draw, 7, 12), 1 - 2 * integer(draw, 0, 2)
+    near = (100, 1.995 * sign), (few, 2.005 * sign)  # Student's limit is above 2.2 for `few`
+    for N, errors in ((3, 5.0), (8, -0.8), (20, -4.0), (100, 1.6), (100, 0.0), (400, 2.5), *near):
         gaps = torch.randn(N, generator=draw, dtype=torch.float64)
         gaps = 0.02 * (gaps - gaps.mean())
         other = 2 + 0.3 * torch.randn(N, generator=draw, dtype=torch.float64)
@@ -142,7 +147,7 @@ def compares(attempt: Any, draw: Generator, asked: int) -> None:
                 "Divide by the *root* of N": error / N**0.5,
                 "A sample's deviation divides by N − 1": error * (1 - 1 / N) ** 0.5,
             },
-            {f"The mean is {abs(errors):g} standard errors {side} 0": not decided},
+            {f"The mean is {abs(errors):g} standard errors {side} 0, and the limit is 2": not decided},
         ]
         require_equal(got[asked], (mean, error, decided)[asked], what, mistakes[asked], atol=1e-6)
 
@@ -160,6 +165,12 @@ def squeezed_answer(table: Tensor, n_embd: int) -> tuple[Tensor, Tensor, Tensor]
     return U[:, :n_embd] * root, Vh[:n_embd].T * root, bias
 
 
+def cut(logits: Tensor, n_embd: int, power: int = 1) -> Tensor:
+    """Return the nearest matrix of a rank of at most n_embd, made of a power of the singular values."""
+    U, S, Vh = torch.linalg.svd(logits)
+    return U[:, :n_embd] * S[:n_embd] ** power @ Vh[:n_embd]
+
+
 def squeezes(attempt: Any, draw: Generator, with_bias: bool) -> None:
     for V, n_embd in ((3, 1), (5, 2), (9, 4)):
         E, W = torch.randn(2, V, n_embd, generator=draw, dtype=torch.float64)
@@ -168,10 +179,27 @@ def squeezes(attempt: Any, draw: Generator, with_bias: bool) -> None:
         what = f"a table of {V} characters and n_embd {n_embd}"
         shapes = {"embedding": (V, n_embd), "head": (V, n_embd), "bias": (V,)}
         embedding, head, bias = ask_tensors(attempt, table, n_embd, what=what, shapes=shapes)
-        found = (embedding.double() @ head.double().T + bias).softmax(dim=-1)
-        rank = torch.linalg.matrix_rank(table.log()).item()
-        hint = f"ln p itself has rank {rank}: what a row shares, and what all rows share, need no channel"
-        require_equal(found, table, f"{what} your v1's table", {hint: found})
+        logits = embedding.double() @ head.double().T + bias
+        log_p = table.log()
+        rows = log_p - log_p.mean(dim=1, keepdim=True)
+        mean, rank = rows.mean(dim=0), torch.linalg.matrix_rank(log_p).item()
+        raw = f"ln p itself has rank {rank}: what a row shares needs no channel"
+        mistakes = {
+            raw: cut(log_p, n_embd),
+            f"{raw}, nor does what all rows share": cut(log_p - log_p.mean(dim=0), n_embd)
+            + log_p.mean(dim=0),
+            "What all rows share needs no channel: it is the bias": cut(rows, n_embd),
+            "The bias is missing": cut(rows - mean, n_embd),
+            "Is the bias in the logits twice?": cut(rows, n_embd) + mean,
+            "The singular values are there twice": cut(rows - mean, n_embd, power=2) + mean,
+            "Where are the singular values?": cut(rows - mean, n_embd, power=0) + mean,
+            "Logits are embedding · headᵀ: exchange the two": cut(rows - mean, n_embd).T + mean,
+            "A logit is ln p, not p": cut(table - table.mean(dim=0), n_embd) + table.mean(dim=0),
+        }
+        mistakes = {text: wrong.softmax(dim=-1) for text, wrong in mistakes.items()}
+        off = torch.linalg.matrix_rank(logits - log_p - (logits - log_p).mean(dim=1, keepdim=True), atol=1e-4)
+        hint = f". Its logits differ from ln p by a table of rank {off}, besides one number in each row"
+        require_equal(logits.softmax(dim=-1), table, f"{what} your v1's table", mistakes, hint)
 
 
 SQUEEZED = Exercise(TASKS["A v1 with few channels"], each(squeezes, False, True), squeezed_answer)

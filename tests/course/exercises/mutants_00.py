@@ -4,6 +4,8 @@ import math
 import re
 from functools import partial
 
+import numpy as np
+
 from babygpt_course.exercises.lesson_00 import (
     MIRROR,
     QUESTIONS,
@@ -29,6 +31,12 @@ def distinct_choices(holes, sizes):
 
 def without_rules(holes, sizes):
     return story_log_prob_answer([hole for hole in holes if hole[0] != "["], sizes)
+
+
+def in_int64(holes, sizes):
+    log_prob = story_log_prob_answer(holes, sizes)
+    factors = [sizes[h.split(".")[0]] - i for i, h in enumerate(holes)]
+    return log_prob if math.prod(factors) < 2**63 else -math.log(abs(int(np.prod(factors))) or 1)
 
 
 def one_by_one(story, one, other):
@@ -63,6 +71,7 @@ MUTANTS = [
     Mutant(STORY, "none fewer", distinct_choices, [OTHERS, STORIES], "never share"),
     Mutant(STORY, "rules forgotten", without_rules, [RULES, AGAIN, STORIES]),
     Mutant(STORY, "no minus", lambda *given: -story_log_prob_answer(*given), ALL, "above 0"),
+    Mutant(STORY, "a product of int64", in_int64, [OTHERS], "'name.g'"),
     Mutant(STORY, "bits", lambda *given: story_log_prob_answer(*given) / math.log(2), ALL),
     Mutant(MIRROR, "one after the other", one_by_one, [SAME, BACK, EXCHANGED], "cannot be told apart"),
     Mutant(MIRROR, "words have borders", partial(by_pattern, border=r"\b"), [EXCHANGED]),
@@ -77,6 +86,7 @@ MUTANTS = [
     unit("2 to the nats", 2, PERPLEXITY, "mixes"),
     unit("mean of 1/p", 2, PERPLEXITY, "mean of 1/p"),
     unit("1.44 bits", 1, BITS, "1.44 is rounded"),
+    Mutant(UNITS, "never below 1e-6", lambda p: units_answer(p.clamp(min=1e-6)), [NATS, BITS, PERPLEXITY]),
     Mutant(UNITS, "never below 0.01", lambda p: units_answer(p.clamp(min=0.01)), [NATS, BITS, PERPLEXITY]),
     Mutant(QUESTIONS, "one in twenty", 65, [SELDOM], "of a hundred coins"),
     Mutant(QUESTIONS, "2.33 deviations", 136, [SELDOM], "1.01 get 60% or more. Nearly"),

@@ -27,6 +27,11 @@ def squeezed(table, n_embd, rows=True, columns=True, root=True):
     return U[:, :n_embd] * S, Vh[:n_embd].T * S, bias
 
 
+def exchanged(table, n_embd):
+    embedding, head, bias = squeezed(table, n_embd)
+    return head, embedding, bias
+
+
 def without(what):
     return lambda table, n_embd: squeezed(table, n_embd, **{what: False})
 
@@ -40,10 +45,12 @@ COMPARED_MISTAKES = [
         [ERROR, CLEAR],
         "one block",
     ),
-    ("by N", partial(compared, spread=lambda a, b: (a - b).var(correction=0)), [ERROR], "N − 1"),
+    ("by N", partial(compared, spread=lambda a, b: (a - b).var(correction=0)), [ERROR, CLEAR], "N − 1"),
     ("variance", partial(compared, root=1), [ERROR, CLEAR]),
     ("one side", partial(compared, beyond=lambda m, e: m > 2 * e), [CLEAR], "4 standard errors below 0"),
     ("equal models differ", partial(compared, beyond=lambda m, e: abs(m) >= 2 * e), [CLEAR], "are equal"),
+    ("1.96", partial(compared, beyond=lambda m, e: abs(m) > 1.96 * e), [CLEAR], "the limit is 2"),
+    ("2.1", partial(compared, beyond=lambda m, e: abs(m) > 2.1 * e), [CLEAR], "the limit is 2"),
     ("one error", partial(compared, beyond=lambda m, e: abs(m) > e), [CLEAR], "1.6 standard errors"),
 ]
 MUTANTS = [
@@ -53,6 +60,7 @@ MUTANTS = [
     known(BIGRAM_LOSS, "no minus", [TWO, ANY], "*minus*"),
     known(BIGRAM_LOSS, "pairs not weighed", [TWO, ANY], "Weigh"),
     known(BIGRAM_LOSS, "of pairs", [CERTAIN, TWO, ANY], "probability of a pair"),
+    known(BIGRAM_LOSS, "of predicted ones", [CERTAIN, TWO, ANY], "predicted characters alone"),
     known(BIGRAM_LOSS, "of characters", [CERTAIN, TWO, ANY], "no character before"),
     Mutant(CERTAIN_TEXT, "one letter", ("a" * 12, "a" * 12), [TEXTS, MUCH], "of 1 kinds"),
     Mutant(BIGRAM_LOSS, "small letters", lambda t: BIGRAM_LOSS.answer(t.lower()), [ANY]),
@@ -63,7 +71,12 @@ MUTANTS = [
     Mutant(CERTAIN_TEXT, "too short", ("abcabc", "aabbcc"), [TEXTS, MUCH], "too few"),
     *(Mutant(STANDARD_ERROR, *mistake) for mistake in COMPARED_MISTAKES),
     Mutant(SQUEEZED, "rows as they are", without("rows"), [ROWS, COLUMNS], "ln p itself has rank"),
-    Mutant(SQUEEZED, "no bias", without("columns"), [COLUMNS], "need no channel"),
+    Mutant(SQUEEZED, "no bias", without("columns"), [COLUMNS], "it is the bias"),
+    Mutant(SQUEEZED, "of p", lambda t, n: squeezed(t.exp(), n, rows=False), [ROWS, COLUMNS], "ln p, not p"),
+    Mutant(SQUEEZED, "exchanged", exchanged, [ROWS, COLUMNS], "exchange the two"),
+    Mutant(
+        SQUEEZED, "ones", lambda t, n: (*torch.ones(2, len(t), n), t[0]), [ROWS, COLUMNS], "table of rank"
+    ),
     Mutant(SQUEEZED, "singular values twice", without("root"), [ROWS, COLUMNS]),
     Mutant(SQUEEZED, "V channels", lambda t, n: squeezed(t, len(t)), [ROWS, COLUMNS], "shape"),
 ]
