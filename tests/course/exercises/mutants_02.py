@@ -1,5 +1,7 @@
 """Mistakes in the exercises of notebook 02."""
 
+from functools import partial
+
 import torch
 
 from babygpt_course.exercises.lesson_02 import (
@@ -28,17 +30,32 @@ def by_lines(ids, newline, space, length, off=1, at_end=True):
     return ids[torch.tensor(found, dtype=torch.long)[:, None] + torch.arange(length)]
 
 
+def listed(*given):
+    return second_word_answer(*given).tolist()
+
+
+def stacked(*given):
+    return torch.stack(list(second_word_answer(*given)))
+
+
 def centred(E, P, W, b):
     return E @ W.T + b, P @ W.T - (P @ W.T).mean(dim=0)
 
 
-def interaction(logits):
+def interaction(logits, how=torch.max):
     rest = logits - logits.mean(0, keepdim=True) - logits.mean(1, keepdim=True) + logits.mean((0, 1))
-    return rest.abs().max()
+    return how(rest.abs())
 
 
-def rest(table, candidates=None):
-    return float(interaction((table.log() - table.log().mean(-1, keepdim=True))[..., :candidates]))
+def rest(table, candidates=None, how=torch.max):
+    return float(interaction((table.log() - table.log().mean(-1, keepdim=True))[..., :candidates], how))
+
+
+def steps_of(table, across):
+    """Compare the first token's, or position's, steps with their mean over all."""
+    logits = table.log() - table.log().mean(-1, keepdim=True)
+    steps = logits - logits.select(1 - across, 0).unsqueeze(1 - across)
+    return bool((steps.mean(across) - steps.select(across, 0)).abs().max() < 1e-3)
 
 
 def steps_of_first_tokens(table):
@@ -55,6 +72,12 @@ MUTANTS = [
     Mutant(SECOND_WORD, "beyond the end", lambda *a: by_lines(*a, at_end=False), LINES, "IndexError"),
     Mutant(SECOND_WORD, "not at the very end", lambda i, n, s, k: by_lines(i, n, s, k + 1)[:, :-1], LINES),
     Mutant(SECOND_WORD, "six at most", lambda *a: second_word_answer(*a)[:6], [TWO]),
+    Mutant(SECOND_WORD, "a stack of none", stacked, [ONE], "a tensor of shape (0, "),
+    Mutant(SECOND_WORD, "none has no length", lambda *a: torch.tensor(listed(*a)), [ONE], "shape (0,)"),
+    Mutant(SECOND_WORD, "right, in a list", listed, []),
+    Mutant(
+        SECOND_WORD, "seen as letters", lambda *a: by_lines(*a, off=0), LINES, "Window 0 is ' '; should be '"
+    ),
     Mutant(VOTES, "mean lost", centred, [SUM], "must go to the tokens"),
     Mutant(VOTES, "minus", lambda *a: [-votes for votes in votes_answer(*a)], [SUM, DIFFER]),
     Mutant(VOTES, "no bias", lambda E, P, W, b: votes_answer(E, P, W, 0 * b), [SUM], "bias is missing"),
@@ -66,6 +89,12 @@ MUTANTS = [
     Mutant(ADDITIVE, "two positions", lambda t: v2_can_answer(t[:2]), [EXCEPTION]),
     Mutant(ADDITIVE, "two tokens", steps_of_first_tokens, [EXCEPTION]),
     Mutant(ADDITIVE, "one candidate", lambda t: rest(t, 1) < 1e-3, [EXCEPTION], "the row's mean as it is"),
+    Mutant(ADDITIVE, "mean", lambda t: rest(t, how=torch.mean) < 1e-3, [EXCEPTION], "0.02 nats"),
+    Mutant(ADDITIVE, "float16", lambda t: rest(t.half()) < 0.005, [SUMS], "twice as many votes"),
+    Mutant(ADDITIVE, "token 0", partial(steps_of, across=1), [EXCEPTION], "opposite exceptions at position "),
+    Mutant(
+        ADDITIVE, "position 0", partial(steps_of, across=0), [EXCEPTION], "opposite exceptions at positions"
+    ),
     Mutant(ADDITIVE, "never", lambda t: False, [SUMS, ALONE]),
     Mutant(ADDITIVE, "up to 0.03", lambda t: v2_can_answer(t) or rest(t) < 0.03, [EXCEPTION]),
     Mutant(BEYOND_V2, "the notebook's", ["我爱你", "你爱我"], [SETTLED], "after '爱'"),
