@@ -6,8 +6,8 @@ import torch
 from torch import Generator, Tensor
 
 from babygpt.encodings.sinusoidal import frequencies, sinusoid
-from babygpt_course.exercises.checks import Unusable, ask_tensors, expect, require
-from babygpt_course.exercises.compare import beyond, describe, members, whole
+from babygpt_course.exercises.checks import Unusable, ask, ask_tensors, require, require_equal
+from babygpt_course.exercises.compare import SHOWN, beyond, describe, members, whole
 from babygpt_course.exercises.exercise import Exercise, each, integer, read_tasks
 
 TASKS = read_tasks("lesson_03b")
@@ -22,19 +22,31 @@ def decode_answer(x: Tensor, keys: Tensor, values: Tensor, n_read: int) -> Tenso
     return (q @ keys.T / C**0.5).masked_fill(later, -torch.inf).softmax(dim=-1) @ values
 
 
-def decoded(x: Tensor, keys: Tensor, values: Tensor, at: Tensor, unmasked: bool = False) -> Tensor:
-    """Take other positions for the new tokens, or leave out the mask among them: known mistakes."""
+def decoded(x: Tensor, keys: Tensor, values: Tensor, at: Tensor, wrong: str = "") -> Tensor:
+    """Decode with these positions of the new tokens, and with one fault or none: known mistakes."""
     moved = x + sinusoid(at, x.shape[1])
-    keys, values = torch.cat([keys, moved]), torch.cat([values, x])
-    later = torch.ones(len(x), len(keys), dtype=torch.bool).triu(len(keys) - len(x) + 1) & (not unmasked)
-    return (moved @ keys.T / x.shape[1] ** 0.5).masked_fill(later, -torch.inf).softmax(dim=-1) @ values
+    keys = torch.cat([keys, x if wrong == "bare keys" else moved])
+    values = torch.cat([values, moved if wrong == "coded values" else x])
+    query = x if wrong == "bare queries" else moved
+    later = torch.ones(len(x), len(keys), dtype=torch.bool).triu(len(keys) - len(x) + 1)
+    later &= wrong != "unmasked"
+    scores = query @ keys.T / (1 if wrong == "unscaled" else x.shape[1] ** 0.5)
+    return scores.masked_fill(later, -torch.inf).softmax(dim=-1) @ values
 
 
 def decodes(attempt: Any, draw: Generator, new: int, dropped: bool) -> None:
     """Ask for the mix of new tokens after texts of growing length, with all of them in the cache or not."""
-    for n_read, C in ((0, 2), (5, 4), (40, 16), (integer(draw, 300, 3000), 8)):
-        kept = n_read // 2 if dropped else n_read
-        tokens = 1.5 * torch.randn(kept + new, C, generator=draw)
+    sizes = (
+        (0, 2, 1),
+        (3, 2, 1),
+        (integer(draw, 5, 12), 4, 0),
+        (40, 16, 20),
+        (integer(draw, 300, 3000), 8, 99),
+    )
+    for n_read, C, some in sizes:
+        kept = min(some, n_read) if dropped else n_read
+        size = 12.0 if C == 16 else 1.5  # scores of hundreds, whose exponential no float holds
+        tokens = (100 * size * torch.randn(kept + new, C, generator=draw)).round() / 100
         x, values = tokens[kept:], tokens[:kept]
         keys, at = values + sinusoid(torch.arange(n_read - kept, n_read), C), torch.arange(new)
         what = f"{new} new after {n_read} tokens, {kept} of them in the cache, C = {C}:"
@@ -45,10 +57,24 @@ def decodes(attempt: Any, draw: Generator, new: int, dropped: bool) -> None:
             "The first new token follows tokens 0 to n_read − 1, so it stands at n_read": at + n_read - 1,
         }
         mistakes = {text: decoded(x, keys, values, positions) for text, positions in wrong.items()}
-        ahead = decoded(x, keys, values, at + n_read, unmasked=True)
-        mistakes["A new token reads those after it: where is the mask?"] = ahead
+        faults = {
+            "unmasked": "A new token reads those after it: where is the mask?",
+            "coded values": "A value is the vector alone, without its code",
+            "bare keys": "Each new key needs its code as well",
+            "bare queries": "Each new query needs its code as well",
+            "unscaled": "Where is the division by √C?",
+        }
+        mistakes |= {text: decoded(x, keys, values, at + n_read, fault) for fault, text in faults.items()}
         right = decode_answer(x, keys, values, n_read)
-        expect(attempt, x, keys, values, n_read, want=right, what=what, mistakes=mistakes)
+        got = ask(attempt, x, keys, values, n_read, what=what)
+        q = x[:1] + sinusoid(at[:1] + n_read, C)
+        shares = (q @ torch.cat([keys, q]).T / C**0.5).softmax(dim=-1)[0]
+        rows = f"the {kept} rows of the cache and itself" if kept else "itself"
+        hint = f". The first new token stands at {n_read}"
+        hint += f" and gives {rows} the weights {describe(shares)}" * (kept < SHOWN)
+        if C == 2:
+            what = f"{what} x {describe(x)}, keys {describe(keys)} and values {describe(values)}"
+        require_equal(got, right, what, mistakes, hint, 1e-4 * size)
 
 
 CACHE = Exercise(

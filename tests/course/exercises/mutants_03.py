@@ -4,6 +4,7 @@ from functools import partial
 
 import torch
 
+from babygpt.encodings.sinusoidal import sinusoid
 from babygpt_course.exercises.lesson_03a import HALF_BLIND, MASK, SCALE, mask_answer, scale_answer
 from babygpt_course.exercises.lesson_03b import CACHE, FEWEST_PAIRS, LOOK_BACK, decoded, look_back_answer
 from tests.course.exercises.harness import Mutant, requirements
@@ -28,9 +29,16 @@ def masked(lengths, T, left=True, causal=True, hide=True, itself=True):
     return seen | (torch.eye(T).bool() & itself)
 
 
-def at_positions(first, step=1, unmasked=False):
+def at_positions(first, step=1, wrong=""):
     """Decode with the new tokens at first, first + step, ..., where first is a function of n_read and R."""
-    return lambda x, k, v, n: decoded(x, k, v, first(n, len(k)) + step * torch.arange(len(x)), unmasked)
+    return lambda x, k, v, n: decoded(x, k, v, first(n, len(k)) + step * torch.arange(len(x)), wrong)
+
+
+def exponentials(x, keys, values, n_read):
+    """Divide exponentials that no float holds."""
+    q = x + sinusoid(torch.arange(n_read, n_read + len(x)), x.shape[1])
+    shares = (q @ torch.cat([keys, q]).T / x.shape[1] ** 0.5).exp().tril(len(keys))
+    return shares / shares.sum(-1, keepdim=True) @ torch.cat([values, x])
 
 
 SCALE_MISTAKES = [
@@ -56,7 +64,10 @@ CACHE_MISTAKES = [
     ("rows kept", at_positions(lambda n_read, R: R), [DROPPED, SEVERAL], "rows of the cache"),
     ("one for all", at_positions(lambda n_read, R: n_read, 0), [SEVERAL], "of its own"),
     ("the last read", at_positions(lambda n_read, R: n_read - 1), DECODED, "so it stands at n_read"),
-    ("no mask", at_positions(lambda n_read, R: n_read, 1, True), [SEVERAL], "where is the mask"),
+    ("no mask", at_positions(lambda n_read, R: n_read, 1, "unmasked"), [SEVERAL], "where is the mask"),
+    ("exponentials", exponentials, DECODED, "nan"),
+    ("an empty cache", at_positions(lambda n_read, R: n_read * (R > 0)), [SEVERAL], "0 of them"),
+    ("unscaled", at_positions(lambda n_read, R: n_read, 1, "unscaled"), DECODED, "division by √C"),
     ("500 at most", at_positions(lambda n_read, R: min(n_read, 500)), DECODED),
 ]
 MUTANTS = [
