@@ -51,12 +51,13 @@ def other_layouts(x: Tensor, positions: Tensor, theta: float) -> dict[str, Tenso
 
 def rotates(attempt: Any, draw: Generator, asked: str) -> None:
     """Ask for rotations of growing size, at positions and with a theta that the text never names."""
-    sizes = (((1, 1, 2, 2), 9), ((1, 1, 2, 4), 40), ((2, 3, 5, 8), 40), ((1, 2, 9, 6), 3000))
-    for shape, most in sizes:  # (B, H, T, D), and the positions' limit
+    theta, again = 0.0, (1, 2, 9, 6)  # asked twice with one theta: angles belong to positions, not to a shape
+    sizes = (((1, 1, 2, 2), 9), ((1, 1, 2, 4), 40), ((2, 3, 5, 8), 40), (again, 3001), (again, 1001))
+    for shape, most in sizes:  # (B, H, T, D), and the positions' limit, which is odd where float16 is even
         x = torch.randn(shape, generator=draw)
         positions = torch.randint(-most, most, (shape[2],), generator=draw)
         positions[0], positions[-1] = -most, most  # both ends, so that no draw leaves out a large position
-        theta = float(integer(draw, 50, 5000))
+        theta = theta if most == 1001 else float(integer(draw, 50, 5000))
         what = f"x of shape {shape}, positions {describe(positions)}, theta {theta:.0f}"
         mistakes = other_layouts(x, positions, theta)
         if asked == "lengths":
@@ -190,6 +191,7 @@ def black_boxes(theta: float, kind: str) -> dict[str, Score]:
             "ALiBi": lambda q, k, m, n: dot(q, k) - abs(m - n) / 8,
             "RoPE times a bell curve over the distance": lambda *a: rope(*a) * 0.998 ** (a[2] - a[3]) ** 2,
             falls: lambda q, k, m, n: rope(q, k, m, n) if n <= m else -10.0,
+            "RoPE, and 1000 more": lambda *a: 1000 + rope(*a),
             alike: lambda q, k, *at: dot(*sinusoid(torch.tensor(at), 8, theta)),
         }
     if kind == "absolute":
@@ -199,6 +201,8 @@ def black_boxes(theta: float, kind: str) -> dict[str, Score]:
             "a kernel of each position, K(m) · K(n)": lambda q, k, m, n: dot(q, k) * 0.9999 ** (m**2 + n**2),
             "queries turned one way, keys the other": lambda q, k, m, n: dot(turn(q, m), turn(k, -n)),
         }
+    last = "RoPE, and a position that counts in q's last channel alone"
+    unlike = "RoPE, and a position that counts where q and k differ"
     of_q = "RoPE, and a code of the position for q that is not constant"
     faint = "RoPE, and 0.004 times the sine of a ninth of q's position"
     later = "RoPE for keys that are not later; for later ones, the position of q alone"
@@ -211,6 +215,11 @@ def black_boxes(theta: float, kind: str) -> dict[str, Score]:
         later: lambda q, k, m, n: rope(q, k, m, n if n <= m else 0),
         "positions beyond 700 treated as 700": lambda q, k, m, n: rope(q, k, min(m, 700), min(n, 700)),
         faint: lambda q, k, m, n: rope(q, k, m, n) + 0.004 * math.sin(m / 9),
+        f"{faint}, and 1000 more": lambda q, k, m, n: 1000 + rope(q, k, m, n) + 0.004 * math.sin(m / 9),
+        "RoPE, less 0.01 times q's position": lambda q, k, m, n: rope(q, k, m, n) - 0.01 * m,
+        "RoPE, and 0.01 times q's position": lambda q, k, m, n: rope(q, k, m, n) + 0.01 * m,
+        last: lambda q, k, m, n: rope(q, k, m, n) + float(q[-1]) * math.sin(m / 9),
+        unlike: lambda q, k, m, n: rope(q, k, m, n) + float((q - k).norm()) * math.sin(m / 9),
         "RoPE up to 60 apart": lambda q, k, m, n: rope(q, k, m, n * (abs(m - n) <= 60)),
     }
 

@@ -41,13 +41,29 @@ def with_numpy(x, positions, theta):
     return np.concatenate([pairs.real, pairs.imag], axis=-1)
 
 
-def relative(score, D, shifts=(1, 7, 333, 800), ones=False, exact=1e-3, start=200, apart=200, later=True):
+def two_channels(D):
+    return torch.randn(2, D) * (torch.arange(D) < 2)
+
+
+def relative(
+    score,
+    D,
+    shifts=(1, 7, 333, 800),
+    ones=False,
+    exact=1e-3,
+    start=200,
+    apart=200,
+    later=True,
+    draw=lambda D: torch.randn(2, D, dtype=torch.float64),
+    size=abs,
+    scale=0,
+):
     for _ in range(30):
-        q, k = torch.ones(2, D) if ones else torch.randn(2, D, dtype=torch.float64)
+        q, k = torch.ones(2, D) if ones else draw(D)
         m, n = torch.randint(start, (2,)).tolist()
         n = max(n, m - apart) if n < m else min(n if later else m, m + apart)
-        gaps = [abs(score(q, k, m + s, n + s) - score(q, k, m, n)) for s in shifts]
-        if max(gaps) > exact:
+        gaps = [size(score(q, k, m + s, n + s) - score(q, k, m, n)) for s in shifts]
+        if max(gaps) > exact + scale * abs(score(q, k, m, n)):
             return False
     return True
 
@@ -79,6 +95,7 @@ def alone(model, score, layer, head):
     return metrics.ablate_heads(model, score)[layer, head]
 
 
+KEPT = {}  # shape and theta -> the positions of the first call
 RIGHT = (
     (HALF_SPLIT, split, with_numpy, lambda x, p, t: split(x.double(), p.double(), t).tolist()),
     (LAYOUTS, partial(reorder, order=interleave), loop, lambda w, D: torch.stack(loop(w, D)).numpy()),
@@ -91,6 +108,14 @@ MUTANTS = [
     Mutant(RELATIVE, "up to 0.02", partial(relative, exact=0.02), [HIDDEN], "0.004 times"),
     Mutant(RELATIVE, "neighbours", partial(relative, apart=5), [HIDDEN], "up to 60 apart"),
     Mutant(RELATIVE, "one step", partial(relative, shifts=(2,), start=50), [HIDDEN], "let this one"),
+    Mutant(RELATIVE, "no abs", partial(relative, size=float), [HIDDEN], "less 0.01 times"),
+    Mutant(RELATIVE, "no abs, up", partial(relative, size=lambda gap: -gap), [HIDDEN], "0.01 times"),
+    Mutant(RELATIVE, "relative", partial(relative, scale=1e-5), [HIDDEN], "and 1000 more"),
+    Mutant(RELATIVE, "k = q", partial(relative, draw=lambda D: torch.randn(1, D).expand(2, D)), [HIDDEN]),
+    Mutant(
+        RELATIVE, "basis", partial(relative, draw=lambda D: torch.eye(D)[[0, 0]]), [HIDDEN], "last channel"
+    ),
+    Mutant(RELATIVE, "two channels", partial(relative, draw=two_channels), [HIDDEN], "last channel"),
     Mutant(RELATIVE, "ones", partial(relative, ones=True), [HIDDEN]),
     Mutant(RELATIVE, "exactly", partial(relative, exact=0), [THROUGH], "last digits"),
     Mutant(RELATIVE, "never far", partial(relative, shifts=(1, 7), start=50), [HIDDEN], "200 treated"),
@@ -111,6 +136,8 @@ MUTANTS = [
     Mutant(HALF_SPLIT, "neighbours", partial(split, pairs=True), [TURNS], "rotated neighbours"),
     Mutant(HALF_SPLIT, "never below 0", lambda x, p, t: split(x, p.abs(), t), [TURNS], "Negative positions"),
     Mutant(HALF_SPLIT, "a table of 1000", lambda x, p, t: split(x, p.clamp(-1000, 1000), t), [TURNS]),
+    Mutant(HALF_SPLIT, "float16", lambda x, p, t: split(x, p.half().float(), t), [TURNS], "-3001"),
+    Mutant(HALF_SPLIT, "angles kept", lambda x, p, t: split(x, KEPT.setdefault((x.shape, t), p), t), [TURNS]),
     Mutant(HALF_SPLIT, "exponent −i/D", partial(split, exponent=1.0), [TURNS]),
     Mutant(HALF_SPLIT, "the other way", partial(split, sign=-1), [TURNS], "opposite direction"),
     Mutant(HALF_SPLIT, "as in note 001", mixed, [LENGTHS, TURNS], "took the partners of the other layout"),
