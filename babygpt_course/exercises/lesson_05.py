@@ -2,10 +2,11 @@
 
 import math
 from collections.abc import Callable
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, product
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Generator, Tensor
 
 from babygpt.encodings.gaussian import log_kernel
@@ -32,10 +33,35 @@ def repaired_answer(x: Tensor, K: Kernel) -> Tensor:
     return scale * (x * emb.cos() + partner * emb.sin())
 
 
+def misturned(x: Tensor) -> dict[str, Tensor]:
+    """Rotate x (..., T, D) with each mistake: sentence for the learner -> (..., T, D)."""
+    D, times = x.shape[-1], torch.arange(x.shape[-2])
+    rows = x.reshape(1, -1, *x.shape[-2:])
+    slow = times[:, None] * 10_000.0 ** (-torch.arange(0, D, 2) / D)  # (T, D/2)
+    split, beside = slow.repeat(1, 2), slow.repeat_interleave(2, dim=-1)  # (T, D) each
+    first, second = x.chunk(2, dim=-1)
+    halves = torch.cat((-second, first), dim=-1)
+    partner = torch.stack((-x[..., 1::2], x[..., ::2]), dim=-1).flatten(-2)
+    layout = "Angles and partners must be of one layout: here neighbours are partners"
+    return {
+        f"{layout}; your angles are those of halves": x * split.cos() + partner * split.sin(),
+        f"{layout}; your partners are those of halves": x * beside.cos() + halves * beside.sin(),
+        f"{layout}; yours is half-split": x * split.cos() + halves * split.sin(),
+        "It turns the other way: the first channel of a pair gets minus the second, times the sine": (
+            x * beside.cos() - partner * beside.sin()
+        ),
+        "It is not turned at all": x,
+        "The first row stands at position 0": rotate(rows, times + 1).view_as(x),
+        "Pair i turns by m · 10000^(−2i/D): the exponent is −2i/D, not −i/D": (
+            rotate(rows, times, 100.0).view_as(x)
+        ),
+    }
+
+
 def rotates(attempt: Any, draw: Generator, asked: str) -> None:
     """Compare lengths or directions of the learner's vectors with those of a rotated x times K."""
-    for shape in ((3, 2), (2, 6, 4), (2, 3, 8, 8), (1, 2, 30, 6), (300, 4)):  # (..., T, D)
-        kernel = (torch.special.bessel_j0, lambda m: 1.5 * (m + 1.0).cos())[len(shape) % 2]
+    shapes = (3, 2), (2, 6, 4), (2, 3, 8, 8), (1, 2, 30, 6), (300, 4)  # (..., T, D)
+    for shape, kernel in product(shapes, (lambda m: 1.5 * (m + 1.0).cos(), torch.special.bessel_j0)):
         x, times = torch.randn(shape, generator=draw), torch.arange(shape[-2])
         what = f"x of shape {shape}, K(0), K(1), … = {describe(kernel(times)[:SHOWN])}"
         ours = ask_tensor(attempt, x, kernel, what=what, shape=shape)
@@ -55,10 +81,11 @@ def rotates(attempt: Any, draw: Generator, asked: str) -> None:
             mistakes = {"There is no K in it": torch.ones_like(ratio)}
             require_equal(ratio, scale, f"{what} lengths are multiplied wrongly:", mistakes, hint, 1e-3)
         else:
-            hint = ". Angles and partners must be of one layout: here neighbours are partners"
-            three = ours, wanted * kernel(times)[:, None], wanted
-            one, other, bare = (each / each.norm(dim=-1, keepdim=True) for each in three)
-            mistakes = {"A K below 0 turns a vector round: is it multiplied by K itself?": bare}
+            hint = ". In row m, channels 2i and 2i + 1 turn by m · 10000^(−2i/D), the first to the second"
+            turned = {text: wrong * kernel(times)[:, None] for text, wrong in misturned(x).items()}
+            mistakes = {"A K below 0 turns a vector round: is it multiplied by K itself?": wanted, **turned}
+            mistakes = {text: F.normalize(wrong, dim=-1) for text, wrong in mistakes.items()}
+            one, other = F.normalize(ours, dim=-1), F.normalize(wanted * kernel(times)[:, None], dim=-1)
             require_equal(one, other, f"{what} the directions are not those of RoPE:", mistakes, hint, 1e-3)
 
 
@@ -169,15 +196,21 @@ def kernels(draw: Generator, kind: str) -> list[tuple[str, LogKernel, str]]:
         s, wall = float(integer(draw, 4, 9)), integer(draw, 130, 240)
         loud = f"the far past as loud as the present, from {wall} tokens on"
         small, late = "log of a K that is too small for a float", f"queries beyond {wall} treated as {wall}"
-        slope, faint = "a slope for each hundred of keys", "an offset of each query, from 0 to 0.0004"
+        slope, faint = "a slope for each hundred of keys", "an offset of each query, from 0 to 0.00002"
+        deep = "−1000, and an offset of each query, from 0 to 0.0004"
+        bump = 2 * integer(draw, 60, 100)
         passage = "keys at 100 to 149 that queries from 160 on hear less"
         no_number, infinite = f"nan from {wall} tokens on", "+∞ at the query's own position"
         return [
             (no_number, lambda m, n: bell(m - n, s) if m - n < wall else math.nan, "finite distance? near?"),
             (infinite, lambda m, n: bell(m - n, s) if m > n else math.inf, "finite distance?"),
-            (f"a rise of 0.0002 after {wall} tokens", lambda m, n: 0.0002 * (m - n > wall), "near"),
-            (faint, lambda m, n: bell(m - n, s) + 0.0004 * m / LAST, "distance"),
+            (f"a rise of 0.00002 after {wall} tokens", lambda m, n: 0.00002 * (m - n > wall), "near"),
+            (f"−1000, and 0.0002 more after {wall}", lambda m, n: 0.0002 * (m - n > wall) - 1000, "near"),
             (passage, lambda m, n: (n - m) / s - (100 <= n < 150 < 160 <= m), "distance near"),
+            (faint, lambda m, n: 0.00002 * m / LAST, "distance"),
+            (deep, lambda m, n: 0.0004 * m / LAST - 1000, "distance"),
+            (f"0.1 more {bump} tokens back", lambda m, n: 0.1 * (m - n == bump) - (m - n) / 100, "near"),
+            (f"0.1 more {bump + 1} tokens back", lambda m, n: 0.1 * (m - n == bump + 1), "near"),
             (small, lambda m, n: bell(m - n, s) if bell(m - n, s) > -700 else -math.inf, "finite"),
             (f"a window of {wall} tokens", lambda m, n: 0.0 if m - n < wall else -math.inf, "finite"),
             (late, lambda m, n: bell(min(m, wall) - n, s), "distance near"),
@@ -189,7 +222,9 @@ def kernels(draw: Generator, kind: str) -> list[tuple[str, LogKernel, str]]:
         return [
             ("a bell curve over the distance", lambda m, n: bell(m - n, s), ""),
             ("ALiBi", lambda m, n: -abs(m - n) / s, ""),
+            ("a slope of 100 a token, down to −50000", lambda m, n: 100.0 * (n - m), ""),
             ("nothing at all", lambda m, n: 0.0, ""),
+            ("nothing but a tremor below 0.000001", lambda m, n: 2e-7 * math.sin(m + n), ""),
         ]
     steeper = "a slope that is steeper for later queries"
     return [
@@ -207,6 +242,7 @@ def examine(attempt: Any, draw: Generator, kind: str) -> None:
         require(names, f"for {name} came out: {describe(got)}; should be a set of names out of {NAMES}")
         for promise in NAMES:
             wrong = f"you say that {promise!r} is broken, and it is kept"
+            wrong += ". Differences below 0.000001 do not count" * ("tremor" in name)
             if promise in breaks.split():
                 wrong = f"you do not notice that {promise!r} is broken. {evidence(promise, log_K)}"
             right = (promise in (found or [])) == (promise in breaks.split())
@@ -219,10 +255,10 @@ def evidence(promise: str, log_K: LogKernel) -> str:
         here, nearer, later = log_K(m, n), log_K(m, n + 1), log_K(LAST, LAST - m + n)
         if promise == "finite" and not math.isfinite(here + nearer):
             return f"For the query at {m} log K is {nearer:.3f} at {n + 1}, {here:.3f} at {n}"
-        if promise == "near" and here > nearer + 1e-4:
-            return f"For the query at {m} log K is {nearer:.4f} at {n + 1}, {here:.4f} at {n}, further back"
-        if promise == "distance" and abs(here - later) > 1e-4:
-            return f"log K({m}, {n}) is {here:.4f}, log K({LAST}, {LAST - m + n}) is {later:.4f}"
+        if promise == "near" and here > nearer + 1e-6:
+            return f"For the query at {m} log K is {nearer:.7g} at {n + 1}, {here:.7g} at {n}, further back"
+        if promise == "distance" and abs(here - later) > 1e-6:
+            return f"log K({m}, {n}) is {here:.7g}, log K({LAST}, {LAST - m + n}) is {later:.7g}"
     return ""
 
 

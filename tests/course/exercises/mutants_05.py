@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import torch
 
+from babygpt.encodings.rotary import rotate
 from babygpt_course.exercises.lesson_05 import BROKEN, HEAD_BIAS, REPAIRED, WIDTH, repaired_answer
 from tests.course.exercises.harness import Mutant, requirements
 
@@ -25,6 +26,12 @@ def specimen(x, K, column=True, layout="mixed", length=None):
     return (scale[:, None] if column else scale) * (x * emb.cos() + partner * emb.sin())
 
 
+def turned(x, K, sign, start=0):
+    times = torch.arange(x.shape[-2])
+    rows = x.reshape(1, -1, *x.shape[-2:])
+    return K(times.float())[:, None] * rotate(rows, sign * times + start).view_as(x)
+
+
 def bias(alphas, sigmas, queries, keys, two=2, log=True, safe=True, weights=True, order=False):
     if order:
         queries, keys = torch.arange(len(queries)), torch.arange(len(keys))
@@ -35,14 +42,24 @@ def bias(alphas, sigmas, queries, keys, two=2, log=True, safe=True, weights=True
     return found if log else found.exp()
 
 
-def broken(log_K, queries=(20, 97, 500), furthest=500, near=1e-6, one=False, finite=math.isfinite):
-    rows = {m: [log_K(m, n) for n in range(m, max(m - furthest, -1), -1)] for m in queries}
+def broken(
+    log_K,
+    queries=(20, 97, 200, 500),
+    furthest=500,
+    near=1e-6,
+    one=False,
+    finite=math.isfinite,
+    far=1e-6,
+    scale=0,
+    step=1,
+):
+    rows = {m: [log_K(m, n) for n in range(m, max(m - furthest, -1), -step)] for m in queries}
     last = rows[max(rows)]
     found = []
     for row in rows.values():
-        if any(abs(a - b) > 1e-6 for a, b in zip(row, last, strict=False) if a != b):
+        if any(not abs(a - b) <= far + scale * abs(b) for a, b in zip(row, last, strict=False) if a != b):
             found.append("distance")
-        if any(b > a + near for a, b in pairwise(row)):
+        if any(b > a + near + scale * abs(a) for a, b in pairwise(row)):
             found.append("near")
         if not all(map(finite, row)):
             found.append("finite")
@@ -52,15 +69,19 @@ def broken(log_K, queries=(20, 97, 500), furthest=500, near=1e-6, one=False, fin
 def along_edges(log_K):
     """Compare each query with the next at its own position and at 0 only."""
     steps = [(log_K(m, n), log_K(m + 1, n + 1)) for m in range(500) for n in (0, m)]
-    shift = any(a != b and not abs(a - b) < 1e-7 for a, b in steps)
+    shift = any(a != b and not abs(a - b) < 1e-6 for a, b in steps)
     return broken(log_K) - {"distance"} | ({"distance"} if shift else set())
 
 
+KEPT_KERNELS = {}  # length of x -> the first kernel
 REPAIRED_MISTAKES = [
     ("along the channels", lambda x, K: specimen(x, K, False, "pairs"), [RUNS, SCALES, TURNS]),
     ("layouts mixed", specimen, [SCALES, TURNS], "of one layout"),
     ("lengths change", specimen, [SCALES, TURNS], "does your rotation keep lengths"),
     ("half-split", lambda x, K: specimen(x, K, layout="halves"), [TURNS], "neighbours"),
+    ("the other way", lambda x, K: turned(x, K, -1), [TURNS], "turns the other way"),
+    ("from 1", lambda x, K: turned(x, K, 1, 1), [TURNS], "stands at position 0"),
+    ("a kernel kept", lambda x, K: repaired_answer(x, KEPT_KERNELS.setdefault(len(x), K)), [SCALES, TURNS]),
     ("no kernel", lambda x, K: repaired_answer(x, torch.ones_like), [SCALES, TURNS], "no K in it"),
     ("K below 0", lambda x, K: repaired_answer(x, lambda m: K(m).abs()), [TURNS], "K itself"),
     ("127 at most", lambda x, K: repaired_answer(x, lambda m: K(m.clamp(max=127))), [SCALES, TURNS]),
@@ -90,7 +111,14 @@ BROKEN_MISTAKES = [
     ("must fall strictly", partial(broken, near=-1e-9), [KEPT, FAR_AWAY], "it is kept"),
     ("nan is finite", partial(broken, finite=lambda x: not math.isinf(x)), [FAR_AWAY], "nan at 0"),
     ("+∞ is finite", partial(broken, finite=lambda x: x > -math.inf), [FAR_AWAY], "+∞"),
-    ("small rises", partial(broken, near=0.001), [FAR_AWAY], "rise of 0.0002"),
+    ("small rises", partial(broken, near=0.001), [FAR_AWAY], "rise of 0.00002"),
+    ("equal to the last digit", partial(broken, far=0), [KEPT], "0.000001 do not count"),
+    ("near to the last digit", partial(broken, near=0), [KEPT], "0.000001 do not count"),
+    ("relative", partial(broken, scale=1e-6), [FAR_AWAY], "−1000"),
+    ("up to 0.0001", partial(broken, far=1e-4, near=1e-4), [FAR_AWAY], "rise of 0.00002"),
+    ("every second key", partial(broken, step=2), [FAR_AWAY], "tokens back you do not notice"),
+    ("10000 is infinite", partial(broken, finite=lambda x: abs(x) < 1e4), [KEPT], "a slope of 100"),
+    ("right, the keys of a dict", lambda log_K: dict.fromkeys(broken(log_K)).keys(), []),
     ("along edges", along_edges, [FAR_AWAY], "queries from 160 on"),
 ]
 MUTANTS = [
