@@ -22,6 +22,15 @@ def first(right):
     return torch.where(right.any(1), right.int().argmax(1), -1)
 
 
+def table(time, branch):
+    """Keep the latest token of each branch in a list, in which −1 is the last."""
+    latest, found = [-1] * (int(branch.max()) + 1), [-1] * len(time)
+    for i, b in enumerate(branch.tolist()):
+        found[latest[b]] = i if latest[b] >= 0 else found[latest[b]]
+        latest[b] = i
+    return torch.tensor(found)
+
+
 def gap(split):
     """Return the answer that splits the gap by the losses alone, together, under 0 and the last."""
 
@@ -52,6 +61,12 @@ SEES_MISTAKES = [
     ("always isolated", lambda q, k, _: k[0] <= q[0] and q[1] == k[1], [OPEN], "the past of every branch"),
     ("never isolated", lambda q, k, _: k[0] < q[0] or q == k, [ISOLATED], "no token of another"),
     ("query and key exchanged", masked(lambda q, k: q[0] < k[0] or q == k), [WITHIN, OPEN], "later"),
+    (
+        "is, not equals",
+        lambda q, k, _: q is k or (k[0] < q[0] and q[1] == k[1]),
+        [WITHIN, OPEN],
+        "sees itself",
+    ),
     ("64 back at most", masked(lambda q, k: SEES.answer(q, k, False) and q[0] - k[0] < 64), [WITHIN, OPEN]),
     ("ten branches", masked(lambda q, k: k[0] * 10 + k[1] < q[0] * 10 + q[1] or k == q), [OPEN]),
 ]
@@ -64,6 +79,8 @@ TARGETS_MISTAKES = [
     ),
     ("next time", lambda t, _: first(t[:, None] < t), [TOGETHER, APART], "next time"),
     ("ten branches", lambda t, b: targets_answer(t, b % 10), [TOGETHER, APART]),
+    ("as an index", table, [APART]),
+    ("not below 0", lambda t, b: targets_answer(t, b.abs()), [APART]),
     ("from 1", lambda t, b: targets_answer(t, b) + 1, [SINGLE, TOGETHER, APART]),
     ("tensors as keys", lambda t, _: torch.full_like(t, -1), [SINGLE, TOGETHER, APART], "tolist"),
 ]
@@ -75,7 +92,7 @@ SPLIT_GAP_MISTAKES = [
     ("sums", gap(lambda n, a, t, z, _: (n * a - n * z, t - n * a)), [OWN, OTHERS, BOTH], "Average"),
     ("pairs", lambda f, n: (split(f, n)[0], (n - 1) * split(f, 2)[1]), [OTHERS, BOTH]),
     ("second", gap(lambda n, a, t, z, _: (0.0, t - z)), [OWN, BOTH], "stands second"),
-    ("without 0", gap(lambda n, a, t, z, _: (n / (n - 1) * (a - z), t - a)), [OWN, BOTH]),
+    ("without 0", gap(lambda n, a, t, z, _: (n / (n - 1) * (a - z), t - a)), [OWN, OTHERS, BOTH]),
     ("added up", gap(lambda n, a, t, z, _: (n * a - z, t - n * a)), [OWN, OTHERS, BOTH], "do not add"),
     ("0 for all", lambda loss, n: (0.0, loss((0,) * n)), [OWN, OTHERS, BOTH], "different numbers"),
 ]
