@@ -121,11 +121,13 @@ def remask_answer(
 
 def takes_back(attempt: Any, draw: Generator, asked: str) -> None:
     """Ask about texts of growing size, and look at one thing in the holes or in the numbers to fill."""
-    for B, T in ((1, 4), (2, 5), (5, 12), (3, 30)):
+    extremes = (1, 4, 0), (1, 4, 4 + integer(draw, 1, 6))  # letters to take back: none, and all
+    for B, T, number in ((1, 4, 1), *extremes, (2, 5, None), (5, 12, None), (3, 30, None)):
         kind = torch.randint(4, (B, T), generator=draw)
         masked, given = kind == 0, kind == 1
         confidence = torch.rand(B, T, generator=draw)
         again, due = 1 + integer(draw, 0, T if asked == "fill" else T // 5 + 1), integer(draw, 0, 4)
+        again = again if number is None else number
         if asked == "ties":
             confidence = (2 * confidence).round() / 2
         numbers = f"again = {again} and due = {due}"

@@ -39,6 +39,18 @@ def taken_back(masked, given, confidence, again, due, sign=1, batch=False, ties=
     return holes, fill(taken.sum(1), most, again, due) if fill else (due + taken.sum(1)).minimum(most)
 
 
+def by_topk(masked, given, confidence, again, due):
+    written = ~masked & ~given
+    least = confidence.masked_fill(~written, torch.inf).topk(again, dim=1, largest=False).indices
+    taken = written & torch.zeros_like(masked).scatter(1, least, True)
+    holes = masked | taken
+    return holes, (due + taken.sum(1)).minimum(holes.sum(1))
+
+
+def from_the_end(masked, given, confidence, again, due):
+    return taken_back(masked, given, confidence, again or masked.shape[1], due)
+
+
 NELBO_MISTAKES = [
     ("all at once", lambda f, n: bound(f, n, lambda n, s: 1, [n]), [TWO, MORE, TIGHT], "at once"),
     ("no C(n, l)", partial(bound, weight=lambda n, s: 1 / s), [TWO, MORE, TIGHT], "share their weight"),
@@ -57,6 +69,8 @@ AT_ONCE_MISTAKES = [
 ]
 REMASK_MISTAKES = [
     ("the surest", partial(taken_back, sign=-1), [LEAST, TIES], "a less sure one stays"),
+    ("topk", by_topk, ALL, "again = 9 and due = "),
+    ("none is all", from_the_end, [LEAST, TIES, FILL], "again = 0 and due"),
     ("of all texts", partial(taken_back, batch=True), [LEAST, TIES, FILL], "in each text"),
     ("all that are equal", partial(taken_back, ties=True), [TIES], "the number of letters"),
     ("holes are filled", partial(taken_back, stay=False), [STAY], "should stay a hole"),
