@@ -33,9 +33,23 @@ def where(rule):
     return lambda arms, a, b: {n for n, x in arms.items() if rule(apart(x, arms[a]), apart(x, arms[b]))}
 
 
+def one_less(arms, one, other):
+    least = len(apart(arms[one], arms[other])) - 1
+    return [name for name, settings in arms.items() if len(apart(settings, arms[other])) == least]
+
+
+KEPT = {}  # shape and frequencies -> the positions of the first call
+
+
+def remembered(q, k, positions, omega, *rest):
+    return gates(q, k, KEPT.setdefault((q.shape, *omega.tolist()), positions), omega, *rest)
+
+
 ANSWERS = [
     (CONTROLS, "no setting wrong", where(lambda new, left: len(new) == 1 and not new & left), []),
     (CONTROLS, "a set", lambda *given: set(controls_answer(*given)), []),
+    (CONTROLS, "a dict's keys", lambda *given: dict.fromkeys(controls_answer(*given)).keys(), []),
+    (CONTROLS, "d − 1 from `other`", one_less, [TWO, MANY], "should be one setting"),
     (CONTROLS, "twice", lambda *given: tuple(controls_answer(*given)[::-1] * 2), []),
     (CONTROLS, "any setting", where(lambda new, left: len(new) == 1), ALL, "to the value in"),
     (CONTROLS, "several", where(lambda new, left: new and not new & left), [TWO, MANY], "one setting"),
@@ -50,6 +64,8 @@ ANSWERS = [
     (FIXED_PHASE, "α on both", partial(gates, on="qk"), [ALPHA], "twice"),
     (FIXED_PHASE, "45 radians", partial(gates, ahead=math.degrees(45)), BOTH, "radians"),
     (FIXED_PHASE, "never below 0", lambda q, k, p, *rest: gates(q, k, p.abs(), *rest), BOTH),
+    (FIXED_PHASE, "float16", lambda q, k, p, *rest: gates(q, k, p.half().float(), *rest), BOTH, "2051"),
+    (FIXED_PHASE, "waves kept", remembered, BOTH),
     (FIXED_PHASE, "α up to 1", lambda *a: gates(*a[:5], min(a[5], 1.0)), [ALPHA], "Where is α"),
     (FIXED_PHASE, "α from 0 on", lambda *a: gates(*a[:5], max(a[5], 0.0)), [ALPHA]),
     (FIXED_PHASE, "queries behind", partial(gates, ahead=0, queries=-45), []),
