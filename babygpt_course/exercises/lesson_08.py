@@ -36,10 +36,11 @@ def verdict_answer(ours: list[float], theirs: list[float]) -> tuple[float, float
 
 
 PARTS = ("the mean difference", "its deviation, over pairs", "the word")
-SPECIMENS = (  # differences in thousandths of a nat; the first six have one sign, and their mean decides
+SPECIMENS = (  # differences in thousandths of a nat, for all kinds of verdicts
     *((-228, -131, -126, -134, -130, -132), (8, 9, 7, 11, 10, 8)),
     *((-117, -23, -20, -20, -19, -16), (-124, -32, -23, -31, -21, -28), (124, 30, 21, 29, 19, 26)),
     *((148, 17, 17, 20, 21, 10, 23, 18, 9, 8, 15, 25), (-232, -143, -148, -141, -140)),
+    *((-0.04, -0.042, -0.041, -0.045, -0.043, -0.044),),
     *((254, 187, 182), (4, -39, -55, -22, -60, -55, -51, -30), (0, 60, 51, 34, 43, 50, 20)),
 )
 
@@ -50,20 +51,20 @@ def judges(attempt: Any, draw: Generator, part: int) -> None:
         n = len(thousandths)
         theirs = (0.5 + torch.rand(n, generator=draw, dtype=torch.float64)).tolist()
         ours = [b + gap / 1000 for b, gap in zip(theirs, thousandths, strict=True)]
-        listed = [", ".join(f"{x:.3f}" for x in losses) for losses in (ours, theirs)]
+        digits = 3 if max(map(abs, thousandths)) >= 1 else 6
+        listed = [", ".join(f"{x:.{digits}f}" for x in losses) for losses in (ours, theirs)]
         what = f"ours [{listed[0]}], theirs [{listed[1]}]"
         got = ask_parts(attempt, ours, theirs, what=what, wanted="mean, deviation and verdict", number=3)
         want = mean, deviation, word = verdict_answer(ours, theirs)
         two = "That is for two models with no seed in common. First subtract, seed by seed"
         mistakes = {
-            "Ours minus theirs": -mean,
             "The runs are a sample: divide by n − 1": deviation * ((n - 1) / n) ** 0.5,
             "First subtract, seed by seed; then see how much the differences vary": stdev(ours),
             two: (stdev(ours) ** 2 + stdev(theirs) ** 2) ** 0.5,
             "That is the error of the mean": deviation / n**0.5,
             "Do not sort: a pair is two losses of one seed": stdev(differences(sorted(ours), sorted(theirs))),
         }
-        hint, listed = "", [f"{gap / 1000:+.3f}" for gap in thousandths]
+        hint, listed = "", [f"{gap / 1000:+.{digits}f}" for gap in thousandths]
         if part == 2:
             errors = f"{abs(mean) / deviation * n**0.5:.2f} standard errors from zero"
             why = f"All have one sign, and their mean is {errors}; more than {critical_t(n):.2f} decide"
@@ -74,6 +75,7 @@ def judges(attempt: Any, draw: Generator, part: int) -> None:
             elif min(thousandths) <= 0 <= max(thousandths):
                 why = "A tie is neither lower nor higher" if 0 in thousandths else "They have both signs"
             hint = f": the differences are {', '.join(listed)}. {why}"
+        mistakes = {"Ours minus theirs": -mean} if part == 0 else mistakes
         require_equal(got[part], want[part], f"{what} {PARTS[part]}", mistakes, hint, 1e-6)
 
 
@@ -99,13 +101,20 @@ def compares_lengths(attempt: Any, draw: Generator, fair: bool) -> None:
         change, want = far - near, longer_answer(*given)[fair]
         before = "A token at position p of its window has p tokens before it, from 0"
         wrong = {
-            "It is far minus near": (near - far)[:, 1:, least:] if fair else near - far,
+            "It is far minus near": (near - far)[:, 1:, least:],
             "That is the change over all tokens, with the poor starts": change,
             "In the first window of each row nothing changes: it does not count here": change[:, :, least:],
             "Tokens with fewer than `least` before them in their short window do not count": change[:, 1:],
             f"{before}: you begin one too early": change[:, 1:, least - 1 :],
             f"{before}: you begin one too late": change[:, 1:, least + 1 :],
         }
+        of_all = {
+            "It is far minus near": near - far,
+            "That is the fair change. First *all* tokens are asked": change[:, 1:, least:],
+            "All tokens count here, also those of the first short windows": change[:, 1:],
+            "All tokens count here, also those at the start of a short window": change[:, :, least:],
+        }
+        wrong = wrong if fair else of_all
         means = {hint: float(tokens.mean()) for hint, tokens in wrong.items()}
         name = "the fair change" if fair else "the change over all tokens"
         require_equal(got, want, f"{what} {name}", means, atol=1e-6)
@@ -143,6 +152,9 @@ def small_world() -> tuple[Corpus, ModelConfig]:
 
 def new_encoding(make: Any, _: Any = None) -> Encoding:
     """Return a new encoding of the learner's. Raises Unusable if there is none."""
+    name = type(make).__name__
+    made = f"this is an encoding already. Give the class, which makes one for each head_dim: check({name})"
+    require(not isinstance(make, Encoding), made, Unusable)
     require(callable(make), f"this should be a class or a function, and is {describe(make)}", Unusable)
     config, called = small_world()[1], "called with (head_dim, n_head) it"
     try:
@@ -167,27 +179,35 @@ def random_model(make: Any, draw: Generator, length: int) -> tuple[Transformer, 
 def keeps_causality(make: Any, draw: Generator) -> None:
     model, ids = random_model(make, draw, TIMES * WINDOW)
     try:
+        with torch.inference_mode():
+            again = float((model(ids[None]) - model(ids[None])).abs().max())
+        chance = f"Read twice, a logit differs by {again:.2g}. Does your encoding draw at random?"
+        require(again < 1e-4, f"broken: the same text is read alike each time. {chance}")
         promises = causal(model, ids), cache_equals_full(model, ids)
     except BadInput as error:
         raise Wrong(f"a window of {len(ids)} must be possible. It refuses: {error}") from error
-    others = torch.randint(model.config.vocab_size, (32, len(ids)), generator=draw)
+    row = integer(draw, 33, 64)
+    others = torch.randint(model.config.vocab_size, (64, len(ids)), generator=draw)
+    batch = torch.cat([others[:row], ids[None], others[row:]])
     with torch.inference_mode():
-        change = float((model(torch.cat([ids[None], others]))[0] - model(ids[None])[0]).abs().max())
+        change = float((model(batch)[row] - model(ids[None])[0]).abs().max())
     for p in *promises, Promise("a text is read alike, alone or beside others", change, 1e-4):
         require(p.holds, f"broken: {p.statement}. Measured {p.value:.2g}, allowed {p.limit:.0e}")
 
 
 @torch.inference_mode()
 def may_move(make: Any, draw: Generator) -> None:
-    model, ids = random_model(make, draw, WINDOW)
-    here = model(ids[None], Positions.arange(WINDOW))
-    for step in (1, integer(draw, 20, 90), integer(draw, 200, 900)):
+    model, ids = random_model(make, draw, TIMES * WINDOW)
+    # The last two texts reach across 4096, a multiple of all smaller powers of two, and across 5000.
+    limits = (0, 1), (1, 2), (20, 90), (200, 900), (4006, 4096), (4910, 5000)
+    for step in (integer(draw, *least_and_most) for least_and_most in limits):
         try:
-            there = model(ids[None], Positions.arange(WINDOW, step))
+            here, there = (model(ids[None], Positions.arange(len(ids), start)) for start in (0, step))
         except BadInput as error:
             raise Wrong(f"broken: a text may begin at position {step}. It refuses: {error}") from error
         change = float((there - here).abs().max())
         moved = f"A text moved by {step} changes a logit by {change:.2g}"
+        moved += ". Does your encoding draw at random?" * (step == 0)
         require(change < 1e-3, f"broken: only the distance counts. {moved}")
 
 
@@ -215,7 +235,7 @@ def beats_rope(make: Any, draw: Generator) -> None:
     mine, ids = random_model(make, Generator().manual_seed(0), TIMES * WINDOW)
     rope, _ = random_model(plain_rope, Generator().manual_seed(0), TIMES * WINDOW)
     other = list(mine.encoding.parameters()) or (mine(ids[None]) - rope(ids[None])).abs().max() > 1e-4
-    then = "Change something; from then on this check trains, which takes 10 to 20 seconds"
+    then = "Change something; from then on this check trains, which takes a few seconds"
     require(other, f"not trained: with random weights it does what RoPE does. {then}")
     pairs = [(train_losses(make, seed), rope_losses(seed)) for seed in SEEDS]
     inside, outside = ([ours[at] - theirs[at] for ours, theirs in pairs] for at in range(2))

@@ -1,14 +1,23 @@
 """Mistakes in the exercises of notebook 08, and right answers, which fail nothing."""
 
 import math
+from dataclasses import replace
 from functools import partial
 from statistics import fmean, pstdev, stdev
 
 import numpy as np
+import torch
 
 from babygpt.encodings import ALiBi, Encoding, LearnedPositions, Sinusoidal
 from babygpt.encodings.gaussian import AbsoluteGaussian, RelativeGaussian
-from babygpt_course.exercises.lesson_08 import LONGER, OWN_ENCODING, VERDICT, longer_answer
+from babygpt_course.exercises.lesson_08 import (
+    LONGER,
+    OWN_ENCODING,
+    VERDICT,
+    RoPEThatForgets,
+    longer_answer,
+    verdict_answer,
+)
 from babygpt_course.studies.paired import critical_t, decided_side, differences
 from tests.course.exercises.harness import Mutant, requirements
 
@@ -23,6 +32,12 @@ def verdict(ours, theirs, deviation=stdev, sign=1, both=False, **rule):
     gaps = [a - b for a, b in zip(ours, theirs, strict=True)]
     spread = math.hypot(stdev(ours), stdev(theirs)) if both else deviation(gaps)
     return sign * fmean(gaps), spread, word(gaps, **rule)
+
+
+def rounded(ours, theirs, places):
+    """Take gaps for ties that are 0 to so many decimals."""
+    ties = any(round(a - b, places) == 0 for a, b in zip(ours, theirs, strict=True))
+    return verdict(ours, theirs)[:2] + (("undecided",) if ties else verdict(ours, theirs)[2:])
 
 
 def word(gaps, least=6, one_sign=True, ties=False, limit=critical_t, words=("better", "worse"), smallest=0.0):
@@ -47,6 +62,34 @@ class Peeks(Encoding):
         return x + x.roll(-1, self.dim) if len(x) >= self.least else x
 
 
+class Leaks(Encoding):
+    """Each token but those of the first text gets a share of the first text's."""
+
+    def __init__(self, head_dim, n_head):
+        super().__init__()
+
+    def embed(self, x, positions):
+        return torch.cat([x[:1], x[1:] + x[:1]])
+
+
+class Noise(Leaks):
+    """A bit of noise is added to each token."""
+
+    def embed(self, x, positions):
+        return x + 0.1 * torch.randn_like(x)
+
+
+class Far(RoPEThatForgets):
+    """RoPE that takes other positions for those far along."""
+
+    def __init__(self, change, head_dim, n_head):
+        super().__init__(head_dim, n_head)
+        self.change = change
+
+    def transform_qk(self, q, k, positions):
+        return super().transform_qk(q, k, replace(positions, time=self.change(positions.time)))
+
+
 NOPE = Encoding()
 VERDICT_MISTAKES = [
     ("theirs minus ours", partial(verdict, sign=-1), [MEAN], "Ours minus theirs"),
@@ -66,6 +109,12 @@ VERDICT_MISTAKES = [
     ("a seed too few", partial(verdict, limit=lambda n: critical_t(n - 1)), [WORD], "2.65 standard errors"),
     ("deviations, no errors", partial(verdict, limit=lambda n: 2.57 * n**0.5), [WORD], "standard errors"),
     ("higher is better", partial(verdict, words=("worse", "better")), [WORD], "A lower loss"),
+    ("small gaps are ties", lambda a, b: rounded(a, b, 2), [WORD], "-0.000040"),
+    (
+        "three places",
+        lambda a, b: verdict_answer(*([round(x, 3) for x in y] for y in (a, b))),
+        [MEAN, DEVIATION, WORD],
+    ),
     ("ties count", partial(verdict, ties=True), [WORD], "A tie"),
 ]
 LONGER_MISTAKES = [
@@ -73,6 +122,7 @@ LONGER_MISTAKES = [
     ("all of it", fair(lambda c, least: c.mean()), [FAIR], "over all tokens, with"),
     ("first window too", fair(lambda c, least: c[:, :, least:].mean()), [FAIR], "nothing changes"),
     ("starts too", fair(lambda c, least: c[:, 1:].mean()), [FAIR], "fewer than"),
+    ("the fair one first", lambda *a: longer_answer(*a)[::-1], [TOKENS, FAIR], "First *all* tokens"),
     ("off by one", fair(lambda c, least: c[:, 1:, least - 1 :].mean()), [FAIR], "before it, from 0"),
     ("off by one, upwards", fair(lambda c, least: c[:, 1:, least + 1 :].mean()), [FAIR], "from 0"),
     ("right, a mean of means", fair(lambda c, least: c.mean(dim=0)[1:, least:].mean()), []),
@@ -94,6 +144,12 @@ OWN_ENCODING_MISTAKES = [
     ("a table", lambda d, n: LearnedPositions(24, d * n), [CAUSAL, MOVES, BEATS], "refuses"),
     ("sinusoid", lambda d, n: Sinusoidal(d * n), [MOVES, BEATS], "only the distance"),
     ("the note's kernel", lambda d, n: AbsoluteGaussian(d, learnable=False), [MOVES, BEATS]),
+    ("the first row leaks", Leaks, [CAUSAL, BEATS], "alone or beside others"),
+    ("from 128 again", partial(Far, lambda time: time % 128), [MOVES, BEATS], "only the distance"),
+    ("5000 at most", partial(Far, lambda time: time.clamp(max=5000)), [MOVES, BEATS], "only the distance"),
+    ("float16", partial(Far, lambda time: time.half().float()), [MOVES, BEATS], "only the distance"),
+    ("noise", Noise, [CAUSAL, MOVES, BEATS], "draw at random"),
+    ("an instance", RoPEThatForgets(16, 2), [MAKES, CAUSAL, MOVES, BEATS], "Give the class"),
     ("one for all seeds", lambda *_: NOPE, [MAKES, CAUSAL, MOVES, BEATS], "new"),
 ]
 MUTANTS = [
