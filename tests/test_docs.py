@@ -7,13 +7,16 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pytest
 from click import Context
 
 import babygpt.cli
 import benchmarks.cli
 from babygpt.config import ModelConfig
+from babygpt.encodings import Encoding
 from babygpt.models.transformer import Transformer
+from babygpt.plots.panel import Curve, as_plain
 from babygpt_course.claims import claims_in
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -144,6 +147,17 @@ def test_contributing_makes_an_encoding(examples):
     tests = vars(examples["tests/encodings/test_sandwich.py"])
     ran = [test() for name, test in tests.items() if name.startswith("test_")]
     assert len(ran) == 2
+
+
+def test_contributing_watches_a_run(examples):
+    watch = examples["weight_watch.py"].sizes
+    model = Transformer(ModelConfig(11, 16, n_layer=1, n_head=2, n_embd=8), Encoding())
+    size = watch.measure(model)
+    panel = watch.panel([(0, size), (5, 2 * size)], "v4", 10)
+    assert panel.title == f"After 5 steps the weights are {2 * size:.3f} large"
+    np.testing.assert_allclose(panel.find(Curve).y, [size, 2 * size])
+    assert 2 * size < panel.y.span[1]
+    as_plain(panel)
 
 
 def test_contributing_measures_a_claim(examples):
