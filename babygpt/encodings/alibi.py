@@ -1,10 +1,12 @@
 """ALiBi: no rotation and no table. Scores fall in proportion to the distance."""
 
+from typing import ClassVar
+
 import torch
 from torch import Tensor
 
 from babygpt.config import require_countable
-from babygpt.encodings.base import Encoding, distances, require_bounded
+from babygpt.encodings.base import Encoding, Number, distances
 from babygpt.positions import Positions
 
 
@@ -29,10 +31,11 @@ class ALiBi(Encoding):
     Source: Press et al. 2022, arXiv:2108.12409.
     """
 
+    numbers: ClassVar = {"steepness": Number()}
+
     def __init__(self, n_head: int, steepness: float = 1.0) -> None:
         super().__init__()
-        require_bounded("steepness", steepness)
-        self.steepness = float(steepness)
+        self.steepness = self.numbers["steepness"].checked("steepness", steepness)
         self.register_buffer("slopes", slopes(n_head), persistent=False)  # a formula needs no checkpoint
 
     def score_bias(self, queries: Positions, keys: Positions) -> Tensor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import torch
@@ -14,26 +15,40 @@ from babygpt.config import finite_number
 from babygpt.errors import BadInput
 from babygpt.positions import Positions
 
-# float32 overflows at 3e38. Numbers up to 1e30 leave room for the products that follow.
-LARGEST = 1e30
-SMALLEST = 1 / LARGEST  # the least value of a number by which something is divided
-MOST_STEERED = 1e12  # a score may contain the square, and gradients of that score must stay finite too
-
 
 def norm(x: Tensor) -> Tensor:
     """Normalise the last axis to a root mean square of 1: RMSNorm without parameters."""
     return F.rms_norm(x, (x.shape[-1],))
 
 
-def require_bounded(name: str, value: Any, most: float = LARGEST) -> None:
-    """Raise BadInput unless `value` is a number of at most `most` in size, so that products stay finite."""
-    if abs(finite_number(name, value)) > most:
-        raise BadInput(f"{name} ({value}) must be a finite number, at most {most:g} in size")
-
-
 def distances(queries: Positions, keys: Positions) -> Tensor:
     """Return how far each key lies behind each query, in tokens: (Tq, Tk) or (B, Tq, Tk), negative ahead."""
     return queries.time[..., :, None] - keys.time[..., None, :]
+
+
+@dataclass(frozen=True)
+class Number:
+    """One row of an encoding's table of numbers: a number that `steer` may set, and the values it may have.
+
+    least    the smallest value
+    above    a value that it must exceed
+    integer  whether it counts something, and so must be whole
+    """
+
+    least: float = -math.inf
+    above: float = -math.inf
+    integer: bool = False
+
+    def checked(self, name: str, value: Any) -> float:
+        """Return a value as a float, or as an int where it counts. Raises BadInput if it may not be set."""
+        number = finite_number(name, value)
+        if self.integer and not number.is_integer():
+            raise BadInput(f"{name} ({value}) must be a whole number")
+        if number < self.least:
+            raise BadInput(f"{name} ({value}) must be at least {self.least:g}")
+        if number <= self.above:
+            raise BadInput(f"{name} ({value}) must be above {self.above:g}")
+        return int(number) if self.integer else number
 
 
 class Encoding(nn.Module):
@@ -43,16 +58,15 @@ class Encoding(nn.Module):
     all layers. `PerLayer` holds one for each.
 
     max_positions  the number of positions that it knows, or None if it takes any
-    minimum        name of a number -> the smallest value that `steer` accepts for it
-    integers       the whole numbers that `steer` may set; all other whole numbers are shapes
+    numbers        its table of numbers: name -> the values that `steer` accepts. Each is an attribute: a
+                   number, or a parameter or buffer, all of whose entries get one value
     for_branches   whether it is made for several texts in one sequence
 
     Source: NoPE after Kazemnejad et al. 2023, arXiv:2305.19466.
     """
 
     max_positions: int | None = None
-    minimum: ClassVar[Mapping[str, float]] = {}
-    integers: ClassVar[tuple[str, ...]] = ()
+    numbers: ClassVar[Mapping[str, Number]] = {}
     for_branches: bool = False
 
     def embed(self, x: Tensor, positions: Positions) -> Tensor:
@@ -75,8 +89,7 @@ class Encoding(nn.Module):
 
     def steerable(self) -> list[str]:
         """Return the names of the numbers that `steer` may set, in alphabetical order."""
-        kinds = float | Tensor
-        return [name for name in dir(self) if name in self.integers or isinstance(getattr(self, name), kinds)]
+        return sorted(self.numbers)
 
     def require_number(self, name: str) -> None:
         """Raise BadInput unless `name` is one of the encoding's numbers, such as theta."""
@@ -90,19 +103,11 @@ class Encoding(nn.Module):
         branches  how many texts a sequence may hold
         """
         self.require_number(name)
-        require_bounded(name, value, math.log(MOST_STEERED) if name.startswith("log_") else MOST_STEERED)
-        minimum = self.minimum.get(name)
-        if name in self.integers and not float(value).is_integer():
-            raise BadInput(f"{name} ({value}) must be a whole number")
-        if minimum is not None and value < minimum:
-            above = "above 0, and " if minimum < 1 else ""
-            raise BadInput(f"{name} ({value}) must be {above}at least {minimum:g}")
+        self.numbers[name].checked(name, value)
 
     def steer(self, name: str, value: float) -> None:
         """Set one of the encoding's numbers between two steps of training.
 
-        name   an attribute that is a number, or a parameter or buffer: all its entries get the value
-        value  finite, and whole where the number counts something
         Raises BadInput, before anything is changed, for an unknown name or a value out of range.
         """
         self.require_steerable(name, value)
@@ -111,4 +116,4 @@ class Encoding(nn.Module):
             with torch.no_grad():
                 current.fill_(float(value))  # in place, because the optimizer holds this very tensor
         else:
-            setattr(self, name, type(current)(value))
+            setattr(self, name, self.numbers[name].checked(name, value))

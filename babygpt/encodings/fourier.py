@@ -9,10 +9,11 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from babygpt.encodings.base import SMALLEST, Encoding
-from babygpt.encodings.learned import look_up, require_known, require_table
+from babygpt.config import require_countable
+from babygpt.encodings.base import Encoding, Number
+from babygpt.encodings.learned import look_up, require_known
 from babygpt.encodings.rotary import Rotary
-from babygpt.encodings.sinusoidal import sinusoid
+from babygpt.encodings.sinusoidal import THETA, sinusoid
 from babygpt.errors import BadInput
 from babygpt.positions import Positions
 
@@ -76,8 +77,7 @@ class Fourier(BranchCode):
     Source: notes 002 and 003 (Fourier PE).
     """
 
-    minimum: ClassVar = {"theta": SMALLEST, "stride": 1}
-    integers: ClassVar = ("stride",)
+    numbers: ClassVar = {"theta": THETA, "stride": Number(least=1, integer=True)}
 
     def __init__(
         self,
@@ -90,14 +90,11 @@ class Fourier(BranchCode):
         band: int | None = None,
     ) -> None:
         super().__init__(head_dim)
-        for name, number in (("max_positions", max_positions), ("stride", stride)):
-            if not (float(number).is_integer() and number >= 1):
-                raise BadInput(f"{name} ({number}) must be a whole number of at least 1")
-        self.n_embd, self.theta, self.stride = n_embd, float(theta), int(stride)
-        self.table_rows, self.band = int(max_positions), band
+        require_countable("max_positions", max_positions)
+        self.n_embd, self.theta = n_embd, float(theta)
+        self.stride = int(self.numbers["stride"].checked("stride", stride))
+        self.table_rows, self.band = max_positions, band
         self.formula(torch.zeros(1))  # refuses a width or a band that does not fit at once
-        if learnable:
-            require_table("max_positions", self.table_rows, n_embd)
         self.table = nn.Parameter(self.formula(torch.arange(self.table_rows))) if learnable else None
 
     def require_number(self, name: str) -> None:
@@ -140,11 +137,12 @@ class LearnedBranches(BranchCode):
     Source: note 002, question 5; Devlin et al. 2019, arXiv:1810.04805, section 3 (segment embeddings).
     """
 
+    numbers: ClassVar = {"table": Number()}
     table: Tensor
 
     def __init__(self, head_dim: int, n_embd: int, max_branches: int = 8) -> None:
         super().__init__(head_dim)
-        require_table("max_branches", max_branches, n_embd)
+        require_countable("max_branches", max_branches)
         self.table = self.draw_table(max_branches, n_embd)
 
     def draw_table(self, rows: int, width: int) -> Tensor:

@@ -14,13 +14,14 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from babygpt.encodings.base import SMALLEST, distances, require_bounded
+from babygpt.config import finite_number
+from babygpt.encodings.base import Number, distances
 from babygpt.encodings.rotary import Rotary
 from babygpt.errors import BadInput
 from babygpt.positions import Positions
 
 ALPHAS, SIGMAS = (0.7, 0.3), (5.0, 20.0)  # the note's: a near scale and a far one
-NARROWEST = 1e-8  # tokens; the gradient holds m^2 / sigma^3, a finite float32 for m up to a million
+POSITIVE = Number(above=0)
 
 
 def log_kernel(distance: Tensor, log_alphas: Tensor, log_sigmas: Tensor) -> Tensor:
@@ -41,16 +42,17 @@ class Gaussian(Rotary):
 
     head_dim   channels of a head, even
     alphas     weight of each scale, not negative, not all 0
-    sigmas     width of each scale, in tokens, at least 1e-8; infinite for a kernel that never falls
+    sigmas     width of each scale, in tokens, above 0; infinite for a kernel that never falls
     theta      base of RoPE's frequencies
     learnable  whether alphas and sigmas are trained, as logarithms, so that they stay positive
     Raises BadInput for weights or widths that make no kernel, or that cannot be trained.
     Source: note 001 (its formula and its defaults).
     """
 
-    minimum: ClassVar = {
-        **dict.fromkeys(("theta", "alpha1", "alpha2"), SMALLEST),
-        **dict.fromkeys(("sigma1", "sigma2"), NARROWEST),
+    numbers: ClassVar = {
+        **Rotary.numbers,
+        **dict.fromkeys(("alpha1", "alpha2", "sigma1", "sigma2"), POSITIVE),
+        **{"log_alphas": Number(), "log_sigmas": Number()},
     }
 
     def __init__(
@@ -95,8 +97,7 @@ class Gaussian(Rotary):
     def put(self, name: str, j: int, value: float) -> None:
         """Set a weight or width, as a slider on a running model does."""
         what = f"{name.removeprefix('log_')[:-1]}{j + 1}"
-        if not value >= self.minimum[what]:
-            raise BadInput(f"{what} ({value}) must be above 0, and at least {self.minimum[what]:g}")
+        self.numbers[what].checked(what, value)
         with torch.no_grad():
             self.get(name)[j] = math.log(value)
 
@@ -151,13 +152,11 @@ def require_kernel(alphas: Sequence[float], sigmas: Sequence[float], learnable: 
     if len(alphas) != 2 or len(sigmas) != 2:
         raise BadInput(f"alphas {tuple(alphas)} and sigmas {tuple(sigmas)} must be two numbers each")
     for sigma in sigmas:
-        if not sigma >= NARROWEST:
-            raise BadInput(f"sigma ({sigma}) must be above 0 tokens, and at least {NARROWEST:g}")
-        if not math.isinf(sigma):
-            require_bounded("sigma", sigma)
-        elif learnable:
+        if learnable and sigma == math.inf:
             raise BadInput("sigma (inf) cannot be trained: choose a finite width, or learnable=False")
+        if sigma != math.inf:
+            POSITIVE.checked("sigma", sigma)
     for alpha in alphas:
-        require_bounded("alpha", alpha)
+        finite_number("alpha", alpha)
         if alpha < 0 or (alpha == 0 and (learnable or not any(alphas))):  # log 0 has no gradient
             raise BadInput(f"alpha ({alpha}) must be above 0; one of them may be 0 with learnable=False")

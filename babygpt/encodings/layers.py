@@ -37,9 +37,8 @@ class PerLayer(Encoding):
 
     def __getattr__(self, name: str) -> Any:
         """Return a number such as theta from the first layer that has it."""
-        # These are asked for while the module is made, before there are layers to look into.
-        if not name.startswith("_") and name not in ("layers", "max_positions"):
-            for encoding in self.having(name):
+        for encoding in self.__dict__.get("_modules", {}).get("layers", ()):
+            if name in encoding.steerable():
                 return getattr(encoding, name)
         return super().__getattr__(name)
 

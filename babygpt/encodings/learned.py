@@ -1,12 +1,13 @@
 """v2: one learned vector for each position, added to the token's embedding."""
 
+from typing import ClassVar
+
 import torch
 from torch import Tensor, nn
 
 from babygpt.config import require_countable
-from babygpt.encodings.base import Encoding
+from babygpt.encodings.base import Encoding, Number
 from babygpt.errors import BadInput
-from babygpt.memory import require_memory
 from babygpt.positions import Positions
 
 
@@ -22,13 +23,6 @@ def require_known(position: Tensor, rows: int, stride: int = 1) -> None:
         wrong = low if low < 0 else high
         where = "" if stride == 1 else f" (branch {wrong // stride} at stride {stride})"
         raise BadInput(f"position {wrong} is not in the table: it has 0 to {rows - 1}{where}")
-
-
-def require_table(name: str, rows: int, width: int) -> None:
-    """Raise BadInput unless a table of shape (rows, width) has rows and columns and fits into memory."""
-    for what, number in ((name, rows), ("channels", width)):
-        require_countable(what, number)
-    require_memory(f"tables with {name} {rows} and {width} channels", 4 * rows * width)  # 4 bytes a float32
 
 
 def look_up(table: Tensor, position: Tensor) -> Tensor:
@@ -50,13 +44,15 @@ class LearnedPositions(Encoding):
 
     max_positions  rows of the table, in tokens
     n_embd         channels
-    Raises BadInput for a table without rows, or one too large for the memory.
+    Raises BadInput for a table without rows.
     Source: note 004 (BabyGPT v2); Radford et al. 2018 (GPT), section 3.1.
     """
 
+    numbers: ClassVar = {"table": Number()}
+
     def __init__(self, max_positions: int, n_embd: int) -> None:
         super().__init__()
-        require_table("max_positions", max_positions, n_embd)
+        require_countable("max_positions", max_positions)
         self.max_positions = max_positions
         self.table = nn.Parameter(0.02 * torch.randn(max_positions, n_embd))  # 0.02 as in GPT-2
 

@@ -5,6 +5,7 @@ network that reads the distance as a share of how far the query could look.
 """
 
 import math
+from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -12,12 +13,10 @@ from torch import Tensor, nn
 
 from babygpt.config import require_countable
 from babygpt.encodings.alibi import slopes
-from babygpt.encodings.base import SMALLEST, Encoding, distances, require_bounded
+from babygpt.encodings.base import Encoding, Number, distances
 from babygpt.encodings.sinusoidal import high_precision
 from babygpt.errors import BadInput
 from babygpt.positions import Positions
-
-MOST_BUCKETS, FURTHEST = 2**16, 2**31  # of T5: far more than any model could tell apart
 
 
 def bucket_starts(n_buckets: int, furthest: int) -> list[int]:
@@ -31,11 +30,10 @@ def bucket_starts(n_buckets: int, furthest: int) -> list[int]:
     returns    n_buckets whole numbers, in tokens; of two that are equal, the first bucket is empty
     Raises BadInput for fewer buckets, or a `furthest` that leaves the wide ones nothing to hold.
     """
-    if not (isinstance(n_buckets, int) and 2 <= n_buckets <= MOST_BUCKETS):
-        raise BadInput(f"n_buckets ({n_buckets}) must be a whole number from 2 to {MOST_BUCKETS}")
-    require_bounded("furthest", furthest, FURTHEST)
+    if not (isinstance(n_buckets, int) and n_buckets >= 2):
+        raise BadInput(f"n_buckets ({n_buckets}) must be a whole number of at least 2")
     single, wide = n_buckets // 2, n_buckets - n_buckets // 2
-    if furthest <= single:
+    if not single < furthest < math.inf:
         raise BadInput(f"furthest ({furthest}) must be above {single}, the buckets of one distance each")
     starts = (single * (furthest / single) ** (j / wide) for j in range(wide))
     return [*range(single), *(math.ceil(round(start, 9)) for start in starts)]  # 16.000000000000004 is 16
@@ -76,6 +74,8 @@ class T5Bias(Encoding):
     Source: Raffel et al. 2020, arXiv:1910.10683, section 2.1.
     """
 
+    numbers: ClassVar = {"table": Number()}
+
     def __init__(
         self, n_head: int, n_buckets: int = 32, furthest: int = 128, both_ways: bool = False
     ) -> None:
@@ -103,6 +103,8 @@ class LogKernel(Encoding):
     Raises BadInput if n_head is below 1.
     Source: Chi et al. 2022, arXiv:2205.09921, the logarithmic kernel.
     """
+
+    numbers: ClassVar = {"log_r1": Number(), "log_r2": Number()}
 
     def __init__(self, n_head: int) -> None:
         super().__init__()
@@ -153,13 +155,13 @@ class FIRE(Encoding):
     Source: Li et al. 2024, arXiv:2310.04418.
     """
 
+    numbers: ClassVar = {"log_c": Number(), "log_threshold": Number()}
+
     def __init__(self, n_head: int, width: int = 32, threshold: float = 16.0) -> None:
         super().__init__()
         for name, number in (("n_head", n_head), ("width", width)):
             require_countable(name, number)
-        require_bounded("threshold", threshold)
-        if not threshold >= SMALLEST:
-            raise BadInput(f"threshold ({threshold}) must be above 0 tokens, and at least {SMALLEST:g}")
+        Number(above=0).checked("threshold", threshold)
         self.log_c = nn.Parameter(torch.tensor([math.log(FIRST_C)]))
         self.log_threshold = nn.Parameter(torch.tensor([math.log(threshold)]))
         self.network = nn.Sequential(nn.Linear(1, width), nn.ReLU(), nn.Linear(width, n_head, bias=False))

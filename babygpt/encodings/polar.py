@@ -9,6 +9,7 @@ phase, unless a model is built with `per_layer=True`.
 """
 
 import math
+from collections.abc import Mapping
 from typing import ClassVar
 
 import torch
@@ -16,8 +17,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from babygpt.config import require_countable
-from babygpt.encodings.base import SMALLEST, Encoding, norm, require_bounded
+from babygpt.encodings.base import Encoding, Number, norm
 from babygpt.encodings.rotary import angles
+from babygpt.encodings.sinusoidal import THETA
 from babygpt.errors import BadInput
 from babygpt.positions import Positions
 
@@ -34,7 +36,7 @@ class Waves(Encoding):
     Source: note 000, section 2.1.
     """
 
-    minimum: ClassVar = {"theta": SMALLEST}
+    numbers: ClassVar[Mapping[str, Number]] = {"theta": THETA}
 
     def __init__(self, head_dim: int, theta: float = 10_000.0) -> None:
         super().__init__()
@@ -64,10 +66,11 @@ class Gated(Waves):
     Source: note 000, section 2.2.
     """
 
+    numbers: ClassVar = {**Waves.numbers, "alpha": Number()}
+
     def __init__(self, head_dim: int, alpha: float = ALPHA, theta: float = 10_000.0) -> None:
         super().__init__(head_dim, theta)
-        require_bounded("alpha", alpha)
-        self.alpha = float(alpha)
+        self.alpha = self.numbers["alpha"].checked("alpha", alpha)
 
     def mask_gate(self, positions: Positions) -> Tensor:
         """Return the factor alpha where a token is MASK, and 1 elsewhere: (B, 1, T, 1)."""
@@ -91,16 +94,14 @@ class Polar(Gated):
     Source: note 000, sections 2.1 to 2.3.
     """
 
+    numbers: ClassVar = {**Gated.numbers, "phi": Number()}
     pos_gate: Tensor
 
     def __init__(self, head_dim: int, alpha: float = ALPHA, theta: float = 10_000.0) -> None:
         super().__init__(head_dim, alpha, theta)
         self.phi = nn.Parameter(torch.zeros(head_dim))
         self.register_buffer("pos_gate", torch.empty(1, 0, 1, head_dim), persistent=False)
-        self.table_thetas = (self.theta,)  # a tuple, because `steer` offers every attribute that is a float
-
-    def steerable(self) -> list[str]:
-        return [name for name in super().steerable() if name != "pos_gate"]
+        self._table_theta = self.theta  # of the cosines in pos_gate
 
     def cosines(self, positions: Positions) -> Tensor:
         """Return cos(i omega) of each position and dimension: (T, D), a slice of `pos_gate`, or (B, 1, T, D).
@@ -111,12 +112,12 @@ class Polar(Gated):
         if start is None or start < 0 or end > LONGEST_TABLE:
             return self.wave(positions).cos()
         table = self.pos_gate  # read once, because a dashboard's thread may replace it
-        if end > table.shape[1] or self.table_thetas != (self.theta,):
+        if end > table.shape[1] or self._table_theta != self.theta:
             rows = 1 << (end - 1).bit_length()  # a power of two, so that decoding rarely makes a new table
             with torch.inference_mode(False):  # training could not use a table made in inference mode
                 wave = self.wave(Positions.arange(rows, device=positions.time.device))
                 table = wave.cos().float()[None, :, None]  # (1, L, 1, D)
-            self.pos_gate, self.table_thetas = table, (self.theta,)
+            self.pos_gate, self._table_theta = table, self.theta
         return table[0, start:end, 0]
 
     def gate(self, positions: Positions) -> Tensor:
@@ -202,6 +203,8 @@ class LearnedPhase(Quadrature):
     Source: Gopalakrishnan et al. 2025, arXiv:2509.10534 (the phase, there called delta).
     """
 
+    numbers: ClassVar = {**Quadrature.numbers, "delta": Number()}
+
     def __init__(self, n_head: int, head_dim: int, alpha: float = ALPHA, theta: float = 10_000.0) -> None:
         super().__init__(head_dim, alpha, theta)
         self.delta = phases(n_head, head_dim)
@@ -222,6 +225,8 @@ class PoPE(Waves):
     n_head  number of heads; the other arguments are those of `Waves`
     Source: Gopalakrishnan et al. 2025, arXiv:2509.10534, section 3.
     """
+
+    numbers: ClassVar = {**Waves.numbers, "delta": Number()}
 
     def __init__(self, n_head: int, head_dim: int, theta: float = 10_000.0) -> None:
         super().__init__(head_dim, theta)

@@ -11,8 +11,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from babygpt.encodings.base import SMALLEST, Encoding, require_bounded
-from babygpt.encodings.sinusoidal import frequencies, high_precision
+from babygpt.encodings.base import Encoding, Number
+from babygpt.encodings.sinusoidal import THETA, frequencies, high_precision
 from babygpt.errors import BadInput
 from babygpt.positions import Positions
 
@@ -74,7 +74,7 @@ class Rotary(Encoding):
     Source: Su et al. 2021, arXiv:2104.09864.
     """
 
-    minimum: ClassVar = {"theta": SMALLEST}
+    numbers: ClassVar = {"theta": THETA}
 
     def __init__(self, head_dim: int, theta: float = 10_000.0) -> None:
         super().__init__()
@@ -102,7 +102,7 @@ class Rotary2D(Encoding):
     Source: notes 002 and 003 (RoPE 2D); Heo et al. 2024, arXiv:2403.13298 (axial frequencies).
     """
 
-    minimum: ClassVar = {"theta": SMALLEST}
+    numbers: ClassVar = {"theta": THETA, "stride": Number()}
     for_branches = True
 
     def __init__(
@@ -110,7 +110,6 @@ class Rotary2D(Encoding):
     ) -> None:
         super().__init__()
         frequencies(head_dim, theta)  # refuses an odd head_dim at once
-        require_bounded("stride", stride)
         if not 0 <= branch_share <= 1:
             raise BadInput(f"branch_share ({branch_share}) must lie between 0 and 1")
         pairs = head_dim // 2
@@ -121,7 +120,7 @@ class Rotary2D(Encoding):
                 f"{'time' if chosen else 'the branch'}: choose another share, or a head of more channels"
             )
         self.branch_width = 2 * chosen
-        self.theta, self.stride = float(theta), float(stride)
+        self.theta, self.stride = float(theta), self.numbers["stride"].checked("stride", stride)
 
     def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
         if positions.branch is None:

@@ -21,7 +21,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from babygpt.encodings.base import LARGEST, require_bounded
+from babygpt.encodings.base import Number
 from babygpt.encodings.rotary import Rotary
 from babygpt.encodings.sinusoidal import frequencies, high_precision
 from babygpt.errors import BadInput
@@ -49,6 +49,7 @@ class PartialRotary(Rotary):
         return every.where(torch.arange(len(every)) < self.turning, 0.0)
 
 
+LARGEST = 1e30  # of a key's factor: float32 overflows at 3e38, and scores sum products of such numbers
 GAMMA = 0.4  # of xPos; the quickest pair keeps GAMMA / (1 + GAMMA) of a score over scale_base tokens
 
 
@@ -76,18 +77,15 @@ class XPos(Rotary):
     Source: Sun et al. 2022, arXiv:2212.10554.
     """
 
-    minimum: ClassVar = {**Rotary.minimum, "scale_base": 1.0}
+    numbers: ClassVar = {**Rotary.numbers, "scale_base": Number(least=1)}
 
     def __init__(self, head_dim: int, scale_base: float = 512.0, theta: float = 10_000.0) -> None:
         super().__init__(head_dim, theta)
-        require_bounded("scale_base", scale_base)
-        if scale_base < 1:
-            raise BadInput(f"scale_base ({scale_base}) must be at least 1 token")
-        self.scale_base = float(scale_base)
+        self.scale_base = self.numbers["scale_base"].checked("scale_base", scale_base)
 
     @property
     def max_positions(self) -> int:  # type: ignore[override]
-        """The number of positions before a key's factor exceeds LARGEST, because scores sum such numbers."""
+        """The number of positions before a key's factor exceeds LARGEST."""
         quickest = GAMMA / (1 + GAMMA)  # zeta of pair 0, whose factor grows fastest
         return 1 + math.floor(self.scale_base * math.log(LARGEST) / -math.log(quickest))
 
@@ -111,14 +109,8 @@ class XPos(Rotary):
 
 
 MOST_TURNS, FEWEST_TURNS = 32.0, 1.0  # YaRN's, per window; the paper chose them for Llama's windows of 4096
+FACTOR = Number(least=1)  # 4 for texts four times as long as in training
 SHARPER = 0.1  # YaRN's: q and k grow by this much for each e-fold of the factor
-
-
-def require_factor(factor: float) -> None:
-    """Raise BadInput unless texts can be longer than in training by this factor."""
-    require_bounded("factor", factor)
-    if factor < 1:
-        raise BadInput(f"factor ({factor}) must be at least 1: 4 is for texts four times as long")
 
 
 class Interpolated(Rotary):
@@ -130,11 +122,11 @@ class Interpolated(Rotary):
     Source: Chen et al. 2023, arXiv:2306.15595.
     """
 
-    minimum: ClassVar = {**Rotary.minimum, "factor": 1.0}
+    numbers: ClassVar = {**Rotary.numbers, "factor": FACTOR}
 
     def __init__(self, head_dim: int, factor: float = 1.0, theta: float = 10_000.0) -> None:
         super().__init__(head_dim, theta)
-        require_factor(factor)
+        FACTOR.checked("factor", factor)
         self.factor = float(factor)
 
     def frequencies(self) -> Tensor:
@@ -150,7 +142,7 @@ def ntk_theta(theta: float, head_dim: int, factor: float) -> float:
     Raises BadInput for another head_dim or factor.
     Source: bloc97 2023, as written down in Peng et al. 2023, arXiv:2309.00071, section 3.1.
     """
-    require_factor(factor)
+    FACTOR.checked("factor", factor)
     if head_dim < 4:
         raise BadInput(f"head_dim ({head_dim}) must be at least 4: one pair cannot be slowed and left alone")
     # The slowest pair turns by theta^(-(D - 2) / D) a token. This power makes that exactly 1 / factor of it.
@@ -164,7 +156,7 @@ class NTKAware(Rotary):
     Source: bloc97 2023, as written down in Peng et al. 2023, arXiv:2309.00071, section 3.1.
     """
 
-    minimum: ClassVar = {**Rotary.minimum, "factor": 1.0}
+    numbers: ClassVar = {**Rotary.numbers, "factor": FACTOR}
 
     def __init__(self, head_dim: int, factor: float = 1.0, theta: float = 10_000.0) -> None:
         super().__init__(head_dim, theta)
@@ -180,7 +172,8 @@ def yarn_slowed(head_dim: int, window: float, theta: float = 10_000.0, most: flo
 
     The share grows evenly with the number of the pair, from the one that turns `most` times in a window
     (rounded down) to the one that turns FEWEST_TURNS times (rounded up). The released code and the models
-    that use it do the same. In the paper's formula the share grows with the number of turns.
+    that use it do the same, in windows of 7 tokens and more. In shorter ones even pair 0 turns less than
+    once, so that all pairs are slow here. In the paper's formula the share grows with the number of turns.
 
     head_dim  channels of a head, even
     window    window in training, in tokens
@@ -193,7 +186,8 @@ def yarn_slowed(head_dim: int, window: float, theta: float = 10_000.0, most: flo
     )
     first, last = max(math.floor(low), 0), min(math.ceil(high), head_dim - 1)
     pair = torch.arange(head_dim // 2, dtype=torch.float64)
-    return ((pair - first) / max(last - first, 0.001)).clamp(0, 1)  # 0.001: a step where both are one pair
+    grows = ((pair - first) / max(last - first, 0.001)).clamp(0, 1)  # 0.001: a step where both are one pair
+    return grows.where(pair < high, 1.0)  # in a window of at most 6 tokens pair 0 is slow, too
 
 
 def yarn_temperature(factor: float) -> float:
@@ -201,7 +195,7 @@ def yarn_temperature(factor: float) -> float:
 
     Source: Peng et al. 2023, arXiv:2309.00071, eq. 22.
     """
-    require_factor(factor)
+    FACTOR.checked("factor", factor)
     return 1 + SHARPER * math.log(factor)
 
 
@@ -216,17 +210,14 @@ class YaRN(Rotary):
     Source: Peng et al. 2023, arXiv:2309.00071.
     """
 
-    minimum: ClassVar = {"theta": 1.001, "factor": 1.0}
+    numbers: ClassVar = {"theta": Number(above=1), "factor": FACTOR}
 
     def __init__(self, head_dim: int, block_size: int, factor: float = 1.0, theta: float = 10_000.0) -> None:
         super().__init__(head_dim, theta)
-        require_factor(factor)
+        FACTOR.checked("factor", factor)
         if block_size < 1:
             raise BadInput(f"block_size ({block_size}) must be at least 1")
-        if theta < self.minimum["theta"]:
-            raise BadInput(
-                f"theta ({theta}) must be at least {self.minimum['theta']}: slower pairs must be slower"
-            )
+        self.numbers["theta"].checked("theta", theta)  # else no pair is slower than another
         # A window of n tokens was stretched to n * factor, rounded down: round up to get n again. The inner
         # round() removes floating-point noise, so that 64.00000000000001 is 64.
         self.window, self.factor = math.ceil(round(block_size / factor, 9)), float(factor)

@@ -5,9 +5,11 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from babygpt.encodings.base import SMALLEST, Encoding
+from babygpt.encodings.base import Encoding, Number
 from babygpt.errors import BadInput
 from babygpt.positions import Positions
+
+THETA = Number(above=0)
 
 
 def frequencies(width: int, theta: float = 10_000.0) -> Tensor:
@@ -21,8 +23,7 @@ def frequencies(width: int, theta: float = 10_000.0) -> Tensor:
     """
     if width < 2 or width % 2:
         raise BadInput(f"width ({width}) must be even: sines and cosines, and rotations, come in pairs")
-    if not theta >= SMALLEST:
-        raise BadInput(f"theta ({theta}) must be above 0, and at least {SMALLEST:g}")
+    THETA.checked("theta", theta)
     return theta ** (-torch.arange(0, width, 2, dtype=torch.float64) / width)
 
 
@@ -56,7 +57,7 @@ class Sinusoidal(Encoding):
     Source: Vaswani et al. 2017, arXiv:1706.03762, section 3.5.
     """
 
-    minimum: ClassVar = {"theta": SMALLEST}
+    numbers: ClassVar = {"theta": THETA}
 
     def __init__(self, n_embd: int, theta: float = 10_000.0) -> None:
         super().__init__()

@@ -11,7 +11,7 @@ import numpy as np
 from torch import Tensor
 
 from babygpt.encodings import Encoding, Interpolated, NTKAware, PerLayer, Rotary, YaRN
-from babygpt.encodings.rotary_variants import require_factor
+from babygpt.encodings.rotary_variants import FACTOR
 from babygpt.errors import BadInput
 from babygpt.live.explorer import Choice, Control, Explorer, Slider
 from babygpt.metrics.losses import loss_by_position, position_matched_losses
@@ -55,7 +55,7 @@ def stretched(model: Transformer, method: str, factor: float) -> Transformer:
     """
     if method not in METHODS:
         raise BadInput(f"method ({method}) must be one of {', '.join(METHODS)}")
-    require_factor(factor)
+    FACTOR.checked("factor", factor)
     encoding, block_size = model.encoding, int(model.config.block_size * factor)
     layers = encoding.all() if isinstance(encoding, PerLayer) else [encoding]
     other = next((one for one in layers if type(one) not in (Rotary, Encoding)), None)

@@ -13,7 +13,6 @@ from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.encodings.gaussian import AbsoluteGaussian, Gaussian, RelativeGaussian, gaussian, log_kernel
 from babygpt.encodings.rotary import Rotary
-from babygpt.errors import BadInput
 from babygpt.models.versions import build
 from babygpt.objectives import NextToken
 from babygpt.positions import Positions
@@ -56,21 +55,6 @@ def test_the_logarithm_stays_finite_where_the_kernel_underflows() -> None:
         assert encoding.kernel(torch.tensor([far])).item() == 0.0
         logs = encoding.log_kernel(torch.tensor([far]))
         assert logs.item() == pytest.approx(math.log(0.3) - far**2 / 800, rel=1e-5)  # of the wide one alone
-
-
-def test_gradients_are_finite_at_the_narrowest_width() -> None:
-    """Go up to a distance of a million, where K itself is far below the smallest float."""
-    least = Gaussian.minimum["sigma1"]
-    for sigmas in ((5.0, 20.0), (least, 20.0), (least, least)):
-        encoding = Gaussian(D, sigmas=sigmas)
-        for distance in (0, 1, 1000, 2**20):
-            encoding.zero_grad()
-            log = encoding.log_kernel(torch.tensor(distance))
-            log.backward()
-            assert log.isfinite()
-            assert all(p.grad.isfinite().all() for p in encoding.parameters())
-    with pytest.raises(BadInput, match=rf"at least {least:g}"):
-        Gaussian(D, sigmas=(least / 2, 20.0))
 
 
 def test_the_gradient_is_that_of_finite_differences() -> None:
@@ -172,8 +156,7 @@ def test_a_checkpoint_keeps_a_steered_width(awake, tmp_path: Path, learnable: bo
     [
         ({"sigmas": (0.0, 20.0)}, r"sigma \(0.0\) must be above 0"),
         ({"sigmas": (5.0, -2.0)}, r"sigma \(-2.0\) must be above 0"),
-        ({"sigmas": (math.nan, 20.0)}, r"sigma \(nan\) must be above 0"),
-        ({"sigmas": (5.0, 1e39)}, r"sigma \(1e\+39\)"),  # infinite in float32, with a gradient of nan
+        ({"sigmas": (math.nan, 20.0)}, r"sigma \(nan\) must be a finite number"),
         ({"alphas": (-0.1, 0.3)}, r"alpha \(-0.1\) must be above 0"),
         ({"alphas": (0.7, math.nan)}, r"alpha \(nan\) must be a finite number"),
         ({"alphas": (math.inf, 0.3)}, r"alpha \(inf\) must be a finite number"),
