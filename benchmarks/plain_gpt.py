@@ -10,7 +10,8 @@ from torch import Tensor, nn
 from babygpt.config import ModelConfig
 from babygpt.data.batches import IGNORED
 from babygpt.encodings.base import Encoding
-from babygpt.models.language_model import KVCache, LanguageModel
+from babygpt.models.cache import KVCache
+from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import Objective
 from babygpt.positions import Positions
 from babygpt.training import Step

@@ -7,7 +7,8 @@ from torch import Tensor
 
 from babygpt.errors import BadInput
 from babygpt.invariants.base import Promise, text_logits, unmasked
-from babygpt.models.language_model import KVCache, LanguageModel
+from babygpt.models.cache import KVCache
+from babygpt.models.language_model import LanguageModel
 from babygpt.objectives.diffusion import mask_token_id
 from babygpt.positions import Positions, causal_mask
 from babygpt.sampling import Filled, fill_in

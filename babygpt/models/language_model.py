@@ -1,4 +1,7 @@
-"""The base of all models, which map token ids to logits; the cache of keys and values; and v1 and v2."""
+"""v1 and v2, and the base of all models, which map token ids to logits."""
+
+from collections.abc import Mapping
+from typing import Any
 
 from torch import Tensor, nn
 
@@ -6,47 +9,8 @@ from babygpt.config import ModelConfig
 from babygpt.encodings.base import Encoding
 from babygpt.encodings.learned import LearnedPositions
 from babygpt.errors import BadInput
+from babygpt.models.cache import KVCache, resolve_positions
 from babygpt.positions import Positions
-
-
-class KVCache:
-    """Keys and values of the tokens already read, so that each new token costs one forward step.
-
-    capacity  tokens it can hold in every attention layer; the buffers are made when the first keys arrive
-    """
-
-    def __init__(self, capacity: int) -> None:
-        self.capacity = capacity
-        self.length = 0
-        self.positions: Positions | None = None
-        self.buffers: dict[object, tuple[Tensor, Tensor]] = {}
-
-    def extend(self, positions: Positions) -> Positions:
-        """Make room for tokens at `positions`. Return the positions of all tokens held, old and new.
-
-        Raises BadInput if they do not fit.
-        """
-        if self.length + len(positions) > self.capacity:
-            raise BadInput(
-                f"the cache holds {self.length} of {self.capacity} tokens; {len(positions)} more do not fit"
-            )
-        self.length += len(positions)
-        self.positions = positions if self.positions is None else self.positions.concat(positions)
-        return self.positions
-
-    def append(self, layer: object, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        """Store one layer's new keys and values. Return all of that layer, (B, H, length, ...) each."""
-        if layer not in self.buffers:
-            B, H = k.shape[:2]
-            self.buffers[layer] = (
-                k.new_empty(B, H, self.capacity, k.shape[-1]),  # some encodings give k more channels than v
-                v.new_empty(B, H, self.capacity, v.shape[-1]),
-            )
-        start = self.length - k.shape[2]  # `extend` has counted the new tokens already
-        keys, values = self.buffers[layer]
-        keys[:, :, start : self.length] = k
-        values[:, :, start : self.length] = v
-        return keys[:, :, : self.length], values[:, :, : self.length]
 
 
 class LanguageModel(nn.Module):
@@ -54,9 +18,12 @@ class LanguageModel(nn.Module):
 
     config    the shape
     encoding  gives the model the positions of tokens; `Encoding()` gives it none
+    version   what `build` was asked for, such as "v4", with its options; None for a model made by hand
     """
 
     causal = True  # no token sees the tokens after it
+    version: str | None = None
+    options: Mapping[str, Any] = {}
 
     def __init__(self, config: ModelConfig, encoding: Encoding) -> None:
         super().__init__()
@@ -69,35 +36,13 @@ class LanguageModel(nn.Module):
         """Return the logits of the token after each token.
 
         idx        (B, T)  token ids
-        positions  of these tokens; by default 0, 1, 2, ... after those in the cache
+        positions  of these tokens; by default 0, 1, 2, ... or, with a cache, those after its last time
         cache      keys and values of the tokens before, extended in place; None for a new text
         returns    (B, T, vocab_size)
-        Raises BadInput unless there is a position for each token, and one that the encoding knows.
+        Raises BadInput unless there is a position for each token, and one that the encoding knows. Then the
+        cache stays as it was.
         """
         raise TypeError(f"{type(self).__name__} does not say how it reads tokens")
-
-
-def require_causal(model: LanguageModel) -> None:
-    """Raise BadInput for a model that looks both ways: it would copy the next token, not predict it."""
-    if not model.causal:
-        raise BadInput(
-            "this model sees what comes next, so the next token is no riddle to it: "
-            "train it with MaskedDiffusion, write with continue_text"
-        )
-
-
-def resolve_positions(
-    idx: Tensor, positions: Positions | None, cache: KVCache | None
-) -> tuple[Positions, Positions]:
-    """Return the positions of the tokens in idx, and of all tokens they may look at, the cached ones first.
-
-    Raises BadInput unless there is a position for each token.
-    """
-    if positions is None:
-        positions = Positions.arange(idx.shape[1], cache.length if cache else 0, idx.device)
-    else:
-        positions.require_fit(idx.shape)
-    return positions, (cache.extend(positions) if cache else positions)
 
 
 class BagOfTokens(LanguageModel):
@@ -114,9 +59,12 @@ class BagOfTokens(LanguageModel):
     def forward(
         self, idx: Tensor, positions: Positions | None = None, cache: KVCache | None = None
     ) -> Tensor:
-        resolve_positions(idx, positions, cache)  # no position matters, but the cache counts what was read
+        _, seen = resolve_positions(idx, positions, cache)
         x = self.token_embedding(idx)  # (B, T, C)
-        return self.head(x)  # (B, T, vocab_size)
+        logits = self.head(x)  # (B, T, vocab_size)
+        if cache is not None:
+            cache.hold(seen, len(idx))  # no position matters, but the cache counts what was read
+        return logits
 
 
 class BagWithPositions(LanguageModel):
@@ -137,6 +85,18 @@ class BagWithPositions(LanguageModel):
     ) -> Tensor:
         if positions is None and cache is None:
             idx = idx[:, -self.config.block_size :]
-        positions, _ = resolve_positions(idx, positions, cache)
+        positions, seen = resolve_positions(idx, positions, cache)
         x = self.encoding.embed(self.token_embedding(idx), positions)  # (B, T, C)
-        return self.head(x)  # (B, T, vocab_size)
+        logits = self.head(x)  # (B, T, vocab_size)
+        if cache is not None:
+            cache.hold(seen, len(idx))
+        return logits
+
+
+def require_causal(model: LanguageModel) -> None:
+    """Raise BadInput for a model that looks both ways: it would copy the next token, not predict it."""
+    if not model.causal:
+        raise BadInput(
+            "this model sees what comes next, so the next token is no riddle to it: "
+            "train it with MaskedDiffusion, write with continue_text"
+        )

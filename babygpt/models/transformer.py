@@ -10,7 +10,8 @@ from babygpt.config import ModelConfig
 from babygpt.encodings.base import Encoding
 from babygpt.encodings.base import norm as norm
 from babygpt.errors import BadInput
-from babygpt.models.language_model import KVCache, LanguageModel, resolve_positions
+from babygpt.models.cache import KVCache, resolve_positions
+from babygpt.models.language_model import LanguageModel
 from babygpt.positions import Positions, causal_mask
 
 
@@ -131,7 +132,10 @@ class Transformer(LanguageModel):
         x = norm(self.encoding.embed(self.token_embedding(idx), positions))  # (B, T, C)
         for i, (block, mask) in enumerate(zip(self.blocks, self.attn_masks(positions, seen), strict=True)):
             x = block(x, Context(self.encoding.of_layer(i), positions, mask, self.causal, cache))
-        return self.head(norm(x))  # (B, T, vocab_size)
+        logits = self.head(norm(x))  # (B, T, vocab_size)
+        if cache is not None:
+            cache.hold(seen, len(idx))  # not before: some layer may refuse a position
+        return logits
 
     def attn_masks(self, queries: Positions, keys: Positions) -> list[Tensor | None]:
         """Return what each block adds to its scores. Blocks that share an encoding share it.
@@ -143,28 +147,19 @@ class Transformer(LanguageModel):
         """
         layers = [self.encoding.of_layer(i) for i in range(len(self.blocks))]
         biases = {layer: layer.score_bias(queries, keys) for layer in dict.fromkeys(layers)}
-        hidden = self.hidden(queries, keys, unbiased=all(bias is None for bias in biases.values()))
-        masks = {layer: self.add_masks(bias, hidden) for layer, bias in biases.items()}
-        return [masks[layer] for layer in layers]
+        unbiased = all(bias is None for bias in biases.values())
+        sees_all = not self.causal or (not self.isolated and queries.is_last_of(keys))
+        in_order = queries is keys and not self.isolated  # attention's own mask goes by the order of the row
+        if unbiased and (sees_all or (in_order and keys.is_increasing)):
+            return [None] * len(layers)
+        hidden = torch.zeros(1, len(queries), len(keys), device=queries.time.device)
+        if not sees_all:
+            visible = causal_mask(queries, keys, self.isolated)  # (B|, 1, Tq, Tk)
+            hidden = torch.zeros_like(visible, dtype=hidden.dtype).masked_fill(~visible, -torch.inf)
+        masks = {layer: hidden if bias is None else bias + hidden for layer, bias in biases.items()}
+        return [self.as_attention_wants(masks[layer]) for layer in layers]
 
-    def hidden(self, queries: Positions, keys: Positions, unbiased: bool) -> Tensor | None:
-        """Return -inf where a token may not look and 0 elsewhere: (B|, 1, Tq, Tk).
-
-        unbiased  whether no encoding adds to scores, so that attention's own causal mask will do
-        returns   None where a token may look at all keys, or where attention's own mask is enough
-        """
-        if not self.causal or (not self.isolated and queries.is_last_of(keys)):
-            return None
-        if unbiased and queries is keys and not self.isolated and keys.is_increasing:
-            return None
-        visible = causal_mask(queries, keys, self.isolated)  # (B|, 1, Tq, Tk)
-        return torch.zeros(visible.shape, device=visible.device).masked_fill(~visible, -torch.inf)
-
-    def add_masks(self, bias: Tensor | None, hidden: Tensor | None) -> Tensor | None:
-        """Return bias + hidden, where None adds nothing, as attention wants it: (B or 1, H or 1, Tq, Tk)."""
-        parts = [part for part in (bias, hidden) if part is not None]
-        if not parts:
-            return None
-        mask = sum(parts[1:], parts[0])
-        mask = mask if mask.dim() == 4 else mask[None]  # attention has no fast path for three dimensions
-        return mask.to(self.token_embedding.weight.dtype)  # attention misreads a mask of another precision
+    def as_attention_wants(self, mask: Tensor) -> Tensor:
+        """Return a mask in four dimensions, without which attention is slow, and in the model's precision."""
+        four = mask if mask.dim() == 4 else mask[None]
+        return four.to(self.token_embedding.weight.dtype)  # attention misreads a mask of another precision

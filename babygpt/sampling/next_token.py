@@ -8,7 +8,8 @@ from torch import Tensor
 
 from babygpt.data.batches import interleave
 from babygpt.errors import BadInput
-from babygpt.models.language_model import KVCache, LanguageModel, require_causal
+from babygpt.models.cache import KVCache
+from babygpt.models.language_model import LanguageModel, require_causal
 from babygpt.positions import Positions
 
 

@@ -11,7 +11,8 @@ from babygpt.data import tales
 from babygpt.encodings import Encoding, GatesLast, Polar, Quadrature, Rotary
 from babygpt.encodings.polar import ALPHA
 from babygpt.invariants.encodings import phase_gradient
-from babygpt.models.language_model import KVCache, LanguageModel
+from babygpt.models.cache import KVCache
+from babygpt.models.language_model import LanguageModel
 from babygpt.models.transformer import score_scale
 from babygpt.models.versions import build
 from babygpt.objectives import denoise

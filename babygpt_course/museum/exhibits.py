@@ -17,7 +17,7 @@ from babygpt.config import ModelConfig
 from babygpt.encodings import Encoding, Rotary, Sinusoidal
 from babygpt.encodings.rotary import angles, rotate_pairs
 from babygpt.encodings.sinusoidal import sinusoid
-from babygpt.models.language_model import KVCache
+from babygpt.models.cache import KVCache
 from babygpt.models.transformer import Attention, Block, Context, Transformer
 from babygpt.positions import Positions
 

@@ -13,7 +13,7 @@ from torch import Tensor
 from babygpt.invariants import Promise
 from babygpt.invariants.base import random_qk, unmasked
 from babygpt.invariants.encodings import score
-from babygpt.models.language_model import KVCache
+from babygpt.models.cache import KVCache
 from babygpt.models.transformer import Attention, Context, norm, score_scale
 from babygpt.positions import Positions
 from babygpt_course.museum.exhibits import SHAPE, Exhibit, Specimen

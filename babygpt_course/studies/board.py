@@ -16,7 +16,8 @@ from babygpt import Positions, TrainConfig, build, load_corpus, metrics, train
 from babygpt.data.corpus import Corpus
 from babygpt.device import pick_device
 from babygpt.errors import BadInput
-from babygpt.models.language_model import KVCache, LanguageModel
+from babygpt.models.cache import KVCache
+from babygpt.models.language_model import LanguageModel
 from babygpt.models.versions import VERSIONS
 from babygpt.objectives import Objective, objective_for
 from babygpt.tables import markdown

@@ -62,13 +62,14 @@ def short_sighted(model: Transformer, distance: int) -> Transformer:
         raise BadInput(f"distance ({distance}) must be at least 0 tokens")
     other = with_encoding(model, model.encoding)
 
-    def hidden(queries: Positions, keys: Positions, unbiased: bool) -> Tensor:
+    def attn_masks(queries: Positions, keys: Positions) -> list[Tensor | None]:
         far = distances(queries, keys).abs().unsqueeze(-3) > distance  # (B|, 1, Tq, Tk)
-        mask = model.hidden(queries, keys, unbiased=False)  # no mask of attention's own, which knows no `far`
-        mask = torch.zeros(far.shape, device=far.device) if mask is None else mask
-        return mask.masked_fill(far, -torch.inf)
+        apart = Positions(queries.time, queries.branch, queries.masked)  # no mask of attention's own then
+        nothing = torch.zeros(far.shape, device=far.device, dtype=model.head.weight.dtype)
+        masks = model.attn_masks(apart, keys)
+        return [(nothing if mask is None else mask).masked_fill(far, -torch.inf) for mask in masks]
 
-    other.hidden = hidden  # type: ignore[method-assign]
+    other.attn_masks = attn_masks  # type: ignore[method-assign]
     return other
 
 

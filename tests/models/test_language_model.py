@@ -12,8 +12,11 @@ from hypothesis import strategies as st
 
 from babygpt.config import ModelConfig
 from babygpt.encodings import Encoding, LearnedPhase, Rotary2D
-from babygpt.models.language_model import BagOfTokens, BagWithPositions, KVCache, LanguageModel
+from babygpt.errors import BadInput
+from babygpt.models.cache import KVCache
+from babygpt.models.language_model import BagOfTokens, BagWithPositions, LanguageModel
 from babygpt.models.transformer import Transformer
+from babygpt.models.versions import VERSIONS
 from babygpt.objectives import cross_entropy
 from babygpt.positions import Positions
 
@@ -122,6 +125,73 @@ def test_a_full_cache_refuses_more_and_stays_as_it_is(awake, text, one_text, ver
             model(idx[:, :2], one_text(version, 2, 5), cache)
         last = model(idx[:, 5:], one_text(version, 1, 5), cache)
         assert torch.allclose(last, model(idx, one_text(version, 6))[:, 5:], atol=1e-5)
+
+
+class Picky(Encoding):
+    """Encoding that refuses positions of 50 and more in every second layer: the first has stored its keys."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls = 0
+
+    def transform_qk(self, q, k, positions: Positions):
+        self.calls += 1
+        if self.calls % 2 == 0 and bool((positions.time >= 50).any()):
+            raise BadInput("a position of 50 or more")
+        return q, k
+
+
+@pytest.mark.parametrize("version", ["v1", "v2", "v3", "learned", "xpos", "v6", "picky"])
+def test_a_refused_call_leaves_the_cache_as_it_was(awake, wake, text, one_text, version: str) -> None:
+    """Refuse an unknown token, a position that does not exist, a shape that does not fit, another batch."""
+    model = wake(Transformer(CONFIG, Picky())) if version == "picky" else awake(version)
+    version = "v4" if version == "picky" else version
+    idx, cache = text(2, 10), KVCache(60)
+    far = one_text(version, 3)
+    far = Positions(far.time.clone().index_fill(0, torch.tensor(2), 10**6), far.branch)
+    bad = [
+        (idx[:, :3] + 11, one_text(version, 3, 4), IndexError),
+        (idx[:, :2], one_text(version, 3, 4), BadInput),
+        (idx[:1, :3], one_text(version, 3, 4), BadInput),
+        (torch.cat([idx, idx])[:, :3], one_text(version, 3, 4), BadInput),
+    ]
+    if version not in ("v1", "v3", "v6"):
+        bad.append((idx[:, :3], far, BadInput))
+    if version == "v6":
+        bad.append((idx[:, :3], Positions(far.time, torch.tensor([0, 1, 10**6])), BadInput))
+    with torch.no_grad():
+        model(idx[:, :4], one_text(version, 4), cache)
+        for ids, positions, error in bad:
+            with pytest.raises(error):
+                model(ids, positions, cache)
+            assert (cache.length, len(cache.positions)) == (4, 4)
+        rest = model(idx[:, 4:], one_text(version, 6, 4), cache)
+        assert torch.allclose(rest, model(idx, one_text(version, 10))[:, 4:], atol=1e-5)
+
+
+CONTINUED = [v for v, kind in VERSIONS.items() if not kind.branches and not kind.masks]
+
+
+@pytest.mark.parametrize("version", CONTINUED)
+def test_what_follows_a_cache_stands_after_its_last_time(awake, text, version: str) -> None:
+    """Begin at position 2, leave a gap, or give each row its own times; then go on without positions."""
+    model, idx = awake(version), text(2, 9)
+    rows = torch.tensor([[0, 1, 2, 3, 4, 5, 6], [2, 3, 4, 6, 7, 9, 10]])
+    for first in (Positions.arange(7, 2), Positions(torch.tensor([0, 1, 2, 3, 5, 6, 8])), Positions(rows)):
+        after = first.time[..., -1:] + torch.tensor([1, 2])
+        cache = KVCache(9)
+        with torch.no_grad():
+            model(idx[:, :7], first, cache)
+            rest = torch.cat([model(idx[:, 7:8], cache=cache), model(idx[:, 8:], cache=cache)], dim=1)
+            whole = model(idx, Positions(torch.cat([first.time, after], dim=-1)))
+        assert torch.allclose(rest, whole[:, 7:], atol=1e-5)
+
+
+def test_after_several_branches_positions_must_be_given(awake, woven) -> None:
+    model, columns, cache = awake("v6"), woven(), KVCache(30)
+    model(columns.tokens, columns.positions, cache)
+    with pytest.raises(BadInput, match="several branches: give the positions"):
+        model(columns.tokens[:, :1], cache=cache)
 
 
 def test_two_caches_are_independent_and_each_needs_room(awake, text) -> None:

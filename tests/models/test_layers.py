@@ -11,7 +11,7 @@ from babygpt.config import ModelConfig
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.encodings import ALiBi, Encoding, Fourier, LearnedPositions, Rotary, Sinusoidal
 from babygpt.encodings.layers import PerLayer, rope_and_none
-from babygpt.models.language_model import KVCache
+from babygpt.models.cache import KVCache
 from babygpt.models.transformer import Transformer, norm, score_scale
 from babygpt.models.versions import build
 from babygpt.positions import Positions

@@ -9,7 +9,7 @@ import torch
 
 from babygpt.encodings import Encoding, Interpolated, PerLayer, Rotary, YaRN
 from babygpt.errors import BadInput
-from babygpt.models.language_model import KVCache
+from babygpt.models.cache import KVCache
 from babygpt.models.transformer import Transformer
 from babygpt.models.versions import build
 from babygpt.plots.panel import Curve, Level, with_base64

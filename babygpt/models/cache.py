@@ -1,0 +1,89 @@
+"""The cache of keys and values, and the positions of tokens that are read after it."""
+
+import torch
+from torch import Tensor
+
+from babygpt.errors import BadInput
+from babygpt.positions import Positions
+
+
+class KVCache:
+    """Keys and values of the tokens already read, so that each new token costs one forward step.
+
+    A model stores the keys and values of new tokens layer by layer, and counts these tokens only when it has
+    computed their logits. So a call that is refused leaves the cache as it was.
+
+    capacity   tokens it can hold in every attention layer; the buffers are made when the first keys arrive
+    length     tokens it holds
+    positions  of these tokens, or None at first
+    rows       texts of the batch, or None at first
+    """
+
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
+        self.length = 0
+        self.positions: Positions | None = None
+        self.rows: int | None = None
+        self.buffers: dict[object, tuple[Tensor, Tensor]] = {}
+
+    def next_positions(self, n: int, device: torch.device | None = None) -> Positions:
+        """Return the positions of n tokens that follow the last time in the cache, or from 0 if it is empty.
+
+        Raises BadInput if it holds several branches: each continues at a time of its own.
+        """
+        held = self.positions
+        if held is None:
+            return Positions.arange(n, device=device)
+        if held.branch is not None:
+            raise BadInput("the cache holds texts of several branches: give the positions of what follows")
+        if held.start is not None:  # known without reading the tensor, which on a GPU would mean waiting
+            return Positions.arange(n, held.start + len(held), device)
+        last = held.time.amax(dim=-1, keepdim=True)  # (1,) or (B, 1)
+        return Positions(last + 1 + torch.arange(n, device=last.device))
+
+    def after(self, new: Positions, rows: int) -> Positions:
+        """Return the positions of all tokens, those held and then the new ones. Change nothing.
+
+        rows  texts of the batch
+        Raises BadInput if the new tokens do not fit, or belong to another number of texts.
+        """
+        if self.length + len(new) > self.capacity:
+            raise BadInput(
+                f"the cache holds {self.length} of {self.capacity} tokens; {len(new)} more do not fit"
+            )
+        if self.rows not in (None, rows):
+            raise BadInput(f"the cache holds {self.rows} texts; {rows} cannot be continued with it")
+        return new if self.positions is None else self.positions.concat(new)
+
+    def append(self, layer: object, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        """Store one layer's new keys and values. Return all of that layer, (B, H, length + T, ...) each."""
+        if layer not in self.buffers or not self.length:
+            B, H = k.shape[:2]
+            self.buffers[layer] = (
+                k.new_empty(B, H, self.capacity, k.shape[-1]),  # some encodings give k more channels than v
+                v.new_empty(B, H, self.capacity, v.shape[-1]),
+            )
+        end = self.length + k.shape[2]
+        keys, values = self.buffers[layer]
+        keys[:, :, self.length : end] = k
+        values[:, :, self.length : end] = v
+        return keys[:, :, :end], values[:, :, :end]
+
+    def hold(self, positions: Positions, rows: int) -> None:
+        """Count the new tokens, now that every layer has stored them; `positions` are those of all tokens."""
+        self.length, self.positions, self.rows = len(positions), positions, rows
+
+
+def resolve_positions(
+    idx: Tensor, positions: Positions | None, cache: KVCache | None
+) -> tuple[Positions, Positions]:
+    """Return the positions of the tokens in idx, and of all tokens they may look at, the cached ones first.
+
+    Changes nothing. Raises BadInput unless there is a position for each token, and room in the cache.
+    """
+    if positions is None:
+        T = idx.shape[1]
+        positions = cache.next_positions(T, idx.device) if cache else Positions.arange(T, device=idx.device)
+    else:
+        positions.require_fit(idx.shape)
+    return positions, (cache.after(positions, len(idx)) if cache else positions)
