@@ -8,7 +8,7 @@ import psutil
 import torch
 from torch import Tensor
 
-from babygpt.config import ModelConfig, TrainConfig
+from babygpt.config import TrainConfig
 from babygpt.errors import BadInput
 
 FLOAT = 4  # bytes
@@ -26,38 +26,25 @@ def device_memory(device: torch.device) -> int:
     return min([psutil.virtual_memory().total, *(int(text) for text in found if text.isdecimal())])
 
 
-def require_memory(what: str, size: int, device: torch.device | None = None) -> None:
-    """Raise BadInput naming `what`, a plural, unless so many bytes fit into the device (the CPU if None)."""
-    available = device_memory(device or torch.device("cpu"))
-    if size > available:
-        raise BadInput(f"{what} need at least {size / 1e9:.4g} GB of memory; there are {available / 1e9:.4g}")
-
-
-def require_memory_for_model(config: ModelConfig, blocks: bool = True) -> None:
-    """Raise BadInput if the weights of a model cannot fit into memory, before it is built.
-
-    blocks  whether it has any, each with 4 square matrices for attention and 8 more for the MLP
-    """
-    weights = 2 * config.vocab_size * config.n_embd + blocks * 12 * config.n_layer * config.n_embd**2
-    require_memory(f"the weights of {config}", FLOAT * weights)
-
-
-def require_memory_to_train(model: Any, plan: TrainConfig, length: int, share: int = 1) -> None:
+def require_memory_to_train(model: Any, plan: TrainConfig, length: int) -> None:
     """Raise BadInput if a step cannot fit into memory, by an estimate that is rather too low.
 
-    It counts weights, gradients and the optimizer's memory, what each block keeps for the backward pass,
-    and the logits with their gradient.
+    A machine whose memory runs out ends the process without a word, or stands still. The estimate counts
+    weights, gradients and the optimizer's memory, what each block keeps for the backward pass, and the logits
+    with their gradient.
 
     length  tokens in a window
-    share   processes that share every batch
     """
     shape, device = model.config, next(model.parameters()).device
     kept = 8 if device.type == "cpu" else 4  # numbers per channel of a block; a GPU keeps bfloat16
     of_token = max(1, kept * shape.n_layer * hasattr(model, "blocks")) * shape.n_embd + 2 * shape.vocab_size
-    rows = max(1, plan.batch_size // share)
-    numbers = 3 * sum(p.numel() for p in model.parameters()) + rows * length * of_token
-    what = f"{plan.batch_size} windows (batch_size) of {length} tokens and {shape}"
-    require_memory(what, FLOAT * numbers, device)
+    numbers = 3 * sum(p.numel() for p in model.parameters()) + plan.batch_size * length * of_token
+    size, available = FLOAT * numbers, device_memory(device)
+    if size > available:
+        raise BadInput(
+            f"{plan.batch_size} windows (batch_size) of {length} tokens and {shape} need at least "
+            f"{size / 1e9:.4g} GB of memory; there are {available / 1e9:.4g}"
+        )
 
 
 def portions(

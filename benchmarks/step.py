@@ -142,8 +142,9 @@ def add_meter_hooks(training: Training, meter: PartMeter) -> None:
     training.model.register_forward_hook(lambda *_: meter.enter("loss"))
     for optimizer in training.optimizers:
 
-        def begin(*_: Any, name: str = type(optimizer).__name__) -> None:
+        def step(make: Callable[[], None] = optimizer.step, name: str = type(optimizer).__name__) -> None:
             meter.enter(name)
+            make()
+            meter.enter(REST)
 
-        optimizer.register_step_pre_hook(begin)
-        optimizer.register_step_post_hook(lambda *_: meter.enter(REST))
+        optimizer.step = step  # type: ignore[method-assign]

@@ -21,6 +21,7 @@ RUNGS = [
     {"invariants", "doctor"},
     {"live"},
     {"cli"},
+    {"names"},
     {"__main__", "__init__"},
 ]
 COURSE_RUNGS = [{"studies", "predictions"}, {"claims", "exercises", "museum", "notes"}, {"commands"}, {"__init__"}]
@@ -103,11 +104,17 @@ def test_every_check_of_input_raises_bad_input() -> None:
     assert checks == []
 
 
-@pytest.mark.parametrize("name", ["distributed", "records", "optimizers"])
+@pytest.mark.parametrize("name", ["records", "optimizers"])
 def test_parts_of_training_do_not_import_the_loop(name: str) -> None:
     known = set(imported(PACKAGE / "training" / f"{name}.py", PACKAGE))
     above = ("babygpt.training.loop", "babygpt.objectives", "babygpt.models")
     assert not {n for n in known if n.startswith(above)}
+
+
+@pytest.mark.parametrize("name", ["loop", "checkpoint", "optimizers", "records", "guard"])
+def test_only_one_file_of_training_knows_of_several_processes(name: str) -> None:
+    known = set(imported(PACKAGE / "training" / f"{name}.py", PACKAGE))
+    assert not {n for n in known if n.startswith(("babygpt.training.distributed", "torch.distributed"))}
 
 
 # ---------------------------------------------------------------- faults that the check detects

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from babygpt.config import ModelConfig, TrainConfig, require_countable, require_seed
+from babygpt.config import ModelConfig, TrainConfig, require_countable
 from babygpt.errors import BadInput
 
 FIELDS = [(config, field) for config in (ModelConfig, TrainConfig) for field in fields(config)]
@@ -25,10 +25,10 @@ def test_head_dim_is_the_width_of_one_head() -> None:
 
 
 def test_numbers_out_of_range_are_named() -> None:
-    wrong = [(ModelConfig, field.name, value) for field in fields(ModelConfig) for value in (0, -1, 2**63)]
+    wrong = [(ModelConfig, field.name, value) for field in fields(ModelConfig) for value in (0, -1)]
     wrong += [(TrainConfig, name, 0) for name in ("steps", "batch_size", "lr_matrix", "lr_other")]
     wrong += [(TrainConfig, name, -1) for name in ("warmup", "eval_every", "weight_decay", "final_lr")]
-    wrong += [(TrainConfig, "final_lr", 1.5), (TrainConfig, "seed", 2**63), (TrainConfig, "lr_matrix", 1e39)]
+    wrong += [(TrainConfig, "final_lr", 1.5)]
     for config, name, value in wrong:
         with pytest.raises(BadInput, match=rf"{name} \([-0-9]"):
             make(config, **{name: value})
@@ -47,9 +47,8 @@ def test_a_count_is_a_whole_number_and_a_rate_a_finite_one() -> None:
             with pytest.raises(BadInput, match=rf"{field.name} \(.*\) must be a {kind} number"):
                 make(config, **{field.name: value})
     for value in (1.5, True, "3"):
-        for check in (require_seed, lambda seed: require_countable("seed", seed)):
-            with pytest.raises(BadInput, match=r"seed \(.*\) must be a whole number"):
-                check(value)
+        with pytest.raises(BadInput, match=r"seed \(.*\) must be a whole number"):
+            require_countable("seed", value)
 
 
 def test_numbers_of_other_libraries_are_stored_as_plain_ones() -> None:

@@ -16,7 +16,7 @@ from packaging.specifiers import SpecifierSet
 from babygpt.config import ModelConfig
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.models.versions import build
-from babygpt.training.checkpoint import Checkpoint, load, save
+from babygpt.training.checkpoint import load, save
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -87,7 +87,7 @@ def test_a_checkpoint_that_was_read_can_be_replaced(tmp_path: Path) -> None:
     path, tokenizer = tmp_path / "a.safetensors", CharTokenizer("ab")
     model = build("v1", ModelConfig(tokenizer.vocab_size, block_size=4, n_embd=4))
     state = {"step": 1, "state": model.head.weight.detach().clone()}
-    save(path, Checkpoint("v1", model, tokenizer, training=state))
+    save(path, model, tokenizer, training=state)
     read_back = load(path)
     assert read_back.training is not None
     assert str(path) not in Path("/proc/self/maps").read_text(encoding="utf-8")

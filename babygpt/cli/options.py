@@ -15,7 +15,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from babygpt.config import SAVE_EVERY, require_seed
+from babygpt.config import SAVE_EVERY
 from babygpt.errors import BadInput
 from babygpt.files import file_lock, require_writable
 from babygpt.signals import ENDING, Ended, end_at_once, handled
@@ -193,7 +193,7 @@ save_every_option = shown(
 def sampling_options(command: Command) -> Command:
     """Add the options for the length of a text and for how its characters are drawn."""
     for option in (
-        shown("--seed", default=1337, callback=lambda c, p, seed: require_seed(seed), help="of the draws"),
+        shown("--seed", default=1337, help="of the draws"),
         click.option("--top-k", type=int, help="draw among the k likeliest characters only"),
         shown("--temperature", default=1.0, help="0 always takes the likeliest character"),
         shown("--tokens", default=200, help="characters to write in each text"),

@@ -20,9 +20,12 @@ from babygpt.errors import BadInput
 from babygpt.models.versions import VERSIONS
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from babygpt.data.corpus import Corpus
+    from babygpt.data.tokenizer import CharTokenizer
+    from babygpt.training.checkpoint import SavedRun
     from babygpt.training.distributed import Team
-    from babygpt.training.saved_run import SavedRun
 
 # ---------------------------------------------------------------- flags for the settings of an encoding
 
@@ -153,8 +156,7 @@ def start(
     from babygpt.device import compile_in_place, pick_device
     from babygpt.models.versions import build
     from babygpt.objectives import objective_for
-    from babygpt.training import Training
-    from babygpt.training.saved_run import SavedRun, go_on, load_unfinished, require_same_text
+    from babygpt.training.checkpoint import go_on, load_unfinished, require_same_text
 
     masks, options, saved = VERSIONS[version].masks, chosen_options(ctx, version), None
     if values["resume"]:
@@ -171,10 +173,10 @@ def start(
     model = build(version, config, **options).to(pick_device())
     if values["compiled"]:
         compile_in_place(model)
-    training = Training(model, objective, plan, team)
+    training = team.training(model, objective, plan)
     info = {"corpus": values["corpus"], "text": corpus.fingerprint(), "train": asdict(plan)}
     info |= {"bound": values["bound"]} if masks else {}
-    run = SavedRun(out, version, training, corpus.tokenizer, info, options)
+    run = team.saved_run(out, training, corpus.tokenizer, info)
     if saved:
         go_on(run, saved)
     return run, corpus
@@ -209,12 +211,12 @@ def describe(losses: dict[str, float | None]) -> str:
 
 @click.command()
 @click.argument("model", type=shell.PATH)
-@click.option("--prompt", default="\n", help="text to continue  [default: a line end]")
+@click.option("--prompt", help="text to continue  [default: a line end]")
 @shell.sampling_options
 @shell.shown("--confidence-threshold", default=0.95, help="v7: what is surer appears at once")
 @click.option("--block", type=int, help="v7: characters filled in together  [default: half the window]")
 @click.pass_context
-def generate(ctx: click.Context, model: Path, prompt: str, tokens: int, **values: Any) -> None:
+def generate(ctx: click.Context, model: Path, prompt: str | None, tokens: int, **values: Any) -> None:
     """Continue a prompt with the checkpoint MODEL, character by character, or a v7 block by block."""
     import torch
 
@@ -227,7 +229,7 @@ def generate(ctx: click.Context, model: Path, prompt: str, tokens: int, **values
     kind = VERSIONS[loaded.version]
     if kind.branches:
         raise BadInput(f"{model} is a {loaded.version}: use `parallel-generate --model {model} --branches 2`")
-    idx, network = loaded.tokenizer.encode(prompt)[None], loaded.model.to(pick_device())
+    idx, network = first_tokens(loaded.tokenizer, prompt)[None], loaded.model.to(pick_device())
     draw = torch.Generator().manual_seed(values["seed"])
     how = (values["temperature"], values["top_k"], draw)
     if kind.masks:
@@ -238,3 +240,16 @@ def generate(ctx: click.Context, model: Path, prompt: str, tokens: int, **values
         shell.warn_unused(ctx, ["confidence_threshold", "block"], where)
         written = sampling.generate(network, idx, tokens, *how)
     click.echo(loaded.tokenizer.decode(written[0]))
+
+
+def first_tokens(tokenizer: CharTokenizer, prompt: str | None) -> Tensor:
+    """Return the token ids of a prompt, of a line end if there is none: (T,).
+
+    Raises BadInput for an unknown character, and without a prompt for a vocabulary without a line end.
+    """
+    if prompt is None and "\n" not in tokenizer.ids:
+        from babygpt.data.tokenizer import in_short
+
+        known = in_short(tokenizer.characters)
+        raise BadInput(f"the model knows no line end to begin with: give a --prompt of {known}")
+    return tokenizer.encode("\n" if prompt is None else prompt)

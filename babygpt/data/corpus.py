@@ -15,14 +15,11 @@ from babygpt.data.grammar import Grammar
 from babygpt.data.recall import USUAL, Spacing
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.errors import BadInput
-from babygpt.memory import require_memory
 
 SHAKESPEARE_URL = "https://raw.githubusercontent.com/karpathy/char-rnn/master/data/tinyshakespeare/input.txt"
 SHAKESPEARE_SHA256 = "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed"
 SHAKESPEARE_VARIABLE = "BABYGPT_SHAKESPEARE"
 TRAIN_SHARE = 0.9
-BYTES = 17  # per character while a text is encoded: 1 in the text, 8 in a list of ids, 8 in a tensor
-FEWEST_BYTES = 4  # per byte of a file, whose characters may have 4 bytes each
 TRAIN_SEED, VAL_SEED, QUESTION_SEED = 0, 1, 2
 GRAMMARS = {"tales": tales.english, "plain-tales": tales.plain, "tales-zh": tales.chinese}
 NAMES = (*GRAMMARS, "recall", "shakespeare")  # any other name is a path
@@ -55,6 +52,17 @@ class Corpus:
         """The lowest loss that a bigram model can reach, in nats per character, where it is known."""
         return self.grammar.bigram_floor() if self.grammar else None
 
+    def require_tokens(self, n: int, what: str) -> None:
+        """Raise BadInput unless both parts hold n tokens. `what` needs them, such as "block_size (64)"."""
+        short = min(("training", self.train), ("validation", self.val), key=lambda part: len(part[1]))
+        name, ids = short
+        if len(ids) < n:
+            whole = len(self.train) + len(self.val)
+            raise BadInput(
+                f"{what} needs {n} tokens, and the {name} part of {self.name} has {len(ids)} of {whole}: "
+                "choose a smaller one, or a longer text"
+            )
+
     def fingerprint(self) -> str:
         """Return the SHA-256 of its characters and both parts, which does not depend on its name."""
         total = hashlib.sha256(repr(self.tokenizer.characters).encode())
@@ -81,7 +89,7 @@ def load_corpus(name: str = "tales", n_chars: int = 1_000_000, with_mask: bool =
 def from_grammar(name: str, grammar: Grammar, n_chars: int, with_mask: bool = False) -> Corpus:
     """Write a corpus: training and validation text from different seeds, the latter a ninth as long.
 
-    Raises BadInput if n_chars is below 1, or more than fit into memory.
+    Raises BadInput if n_chars is below 1.
     """
     return _written(name, CharTokenizer(grammar.alphabet(), with_mask), grammar.write, n_chars, grammar)
 
@@ -91,7 +99,7 @@ def recall_corpus(n_chars: int = 400_000, spacing: Spacing = USUAL, with_mask: b
 
     n_chars  characters of training text; the validation text is a ninth as long and has another seed
     spacing  distances between telling and asking; they do not change the tokenizer
-    Raises BadInput if n_chars is below 1, or more than fit into memory.
+    Raises BadInput if n_chars is below 1.
     """
     tokenizer = CharTokenizer(recall.alphabet(), with_mask)
     return _written("recall", tokenizer, partial(recall.write, spacing=spacing), n_chars)
@@ -106,7 +114,6 @@ def _written(
 ) -> Corpus:
     if n_chars < 1:
         raise BadInput(f"n_chars ({n_chars}) must be at least 1 character of training text")
-    require_memory(f"{n_chars} characters and their token ids", n_chars * BYTES)
     n_val = round(n_chars * (1 - TRAIN_SHARE) / TRAIN_SHARE)
     train, val = (tokenizer.encode(write(n, seed)) for n, seed in ((n_chars, TRAIN_SEED), (n_val, VAL_SEED)))
     return Corpus(name, tokenizer, train, val, grammar)
@@ -123,20 +130,23 @@ def from_text(name: str, text: str, with_mask: bool = False) -> Corpus:
 
 
 def read_text(path: Path) -> str:
-    """Read a UTF-8 file without its byte order mark. Line ends of any kind become "\\n".
+    """Read a UTF-8 file without its byte order marks. Line ends of any kind become "\\n".
 
-    Raises BadInput naming the path if it is missing, cannot be read, is not UTF-8 text, or is too large for
-    the memory.
+    Raises BadInput naming the path if it is missing, cannot be read, or is not UTF-8 text. A text with NUL in
+    it is refused, too: it is binary, or UTF-16 without a byte order mark.
     """
     try:
         if not path.is_file():
             raise BadInput(f"no file at {path}; a corpus is {', '.join(NAMES)}, or the path of a text file")
-        require_memory(f"the characters of {path} and their token ids", path.stat().st_size * FEWEST_BYTES)
-        return path.read_text(encoding="utf-8-sig") if path.stat().st_size else ""  # /proc may never end
+        text = path.read_text(encoding="utf-8").lstrip("\ufeff")  # some editors write two
     except UnicodeDecodeError as error:
         raise BadInput(f"{path} is not UTF-8 text: byte {error.start} cannot be read") from None
     except OSError as error:
         raise BadInput(f"{path} cannot be read: {error.strerror}") from None
+    if "\0" in text:
+        where = f"character {text.index(chr(0))} is NUL"
+        raise BadInput(f"{path} is not UTF-8 text: {where}, as in UTF-16 or a binary file; save it as UTF-8")
+    return text
 
 
 def shakespeare() -> str:

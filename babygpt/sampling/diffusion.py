@@ -88,7 +88,7 @@ def ancestral(n_steps: int) -> Order:
 
     Steps at which nothing appears are left out, since the model would see the same text again.
 
-    n_steps  at least 1, below 2^63; with many, tokens appear one by one
+    n_steps  at least 1; with many, tokens appear one by one
     Raises BadInput for another.
     Source: Sahoo et al. 2024, arXiv:2406.07524, section 3.2, with a rate that falls evenly.
     """
@@ -106,7 +106,7 @@ def ancestral(n_steps: int) -> Order:
     return begin
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def fill_in(
     model: LanguageModel,
     idx: Tensor,
@@ -169,6 +169,8 @@ def continue_text(
     require_request(idx, n_tokens, temperature, top_k)
     size = model.config.block_size
     block = (size + 1) // 2 if block is None else block
+    if size < 2:
+        raise BadInput(f"block_size ({size}) leaves no room: a window needs a token before those filled in")
     if not 1 <= block < size:
         raise BadInput(f"block ({block}) must lie between 1 and {size - 1}: the window holds {size} tokens")
     if bool((idx == mask_token_id(model)).any()):

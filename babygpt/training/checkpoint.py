@@ -1,84 +1,122 @@
-"""Trained model in one safetensors file: weights in the body, everything else as JSON in the header.
+"""Checkpoints: a model in one safetensors file, and a run that is saved while it trains.
 
-A checkpoint holds no pickle: you can open one without trusting its author.
+Weights stand in the body of the file, everything else as JSON in its header. A checkpoint holds no pickle:
+you can open one without trusting its author.
 """
 
 import hashlib
 import json
+import signal
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as to_bytes
-from torch import Tensor
+from torch import Tensor, nn
 
-from babygpt.config import ModelConfig
+from babygpt.config import SAVE_EVERY, ModelConfig, TrainConfig
+from babygpt.data.corpus import Corpus
 from babygpt.data.tokenizer import CharTokenizer
+from babygpt.encodings.base import Encoding
 from babygpt.errors import BadInput
 from babygpt.files import write_atomically
+from babygpt.memory import is_out_of_memory
 from babygpt.models.language_model import LanguageModel
 from babygpt.models.versions import build
+from babygpt.signals import Ended, deferred_signals
 from babygpt.training.guard import WHAT_TO_TRY
+from babygpt.training.loop import Training
+from babygpt.training.records import Step, follow
 
-FORMAT = 1
+FORMATS = (1, 2)  # that are read; 1 knew no steered numbers
 KEY = "babygpt"  # of our JSON in the header of the file
 TRAINING = "training/"  # begins the names of tensors that belong to the state of training
-LARGEST_WEIGHT = 1e15  # far beyond what is learned or steered; from 1e20 on logits may be nan
+READING = "place."  # begins the names of an objective's reading position in a state of training
+UNFIT = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RuntimeError)
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A model with everything that is needed to use it.
+    """A loaded model with everything that is needed to use it.
 
-    version    such as "v4"
-    model      with its weights loaded, on the CPU
+    model      on the CPU; its `version` and `options` are those that it was built with
     tokenizer  the characters that it knows
     info       how it was trained: whatever JSON was saved with it
-    options    of its encoding, as they were given to `build`
     training   state of its training, as `training_state` returns it; None when the training is over
     """
 
-    version: str
     model: LanguageModel
     tokenizer: CharTokenizer
     info: dict[str, Any] = field(default_factory=dict)
-    options: dict[str, Any] = field(default_factory=dict)
     training: dict[str, Any] | None = None
 
+    @property
+    def version(self) -> str:
+        """The version of the model, such as "v4"."""
+        return str(self.model.version)
 
-def save(path: Path, checkpoint: Checkpoint) -> None:
-    """Write a checkpoint whole or not at all.
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options that the model was built with."""
+        return dict(self.model.options)
 
-    path  of the file, by custom ending in .safetensors; missing folders are made, a file there is replaced
-    Raises FloatingPointError if a weight is nan or infinite.
+
+# ---------------------------------------------------------------- one file
+
+
+def save(
+    path: Path | str,
+    model: LanguageModel,
+    tokenizer: CharTokenizer,
+    info: Mapping[str, Any] | None = None,
+    training: Mapping[str, Any] | None = None,
+) -> None:
+    """Write a model to a file, whole or not at all, so that `load` returns one with the same outputs.
+
+    path       by custom ending in .safetensors; missing folders are made, a file there is replaced
+    model      as `build` made it: weights, steered numbers and tied weights may have changed, nothing else
+    tokenizer  the characters that it knows
+    info       what else you want to know later: anything that JSON can hold
+    training   state of a training that is to go on
+    Raises BadInput, naming what differs, for a model that `load` could not make again, and FloatingPointError
+    if a weight is nan or infinite. A file at `path` then stays as it is.
     """
-    require_usable(checkpoint.model)
+    require_finite_weights(model)
+    require_rebuildable(model, tokenizer)
+    weights = model.state_dict(keep_vars=True)
+    first: dict[int, str] = {}
+    tied = {name: first[id(x)] for name, x in weights.items() if first.setdefault(id(x), name) != name}
     header = {
-        "format": FORMAT,
-        "version": checkpoint.version,
-        "config": asdict(checkpoint.model.config),
-        "characters": checkpoint.tokenizer.characters,
-        "with_mask": checkpoint.tokenizer.mask_id is not None,
-        "info": checkpoint.info,
-        "options": checkpoint.options,
+        "format": FORMATS[-1],
+        "version": model.version,
+        "config": asdict(model.config),
+        "options": dict(model.options),
+        "numbers": plain_numbers(model),
+        "tied": tied,
+        "characters": tokenizer.characters,
+        "with_mask": tokenizer.mask_id is not None,
+        "info": dict(info or {}),
     }
-    tensors = dict(checkpoint.model.state_dict())
-    if (state := checkpoint.training) is not None:
-        header["training"] = {name: x for name, x in state.items() if not isinstance(x, Tensor)}
-        tensors |= {TRAINING + name: x for name, x in state.items() if isinstance(x, Tensor)}
-    stored = {name: x.detach().cpu().contiguous() for name, x in tensors.items()}
+    tensors = {name: x for name, x in weights.items() if name not in tied}
+    if training is not None:
+        header["training"] = {name: x for name, x in training.items() if not isinstance(x, Tensor)}
+        tensors |= {TRAINING + name: x for name, x in training.items() if isinstance(x, Tensor)}
+    stored = {name: x.detach().cpu().clone().contiguous() for name, x in tensors.items()}
     header["sha256"] = digest(stored)
-    write_atomically(path, to_bytes(stored, metadata={KEY: json.dumps(header)}))
+    write_atomically(Path(path), to_bytes(stored, metadata={KEY: json.dumps(header, default=as_json)}))
 
 
-def load(path: Path) -> Checkpoint:
-    """Read a checkpoint back.
+def load(path: Path | str) -> Checkpoint:
+    """Read a model back from a file that `save` wrote.
 
     Raises BadInput naming the path if there is no file, if it is damaged, if babygpt did not write it, if
     another format or version of babygpt did, or if its weights are unusable or do not fit its shape.
     """
+    path = Path(path)
     if not path.is_file():
         raise BadInput(f"no checkpoint at {path}")
     try:
@@ -92,12 +130,116 @@ def load(path: Path) -> Checkpoint:
         raise BadInput(f"{path} holds weights, but babygpt did not write it")
     try:
         return _assemble(json.loads(metadata[KEY]), tensors)
-    except (KeyError, TypeError, ValueError, RuntimeError, AttributeError, FloatingPointError) as error:
+    except UNFIT as error:
         reason = " ".join(str(error).split())  # PyTorch lists weights that do not fit in several lines
         raise BadInput(f"{path} does not fit together: {reason}") from None
 
 
-def digest(tensors: dict[str, Tensor]) -> str:
+def _assemble(header: dict[str, Any], tensors: dict[str, Tensor]) -> Checkpoint:
+    """Build the model of a header and give it its weights and numbers; raises what these raise."""
+    if header["format"] not in FORMATS:
+        raise BadInput(f"it has format {header['format']}, and this babygpt reads {FORMATS}")
+    tokenizer = CharTokenizer(header["characters"], header["with_mask"])
+    config = ModelConfig(**header["config"])
+    if tokenizer.vocab_size != config.vocab_size:
+        raise BadInput(f"{tokenizer.vocab_size} tokens for a vocab_size of {config.vocab_size}")
+    options = header.get("options", {})  # the first checkpoints had neither options nor a sum
+    model = build(header["version"], config, **options)
+    weights = {name: x for name, x in tensors.items() if not name.startswith(TRAINING)}
+    for name, first in header.get("tied", {}).items():
+        module, _, last = name.rpartition(".")
+        setattr(model.get_submodule(module), last, model.get_parameter(first))
+        weights[name] = weights[first]
+    model.to(precision(weights))
+    model.load_state_dict(weights)
+    require_finite_weights(model)
+    set_numbers(model, header.get("numbers", {}))
+    if header.get("sha256") not in (None, digest(tensors)):
+        raise BadInput("its weights changed after they were written")
+    state = {name.removeprefix(TRAINING): x for name, x in tensors.items() if name.startswith(TRAINING)}
+    training = header["training"] | state if "training" in header else None
+    return Checkpoint(model, tokenizer, dict(header.get("info", {})), training)
+
+
+# ---------------------------------------------------------------- what a file must hold
+
+
+def plain_numbers(model: nn.Module) -> dict[str, float]:
+    """Return the numbers of a model's encodings that are no weights, such as theta: dotted name -> value."""
+    return {
+        f"{place}.{name}": vars(module)[name]
+        for place, module in model.named_modules()
+        if isinstance(module, Encoding)
+        for name in module.numbers
+        if name in vars(module)
+    }
+
+
+def set_numbers(model: nn.Module, numbers: Mapping[str, float]) -> None:
+    """Set numbers that `plain_numbers` returned. Raises BadInput for a value that a number may not have."""
+    for place, value in numbers.items():
+        module, _, name = place.rpartition(".")
+        encoding = cast(Encoding, model.get_submodule(module))
+        setattr(encoding, name, encoding.numbers[name].checked(name, value))
+
+
+def traits(model: nn.Module) -> dict[str, Any]:
+    """Return what decides a model's outputs beside weights and steered numbers: dotted name -> value."""
+    found: dict[str, Any] = {}
+    for place, module in model.named_modules():
+        found[f"{place}.class".lstrip(".")] = type(module).__name__
+        numbers = getattr(module, "numbers", ())
+        for name, value in vars(module).items():
+            plain = isinstance(value, bool | int | float | str | tuple | None)
+            if plain and not name.startswith("_") and name not in {"training", "version", *numbers}:
+                found[f"{place}.{name}".lstrip(".")] = value
+    return found
+
+
+def require_rebuildable(model: LanguageModel, tokenizer: CharTokenizer) -> None:
+    """Raise BadInput, naming what differs, unless `build` makes the same model from what a file holds.
+
+    The other model is built without memory for its weights, and without drawing them.
+    """
+    if model.version is None:
+        raise BadInput("save takes a model that build made: this one does not say which version it is")
+    if tokenizer.vocab_size != model.config.vocab_size:
+        raise BadInput(
+            f"the tokenizer has {tokenizer.vocab_size} tokens, and the model's vocab_size is "
+            f"{model.config.vocab_size}: save it with the tokenizer that it was trained with"
+        )
+    with torch.device("meta"):
+        again = build(model.version, model.config, **model.options)
+    ours, theirs = traits(model), traits(again)
+    ours |= {name: tuple(x.shape) for name, x in model.state_dict().items()}
+    theirs |= {name: tuple(x.shape) for name, x in again.state_dict().items()}
+    for name in {**theirs, **ours}:
+        if ours.get(name) != theirs.get(name):
+            raise BadInput(
+                f"{name} is {ours.get(name)}, and build({model.version!r}) makes {theirs.get(name)}: "
+                "save stores weights, options and steered numbers only"
+            )
+    precision(model.state_dict())
+
+
+def precision(weights: Mapping[str, Tensor]) -> torch.dtype:
+    """Return the precision of all weights. Raise BadInput if there are several."""
+    found = {x.dtype for x in weights.values() if x.is_floating_point()}
+    if len(found) != 1:
+        raise BadInput(
+            f"weights of several precisions: {', '.join(sorted(map(str, found)))}; use model.to(one)"
+        )
+    return found.pop()
+
+
+def require_finite_weights(model: nn.Module) -> None:
+    """Raise FloatingPointError, naming the first weight that is nan or infinite."""
+    for name, p in model.named_parameters():
+        if (wrong := p.detach()[~p.detach().isfinite()]).numel():
+            raise FloatingPointError(f"{name} holds {wrong[0]:.3g}, which is of no use: {WHAT_TO_TRY}")
+
+
+def digest(tensors: Mapping[str, Tensor]) -> str:
     """Return the SHA-256 of tensors, by which a single flipped bit of a file is found."""
     total = hashlib.sha256()
     for name in sorted(tensors):
@@ -105,28 +247,215 @@ def digest(tensors: dict[str, Tensor]) -> str:
     return total.hexdigest()
 
 
-def _assemble(header: dict[str, Any], tensors: dict[str, Tensor]) -> Checkpoint:
-    """Build the model of a header and load its weights; raises what `build` and `load_state_dict` raise."""
-    if header["format"] != FORMAT:
-        raise BadInput(f"it has format {header['format']}, and this babygpt reads format {FORMAT}")
-    tokenizer = CharTokenizer(header["characters"], header["with_mask"])
-    config = ModelConfig(**header["config"])
-    if tokenizer.vocab_size != config.vocab_size:
-        raise BadInput(f"{tokenizer.vocab_size} tokens for a vocab_size of {config.vocab_size}")
-    options = header.get("options", {})  # the first checkpoints had neither options nor a sum
-    model = build(header["version"], config, **options)
-    model.load_state_dict({name: x for name, x in tensors.items() if not name.startswith(TRAINING)})
-    require_usable(model)
-    if header.get("sha256") not in (None, digest(tensors)):
-        raise BadInput("its weights changed after they were written")
-    state = {name.removeprefix(TRAINING): x for name, x in tensors.items() if name.startswith(TRAINING)}
-    training = header["training"] | state if "training" in header else None
-    return Checkpoint(header["version"], model, tokenizer, dict(header.get("info", {})), options, training)
+def as_json(value: Any) -> Any:
+    """Return a number or array of NumPy or PyTorch as JSON can hold it. Raise BadInput for anything else."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise BadInput(f"a checkpoint cannot hold {value!r}: JSON knows numbers, texts, lists and dicts")
 
 
-def require_usable(model: LanguageModel) -> None:
-    """Raise FloatingPointError, naming the first weight that is nan, infinite or beyond LARGEST_WEIGHT."""
-    for name, p in model.named_parameters():
-        beyond = p.detach()[~(p.detach().abs() <= LARGEST_WEIGHT)]  # nan is not <= anything
-        if beyond.numel():
-            raise FloatingPointError(f"{name} holds {beyond[0]:.3g}, which is of no use: {WHAT_TO_TRY}")
+# ---------------------------------------------------------------- a run that is saved while it trains
+
+
+@dataclass
+class SavedRun:
+    """A training and the file of its checkpoints, which each one replaces. Lock that file first.
+
+    path        of the checkpoint
+    training    the run itself
+    tokenizer   of the text that it learns from
+    info        description of the run, the same from its first checkpoint to its last
+    curve       validation losses so far, each with the step after which it was measured
+    saved_step  step of the last checkpoint, 0 if there is none
+    """
+
+    path: Path
+    training: Training
+    tokenizer: CharTokenizer
+    info: dict[str, Any]
+    curve: list[list[float]] = field(default_factory=list)
+    saved_step: int = 0
+
+    @property
+    def is_main(self) -> bool:
+        """Whether this process shows a progress bar: one among several does."""
+        return True
+
+    def train(self, save_every: int = SAVE_EVERY) -> bool:
+        """Train to the end, or until a signal asks to stop; then save the last step that was made.
+
+        save_every  steps between checkpoints; 0 writes only at the end
+        returns     whether the run came to its end and no signal asked to stop
+        Raises `Ended` if the system asked the process to end, and the errors of `save` and `Training`.
+        """
+        training, total = self.training, self.training.config.steps
+        with deferred_signals() as noted, self.errors_with_advice():
+            title = str(training.model.version)
+            follow(self.steps(save_every, noted), total, title, done=training.step, show=self.is_main)
+            if training.step > self.saved_step:
+                self.save()
+        for number in noted:
+            if number != signal.SIGINT:  # after Ctrl-C, measure what was learned; otherwise end at once
+                raise Ended(number, self.advice())
+        return training.step == total and not noted
+
+    def steps(self, save_every: int, noted: list[int]) -> Iterator[Step]:
+        """Train and save every `save_every` steps and after the last, before the step is validated.
+
+        Raises KeyboardInterrupt after the first step by which a signal was noted.
+        """
+        training, total = self.training, self.training.config.steps
+        if training.step and not self.is_measured():  # it was killed between saving and validating
+            self.validate(Step(training.step, 0.0, 0.0, training.seconds, training.tokens))
+        while training.step < total:
+            step = training.make_step()
+            if step.step == total or (save_every and step.step % save_every == 0):
+                self.save()
+            yield self.validate(step)
+            if self.is_asked_to_stop(noted):
+                raise KeyboardInterrupt
+
+    def is_asked_to_stop(self, noted: list[int]) -> bool:
+        """Return whether a signal was noted."""
+        return bool(noted)
+
+    def validate(self, step: Step) -> Step:
+        """Return the record of the last step with its validation loss, if one is due, and keep the loss."""
+        step = self.training.with_validation(step)
+        if step.val_loss is not None:
+            self.curve.append([step.step, step.val_loss])
+        return step
+
+    def is_measured(self) -> bool:
+        """Return whether the validation loss after the last step is known."""
+        return bool(self.curve) and self.curve[-1][0] == self.training.step
+
+    def complete(self, measure: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """Measure the trained model, save it once more with the result, and return the result.
+
+        measure   returns numbers that JSON can hold, by name; they are added to the checkpoint's info
+        Raises `Ended` after Ctrl-C, and the errors of `train`: then the checkpoint stands as it was.
+        """
+        try:
+            with self.errors_with_advice():
+                found = measure()
+                self.save(finished=self.training.step == self.training.config.steps, **found)
+        except KeyboardInterrupt:
+            raise Ended(signal.SIGINT, f"not all was measured; {self.advice()}") from None
+        return found
+
+    def save(self, finished: bool = False, **measured: Any) -> None:
+        """Write the checkpoint, with the state of training unless it is finished.
+
+        measured  numbers that are added to the checkpoint's info
+        Raises FloatingPointError if the last step has ruined a weight; the file stays as it was.
+        """
+        training = self.training
+        info = {**self.info, "steps_done": training.step, "curve": self.curve, **measured}
+        state = None if finished else training_state(training)
+        save(self.path, training.model, self.tokenizer, info, state)
+        self.saved_step = training.step
+
+    @contextmanager
+    def errors_with_advice(self) -> Iterator[None]:
+        """Let errors of the machine say, in one line, which step was saved and how to go on."""
+        try:
+            yield
+        except Exception as error:
+            if is_out_of_memory(error):
+                how = f"{self.advice()}. A smaller batch_size needs less memory"
+                raise MemoryError(self.stopped("out of memory", error, how)) from error
+            if isinstance(error, OSError | FloatingPointError):
+                raise type(error)(self.stopped("stopped", error, self.advice())) from error
+            raise
+
+    def stopped(self, what: str, error: Exception, how: str) -> str:
+        """Return one line: what stopped the run after which step, why, and how it goes on."""
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        return f"{what} after step {self.training.step}: {reason}; {how}"
+
+    def advice(self) -> str:
+        """Return a sentence that says which step was saved last, and how the run goes on."""
+        if not self.saved_step:
+            return "nothing was saved yet"
+        how = "the same command continues it with --resume, and without --overwrite"
+        return f"the checkpoint of step {self.saved_step} stands at {self.path}: {how}"
+
+
+# ---------------------------------------------------------------- the state of a training
+
+
+def training_state(training: Training) -> dict[str, Any]:
+    """Return all that the next step depends on besides the model: tensors, and what JSON can hold, by name.
+
+    The tensors are the optimizers' own, and change with the next step.
+    """
+    state: dict[str, Any] = {name: getattr(training, name) for name in ("step", "seconds", "tokens")}
+    state["generator"] = training.generator.get_state()
+    state |= {READING + name: value for name, value in training.objective.place().items()}
+    for i, optimizer in enumerate(training.optimizers):
+        for j, moments in enumerate(optimizer.state):
+            state |= {f"optimizer.{i}.{j}.{name}": value for name, value in moments.items()}
+    return state
+
+
+def restore(training: Training, state: Mapping[str, Any]) -> None:
+    """Bring a training with the same model, objective and plan to where `training_state` was taken.
+
+    Raises the errors in UNFIT if the state does not fit.
+    """
+    training.step, training.tokens = int(state["step"]), int(state["tokens"])
+    training.seconds = float(state["seconds"])
+    training.generator.set_state(state["generator"])
+    place = {name.removeprefix(READING): x for name, x in state.items() if name.startswith(READING)}
+    training.objective.seek(place)
+    for i, optimizer in enumerate(training.optimizers):
+        for j, p in enumerate(optimizer.params):
+            start = f"optimizer.{i}.{j}."
+            found = {name.removeprefix(start): x for name, x in state.items() if name.startswith(start)}
+            if training.step and not found:
+                raise BadInput(f"it lacks what {type(optimizer).__name__} remembers of parameter {j}")
+            optimizer.state[j] = {name: x.to(p.device, copy=True) for name, x in found.items()}
+
+
+def load_unfinished(path: Path, *versions: str) -> tuple[Checkpoint, dict[str, Any]]:
+    """Read the checkpoint of a run that is to be resumed.
+
+    versions  of which it may be
+    returns   the checkpoint, and the numbers that the run began with by the names of their flags
+    Raises BadInput if there is no such run, if it is finished, or if it is of another version.
+    """
+    saved = load(path)
+    try:
+        plan, done = TrainConfig(**saved.info["train"]), saved.info["steps_done"]
+    except (KeyError, TypeError, ValueError) as error:
+        raise BadInput(f"{path} does not say how it was trained: {error!r}") from None
+    if saved.training is None:
+        raise BadInput(f"{path} is finished, after {done} of {plan.steps} steps: nothing to resume")
+    if saved.version not in versions:
+        raise BadInput(f"{path} holds a run of {saved.version}, not of {' or '.join(versions)}")
+    began = {**asdict(saved.model.config), **asdict(plan), "bound": bool(saved.info.get("bound"))}
+    return saved, began
+
+
+def go_on(run: SavedRun, saved: Checkpoint) -> None:
+    """Continue a run from its checkpoint. Raises BadInput if the checkpoint does not fit."""
+    try:
+        model = run.training.model
+        if traits(model) != traits(saved.model):
+            raise BadInput(f"it is a {saved.version} with {saved.options}")
+        model.load_state_dict(saved.model.state_dict())
+        set_numbers(model, plain_numbers(saved.model))
+        run.curve = [[int(step), float(loss)] for step, loss in saved.info.get("curve", [])]
+        if saved.training is not None:
+            restore(run.training, saved.training)
+    except UNFIT as error:
+        raise BadInput(f"the state of training in {run.path} does not fit: {error!r}") from error
+    run.saved_step = run.training.step
+
+
+def require_same_text(path: Path, saved: Checkpoint, corpus: Corpus) -> None:
+    """Raise BadInput unless a run learned from just this text; its path does not matter."""
+    if saved.info.get("text") != corpus.fingerprint():
+        known = saved.info.get("corpus")
+        raise BadInput(f"--corpus ({corpus.name}) is another text than that of {path} ({known})")

@@ -1,11 +1,12 @@
-"""Several processes that train one model together, as torchrun starts them."""
+"""Several processes that train one model together, as torchrun starts them. The loop knows none of this."""
 
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -13,7 +14,14 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed.rendezvous import rendezvous
 
+from babygpt.config import TrainConfig
+from babygpt.data.tokenizer import CharTokenizer
 from babygpt.errors import BadInput
+from babygpt.memory import is_out_of_memory
+from babygpt.models.language_model import LanguageModel
+from babygpt.objectives import Batch, Objective
+from babygpt.training.checkpoint import SavedRun
+from babygpt.training.loop import Training
 
 
 @dataclass(frozen=True)
@@ -28,28 +36,25 @@ class Team:
         """Whether this is the process that writes, prints and measures."""
         return self.rank == 0
 
-    def shard(self, batch: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    def training(self, model: LanguageModel, objective: Objective, config: TrainConfig) -> Training:
+        """Return this process's part of a training."""
+        if self.world_size == 1:
+            return Training(model, objective, config)
+        return SharedTraining(self, model, objective, config)
+
+    def saved_run(
+        self, path: Path, training: Training, tokenizer: CharTokenizer, info: dict[str, Any]
+    ) -> SavedRun:
+        """Return a saved run of such a training."""
+        kind = SharedRun if isinstance(training, SharedTraining) else SavedRun
+        return kind(path, training, tokenizer, info)
+
+    def shard(self, batch: Batch) -> Batch:
         """Return this process's rows of a batch. Raises BadInput if there are fewer rows than processes."""
         rows, n = len(batch[0]), self.world_size
         if rows < n:
             raise BadInput(f"batch_size ({rows}) must be at least the number of processes ({n})")
         return tuple(part[self.rank :: n] for part in batch)
-
-    def share(self, model: nn.Module, objective: Any) -> Callable[..., Tensor]:
-        """Return an objective's loss, computed by the team together, as a function of model and batch."""
-        if self.world_size == 1:
-            return objective.loss
-        wrapped = nn.Module()  # DistributedDataParallel takes a module and returns the mean of its gradients
-        wrapped.model, wrapped.forward = model, lambda *batch: objective.loss(model, batch)
-        parallel = nn.parallel.DistributedDataParallel(wrapped)
-
-        def shared_loss(model: nn.Module, batch: tuple[Tensor, ...]) -> Tensor:
-            mine = self.shard(batch)
-            part = parallel(*mine) * (objective.count(mine) / objective.count(batch))
-            dist.all_reduce(total := part.detach().clone())
-            return total + (part - part.detach()) * self.world_size  # the value and gradient of the whole
-
-        return shared_loss
 
     def sum(self, value: float) -> float:
         """Return the sum of a number over all processes, in each of them."""
@@ -59,14 +64,64 @@ class Team:
         return total.item()
 
 
-SINGLE_PROCESS = Team()
+class SharedTraining(Training):
+    """Training whose batches the processes of a team share. The other arguments are those of `Training`."""
+
+    def __init__(self, team: Team, model: LanguageModel, objective: Objective, config: TrainConfig) -> None:
+        super().__init__(model, objective, config)
+        wrapped = nn.Module()  # DistributedDataParallel takes a module and returns the mean of its gradients
+        wrapped.model, wrapped.forward = model, lambda *batch: objective.loss(model, batch)
+        self.team, self.parallel = team, nn.parallel.DistributedDataParallel(wrapped)
+
+    def loss(self, batch: Batch) -> Tensor:
+        """Return the mean loss of the whole batch, of which this process computes its rows."""
+        mine = self.team.shard(batch)
+        part = self.parallel(*mine) * (self.objective.count(mine) / self.objective.count(batch))
+        dist.all_reduce(total := part.detach().clone())
+        return total + (part - part.detach()) * self.team.world_size  # the value and gradient of the whole
+
+    def validation_loss(self) -> float:
+        """Return the validation loss, which the main process measures while the others wait."""
+        return self.team.sum(super().validation_loss() if self.team.is_main else 0.0)
+
+
+class SharedRun(SavedRun):
+    """Saved run of a shared training: the main process writes and shows, and all stop together."""
+
+    training: SharedTraining
+
+    @property
+    def is_main(self) -> bool:
+        """Whether this process writes and shows."""
+        return self.training.team.is_main
+
+    def is_asked_to_stop(self, noted: list[int]) -> bool:
+        """Return whether a signal was noted in any of the processes."""
+        return self.training.team.sum(len(noted)) > 0
+
+    def save(self, finished: bool = False, **measured: Any) -> None:
+        """Write the checkpoint in the main process."""
+        if self.is_main:
+            super().save(finished, **measured)
+        self.saved_step = self.training.step
+
+    @contextmanager
+    def errors_with_advice(self) -> Iterator[None]:
+        """Let the loss of another process say which step was saved, as errors of the machine do."""
+        with super().errors_with_advice():
+            try:
+                yield
+            except RuntimeError as error:  # gloo raises it when the connection to another process ends
+                if is_out_of_memory(error):
+                    raise
+                raise ChildProcessError(str(error)) from error
 
 
 @contextmanager
 def distributed() -> Iterator[Team]:
     """Yield torchrun's team, or this process alone. Only the first process that fails reports its error."""
     if os.environ.get("WORLD_SIZE", "1") == "1" or "RANK" not in os.environ:
-        yield SINGLE_PROCESS
+        yield Team()
         return
     wait = timedelta(hours=1)  # for the main process, which validates and writes
     store, rank, size = next(rendezvous("env://", timeout=wait))

@@ -9,14 +9,14 @@ from dataclasses import replace
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from babygpt.config import TrainConfig
 from babygpt.data.batches import IGNORED
 from babygpt.device import use_allowed_threads
 from babygpt.memory import require_memory_to_train
 from babygpt.models.language_model import LanguageModel
-from babygpt.objectives import Objective
-from babygpt.training.distributed import SINGLE_PROCESS, Team
+from babygpt.objectives import Batch, Objective
 from babygpt.training.guard import alone_with, require_finite, require_vocabulary
 from babygpt.training.optimizers import optimizers, schedule
 from babygpt.training.records import Step
@@ -46,26 +46,21 @@ def train(
 
 
 class Training:
-    """A model, and everything else that its next training step depends on.
+    """A model, and everything else that its next training step depends on; arguments are those of `train`.
 
-    The arguments are those of `train`, and `team`, the processes that share every batch.
     Raises BadInput for a text with tokens that the model does not know, and for what cannot fit into memory.
     """
 
-    def __init__(
-        self, model: LanguageModel, objective: Objective, config: TrainConfig, team: Team = SINGLE_PROCESS
-    ) -> None:
+    def __init__(self, model: LanguageModel, objective: Objective, config: TrainConfig) -> None:
         use_allowed_threads()
         require_vocabulary(model, objective)
-        require_memory_to_train(model, config, objective.block_size, team.world_size)
-        self.model, self.objective, self.config, self.team = model, objective, config, team
+        require_memory_to_train(model, config, objective.block_size)
+        self.model, self.objective, self.config = model, objective, config
         self.device = next(model.parameters()).device
-        self.loss = team.share(model, objective)
         self.generator = torch.Generator().manual_seed(config.seed)  # draws the batches, on the CPU
         self.optimizers = optimizers(model, config)
-        self.peaks = [optimizer.param_groups[0]["lr"] for optimizer in self.optimizers]
+        self.peaks = [optimizer.lr for optimizer in self.optimizers]
         self.step, self.seconds, self.tokens = 0, 0.0, 0
-        self.steered: dict[str, float] = {}
 
     def steps(self, steering: Steering | None = None) -> Iterator[Step]:
         """Run the training loop: make the steps that are left and yield a record after each."""
@@ -85,12 +80,11 @@ class Training:
             changed = dict(steering(self.step + 1)) if steering else {}
             for name, number in changed.items():
                 self.model.encoding.steer(name, number)
-            self.steered |= changed
 
             # Set the learning rates. Both optimizers follow one schedule, each up to its own peak.
             share = schedule(self.step, self.config)
             for optimizer, peak in zip(self.optimizers, self.peaks, strict=True):
-                optimizer.param_groups[0]["lr"] = peak * share
+                optimizer.lr = peak * share
             lr = self.peaks[0] * share
 
             # Draw a batch: (B, T) inputs, (B, T) targets, and whatever else the objective needs.
@@ -98,7 +92,7 @@ class Training:
 
             # Forward: the mean loss of the batch's targets, in nats.
             with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.bf16):
-                loss = self.loss(self.model, tuple(part.to(self.device) for part in batch))
+                loss = self.loss(tuple(part.to(self.device) for part in batch))
             value = loss.item()
             require_finite("loss", value, self.step + 1, lr)
 
@@ -122,9 +116,17 @@ class Training:
         if not self.is_validated(step):
             return step
         with alone_with(self.model):
-            val_loss = self.team.sum(self.objective.validate(self.model) if self.team.is_main else 0.0)
+            val_loss = self.validation_loss()
         require_finite("validation loss", val_loss, step.step, step.lr)
         return replace(step, val_loss=val_loss, snapshot=snapshot(self.model))
+
+    def loss(self, batch: Batch) -> Tensor:
+        """Return the mean loss of a batch's targets, in nats: a scalar with a gradient."""
+        return self.objective.loss(self.model, batch)
+
+    def validation_loss(self) -> float:
+        """Return the mean loss over the validation text, in nats."""
+        return self.objective.validate(self.model)
 
     def is_validated(self, step: Step) -> bool:
         """Return whether validation follows this step: after every `eval_every` steps, and after the last."""

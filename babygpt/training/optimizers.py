@@ -1,12 +1,14 @@
-"""Optimizers and their schedule: Muon for the blocks' matrices, AdamW for everything else."""
+"""Optimizers and their schedule: Muon for the blocks' matrices, AdamW for everything else.
 
-from __future__ import annotations
+These are no classes of torch.optim. At their first call, decorators there load the whole compiler stack:
+1.5 s on an idle machine, in which a learner's first run would stand still.
+"""
 
 from collections.abc import Iterable
-from inspect import unwrap
 
 import torch
 from torch import Tensor, nn
+from torch.optim.adamw import adamw
 
 from babygpt.config import TrainConfig
 
@@ -15,7 +17,7 @@ QUINTIC = (3.4445, -4.7750, 2.0315)
 ROUNDS = 5
 
 
-def optimizers(model: nn.Module, config: TrainConfig) -> list[Muon | AdamW]:
+def optimizers(model: nn.Module, config: TrainConfig) -> list["Optimizer"]:
     """Make the optimizers of a model: Muon for the blocks' matrices, AdamW for everything else.
 
     Source: Jordan et al. 2024, Muon; Loshchilov and Hutter 2019, arXiv:1711.05101.
@@ -23,10 +25,10 @@ def optimizers(model: nn.Module, config: TrainConfig) -> list[Muon | AdamW]:
     hidden, other = list[nn.Parameter](), list[nn.Parameter]()
     for name, p in model.named_parameters():
         (hidden if name.startswith("blocks.") and p.ndim == 2 else other).append(p)
-    adamw = AdamW(other, lr=config.lr_other, betas=(0.9, 0.95), weight_decay=0.0, fused=True)
+    rest = AdamW(other, lr=config.lr_other)
     if not hidden:
-        return [adamw]
-    return [Muon(hidden, lr=config.lr_matrix, weight_decay=config.weight_decay), adamw]
+        return [rest]
+    return [Muon(hidden, lr=config.lr_matrix, weight_decay=config.weight_decay), rest]
 
 
 def schedule(step: int, config: TrainConfig) -> float:
@@ -36,70 +38,95 @@ def schedule(step: int, config: TrainConfig) -> float:
     return up * (config.final_lr + (1.0 - config.final_lr) * down)
 
 
-class Uncompiled(torch.optim.Optimizer):
-    """Base of optimizers whose methods lack the decorators that keep torch.compile out of them.
+class Optimizer:
+    """The base of both: parameters, a learning rate, and what is remembered of each parameter.
 
-    At their first call these decorators load the whole compiler stack: 1.5 s on an idle machine, in which a
-    learner's first run would stand still. We compile no optimizer.
+    params        that it moves; one without a gradient stays as it is
+    lr            learning rate, set anew before every step
+    weight_decay  decoupled
+    state         for each parameter that was moved the running means of its gradients, by name
     """
 
-    add_param_group = unwrap(torch.optim.Optimizer.add_param_group)
-    zero_grad = unwrap(torch.optim.Optimizer.zero_grad)
-    state_dict = unwrap(torch.optim.Optimizer.state_dict)
-    load_state_dict = unwrap(torch.optim.Optimizer.load_state_dict)
+    def __init__(self, params: Iterable[nn.Parameter], lr: float, weight_decay: float = 0.0) -> None:
+        self.params, self.lr, self.weight_decay = list(params), lr, weight_decay
+        self.state: list[dict[str, Tensor]] = [{} for _ in self.params]
+
+    def step(self) -> None:
+        """Move every parameter that has a gradient."""
+        raise TypeError(f"{type(self).__name__} does not say how it moves parameters")
+
+    def moved(self) -> list[tuple[nn.Parameter, Tensor, dict[str, Tensor]]]:
+        """Return each parameter that has a gradient, with the gradient and its state."""
+        pairs = zip(self.params, self.state, strict=True)
+        return [(p, p.grad, state) for p, state in pairs if p.grad is not None]
 
 
-class AdamW(Uncompiled, torch.optim.AdamW):
-    """PyTorch's AdamW, to the last bit."""
+class AdamW(Optimizer):
+    """PyTorch's AdamW, to the last bit.
+
+    Source: Loshchilov and Hutter 2019, arXiv:1711.05101.
+    """
 
     @torch.no_grad()
-    def step(self, closure: None = None) -> None:  # type: ignore[override]
-        """Move every parameter that has a gradient; a closure is not used."""
-        unwrap(torch.optim.AdamW.step)(self)
+    def step(self) -> None:
+        """Move every parameter that has a gradient."""
+        moved = self.moved()
+        for p, _, state in moved:
+            if not state:
+                state["step"] = torch.zeros((), device=p.device)
+                state["exp_avg"], state["exp_avg_sq"] = torch.zeros_like(p), torch.zeros_like(p)
+        adamw(
+            [p for p, *_ in moved],
+            [grad for _, grad, _ in moved],
+            [state["exp_avg"] for *_, state in moved],
+            [state["exp_avg_sq"] for *_, state in moved],
+            [],
+            [state["step"] for *_, state in moved],
+            fused=True,
+            lr=self.lr,
+            weight_decay=self.weight_decay,
+            beta1=0.9,
+            beta2=0.95,
+            eps=1e-8,
+            amsgrad=False,
+            maximize=False,
+        )
 
 
-class Muon(Uncompiled):
+class Muon(Optimizer):
     """Momentum made orthogonal, for all matrices of one shape at once.
 
     The arithmetic is that of `torch.optim.Muon`, which takes one matrix after another: with matrices as small
     as ours that was a quarter of a training step.
 
-    params        matrices
-    lr            learning rate; a matrix with more rows than columns moves sqrt(rows / columns) times as far
-    weight_decay  decoupled
-    momentum      of the running mean of the gradients, Nesterov's kind
+    momentum  of the running mean of the gradients, Nesterov's kind
+    A matrix with more rows than columns moves sqrt(rows / columns) times as far.
     Source: Jordan et al. 2024, Muon.
     """
 
-    def __init__(
-        self, params: Iterable[nn.Parameter], lr: float, weight_decay: float = 0.0, momentum: float = 0.95
-    ) -> None:
-        super().__init__(params, {"lr": lr, "weight_decay": weight_decay, "momentum": momentum})
+    momentum = 0.95
 
     @torch.no_grad()
-    def step(self, closure: None = None) -> None:  # type: ignore[override]
-        """Move every matrix that has a gradient; a closure is not used."""
-        group = self.param_groups[0]
-        shapes: dict[torch.Size, list[Tensor]] = {}
-        for p in group["params"]:
-            if p.grad is not None:
-                shapes.setdefault(p.shape, []).append(p)
-        for (rows, columns), matrices in shapes.items():
-            updates = self.updates(matrices, group["momentum"])
-            if group["weight_decay"]:
-                torch._foreach_mul_(matrices, 1 - group["lr"] * group["weight_decay"])
+    def step(self) -> None:
+        """Move every matrix that has a gradient."""
+        shapes: dict[torch.Size, list[tuple[nn.Parameter, Tensor, dict[str, Tensor]]]] = {}
+        for one in self.moved():
+            shapes.setdefault(one[0].shape, []).append(one)
+        for (rows, columns), some in shapes.items():
+            updates = self.updates([grad for _, grad, _ in some], [state for *_, state in some])
+            matrices: list[Tensor] = [p for p, *_ in some]
+            if self.weight_decay:
+                torch._foreach_mul_(matrices, 1 - self.lr * self.weight_decay)
             scale = max(1.0, rows / columns) ** 0.5
-            torch._foreach_add_(matrices, updates.unbind(), alpha=-group["lr"] * scale)
+            torch._foreach_add_(matrices, updates.unbind(), alpha=-self.lr * scale)
 
-    def updates(self, matrices: list[Tensor], momentum: float) -> Tensor:
+    def updates(self, grads: list[Tensor], states: list[dict[str, Tensor]]) -> Tensor:
         """Return the updates of N matrices of one shape at learning rate 1: (N, rows, columns)."""
-        grads = [p.grad for p in matrices if p.grad is not None]
-        for p in matrices:
-            if "momentum_buffer" not in self.state[p]:
-                self.state[p]["momentum_buffer"] = torch.zeros_like(p)
-        means = [self.state[p]["momentum_buffer"] for p in matrices]
-        torch._foreach_lerp_(means, grads, 1 - momentum)
-        torch._foreach_lerp_(grads, means, momentum)  # Nesterov's look ahead, written over the gradients
+        for grad, state in zip(grads, states, strict=True):
+            state.setdefault("momentum_buffer", torch.zeros_like(grad))
+        means = [state["momentum_buffer"] for state in states]
+        torch._foreach_lerp_(means, grads, 1 - self.momentum)
+        torch._foreach_lerp_(grads, means, self.momentum)  # Nesterov's look ahead, written over the gradients
         return orthogonal(torch.stack(grads)).float()
 
 

@@ -26,13 +26,11 @@ from babygpt.data.corpus import load_corpus
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.device import pick_device
 from babygpt.errors import BadInput
-from babygpt.memory import require_memory
 from babygpt.models.versions import VERSIONS
 from babygpt.sampling import generate_parallel
 from babygpt.training import Training
 from babygpt.training import checkpoint as checkpoints
-from babygpt.training.checkpoint import Checkpoint
-from babygpt.training.saved_run import SavedRun, go_on, load_unfinished, require_same_text
+from babygpt.training.checkpoint import Checkpoint, SavedRun, go_on, load_unfinished, require_same_text
 from babygpt_course.notes import curriculum
 from babygpt_course.notes.curriculum import CODE_FLAGS, CodeConfig, EpochConfig, Stage
 
@@ -115,7 +113,7 @@ def pretrain(ctx: click.Context, out_dir: Path | None, resume: bool, save_every:
         about = {"train": asdict(stage.plan), "text": stage.corpus.fingerprint()}
         about |= {"corpus": flags["corpus"], "flags": as_json}
         training = Training(stage.model, stage.objective, stage.plan)
-        run = SavedRun(path, stage.version, training, stage.corpus.tokenizer, about, options=stage.options)
+        run = SavedRun(path, training, stage.corpus.tokenizer, about)
         if saved:
             require_same_text(path, saved, stage.corpus)
             go_on(run, saved)
@@ -204,8 +202,6 @@ def parallel_generate(
         raise BadInput(f"{path} is a {loaded.version}, which writes one text: use `generate {path}`")
     curriculum.require_codes(loaded.model, branches)
     prompts = encode_prompts(loaded.tokenizer, prompt, branches)
-    length = branches * min(map(len, prompts))
-    require_memory(f"{branches} branches of {length // branches} tokens", 8 * length**2)  # the mask, twice
     how = (values["temperature"], values["top_k"], torch.Generator().manual_seed(values["seed"]))
     texts = generate_parallel(loaded.model.to(pick_device()), prompts, tokens, *how)
     for b, text in enumerate(texts):

@@ -29,7 +29,6 @@ from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import MaskedDiffusion
 from babygpt.training import Training
 from babygpt.training import checkpoint as checkpoints
-from babygpt.training.checkpoint import Checkpoint
 from babygpt_course.studies.figures import Study, draw_figure
 from babygpt_course.studies.paired import UNDECIDED, decided_side, format_mean_sd, mean_sd
 from babygpt_course.studies.results import Results
@@ -196,7 +195,7 @@ def run_one(ablation: Ablation, variant: str, seed: int) -> Run:
     curve = [[step.step, step.val_loss] for step in steps if step.val_loss is not None]
     bound, error = nelbo(model, ablation.corpus.val)
     info = {**ablation.settings(), "train": asdict(plan), "steps_done": len(steps), "curve": curve}
-    checkpoints.save(path, Checkpoint(version, model, ablation.corpus.tokenizer, info))
+    checkpoints.save(path, model, ablation.corpus.tokenizer, info)
     return {
         **{"variant": variant, "version": version, "seed": seed},
         "weights": path.relative_to(ablation.folder).as_posix(),

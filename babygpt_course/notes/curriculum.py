@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from babygpt.config import ModelConfig, TrainConfig, require_positive, require_seed, setting, settle_numbers
+from babygpt.config import ModelConfig, TrainConfig, require_positive, setting, settle_numbers
 from babygpt.data.batches import cut
 from babygpt.data.corpus import Corpus
 from babygpt.data.tokenizer import CharTokenizer, in_short
@@ -87,7 +87,6 @@ class BranchEpochs(Branches):
     """
 
     def __init__(self, corpus: Corpus, block_size: int, config: EpochConfig, seed: int = 0) -> None:
-        require_seed(seed)
         by_samples = config.batch_by_samples
         super().__init__(corpus, block_size, config.n_branches, config.length, by_samples=by_samples)
         self.config = config
@@ -176,8 +175,8 @@ class CodeConfig:
 
 def require_codes(model: LanguageModel, n: int) -> None:
     """Raise BadInput unless a model has a code for each of n branches."""
-    if not 1 <= n < 2**63:
-        raise BadInput(f"{n} branches: at least 1 is needed, and fewer than 2^63")
+    if n < 1:
+        raise BadInput(f"{n} branches: at least 1 is needed")
     device = next(model.parameters()).device
     positions = Positions(torch.zeros(2, dtype=torch.long), torch.tensor([0, n - 1])).to(device)
     try:

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from babygpt.config import require_positive, require_seed, setting, settle_numbers
+from babygpt.config import require_positive, setting, settle_numbers
 from babygpt.data.batches import cut
 from babygpt.data.corpus import Corpus
 from babygpt.data.tokenizer import CharTokenizer
@@ -48,7 +48,6 @@ class GenerationConfig:
     def __post_init__(self) -> None:
         settle_numbers(self)
         require_positive(self, "num_prompts", "prompt_len", "gen_len", "top_k")
-        require_seed(self.seed)
         for name in ("temp", "confidence_threshold"):
             if not 0 <= getattr(self, name) < math.inf:  # refuses nan too
                 raise BadInput(f"{name} ({getattr(self, name)}) must be a finite number, and not negative")

@@ -77,14 +77,14 @@ def test_gradients_and_losses_are_those_of_pytorch(encoding: str, browser: Brows
     generator = torch.Generator().manual_seed(3)
     batches = [objective.batch(8, generator) for _ in range(STEPS)]
     both, losses, grad = optimizers(model, plan), [], torch.empty(0)
-    peaks = [one.param_groups[0]["lr"] for one in both]
+    peaks = [one.lr for one in both]
     for step, batch in enumerate(batches):
         model.zero_grad()
         loss = objective.loss(model, batch)
         loss.backward()
         grad = packed(model, lambda p: p.grad) if step == 0 else grad
         for one, peak in zip(both, peaks, strict=True):
-            one.param_groups[0]["lr"] = peak * schedule(step, plan)
+            one.lr = peak * schedule(step, plan)
             one.step()
         losses.append(loss.item())
     given = {

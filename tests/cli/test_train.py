@@ -151,9 +151,17 @@ def test_resuming_needs_no_flags_of_the_run_and_accepts_a_moved_text(run, refuse
     steps = loaded.info["train"]["steps"], loaded.info["steps_done"]
     assert (loaded.model.config.n_embd, *steps) == (16, 8, 8)
     refused(run(*command), "is finished, after 8 of 8 steps", unfinished)
-    bare = checkpoint.Checkpoint("v5", loaded.model, loaded.tokenizer, options=loaded.options)
-    checkpoint.save(unfinished, bare)
+    checkpoint.save(unfinished, loaded.model, loaded.tokenizer)
     refused(run(*command), "does not say how it was trained", unfinished)
+
+
+def test_a_text_without_a_line_end_needs_a_prompt(run, refused, small, tmp_path):
+    corpus, out = tmp_path / "line.txt", tmp_path / "m.safetensors"
+    corpus.write_text("the cat sat on the mat. " * 40)
+    assert run("train", "v4", "--corpus", corpus, "--steps", 1, "--out", out, *small).exit_code == 0
+    refused(run("generate", out, "--tokens", 3), "knows no line end", "--prompt of ' .aceh")
+    refused(run("generate", out, "--tokens", 3, "--prompt", "\n"), "character '\\n' at position 0")
+    assert run("generate", out, "--tokens", 3, "--prompt", "t").stdout.startswith("t")
 
 
 # ---------------------------------------------------------------- masked diffusion

@@ -17,7 +17,7 @@ from babygpt.models.versions import build
 from babygpt.objectives import NextToken
 from babygpt.positions import Positions
 from babygpt.training import train
-from babygpt.training.checkpoint import Checkpoint, load, save
+from babygpt.training.checkpoint import load, save
 
 D, H = 8, 3
 EVERYWHERE_ONE = {"alphas": (1.0, 0.0), "sigmas": (math.inf, math.inf), "learnable": False}
@@ -140,7 +140,7 @@ def test_a_checkpoint_keeps_a_steered_width(awake, tmp_path: Path, learnable: bo
     model = awake("v5", options)
     assert bool(list(model.encoding.parameters())) == learnable
     model.encoding.steer("sigma1", 9.5)
-    save(path, Checkpoint("v5", model, CharTokenizer("\n .?abcdefg"), options=options))
+    save(path, model, CharTokenizer("\n .?abcdefg"))
     loaded = load(path).model.encoding
     assert loaded.sigma1 == pytest.approx(9.5)
     assert loaded.sigma2 == model.encoding.sigma2

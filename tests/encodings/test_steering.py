@@ -1,9 +1,7 @@
 """Numbers set between two steps: the model equals one built with them, or nothing changes."""
 
-import json
 import math
 from collections.abc import Callable
-from copy import deepcopy
 from functools import partial
 
 import numpy as np
@@ -11,16 +9,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from babygpt import Branches, ModelConfig, TrainConfig
-from babygpt.data.corpus import load_corpus
+from babygpt import ModelConfig
 from babygpt.encodings import ALiBi, Encoding, Fourier, LearnedPositions, LogKernel, Polar, PoPE, Sinusoidal
 from babygpt.encodings.gaussian import gaussian
 from babygpt.encodings.polar import ExactPhase, GatesLast, KeysOnly, LearnedPhase, Quadrature, RandomPhase
 from babygpt.encodings.rotary import Rotary, Rotary2D
 from babygpt.models.transformer import Transformer
 from babygpt.positions import Positions
-from babygpt.training import Training
-from babygpt.training.saved_run import restore, training_state
 
 SHAPE = ModelConfig(vocab_size=11, block_size=12, n_layer=2, n_head=2, n_embd=16)
 C, D, H = SHAPE.n_embd, SHAPE.head_dim, SHAPE.n_head
@@ -160,30 +155,3 @@ def test_a_refused_number_changes_nothing(make: Make, name: str, value: float, m
             refuse(name, value)
     for number, was in before.items():
         assert torch.equal(torch.as_tensor(getattr(encoding, number)), was)
-
-
-@pytest.mark.parametrize("learnable", [False, True])
-def test_a_restored_stride_is_a_whole_number(learnable: bool) -> None:
-    """Restore an integer; tests/training steers numbers of other encodings while they train."""
-    corpus = load_corpus("plain-tales", n_chars=20_000)
-    shape = ModelConfig(corpus.tokenizer.vocab_size, 12, n_layer=1, n_head=2, n_embd=16)
-    objective = Branches(corpus, block_size=12, n_branches=(2, 2), length=10)
-
-    def start() -> Training:
-        torch.manual_seed(0)
-        encoding = Fourier(shape.head_dim, shape.n_embd, max_positions=512, learnable=learnable)
-        return Training(Transformer(shape, encoding), objective, TrainConfig(steps=6, batch_size=4))
-
-    training, again = start(), start()
-    steps = training.steps(lambda step: {"stride": 8.0} if step == 2 else {})
-    for _ in range(3):
-        next(steps)
-    again.model.load_state_dict(training.model.state_dict())
-    state = deepcopy(training_state(training))
-    state["steered"] = json.loads(json.dumps(state["steered"]))
-    restore(again, state)
-    assert again.model.encoding.stride == 8
-    assert type(again.model.encoding.stride) is int
-    losses = [s.loss for s in again.steps()]
-    assert losses == [s.loss for s in steps]
-    assert losses != [s.loss for s in start().steps()][3:]  # the stride counts

@@ -158,7 +158,7 @@ def test_a_checkpoint_keeps_the_layers(tmp_path, awake, text):
     tokenizer = CharTokenizer([chr(97 + i) for i in range(11)])
     for version, options in (("v5", {"per_layer": True}), ("v4", MIXED)):
         model, path = awake(version, options, n_layer=3), tmp_path / version
-        checkpoint.save(path, checkpoint.Checkpoint(version, model, tokenizer, options=options))
+        checkpoint.save(path, model, tokenizer)
         loaded = checkpoint.load(path).model
         assert [type(e) for e in loaded.encoding.layers] == [type(e) for e in model.encoding.layers]
         assert torch.equal(loaded(text(1, 9)), model(text(1, 9)))

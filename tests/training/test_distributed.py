@@ -107,7 +107,6 @@ from babygpt.data.corpus import load_corpus
 from babygpt.training.distributed import distributed
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import MaskedDiffusion, NextToken
-from babygpt.training import Training
 
 def losses(team):
     for version in ("v4", "v7"):
@@ -117,7 +116,7 @@ def losses(team):
         V = corpus.tokenizer.vocab_size
         model = build(version, ModelConfig(V, block_size=16, n_layer=2, n_head=2, n_embd=16))
         plan = TrainConfig(steps=12, batch_size=5, lr_matrix=0.01, lr_other=0.01, eval_every=4, seed=0)
-        steps = list(Training(model, objective, plan, team).steps())
+        steps = list(team.training(model, objective, plan).steps())
         weights = [p.flatten().tolist() for p in model.parameters()]
         yield [(s.loss, s.tokens, s.val_loss) for s in steps], weights
 

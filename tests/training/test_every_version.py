@@ -15,8 +15,7 @@ from babygpt.models.language_model import LanguageModel
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import Batch, Objective, objective_for
 from babygpt.training import Training
-from babygpt.training.checkpoint import Checkpoint, load, save
-from babygpt.training.saved_run import restore, training_state
+from babygpt.training.checkpoint import load, restore, save, training_state
 
 BLOCK = 16
 # They read the positions to refuse those without a row in their table; torch.compile breaks the graph there.
@@ -62,7 +61,7 @@ def test_a_version_resumed_from_a_file_continues_the_same_run(
     for name, p in model.named_parameters():
         assert not torch.equal(p, before[name]), name
     path = tmp_path / "run.safetensors"
-    save(path, Checkpoint(version, model, tokenizer, {"seeds": [1]}, training=training_state(training)))
+    save(path, model, tokenizer, {"seeds": [1]}, training_state(training))
     expected = list(training.steps())
 
     loaded = load(path)

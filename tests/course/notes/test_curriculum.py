@@ -11,7 +11,6 @@ from babygpt.config import ModelConfig
 from babygpt.data.corpus import Corpus
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.training import checkpoint
-from babygpt.training.checkpoint import Checkpoint
 from babygpt_course.commands.parallel import locate
 from babygpt_course.notes.curriculum import (
     CHECKPOINT_NAME,
@@ -120,10 +119,6 @@ def test_too_few_texts_for_a_sample_are_refused(slices: int, branches: int) -> N
 # ---------------------------------------------------------------- a stage
 
 
-def as_checkpoint(stage: Stage) -> Checkpoint:
-    return Checkpoint(stage.version, stage.model, stage.corpus.tokenizer, options=stage.options)
-
-
 @pytest.mark.parametrize("slices", [1, 3])
 def test_a_restored_reader_continues_with_the_same_batches(small_corpus: Corpus, slices: int) -> None:
     """Cross the ends of epochs and of slices, and compare the drawn numbers of branches too."""
@@ -170,6 +165,6 @@ def test_a_checkpoint_option_that_the_stage_lacks_is_refused(tmp_path: Path, sma
     """Set a band of frequencies in Python, which no flag can do."""
     stage = small(small_corpus)
     stage.options["band"] = 8
-    checkpoint.save(tmp_path / CHECKPOINT_NAME, as_checkpoint(stage))
+    checkpoint.save(tmp_path / CHECKPOINT_NAME, stage.model, stage.corpus.tokenizer)
     with pytest.raises(ValueError, match=r"band \(None\) is not that of .* \(8\)"):
         load_weights(small(small_corpus), tmp_path / CHECKPOINT_NAME)

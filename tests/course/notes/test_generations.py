@@ -31,10 +31,7 @@ def corpus():
 def models(corpus, wake):
     """Return two untrained models whose answers depend on everything."""
     shape = ModelConfig(corpus.tokenizer.vocab_size, block_size=16, n_layer=1, n_head=2, n_embd=16)
-    return {
-        name: Checkpoint(f"v7-{name}", wake(build(f"v7-{name}", shape)), corpus.tokenizer)
-        for name in ("rope", "last")
-    }
+    return {name: Checkpoint(wake(build(f"v7-{name}", shape)), corpus.tokenizer) for name in ("rope", "last")}
 
 
 # ---------------------------------------------------------------- prompts
@@ -99,13 +96,11 @@ def test_a_measure_that_a_text_does_not_have_is_left_out(corpus):
 def test_only_denoisers_whose_window_holds_prompt_and_block_are_loaded(tmp_path, corpus, wake, models):
     path = tmp_path / "v4.safetensors"
     shape = ModelConfig(len(corpus.tokenizer.characters), block_size=12, n_layer=1, n_head=2, n_embd=16)
-    checkpoint.save(
-        path, Checkpoint("v4", wake(build("v4", shape)), CharTokenizer(corpus.tokenizer.characters))
-    )
+    checkpoint.save(path, wake(build("v4", shape)), CharTokenizer(corpus.tokenizer.characters))
     with pytest.raises(ValueError, match="is a v4: it does not fill in masked tokens"):
         experiment.load_denoiser(path, CONFIG)
     path = tmp_path / "rope.safetensors"
-    checkpoint.save(path, models["rope"])
+    checkpoint.save(path, models["rope"].model, corpus.tokenizer)
     assert experiment.load_denoiser(path, CONFIG).version == "v7-rope"
     with pytest.raises(ValueError, match=r"prompt_len \(9\) must be at most 8: the window of .* holds 16"):
         experiment.load_denoiser(path, replace(CONFIG, prompt_len=9))
