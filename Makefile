@@ -28,17 +28,17 @@ help:  ## list what there is to make
 env: $(STAMP)  ## make .venv, or bring it up to date
 
 $(STAMP): pyproject.toml constraints.txt
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
-	  echo "babygpt needs Python 3.11 or newer, and '$(PYTHON)' is `$(PYTHON) --version 2>&1`."; \
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "babygpt needs Python 3.11 or newer, and '$(PYTHON)' is `"$(PYTHON)" --version 2>&1`."; \
 	  echo "If another one is installed, name it: make $(or $(MAKECMDGOALS),env) PYTHON=python3.12"; \
 	  exit 1; }
 	@echo "Setting up .venv: some minutes the first time, nothing afterwards."
-	$(PYTHON) -m venv $(VENV)
+	"$(PYTHON)" -m venv $(VENV)
 	$(PY) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[lab,test,book,sweep,dev]"
 	@# No question about Jupyter news over the first page of the course.
 	@$(PY) -m jupyter labextension disable "@jupyterlab/apputils-extension:announcements" \
 	  >/dev/null 2>&1 || true
-	@mkdir -p $(IPYTHONDIR)
+	@mkdir -p "$(IPYTHONDIR)"
 	@touch $(STAMP)
 
 lab: env  ## open the course in JupyterLab (ARGS="--no-browser" and the like go to it)
@@ -73,7 +73,7 @@ book: env  ## make the course as web pages in book/_build/html (NAMES="04_rope" 
 	$(PY) -m tools.book $(NAMES)
 
 handout: env  ## copy notebooks without outputs and solutions (FOLDER=class ARGS="--overwrite")
-	$(PY) -m tools.handout $(or $(FOLDER),--help) $(ARGS)
+	$(PY) -m tools.handout "$(or $(FOLDER),--help)" $(ARGS)
 
 race: env  ## compile the engine that trains in the book's pages, and record its runs (needs clang)
 	$(PY) -m tools.book.race
@@ -93,7 +93,7 @@ gpu: env  ## try and time everything on an NVIDIA GPU, and keep it in figures/gp
 # uv resolves for every system and Python at once, which pip cannot. Held versions stay unless a
 # bound in pyproject.toml says otherwise; UPGRADE=--upgrade moves them all.
 constraints:  ## resolve constraints.txt again
-	$(PYTHON) -m venv $(VENV)/uv
+	"$(PYTHON)" -m venv $(VENV)/uv
 	$(VENV)/uv/bin/python -m pip install --quiet uv
 	echo "torch==$(TORCH)" | $(VENV)/uv/bin/uv pip compile pyproject.toml --constraints - \
 	  --all-extras --universal --python-version 3.11 --fork-strategy fewest --no-annotate \

@@ -27,9 +27,9 @@ GUESSES: dict[str, Guess] = {}  # of this kernel, by question, in the order of t
 
 
 def parse_number(text: str) -> float | None:
-    """Read a number as people type it: 1,200 or 1200, 0.5 or 0,5, − or -; None for other texts."""
+    """Read a number as people type it: 1,200 or 1200, 0.5 or 0,5 or 0,125, − or -; None for other texts."""
     plain = text.strip().replace("−", "-").replace(" ", "")
-    thousands = re.fullmatch(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?", plain)
+    thousands = re.fullmatch(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?", plain)
     try:
         number = float(plain.replace(",", "" if thousands else "."))
     except ValueError:

@@ -9,13 +9,17 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+import torch
 from click import Context
 
 import babygpt.cli
 import benchmarks.cli
+from babygpt import NextToken, TrainConfig, build, encodings, load, load_corpus, save, train
 from babygpt.config import ModelConfig
 from babygpt.encodings import Encoding
+from babygpt.models import versions
 from babygpt.models.transformer import Transformer
+from babygpt.models.versions import VERSIONS
 from babygpt.plots.panel import Curve, as_plain
 from babygpt_course.claims import claims_in
 
@@ -158,6 +162,37 @@ def test_contributing_watches_a_run(examples):
     np.testing.assert_allclose(panel.find(Curve).y, [size, 2 * size])
     assert 2 * size < panel.y.span[1]
     as_plain(panel)
+
+
+def test_contributing_adds_a_version_that_is_built_trained_and_saved(examples, tmp_path, monkeypatch):
+    """Run the lines for `__init__.py` and `versions.py` as they stand there."""
+    (lines,) = [code for code in blocks(CONTRIBUTING, "text") if "Version(" in code]
+    imports, _, row = lines.partition("\n\n")
+    sandwich = vars(examples["babygpt/encodings/sandwich.py"])
+    monkeypatch.setattr(encodings, "Sandwich", sandwich["Sandwich"], raising=False)
+    names: dict = {}
+    exec(imports, names)
+    ((name, version),) = eval(f"{{{row}}}", vars(versions)).items()
+    assert version.encoding() is names["Sandwich"]
+    monkeypatch.setitem(VERSIONS, name, version)
+    corpus = load_corpus("tales", 5_000)
+    model = build(name, ModelConfig(corpus.tokenizer.vocab_size, 16, n_layer=1, n_head=2, n_embd=8))
+    list(train(model, NextToken(corpus, 16), TrainConfig(steps=2, batch_size=2)))
+    model.encoding.steer("strength", 3.0)
+    save(tmp_path / "m.safetensors", model, corpus.tokenizer)
+    again = load(tmp_path / "m.safetensors").model
+    assert torch.equal(again(corpus.val[None, :9]), model(corpus.val[None, :9]))
+
+
+def test_the_example_of_saving_and_loading_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (code,) = blocks(ROOT / "docs" / "shell.md", "python")
+    names: dict = {}
+    exec(code.replace("steps=600", "steps=2"), names)
+    idx = names["corpus"].val[None, :20]
+    assert torch.equal(names["saved"].model(idx), names["model"](idx))
+    assert names["saved"].model.encoding.theta == 500.0
+    assert (tmp_path / "weights" / "mine.safetensors").is_file()
 
 
 def test_contributing_measures_a_claim(examples):

@@ -17,13 +17,13 @@ def test_importing_the_package_imports_no_pytorch_and_modules_need_no_import_of_
 
 
 def test_every_name_is_there_and_a_star_brings_no_others():
-    assert len(babygpt.MODULES) > 10
-    for name in babygpt.MODULES:
+    assert len(babygpt.__all__) > 10
+    for name in babygpt.__all__:
         assert name in dir(babygpt)
         assert getattr(babygpt, name).__name__ == name
     names: dict[str, object] = {}
     exec("from babygpt import *", names)
-    assert names.keys() - {"__builtins__"} == babygpt.MODULES.keys()
+    assert names.keys() - {"__builtins__"} == set(babygpt.__all__)
 
 
 def test_the_version_is_that_of_the_installed_package():

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import tomllib
 from importlib import metadata
@@ -126,6 +127,45 @@ def test_every_way_to_start_opens_the_lab_in_the_course_folder_and_asks_no_quest
         name: (ROOT / name).read_text(encoding="utf-8") for name in ("Makefile", "docs/troubleshooting.md")
     }
     assert all(start in text and news in text for text in texts.values())
+
+
+PRETENDED = """#!/bin/sh
+# Pretend to be Python: make the file of an environment, or log how it was called, one argument a line.
+if [ "$2" = venv ]; then mkdir -p "$3/bin" && cp "$0" "$3/bin/python"; fi
+for word in "$@"; do echo "$word" >> "$LOG"; done
+"""
+
+
+@pytest.mark.skipif(not shutil.which("make") or os.name == "nt", reason="there is no make here")
+def test_recipes_run_in_a_folder_with_a_space(tmp_path: Path):
+    """Let a script take the place of Python, so that nothing is installed; its own path has a space, too."""
+    folder, python, log = tmp_path / "my course", tmp_path / "my python" / "python3", tmp_path / "log"
+    folder.mkdir()
+    python.parent.mkdir()
+    python.write_text(PRETENDED)
+    python.chmod(0o755)
+    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
+        shutil.copy(ROOT / name, folder)
+    words = [f"PYTHON={python}", "FOLDER=my class", "NAME=recipe"]
+    targets = re.findall(r"^([a-z]+):.*## ", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.M)
+    for target in [name for name in targets if name not in ("constraints", "clean")]:
+        done = subprocess.run(
+            ["make", target, *words],
+            cwd=folder,
+            env=os.environ | {"LOG": str(log)},
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, (target, done.stderr)
+    assert {path.name for path in folder.iterdir()} == {
+        ".venv",
+        "Makefile",
+        "pyproject.toml",
+        "constraints.txt",
+    }
+    assert (folder / ".venv" / "jupyter" / "ipython").is_dir()
+    assert {path.name for path in tmp_path.iterdir()} == {"my course", "my python", "log"}
+    assert "my class" in log.read_text().splitlines()
 
 
 # ---------------------------------------------------------------- no trace of this machine

@@ -7,18 +7,29 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
+from babygpt.config import require_countable
 from babygpt.errors import BadInput
 from babygpt.positions import Positions
 
 IGNORED = -100  # marks a token without a target; cross_entropy skips it
 
 
-def require_window(ids: Tensor, block_size: int) -> None:
-    """Raise BadInput if the text is too short for one window and its targets."""
-    if len(ids) <= block_size:
-        raise BadInput(
-            f"the text has {len(ids)} tokens; block_size {block_size} needs at least {block_size + 1}"
-        )
+def require_window(ids: Tensor, length: int) -> None:
+    """Raise BadInput if a text is too short for one window of `length` tokens and its targets."""
+    if len(ids) <= length:
+        raise BadInput(f"the text has {len(ids)} tokens; a window of {length} needs at least {length + 1}")
+
+
+def evenly_spaced(ids: Tensor, length: int, n: int) -> Tensor:
+    """Return the starts of n windows of `length` tokens and their targets, the first and the last included.
+
+    ids      (N,)  text
+    returns  (n,)  whole numbers, in tokens, computed as such: a float32 counts to 2^24 only
+    Raises BadInput if the text is too short, or n is below 1.
+    """
+    require_window(ids, length)
+    require_countable("number of windows", n)
+    return torch.arange(n) * (len(ids) - length - 1) // max(1, n - 1)
 
 
 def cut(ids: Tensor, starts: Tensor, length: int) -> Tensor:

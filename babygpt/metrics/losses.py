@@ -8,7 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from babygpt.data.batches import cut, require_window
+from babygpt.config import require_countable
+from babygpt.data.batches import cut, evenly_spaced
 from babygpt.data.recall import recall_windows
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.errors import BadInput
@@ -29,9 +30,7 @@ def loss_by_position(model: LanguageModel, ids: Tensor, length: int, n_windows: 
     Raises ValueError if the model is not causal, the text too short, or a position beyond the encoding.
     """
     require_causal(model)
-    require_window(ids, length)
-    device = next(model.parameters()).device
-    starts = torch.linspace(0, len(ids) - length - 1, n_windows).long()
+    starts, device = evenly_spaced(ids, length, n_windows), next(model.parameters()).device
     positions = Positions.arange(length, device=device)
     total = torch.zeros(length, device=device)
     for (some,) in portions(model, starts, length=length, at_most=16):
@@ -68,16 +67,14 @@ def position_matched_losses(
     `loss_by_position` does.
     """
     require_causal(model)
-    require_window(ids, length)
-    within = within or model
+    starts, within = evenly_spaced(ids, length, n_windows), within or model
     block_size = within.config.block_size
     if length <= block_size:
         raise BadInput(f"length ({length}) must be above block_size ({block_size}), to reach past the window")
-    if n_windows < 1 or every < 1:
-        raise BadInput(f"n_windows ({n_windows}) and every ({every}) must be at least 1")
+    require_countable("every", every)
     at, device = torch.arange(block_size, length, every), next(model.parameters()).device
     positions, inside, past = Positions.arange(length, device=device), [], []
-    for start in torch.linspace(0, len(ids) - length - 1, n_windows).long():
+    for start in starts:
         window = cut(ids, start[None], length + 1)  # (1, length + 1): inputs, and the last target
         short = cut(window[0], at - block_size + 1, block_size + 1).to(device)  # (S, block_size + 1)
         parts = portions(within, short[:, :-1], short[:, 1:])

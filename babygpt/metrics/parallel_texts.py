@@ -17,8 +17,7 @@ from babygpt.positions import Positions
 
 def evenly_spaced_texts(ids: Tensor, n_texts: int, length: int) -> Tensor:
     """Take texts at even distances from a long row of token ids: (N,) -> (n_texts, length + 1)."""
-    batches.require_window(ids, length)
-    return batches.cut(ids, torch.linspace(0, len(ids) - length - 1, n_texts).long(), length + 1)
+    return batches.cut(ids, batches.evenly_spaced(ids, length, n_texts), length + 1)
 
 
 def parallel_loss(

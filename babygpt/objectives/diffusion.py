@@ -74,9 +74,7 @@ class MaskedDiffusion(Objective):
     def __init__(self, corpus: Corpus, block_size: int, val_windows: int = VAL_WINDOWS) -> None:
         if corpus.tokenizer.mask_id is None:
             raise BadInput(f"{corpus.name} has no MASK token: load it with load_corpus(..., with_mask=True)")
-        for ids in (corpus.train, corpus.val):
-            if len(ids) < block_size:
-                raise BadInput(f"the text has {len(ids)} tokens; block_size ({block_size}) needs as many")
+        corpus.require_tokens(block_size, f"block_size ({block_size})")
         require_countable("val_windows", val_windows)
         self.train, self.val = corpus.train, corpus.val
         self.block_size, self.val_windows = block_size, val_windows

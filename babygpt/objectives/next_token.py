@@ -25,11 +25,12 @@ class NextToken(Objective):
     """
 
     def __init__(self, corpus: Corpus, block_size: int, aligned: bool = False) -> None:
-        batches.require_window(corpus.train, block_size)
-        batches.require_window(corpus.val, block_size)
+        corpus.require_tokens(block_size + 1, f"block_size ({block_size})")
         self.train, self.val, self.block_size = corpus.train, corpus.val, block_size
         self.starts = self.val_starts = None
         if aligned:
+            if "\n" not in corpus.tokenizer.ids:
+                raise BadInput(f"aligned windows begin where lines do, and {corpus.name} has no line end")
             newline = int(corpus.tokenizer.encode("\n"))
             self.starts = batches.line_starts(self.train, newline, block_size + 1)
             self.val_starts = batches.line_starts(self.val, newline, block_size + 1)
@@ -84,12 +85,11 @@ class Branches(Objective):
         numbers: int | None = None,
         by_samples: bool = False,
     ) -> None:
-        self.length = block_size * 3 // 4 if length is None else length
+        self.length = max(1, block_size * 3 // 4) if length is None else length
         batches.require_branches(*n_branches, self.length, block_size)
         if numbers is not None and numbers < n_branches[1]:
             raise BadInput(f"{numbers} numbers are too few for {n_branches[1]} branches")
-        batches.require_window(corpus.train, self.length)
-        batches.require_window(corpus.val, self.length)
+        corpus.require_tokens(self.length + 1, f"a text of {self.length} tokens")
         if (whole := (len(corpus.val) - 1) // self.length) < n_branches[1]:  # before training, not after
             raise BadInput(
                 f"the validation text makes {whole} texts of {self.length} tokens: "

@@ -39,7 +39,7 @@ def require_request(idx: Tensor, n_tokens: int, temperature: float, top_k: int |
         raise BadInput(f"top_k ({top_k}) must be at least 1")
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def generate(
     model: LanguageModel,
     idx: Tensor,
@@ -85,7 +85,7 @@ def generate(
 # ---------------------------------------------------------------- several texts in one sequence
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def generate_parallel(
     model: LanguageModel,
     prompts: Sequence[Tensor],

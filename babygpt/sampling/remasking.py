@@ -55,7 +55,7 @@ class SecondThoughts:
         return self.share(step) * step / left if left else 0.0
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def drafts(
     model: LanguageModel,
     idx: Tensor,

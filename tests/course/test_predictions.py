@@ -67,6 +67,9 @@ def test_numbers_are_read_as_people_type_them():
         " 48 ": 48,
         "0.5": 0.5,
         "0,5": 0.5,
+        "0,125": 0.125,  # a leading 0 is no group of thousands
+        "-0,125": -0.125,
+        "0,125,000": None,
         "1,200": 1200,
         "1,200.5": 1200.5,
         "1,234,567": 1234567,

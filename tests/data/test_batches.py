@@ -14,11 +14,13 @@ from babygpt.data.batches import (
     collate,
     consecutive_windows,
     cut,
+    evenly_spaced,
     interleave,
     line_starts,
     require_branches,
     require_window,
 )
+from babygpt.errors import BadInput
 
 
 @given(n=st.integers(2, 300), block_size=st.integers(1, 40), batch_size=st.integers(1, 9))
@@ -178,7 +180,7 @@ def test_texts_that_make_no_sample_are_refused() -> None:
 
     require_window(torch.arange(9), 8)
     for refused, message in (
-        (lambda: require_window(torch.arange(8), 8), r"8 tokens.*block_size 8.*at least 9"),
+        (lambda: require_window(torch.arange(8), 8), "8 tokens; a window of 8 needs at least 9"),
         (lambda: list(consecutive_windows(torch.arange(0), 4)), "0 tokens.* 2"),
         (lambda: list(consecutive_windows(torch.arange(1), 4)), "1 tokens.* 2"),
         (lambda: batches(0, 4), "0 branches: a sample needs at least 1"),
@@ -194,3 +196,23 @@ def test_texts_that_make_no_sample_are_refused() -> None:
     ):
         with pytest.raises(ValueError, match=message):
             refused()
+
+
+# ---------------------------------------------------------------- windows at even distances
+
+
+@given(last=st.integers(0, 400), n=st.integers(1, 50))
+def test_windows_are_evenly_spaced_from_the_first_to_the_last(last: int, n: int) -> None:
+    starts = evenly_spaced(torch.zeros(last + 6, dtype=torch.long), 5, n).tolist()
+    assert starts == [i * last // max(1, n - 1) for i in range(n)]
+    assert starts[-1] == (last if n > 1 else 0)
+
+
+def test_windows_of_a_long_text_end_with_it() -> None:
+    """Take more tokens than a float32 can count; `expand` makes them without memory."""
+    for size in (20_000_012, 2**31 + 7):
+        ids = torch.zeros(1, dtype=torch.long).expand(size)
+        starts = evenly_spaced(ids, 8, 64)
+        assert (int(starts[0]), int(starts[-1])) == (0, size - 9)
+    with pytest.raises(BadInput, match="number of windows"):
+        evenly_spaced(ids, 8, 0)

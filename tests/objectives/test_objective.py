@@ -116,9 +116,21 @@ def test_windows_begin_at_every_position_equally_often(name: str, n: int) -> Non
 @pytest.mark.parametrize(
     ("make", "length", "message"),
     [
-        (partial(NextToken, block_size=20), 20, "20 tokens; block_size 20 needs at least 21"),
-        (partial(MaskedDiffusion, block_size=16), 15, r"15 tokens; block_size \(16\)"),
-        (partial(Branches, block_size=16, n_branches=(1, 1), length=10), 10, "10 tokens.* at least 11"),
+        (
+            partial(NextToken, block_size=20),
+            20,
+            r"block_size \(20\) needs 21 tokens, and the (training|validation) part of .* has 20 of",
+        ),
+        (
+            partial(MaskedDiffusion, block_size=16),
+            15,
+            r"block_size \(16\) needs 16 tokens, and the (training|validation) part of .* has 15",
+        ),
+        (
+            partial(Branches, block_size=16, n_branches=(1, 1), length=10),
+            10,
+            "a text of 10 tokens needs 11 tokens",
+        ),
     ],
 )
 def test_either_part_too_short_is_refused(part: str, make, length: int, message: str) -> None:

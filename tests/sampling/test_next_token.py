@@ -1,10 +1,12 @@
 """Sampling token after token, one text or several at once: the cache changes nothing."""
 
 import math
+from collections.abc import Iterator
 
 import pytest
 import torch
 
+from babygpt import sampling
 from babygpt.models.language_model import LanguageModel
 from babygpt.sampling import generate
 from babygpt.sampling.next_token import sample_token
@@ -105,3 +107,32 @@ def test_the_k_likeliest_tokens_have_the_frequencies_of_the_softmax() -> None:
 def test_almost_no_temperature_is_almost_greedy(temperature: float) -> None:
     logits = torch.tensor([[50.0, 51.0, -3.0], [7.0, 5.0, 6.0]])
     assert sample_token(logits, temperature, None, draw()).tolist() == [1, 0]
+
+
+# ---------------------------------------------------------------- what is written can be trained on
+
+
+def written(model: LanguageModel, masks: bool, text) -> Iterator[torch.Tensor]:
+    """Yield all tensors that each function of sampling returns."""
+    idx = text(2, 6, vocab_size=10)
+    if not masks:
+        yield sampling.generate(model, idx, 3)
+        yield from sampling.generate_parallel(model, [idx[0]], 3)
+        return
+    holes = torch.cat([idx, torch.full((2, 4), 10)], dim=1)
+    filled = [sampling.fill_in(model, holes), sampling.continue_text(model, idx, 3)]
+    filled += [*sampling.drafts(model, holes), sampling.rewrite(model, holes)]
+    for one in filled:
+        yield from (one.tokens, one.when, one.confidence)
+
+
+@pytest.mark.parametrize("version", ["v1", "v4", "v7"])
+def test_results_are_ordinary_tensors(awake, text, version: str) -> None:
+    """Take a gradient through each result: PyTorch refuses that for tensors of inference mode."""
+    found = list(written(awake(version), version == "v7", text))
+    assert len(found) > 1
+    for tensor in found:
+        assert not tensor.is_inference()
+        assert not tensor.requires_grad
+        if not tensor.is_floating_point():
+            awake("v4")(tensor.clamp(max=10).view(-1, tensor.shape[-1])).sum().backward()
