@@ -1,4 +1,8 @@
-"""Budgets of lines and files of each folder, so that the packages stay small."""
+"""Budgets of lines and files of each folder, so that the packages stay small.
+
+A budget is a plan: the test fails beyond 103% of it. Two plans are not met yet. Their tests are expected to
+fail, and fail in earnest as soon as the plan is met, so that this note goes then.
+"""
 
 from pathlib import Path
 
@@ -6,14 +10,15 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 SKIPPED = {"_build", ".jupyter_cache", "__pycache__"}
-RACE = ("book/race", "tools/book/race.py")  # the models that train in the page
+SLACK = 1.03
 BUDGETS = {  # folders -> lines, files
-    ("babygpt",): (11_000, 92),
-    ("babygpt_course",): (10_500, 65),
-    ("tests",): (22_000, 148),
-    ("tools", "book", "benchmarks"): (5_000, 50),
-    RACE: (900, 6),
+    ("babygpt",): (9_700, 88),
+    ("babygpt_course",): (12_500, 85),
+    ("tests",): (17_500, 140),
+    ("tools", "book", "benchmarks"): (5_700, 56),
 }
+NOT_MET = pytest.mark.xfail(strict=True, reason="the core and its tests are still to be made smaller")
+UNMET = {("babygpt",), ("tests",)}
 ENDS = (".py", ".js", ".css", ".c")
 
 
@@ -23,15 +28,17 @@ def code_files(place: str) -> set[Path]:
     return {path for path in inside if path.suffix in ENDS and not SKIPPED & set(path.parts)}
 
 
-@pytest.mark.parametrize(("folders", "budget"), BUDGETS.items(), ids=lambda value: str(value[0]))
-def test_the_folder_keeps_its_budget(folders: tuple[str, ...], budget: tuple[int, int]) -> None:
+@pytest.mark.parametrize(
+    "folders",
+    [pytest.param(one, marks=[NOT_MET] if one in UNMET else [], id=one[0]) for one in BUDGETS],
+)
+def test_the_folder_keeps_its_budget(folders: tuple[str, ...]) -> None:
+    lines, count = BUDGETS[folders]
     files = set().union(*map(code_files, folders))
-    if folders != RACE:
-        files -= set().union(*map(code_files, RACE))
-    lines = sum(path.read_text(encoding="utf-8").count("\n") for path in files)
+    total = sum(path.read_text(encoding="utf-8").count("\n") for path in files)
     assert files
-    assert lines <= budget[0], f"{lines} lines in {folders}"
-    assert len(files) <= budget[1], f"{len(files)} files in {folders}"
+    assert total <= SLACK * lines, f"{total} lines in {folders}"
+    assert len(files) <= SLACK * count, f"{len(files)} files in {folders}"
 
 
 def test_no_file_name_occurs_more_than_twice_in_the_packages() -> None:
