@@ -62,6 +62,7 @@ def test_a_curve_stands_where_its_numbers_say_and_breaks_where_they_are_missing(
     np.testing.assert_allclose(values_at(both[:, 0], ticks(root, "x")), [0, 10, 30, 40], atol=0.1)
     np.testing.assert_allclose(values_at(both[:, 1], ticks(root, "y")), [0.5, 1.5, 1.0, 2.0], atol=0.02)
     assert (len(first), len(second)) == (2, 2)
+    assert ticks(root, "y")[2] < ticks(root, "y")[0]  # upwards
 
 
 def test_a_log_axis_has_powers_of_ten_and_dots_between_them():
@@ -262,6 +263,24 @@ def test_any_numbers_give_a_picture_with_finite_places(values, low, high, log):
     svg, _, _ = draw_still([Panel("t", [*curves, Level("a", low)], Axis("", (0, 4)), axis)])
     assert not re.search(r"[ML ']-?(nan|inf)", svg)
     assert len(svg) < 20_000
+
+
+def test_markup_and_dollars_stay_as_they_were_written():
+    words = "<b>&amp;</b>$x$\"'"
+    curves = [Curve(words, words, np.zeros(2)), Curve("other", "red", np.zeros(2))]
+    axes = Axis(words, ticks=[(0.5, words)]), Axis(words, ticks=[(0.5, words)])
+    root = read(Panel(words, [*curves, Level(words, 0.5, colour=words)], *axes, note=words))
+    assert texts(root).count(words) == 8
+    assert {line.get("stroke") for line in root.iter(f"{SVG}path")} >= {words}
+
+
+def test_boxes_frame_their_rows_and_many_named_rows_make_a_plot_higher():
+    root = read(Panel("g", [Cells(np.eye(4), 1.0, boxes=[(1, 3)])]))
+    edge, box = (r for r in root.iter(f"{SVG}rect") if r.get("width") not in ("100%", "80.0"))
+    y, height, whole = float(box.get("y")), float(box.get("height")), float(edge.get("height"))
+    assert [(y - float(edge.get("y"))) / whole, height / whole] == pytest.approx([0.25, 0.5], abs=0.01)
+    rows = Axis("", (-1, 30), ticks=[(n, f"row {n}") for n in range(30)])
+    assert sum(text.startswith("row") for text in texts(read(Panel("t", [], y=rows)))) == 30
 
 
 def test_panels_wrap_into_rows_and_equal_panels_give_equal_bytes():
