@@ -73,7 +73,7 @@ def along_edges(log_K):
     return broken(log_K) - {"distance"} | ({"distance"} if shift else set())
 
 
-KEPT_KERNELS = {}  # length of x -> the first kernel
+KEPT_KERNELS = {}  # T -> the first kernel
 REPAIRED_MISTAKES = [
     ("along the channels", lambda x, K: specimen(x, K, False, "pairs"), [RUNS, SCALES, TURNS]),
     ("layouts mixed", specimen, [SCALES, TURNS], "of one layout"),
@@ -81,7 +81,11 @@ REPAIRED_MISTAKES = [
     ("half-split", lambda x, K: specimen(x, K, layout="halves"), [TURNS], "neighbours"),
     ("the other way", lambda x, K: turned(x, K, -1), [TURNS], "turns the other way"),
     ("from 1", lambda x, K: turned(x, K, 1, 1), [TURNS], "stands at position 0"),
-    ("a kernel kept", lambda x, K: repaired_answer(x, KEPT_KERNELS.setdefault(len(x), K)), [SCALES, TURNS]),
+    (
+        "a kernel kept",
+        lambda x, K: repaired_answer(x, KEPT_KERNELS.setdefault(x.shape[-2], K)),
+        [SCALES, TURNS],
+    ),
     ("no kernel", lambda x, K: repaired_answer(x, torch.ones_like), [SCALES, TURNS], "no K in it"),
     ("K below 0", lambda x, K: repaired_answer(x, lambda m: K(m).abs()), [TURNS], "K itself"),
     ("127 at most", lambda x, K: repaired_answer(x, lambda m: K(m.clamp(max=127))), [SCALES, TURNS]),
