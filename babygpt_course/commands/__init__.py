@@ -10,5 +10,5 @@ COMMANDS = {  # name -> its module, and the first sentence of its help
     "compare": ("babygpt_course.commands.compare", "Compare how models learn and write."),
     "analyze": ("babygpt_course.commands.analyze", "Show how well branch codes can be told apart."),
     "claims": ("babygpt_course.commands.claims", "Measure what the source notes claim."),
-    "figures": ("babygpt_course.commands.figures", "Measure and draw the course's figures."),
+    "figures": ("babygpt_course.commands.run_studies", "Measure and draw the course's figures."),
 }

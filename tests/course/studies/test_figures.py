@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from matplotlib.figure import Figure
 
 from babygpt.device import pick_device
-from babygpt_course.commands.figures import figures as command
+from babygpt_course.commands.run_studies import figures as command
 from babygpt_course.studies import figures
 from babygpt_course.studies.names import draw_names, measure_names
 from babygpt_course.studies.paired import FEWEST_SEEDS, RULE

@@ -10,7 +10,7 @@ import torch
 from click.testing import CliRunner
 
 from babygpt.errors import BadInput
-from babygpt_course.commands.figures import figures as command
+from babygpt_course.commands.run_studies import figures as command
 from babygpt_course.studies import workers as module
 from babygpt_course.studies.sweep import keep_runs, sweep
 from babygpt_course.studies.workers import cluster, processes
