@@ -13,7 +13,6 @@ from babygpt.errors import BadInput
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import Objective
 from babygpt.training import Step, Training
-from babygpt.training.optimizers import Muon
 from benchmarks.plain_gpt import train_plain
 
 Bodies = Mapping[str, Callable[[ModelConfig], LanguageModel]]  # name -> makes a model of a shape
@@ -107,9 +106,7 @@ def make_steps(model: LanguageModel, race: Race, recipe: Recipe, seed: int) -> I
         return train_plain(model, race.objective, *sizes, recipe.rate, recipe.betas)
     plan = TrainConfig(recipe.steps, race.batch_size, recipe.rate, recipe.rate_other, seed=seed)
     training = Training(model, race.objective, plan)
-    for optimizer in training.optimizers:
-        if isinstance(optimizer, Muon):
-            optimizer.momentum = recipe.momentum
+    training.optimizers[0].momentum = recipe.momentum  # type: ignore[attr-defined]  # Muon's
     return (training.make_step() for _ in range(recipe.steps))
 
 

@@ -28,7 +28,7 @@ def evenly_spaced(ids: Tensor, length: int, n: int) -> Tensor:
     Raises BadInput if the text is too short, or n is below 1.
     """
     require_window(ids, length)
-    require_countable("number of windows", n)
+    require_countable("n_windows", n)
     return torch.arange(n) * (len(ids) - length - 1) // max(1, n - 1)
 
 

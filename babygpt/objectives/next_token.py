@@ -30,7 +30,7 @@ class NextToken(Objective):
         self.starts = self.val_starts = None
         if aligned:
             if "\n" not in corpus.tokenizer.ids:
-                raise BadInput(f"aligned windows begin where lines do, and {corpus.name} has no line end")
+                raise BadInput(f"aligned windows begin where lines do, and {corpus.name} has no '\\n'")
             newline = int(corpus.tokenizer.encode("\n"))
             self.starts = batches.line_starts(self.train, newline, block_size + 1)
             self.val_starts = batches.line_starts(self.val, newline, block_size + 1)

@@ -214,5 +214,5 @@ def test_windows_of_a_long_text_end_with_it() -> None:
         ids = torch.zeros(1, dtype=torch.long).expand(size)
         starts = evenly_spaced(ids, 8, 64)
         assert (int(starts[0]), int(starts[-1])) == (0, size - 9)
-    with pytest.raises(BadInput, match="number of windows"):
+    with pytest.raises(BadInput, match="n_windows"):
         evenly_spaced(ids, 8, 0)
