@@ -157,7 +157,6 @@ def test_the_same_seed_trains_the_same_model(pretrain, contents, tmp_path, corpu
         ("--length 0", ["0 tokens"]),
         ("--epochs 0", ["epochs (0) must be at least 1"]),
         ("--max-steps 0", ["max_steps (0) must be at least 1"]),
-        (f"--seed {2**64}", [f"seed ({2**64})"]),
         ("--fpe-theta 0", ["fpe_theta (0.0) must be above 0"]),
         ("--branch-slice-count 0", ["branch_slice_count (0) must be at least 1"]),
         ("--branch-slice-count 50 --branches-per-sample 3", ["71 texts in 50 slices", "3 branches"]),

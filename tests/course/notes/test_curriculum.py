@@ -10,6 +10,7 @@ import torch
 from babygpt.config import ModelConfig
 from babygpt.data.corpus import Corpus
 from babygpt.data.tokenizer import CharTokenizer
+from babygpt.models.versions import build
 from babygpt.training import checkpoint
 from babygpt_course.commands.parallel import locate
 from babygpt_course.notes.curriculum import (
@@ -164,7 +165,7 @@ def test_a_file_its_folder_or_the_notes_name_locates_a_checkpoint(tmp_path: Path
 def test_a_checkpoint_option_that_the_stage_lacks_is_refused(tmp_path: Path, small_corpus: Corpus):
     """Set a band of frequencies in Python, which no flag can do."""
     stage = small(small_corpus)
-    stage.options["band"] = 8
-    checkpoint.save(tmp_path / CHECKPOINT_NAME, stage.model, stage.corpus.tokenizer)
+    model = build(stage.version, stage.model.config, **stage.options, band=8)
+    checkpoint.save(tmp_path / CHECKPOINT_NAME, model, stage.corpus.tokenizer)
     with pytest.raises(ValueError, match=r"band \(None\) is not that of .* \(8\)"):
         load_weights(small(small_corpus), tmp_path / CHECKPOINT_NAME)
