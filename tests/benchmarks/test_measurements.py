@@ -1,6 +1,9 @@
-"""Times of the parts of a training step: numbers computed from them, and one small run."""
+"""Times of the parts of a training step, and motion of dashboards: numbers computed from them, and one small run."""
 
 import itertools
+import json
+from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -9,8 +12,9 @@ from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import Corpus
 from babygpt.models.versions import build
 from babygpt.training import Training
-from benchmarks import step
+from benchmarks import live, step
 from benchmarks.step import MeteredObjective, PartMeter, measure_step
+from tools.browser.recording import dashboard_runs, worst
 
 TINY = {"n_layer": 2, "n_head": 2, "n_embd": 16}
 BATCH, BLOCK = 3, 8
@@ -49,3 +53,60 @@ def test_the_parts_of_a_step_add_up_to_its_time() -> None:
     assert results["steps"] == 10  # those of the first round warm up
     with pytest.raises(ValueError, match=r"version \(v99\)"):
         measure_step("v99", rounds=1)
+
+
+# ---------------------------------------------------------------- dashboards
+
+
+def drawing(t: float, state: str, made: int, frames: int, reading: str = "") -> dict[str, Any]:
+    """Return a drawing of a run that began to train at 10 s, t seconds later; told 50 ms before."""
+    now = 10_000 + 1000 * t
+    return {"t": now, "at": now - 50, "ms": 2.0, "state": state, "made": made, "frames": [frames, 1], "reading": reading}
+
+
+DRAWN = [
+    drawing(-2, "waiting", 0, 1),
+    drawing(-1, "getting ready", 0, 1),
+    drawing(0, "running", 0, 1),
+    drawing(0.2, "running", 1, 1),
+    drawing(0.3, "running", 1, 1),  # nothing new: a hand moved
+    drawing(0.4, "running", 5, 2),
+    drawing(1.0, "running", 9, 2),
+    drawing(1.7, "running", 9, 2, "64 of 128 windows read"),
+    drawing(2.0, "finished", 9, 2),
+    drawing(9.0, "finished", 9, 2),
+]
+BOARD = {"cell": 3, "title": "v5", "watches": 2, "started": 8_500, "drawings": DRAWN}
+MESSAGES = [(9_000, 500), (10_100, 1000), (11_000, 3000), (13_000, 9000)]
+
+
+def test_the_motion_of_a_dashboard_is_read_from_its_drawings() -> None:
+    (run,) = dashboard_runs({"boards": [BOARD], "messages": MESSAGES})
+    assert (run.cell, run.title, run.steps, run.seconds) == (3, "v5", 9, 2.0)
+    assert (run.losses_per_s, run.measurements_per_s, run.drawings_per_s) == (1.5, 0.5, 3.0)
+    assert (run.longest_still_s, run.shown_after_ms, run.redraw_ms) == (0.7, 50.0, 2.0)
+    assert (run.kb_per_s, run.ready_s, run.first_loss_ms) == (2.0, 0.5, 50.0)
+
+
+def test_the_worst_dashboard_is_taken_in_each_respect_and_those_that_never_trained_are_left_out() -> None:
+    slow = {**BOARD, "watches": 0, "started": None, "drawings": [*DRAWN[:4], drawing(4, "stopped", 2, 1)]}
+    waits = {**BOARD, "drawings": DRAWN[:2]}
+    runs = dashboard_runs({"boards": [BOARD, slow, waits], "messages": MESSAGES})
+    assert [run.losses_per_s for run in runs] == [1.5, 0.5]
+    found = worst(runs)
+    assert (found["losses_per_s"], found["measurements_per_s"], found["longest_still_s"]) == (0.5, 0.5, 3.8)
+    with pytest.raises(ValueError, match="no dashboard"):
+        worst([])
+
+
+def test_the_share_of_the_speed_that_is_kept_has_its_interval() -> None:
+    assert live.share_kept([10, 20], [9, 18]) == {"mean": 0.9, "low": 0.9, "high": 0.9}
+    found = live.share_kept([10, 10, 10], [9, 10, 8])
+    assert found["low"] < 0.8 < found["mean"] < 0.9 < 1 < found["high"]
+
+
+def test_the_page_has_the_stored_numbers_of_the_live_lab() -> None:
+    root = Path(__file__).resolve().parents[2]
+    stored = json.loads((root / "benchmarks/results/live.json").read_text(encoding="utf-8"))
+    text = (root / "docs/benchmarks.md").read_text(encoding="utf-8")
+    assert live.report(stored) in text, "python -m benchmarks report"

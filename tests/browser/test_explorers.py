@@ -4,6 +4,7 @@ import json
 import math
 import random
 import re
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,12 +22,13 @@ from babygpt.encodings.base import norm
 from babygpt.encodings.gaussian import RelativeGaussian, log_kernel
 from babygpt.encodings.rotary import angles, rotate
 from babygpt.encodings.sinusoidal import frequencies, sinusoid
-from babygpt.live.explorers import formulas
+from babygpt.live import formulas, view
 from babygpt.metrics.inspection import reach
 from babygpt.metrics.parallel_texts import cosines
 from babygpt.models.transformer import score_scale
 from babygpt.positions import Positions
 from babygpt_course.commands.analyze import branch_codes
+from tools.browser.page_checks import numbers
 from tools.browser.scripts import ENDS
 from tools.browser.site import serve_folder, write_explorers
 
@@ -155,7 +157,7 @@ def require_equal(found: Any, expected: Any, where: str) -> None:
 @pytest.mark.parametrize("name", FORMULAS)
 def test_every_number_is_that_of_the_package(name: str, browser: Browser):
     page, settings = browser.new_page(), settings_of(name)
-    measured = json.loads(page.evaluate(MEASURE_ALL, [formulas.source(name), settings]))
+    measured = json.loads(page.evaluate(MEASURE_ALL, [view.script(name), settings]))
     for values, found in zip(settings, measured, strict=True):
         require_equal(found, measure(name, values), str(values))
     page.close()
@@ -205,17 +207,13 @@ def visit(browser: Browser, address: str) -> Iterator[Visit]:
 
 
 def explorer(page: Page, name: str) -> Locator:
-    return page.locator(f"[data-explorer={name}] > .explorer")
+    return page.locator(f"[data-live={name}] .explorer")
 
 
 def shown(page: Page) -> list[str]:
     """Return the text of the controls and titles of all explorers, after the next frame."""
     found: list[str] = page.evaluate(SHOWN)
     return found
-
-
-def numbers(words: str) -> list[float]:
-    return [float(n) for n in re.findall(r"-?\d[\d.]*", words.replace("−", "-").replace(",", ""))]
 
 
 def drag(page: Page, ends: dict[str, Any], touch: bool = False) -> None:
@@ -327,11 +325,11 @@ def test_pointing_at_a_word_highlights_the_panel_of_its_name(visit: Visit):
 
 def test_contributing_makes_an_explorer(browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    blocks = r"^```\w+\n(?://|#) babygpt/live/explorers/\S+\n(.*?)^```"
+    blocks = r"^```\w+\n(?://|#) babygpt/live/\S+\n(.*?)^```"
     module, controls = re.findall(blocks, text, re.S | re.M)
-    (tmp_path / "kerple.js").write_text(module, encoding="utf-8")
-    (tmp_path / "figure.js").write_bytes((formulas.HERE / "figure.js").read_bytes())
-    monkeypatch.setattr(formulas, "HERE", tmp_path)
+    modules = shutil.copytree(view.PAGE, tmp_path / "page")
+    (modules / "kerple.js").write_text(module, encoding="utf-8")
+    monkeypatch.setattr(view, "PAGE", modules)
     exec(controls, made := dict(vars(formulas)))
     write_explorers(tmp_path, [made["kerple"]()])
     page = browser.new_page()

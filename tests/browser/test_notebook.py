@@ -6,26 +6,28 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, Error
 
 from tools.browser import chromium
 from tools.browser.chromium import CHROMIUM_VARIABLE, find_chromium
-from tools.browser.notebook import Notebook
+from tools.browser.notebook import EXPLORER, Notebook
+from tools.browser.recording import dashboard_runs
 from tools.browser.server import notebook_text, serve_notebooks
 
-# A dashboard as the page sees it: words, a picture, another one, and the first one again.
-DASHBOARD = """
-import time
-import ipywidgets
-png = lambda red: bytes([137, 80, 78, 71, 13, 10, 26, 10, red])
-words, image = ipywidgets.HTML("<b>running</b> · step 1 of 9"), ipywidgets.Image(value=png(1))
-root = ipywidgets.VBox([words, image])
-root.add_class("babygpt-dashboard")
-display(root)
-for step, red in (2, 2), (3, 1):
-    time.sleep(0.3)
-    words.value = f"<b>running</b> · step {step} of 9"
-    image.value = png(red)
+TRAIN = """
+from babygpt import ModelConfig, NextToken, TrainConfig, build, live, load_corpus
+corpus = load_corpus("tales", n_chars=9_000)
+model = build("v4", ModelConfig(corpus.tokenizer.vocab_size, 16, n_layer=1, n_head=2, n_embd=16))
+watches = [live.heads(corpus.tokenizer, "ada met ben.")]
+run = live.train(model, NextToken(corpus, 16), TrainConfig(60), "small", watches=watches)
+run.result();
+"""
+STILL = """
+import numpy as np
+from babygpt import live
+from babygpt.plots.panel import Curve, Panel
+panels = lambda n, values: [Panel("always alike", [Curve("c", "red", np.ones(3))])]
+live.Explorer("still", lambda n: n, panels, [live.Slider("n", 1, 0, 9)])
 """
 IMPORTS = "from benchmarks import live\nfrom tools.browser import course_models"
 
@@ -51,29 +53,32 @@ def test_a_missing_chromium_gives_the_command_to_install_it(monkeypatch, tmp_pat
 
 
 def test_the_harness_reports_errors_and_a_picture_that_does_not_change(browser: Browser):
-    still = "import ipywidgets\nipywidgets.VBox([ipywidgets.IntSlider(), ipywidgets.Image(value=b'')])"
-    with opened(browser, still, IMPORTS, "1 / 0") as notebook:
+    with opened(browser, STILL, IMPORTS, "1 / 0") as notebook:
         notebook.run_all()
         assert notebook.errors() == ["ZeroDivisionError: division by zero"]
-        notebook.page.wait_for_selector(".widget-image")
+        assert [(handle.name, handle.keys[0]) for handle in notebook.sliders(EXPLORER)] == [("n", "ArrowRight")]
         with pytest.raises(TimeoutError, match="ArrowRight"):
-            notebook.move_slider(".widget-vbox", "ArrowRight", timeout=1)
+            notebook.move_slider(EXPLORER, "ArrowRight", timeout=1)
+        with pytest.raises(Error, match="ZeroDivisionError"):
+            notebook.ask("1 / 0")
 
 
-def test_a_recording_holds_all_changes_and_identifies_new_pictures(browser: Browser):
-    with opened(browser, "1", DASHBOARD) as notebook:
+def test_a_recording_holds_the_drawings_of_a_run_with_its_numbers_and_times(browser: Browser):
+    with opened(browser, "1", TRAIN) as notebook:
         notebook.record()
         notebook.run_all()
         notebook.page.wait_for_timeout(500)
-        events = notebook.recorded()
-    assert [e["t"] for e in events] == sorted(e["t"] for e in events)
-    assert {(e["dashboard"], e["cell"]) for e in events} == {(0, 1)}
-    words = [e["words"] for e in events if e["words"]]
-    assert list(dict.fromkeys(words)) == [f"running · step {step} of 9" for step in (1, 2, 3)]
-    pictures = [e["picture"] for e in events if e["picture"]]
-    assert len(pictures) == 3
-    assert len(set(pictures)) == 2
-    assert pictures[0] == pictures[2]
+        recorded = notebook.recorded()
+        measured = notebook.ask("len(run.frames[watches[0]])")
+    (board,), messages = recorded["boards"], recorded["messages"]
+    (run,) = dashboard_runs(recorded)
+    drawings = board["drawings"]
+    assert (run.cell, run.title, run.steps, board["watches"]) == (1, "small", 60, 1)
+    assert (drawings[-1]["made"], drawings[-1]["frames"], drawings[-1]["state"]) == (60, [measured], "finished")
+    assert [one["t"] for one in drawings] == sorted(one["t"] for one in drawings)
+    assert 0 < run.shown_after_ms < 2000
+    assert run.ready_s is not None and 0 < run.ready_s < 60
+    assert len(messages) > 2 and run.kb_per_s > 0
 
 
 def test_a_timeout_reports_the_state_of_the_page(browser: Browser):

@@ -8,8 +8,21 @@ PLACE_OF_STEP = """(({{ axes }}) => {{
     return [left + axes.left + axes.X({}), top + height / 2];
 }})(board.views[0])"""
 
-# Cut the connection to the kernel; a page that is offline cannot make a new one.
-CUT = "jupyterapp.shell.currentWidget.sessionContext.session.kernel._ws.close()"
+# Cut the connection to the kernel; no new one comes about until `mend` is called.
+CUT = """() => {
+    const { kernel } = jupyterapp.shell.currentWidget.sessionContext.session, settings = kernel.serverSettings;
+    const whole = settings.WebSocket;
+    settings.WebSocket = class extends whole { constructor() { super("ws://127.0.0.1:9"); } };
+    kernel._ws.close();
+    window.mend = () => { settings.WebSocket = whole; return kernel.reconnect(); };
+}"""
+
+# Close the notebook's tab, and open it again.
+REOPEN = """async () => {
+    const { path } = jupyterapp.shell.currentWidget.context;
+    await jupyterapp.commands.execute("application:close");
+    await jupyterapp.commands.execute("docmanager:open", { path });
+}"""
 
 # Give an explorer a width, and wait until its panels have been drawn again.
 MAKE_WIDE = """async (root, width) => {

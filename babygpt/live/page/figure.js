@@ -119,7 +119,8 @@ export class Axes {
   resize(room) { this.view(this.sides.x, this.sides.y, room); }
 
   lay() {
-    const { sides: { x, y }, room = WIDTH } = this, names = (y.ticks ?? []).flatMap(([, name]) => name.split("\n"));
+    const { sides: { x, y }, room = WIDTH } = this, up = clamp(Math.floor(this.height / 36), 2, 6);
+    const upright = y.ticks ?? ticksOf(y, up).map(tick => [tick, format(tick)]), names = upright.flatMap(([, name]) => name.split("\n"));
     this.left = clamp(12 + LETTER * Math.max(0, ...names.map(name => name.length)), LEFT, Math.max(LEFT, 0.45 * room));
     this.width = Math.max(40, room - this.left - RIGHT);
     put(this.inside, { x: this.left, width: this.width });
@@ -127,14 +128,14 @@ export class Axes {
     write(this.caption, y.label);
     write(put(this.label, { x: this.left + this.width }), x.label);
     this.ticks.replaceChildren();
-    const [across, up] = [clamp(Math.floor(this.width / 60), 2, 8), clamp(Math.floor(this.height / 36), 2, 6)];
+    const across = clamp(Math.floor(this.width / 60), 2, 8);
     for (const [at, name] of x.ticks ?? ticksOf(x, across).map(tick => [tick, format(tick)])) {
       if (!x.ticks && !this.plain) svg("line", { x1: this.X(at), x2: this.X(at), y1: 0, y2: this.height }, this.ticks);
       const turn = x.turned ? { transform: `rotate(-90 ${this.X(at)} ${this.height + 6})`, dy: 4 } : { dy: 10 };
       const place = { x: this.X(at), y: this.height + 6, "text-anchor": x.turned ? "end" : "middle", ...turn };
       svg("text", place, this.ticks, name);
     }
-    for (const [at, name] of y.ticks ?? ticksOf(y, up).map(tick => [tick, format(tick)])) {
+    for (const [at, name] of upright) {
       if (!y.ticks && !this.plain) svg("line", { x1: 0, x2: this.width, y1: this.Y(at), y2: this.Y(at) }, this.ticks);
       name.split("\n").forEach((line, i, lines) => {
         const down = this.Y(at) + 4 + 14 * (i - (lines.length - 1) / 2);
