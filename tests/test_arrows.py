@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE, COURSE = ROOT / "babygpt", ROOT / "babygpt_course"
 # From the leaves to the root: a module imports from rungs before its own, and from its own folder.
 RUNGS = [
-    {"errors"},
+    {"errors", "minimal"},
     {"config", "positions", "device", "tables", "files", "signals"},
     {"memory"},
     {"data", "encodings"},
