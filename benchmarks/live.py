@@ -1,4 +1,4 @@
-"""Benchmarks of the live lab in a browser: how its dashboards move, what they cost, how quickly explorers answer."""
+"""Benchmarks of the live lab in a browser: how dashboards move, what they cost, how soon explorers answer."""
 
 from __future__ import annotations
 
@@ -56,11 +56,11 @@ ROWS = {  # of the table: what is measured, and its name in `recording.worst`
 
 
 def measure_live(rounds: int, notebooks: Sequence[str] = NOTEBOOKS) -> dict[str, Any]:
-    """Measure how the notebooks' dashboards move, the training speed kept, and the answer times of explorers.
+    """Measure how dashboards of notebooks move, the training speed kept, and answer times of explorers.
 
     rounds     of the training speeds
     notebooks  numbers of the notebooks that are run, once as they are and once in a page that is slowed down
-    returns    "notebooks": for each by number, each of PAGES and there "worst" (`recording.worst`) and "runs";
+    returns    "notebooks": for each by number, each of PAGES and there "worst" and "runs", see `recording`;
                "steps_per_s": for each of VIEWS the speeds of the rounds; "kept": for one and three dashboards
                the share of the speed without one, with a 95% interval; "handles": see `time_handles`
     Raises BadInput if there is no Chromium or no such notebook, or rounds is below 1; RuntimeError with what
@@ -81,12 +81,12 @@ def measure_live(rounds: int, notebooks: Sequence[str] = NOTEBOOKS) -> dict[str,
 
 
 def report(results: Mapping[str, Any]) -> str:
-    """Return the results of `measure_live` as Markdown: the worst dashboard of each notebook, speeds, handles."""
+    """Return results of `measure_live` as Markdown: worst dashboards, speeds, handles."""
     notebooks, pages = results["notebooks"], list(PAGES)
     lines = [["the worst dashboard; in brackets, in a page four times as slow", *notebooks]]
     for words, name in ROWS.items():
-        worst_ones = ([moved[page]["worst"].get(name, "–") for page in pages] for moved in notebooks.values())
-        lines.append([words, *(f"{plain} ({slow})" for plain, slow in worst_ones)])
+        found = ([moved[page]["worst"].get(name, "–") for page in pages] for moved in notebooks.values())
+        lines.append([words, *(f"{plain} ({slow})" for plain, slow in found)])
     speed = f"{statistics.mean(results['steps_per_s']['none']):.1f} steps a second without a dashboard"
     shares = " and ".join(
         f"{kept['mean']:.0%} of it with {name} (95%: {kept['low']:.0%} to {kept['high']:.0%})"
@@ -94,7 +94,8 @@ def report(results: Mapping[str, Any]) -> str:
     )
     moves = [["median / 95th percentile (ms)", *results["handles"]["idle"]]]
     for name, words in (("idle", "at rest"), ("training", "a model trains")):
-        moves.append([words, *(f"{half:.0f} / {most:.0f}" for half, most in results["handles"][name].values())])
+        times = results["handles"][name].values()
+        moves.append([words, *(f"{half:.0f} / {most:.0f}" for half, most in times)])
     rounds = len(results["steps_per_s"]["none"])
     trained = f"In {rounds} rounds, v4 made {speed}, {shares}."
     return "\n\n".join([markdown(lines), trained, markdown(moves)])

@@ -1,7 +1,7 @@
 """Pictures of the live lab as a learner sees it, taken in a real browser.
 
 python -m tools.screenshots               into figures/ (about five minutes)
-python -m tools.screenshots --looks       a dashboard on a phone, a desk, a dark one and a projector, into figures/looks
+python -m tools.screenshots --looks       a dashboard on four screens, into figures/looks, for you to see
 python -m tools.screenshots --stills      of explorers of formulas, beside their modules
 """
 
@@ -186,8 +186,9 @@ def take_stills() -> list[Path]:
 def main(folder: Path, stills: bool, looks: bool) -> None:
     """Take the pictures and print their paths."""
     try:
-        paths = take_stills() if stills else take_looks(folder / "looks") if looks else take_screenshots(folder)
-        for path in paths:
+        paths = take_stills() if stills else []
+        paths += take_looks(folder / "looks") if looks else []
+        for path in paths or take_screenshots(folder):
             click.echo(path)
     except USER_ERRORS as error:
         raise click.ClickException(str(error)) from error

@@ -1,4 +1,4 @@
-"""Times of the parts of a training step, and motion of dashboards: numbers computed from them, and one small run."""
+"""Times of the parts of a training step and motion of dashboards: numbers computed from them."""
 
 import itertools
 import json
@@ -61,7 +61,8 @@ def test_the_parts_of_a_step_add_up_to_its_time() -> None:
 def drawing(t: float, state: str, made: int, frames: int, reading: str = "") -> dict[str, Any]:
     """Return a drawing of a run that began to train at 10 s, t seconds later; told 50 ms before."""
     now = 10_000 + 1000 * t
-    return {"t": now, "at": now - 50, "ms": 2.0, "state": state, "made": made, "frames": [frames, 1], "reading": reading}
+    known = {"state": state, "made": made, "frames": [frames, 1], "reading": reading}
+    return {"t": now, "at": now - 50, "ms": 2.0, **known}
 
 
 DRAWN = [

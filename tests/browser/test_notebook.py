@@ -56,7 +56,7 @@ def test_the_harness_reports_errors_and_a_picture_that_does_not_change(browser: 
     with opened(browser, STILL, IMPORTS, "1 / 0") as notebook:
         notebook.run_all()
         assert notebook.errors() == ["ZeroDivisionError: division by zero"]
-        assert [(handle.name, handle.keys[0]) for handle in notebook.sliders(EXPLORER)] == [("n", "ArrowRight")]
+        assert [handle.name for handle in notebook.sliders(EXPLORER)] == ["n"]
         with pytest.raises(TimeoutError, match="ArrowRight"):
             notebook.move_slider(EXPLORER, "ArrowRight", timeout=1)
         with pytest.raises(Error, match="ZeroDivisionError"):
@@ -72,13 +72,14 @@ def test_a_recording_holds_the_drawings_of_a_run_with_its_numbers_and_times(brow
         measured = notebook.ask("len(run.frames[watches[0]])")
     (board,), messages = recorded["boards"], recorded["messages"]
     (run,) = dashboard_runs(recorded)
-    drawings = board["drawings"]
+    last, times = board["drawings"][-1], [drawing["t"] for drawing in board["drawings"]]
     assert (run.cell, run.title, run.steps, board["watches"]) == (1, "small", 60, 1)
-    assert (drawings[-1]["made"], drawings[-1]["frames"], drawings[-1]["state"]) == (60, [measured], "finished")
-    assert [one["t"] for one in drawings] == sorted(one["t"] for one in drawings)
+    assert (last["made"], last["frames"], last["state"]) == (60, [measured], "finished")
+    assert times == sorted(times)
     assert 0 < run.shown_after_ms < 2000
-    assert run.ready_s is not None and 0 < run.ready_s < 60
-    assert len(messages) > 2 and run.kb_per_s > 0
+    assert 0 < (run.ready_s or 0) < 60
+    assert len(messages) > 2
+    assert run.kb_per_s > 0
 
 
 def test_a_timeout_reports_the_state_of_the_page(browser: Browser):

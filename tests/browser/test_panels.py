@@ -1,4 +1,4 @@
-"""The page and a still draw a panel from the same numbers: titles, legends, ticks, points and values that are read."""
+"""The page and a still draw a panel from the same numbers: words, ticks, points and values that are read."""
 
 import random
 import re
@@ -22,32 +22,36 @@ DRAW = """async ([module, packed]) => {
     root.replaceChildren();
     const view = viewOf(spec, root, { wake: () => {} });
     view.draw(spec);
-    window.read = x => { view.pointed = x; view.draw(spec); return [...root.querySelectorAll("b")].map(b => b.innerText); };
-    window.cell = at => { view.cells.read(at); return root.querySelector(".explorer-readout").innerText; };
-    const { axes } = view, texts = selector => [...root.querySelectorAll(selector)].map(it => it.textContent);
-    return { title: texts(".explorer-title")[0], legend: texts(".explorer-legend span"), all: texts("text, li, i, p"),
-        ticks: axes ? [...axes.ticks.querySelectorAll("text")].map(it =>
-            [it.textContent, it.getAttribute("text-anchor"), Number(it.getAttribute("x")), Number(it.getAttribute("y"))]) : [],
-        lines: [...root.querySelectorAll("path.curve")].map(it => it.getAttribute("d")) };
+    const all = (selector, found = it => it.textContent) => [...root.querySelectorAll(selector)].map(found);
+    window.read = x => { view.pointed = x; view.draw(spec); return all("b"); };
+    window.cell = at => { view.cells.read(at); return all(".explorer-readout")[0]; };
+    const tick = it => [it.textContent, ...["text-anchor", "x", "y"].map(name => it.getAttribute(name))];
+    return { title: all(".explorer-title")[0], legend: all(".explorer-legend span"),
+        all: all("text, li, i, p"),
+        ticks: all(".ticks text", tick), lines: all("path.curve", it => it.getAttribute("d")) };
 }"""
 FIXED = """async ([module, numbers]) => {
     const { fixed } = await import(`data:text/javascript,${encodeURIComponent(module)}`);
     return numbers.map(([number, digits]) => fixed(number, digits));
 }"""
 LETTERS = list("我•$b<")
-WEIGHTS = np.tril(np.arange(1.0, 26).reshape(5, 5)) / np.tril(np.arange(1.0, 26).reshape(5, 5)).sum(1, keepdims=True)
-TWO = [Curve("one", "#2b7bbd", np.array([0.125, 1.005, np.nan, 2.675, 4.0])), Curve("two", "#d55e00", np.arange(5) / 8, look="marked")]
+WEIGHTS = np.tril(np.arange(1.0, 26).reshape(5, 5))
+WEIGHTS /= WEIGHTS.sum(1, keepdims=True)
+ONE = Curve("one", "#2b7bbd", np.array([0.125, 1.005, np.nan, 2.675, 4.0]))
+TWO = [ONE, Curve("two", "#d55e00", np.arange(5) / 8, look="marked")]
+STEP, ENDS = Axis("step", (0, 4)), [(0.0, "0%"), (1.0, "100%")]
+GRID = Cells(np.linspace(-1, 1, 12).reshape(3, 4), 1.0, -1.0)
+HEADS = Heads(np.stack([WEIGHTS] * 2)[None], LETTERS, (0, 1), "Head {head}", np.zeros((1, 2)))
+FAR = Curve("c", "#808080", np.array([1.0, 30, 1000]), np.array([1.0, 10, 100]))
+SURE = np.array([np.nan, 0.5, 0.9, np.nan, 1.0])
 PANELS = {
-    "curves": Panel("A loss & a <b>floor</b>", [*TWO, Level("floor", 0.4)], Axis("step", (0, 4)), Axis("nats", (0, 4))),
-    "shares": Panel("Right answers", TWO[1:], Axis("step", (0, 4)), Axis("right", (0, 1), [(0, "0%"), (1, "100%")], unit="%", digits=0)),
-    "log": Panel(
-        "A logarithmic axis", [Curve("c", "#808080", np.array([1.0, 30, 1000]), np.array([1.0, 10, 100]))],
-        Axis("θ", (1, 100), log=True), Axis("", (1, 1000), log=True),
-    ),
-    "cells": Panel("Cells", [Cells(np.linspace(-1, 1, 12).reshape(3, 4), 1.0, -1.0)], Axis("column"), Axis("row")),
-    "heads": Panel("One head", [Heads(np.stack([WEIGHTS] * 2)[None], LETTERS, (0, 1), "Head {head}", np.zeros((1, 2)))]),
-    "words": Panel("A text", [Words(LETTERS, np.array([np.nan, 0.5, 0.9, np.nan, 1.0]), np.array([1, 0, 0, 1, 0], bool))]),
-}  # fmt: skip
+    "curves": Panel("A loss & a <b>floor</b>", [*TWO, Level("floor", 0.4)], STEP, Axis("nats", (0, 4))),
+    "shares": Panel("Right answers", TWO[1:], STEP, Axis("right", (0, 1), ENDS, unit="%", digits=0)),
+    "log": Panel("Equal ratios", [FAR], Axis("θ", (1, 100), log=True), Axis("", (1, 1000), log=True)),
+    "cells": Panel("Cells", [GRID], Axis("column"), Axis("row")),
+    "heads": Panel("One head", [HEADS]),
+    "words": Panel("A text", [Words(LETTERS, SURE, np.isnan(SURE))]),
+}
 
 
 @pytest.fixture
@@ -70,10 +74,9 @@ def number(name: str) -> float:
 
 def read_off(ticks: dict[str, float], places: np.ndarray, log: bool) -> np.ndarray:
     """Return the values at some places of an axis, by its outermost ticks."""
-    names = sorted(ticks, key=number)
-    ends = np.array([number(names[0]), number(names[-1])])
-    values = np.interp(places, *zip(*sorted(zip([ticks[names[0]], ticks[names[-1]]], np.log(ends) if log else ends, strict=True)), strict=True))
-    return np.exp(values) if log else values
+    low, high = min(ticks, key=number), max(ticks, key=number)
+    share, (a, b) = (places - ticks[low]) / (ticks[high] - ticks[low]), (number(low), number(high))
+    return a * (b / a) ** share if log else a + share * (b - a)
 
 
 def points(path: str) -> np.ndarray:
@@ -88,8 +91,10 @@ def test_page_and_still_have_the_same_words(name: str, draw: Any):
     assert shown["title"] == words == panel.title
     curves = [mark.name for mark in panel.marks if isinstance(mark, Curve)]
     assert shown["legend"] == curves
-    named = [*(curves if len(curves) > 1 else []), *(mark.name for mark in panel.marks if isinstance(mark, Level))]
-    expected = [*named, *filter(None, (panel.x.label, panel.y.label)), *(name for _, name in panel.y.ticks or ())]
+    expected = [mark.name for mark in panel.marks if isinstance(mark, Level)] + [
+        name for _, name in panel.y.ticks or ()
+    ]
+    expected += [*(curves if len(curves) > 1 else ()), *filter(None, (panel.x.label, panel.y.label))]
     for word in [*expected, *(LETTERS[2:] if name in ("heads", "words") else ())]:
         assert word in shown["all"], word
         assert word in " ".join(texts), word
@@ -101,14 +106,15 @@ def test_points_stand_at_the_same_values(name: str, draw: Any):
     root = ElementTree.fromstring(draw_still([panel])[0])
     curve = panel.find(Curve)
     there = np.isfinite(curve.y)
-    drawn = [path.get("d") or "" for path in root.iter(f"{SVG}path") if path.get("stroke-linejoin")][0]
+    drawn = next(path.get("d") or "" for path in root.iter(f"{SVG}path") if path.get("stroke-linejoin"))
     for axis, want, side, anchor in ((panel.x, curve.at(), 0, "middle"), (panel.y, curve.y, 1, "end")):
-        in_page = {words: place[side] for words, at, *place in shown["ticks"] if at == anchor}
+        in_page = {words: float(place[side]) for words, at, *place in shown["ticks"] if at == anchor}
         in_still = still_ticks(root, anchor, "xy"[side])
         assert len(set(in_page) & set(in_still)) >= 2, (in_page, in_still)
         tall = 4.0 if side else 0.0  # names stand so far below their ticks
         for ticks, path, below in ((in_page, shown["lines"][0], tall), (in_still, drawn, 5.0 * side)):
-            found = read_off({words: at - below for words, at in ticks.items()}, points(path)[:, side], axis.log)
+            places = points(path)[:, side] + below
+            found = read_off(ticks, places, axis.log)
             np.testing.assert_allclose(found, want[there], rtol=0.02, atol=0.02)
 
 

@@ -131,7 +131,7 @@ class Notebook:
     # ------------------------------------------------------------ its kernel and its file
 
     def ask(self, expression: str) -> Any:
-        """Return the value of a Python expression in the kernel, as JSON has it. Raises playwright's Error."""
+        """Return the value of a Python expression in the kernel, as JSON. Raises playwright's Error."""
         return self.page.evaluate(scripts.ASK, expression)
 
     def interrupt(self) -> None:

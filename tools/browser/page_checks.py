@@ -10,8 +10,8 @@ PLACE_OF_STEP = """(({{ axes }}) => {{
 
 # Cut the connection to the kernel; no new one comes about until `mend` is called.
 CUT = """() => {
-    const { kernel } = jupyterapp.shell.currentWidget.sessionContext.session, settings = kernel.serverSettings;
-    const whole = settings.WebSocket;
+    const { kernel } = jupyterapp.shell.currentWidget.sessionContext.session;
+    const settings = kernel.serverSettings, whole = settings.WebSocket;
     settings.WebSocket = class extends whole { constructor() { super("ws://127.0.0.1:9"); } };
     kernel._ws.close();
     window.mend = () => { settings.WebSocket = whole; return kernel.reconnect(); };
@@ -30,8 +30,8 @@ MAKE_WIDE = """async (root, width) => {
     for (let frames = 0; frames < 4; frames++) await new Promise(requestAnimationFrame);
 }"""
 
-# What stands out of an explorer sideways; and its texts, with their heights in CSS pixels, and their contrast to the
-# ground (WCAG 2, success criterion 1.4.3; axe sees no text inside JupyterLab's cells).
+# What stands out of an explorer sideways; and its texts, with their heights in CSS pixels, and their contrast
+# to the ground (WCAG 2, success criterion 1.4.3; axe sees no text inside JupyterLab's cells).
 LOOKS = r"""root => {
     const light = ([r, g, b]) => [r, g, b].map(c => c / 255)
         .map(c => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
@@ -49,9 +49,9 @@ LOOKS = r"""root => {
         : [255, 255, 255];
     const opacity = it => it === root ? 1 : getComputedStyle(it).opacity * opacity(it.parentElement);
     const { right } = root.getBoundingClientRect();
-    const all = [...root.querySelectorAll("*")].filter(it => {
+    const all = [...root.querySelectorAll(":not(.explorer-voice)")].filter(it => {
         const { width, height } = it.getBoundingClientRect();
-        return width && height && getComputedStyle(it).visibility === "visible" && !it.closest(".explorer-voice");
+        return width && height && getComputedStyle(it).visibility === "visible";
     });
     const hasText = it => [...it.childNodes].some(({ nodeType, data }) => nodeType === 3 && data.trim());
     const texts = all.filter(hasText).map(it => {
@@ -61,8 +61,8 @@ LOOKS = r"""root => {
         const [low, high] = [light(back), light(text)].sort((x, y) => x - y);
         return [it.textContent, parseFloat(style.fontSize) * Math.hypot(a, b), (high + 0.05) / (low + 0.05)];
     });
-    const sideways = all.filter(it => !it.closest("svg svg")).filter(it => it.getBoundingClientRect().right > right + 1);
-    return { texts, sideways: sideways.map(it => it.outerHTML.slice(0, 100)) };
+    const out = it => !it.closest("svg svg") && it.getBoundingClientRect().right > right + 1;
+    return { texts, sideways: all.filter(out).map(it => it.outerHTML.slice(0, 100)) };
 }"""
 
 # The name of the element that has the focus, and whether the focus can be seen.

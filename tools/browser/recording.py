@@ -23,13 +23,13 @@ class DashboardRun:
     steps            that the run made
     seconds          of the training, with its validations
     losses_per_s     drawings with a new loss
-    measurements_per_s  drawings with a new measurement of the watch that measures most often: its model's own
+    measurements_per_s  drawings with a new measurement, of the watch that measures most often
     drawings_per_s   drawings, whether something is new on them or not
     longest_still_s  longest time without a new loss, a new measurement, or newly counted validation windows
     shown_after_ms   median time from the end of a step to the frame that shows it
     kb_per_s         of messages to all widgets of the page
     redraw_ms        median time that JavaScript takes for a drawing
-    ready_s          from the start of its cell to the drawing that says "getting ready"; None if that is unknown
+    ready_s          from the start of its cell to the drawing that says "getting ready", if that is known
     first_loss_ms    from the end of step 1, or of the first step that was told, to the frame that shows it
     """
 
@@ -51,11 +51,11 @@ class DashboardRun:
 def dashboard_runs(recorded: Mapping[str, Any]) -> list[DashboardRun]:
     """Return how each dashboard of a page moved, in their order, without those that never trained.
 
-    recorded  "messages": when each message to a widget came, and its bytes; "boards": for each dashboard cell,
-              title, watches, when its cell started, and drawings. Of a drawing: t, when its frame ended; ms that
-              it took; what was known then: at, when the kernel told it; state; reading, the words on a
-              validation; made, the number of losses; frames, the number of measurements of each watch. All
-              times in ms since 1970.
+    recorded  "messages": when each message to a widget came, and its bytes; "boards": for each dashboard
+              cell, title, watches, when its cell started, and drawings. Of a drawing: t, when its frame
+              ended; ms that it took; and what was known then: at, when the kernel told it; state; reading,
+              the words on a validation; made, the number of losses; frames, the number of measurements of
+              each watch. All times in ms since 1970.
     """
     found = (_run_of(board, recorded["messages"]) for board in recorded["boards"])
     return [run for run in found if run]
@@ -89,7 +89,8 @@ def _run_of(board: Mapping[str, Any], messages: Sequence[tuple[float, int]]) -> 
     if not losses:
         return None
     ages = [one["t"] - one["at"] for one in losses]
-    watches = [[now for a, now in pairs if now["frames"][i] > a["frames"][i]] for i in range(board["watches"])]
+    counts = [[one["frames"][i] for one in drawings[first : last + 1]] for i in range(board["watches"])]
+    watches = [sum(b > a for a, b in pairwise(count)) for count in counts]
     news = [now["t"] for before, now in pairs if _facts(now) != _facts(before)]
     ready = [one["t"] for one in drawings if one["state"] != "waiting"]
     sizes = [size for t, size in messages if begin <= t <= end]
@@ -99,7 +100,7 @@ def _run_of(board: Mapping[str, Any], messages: Sequence[tuple[float, int]]) -> 
         steps=drawings[last]["made"],
         seconds=round(seconds, 2),
         losses_per_s=round(len(losses) / seconds, 2),
-        measurements_per_s=round(max(map(len, watches)) / seconds, 2) if watches else None,
+        measurements_per_s=round(max(watches) / seconds, 2) if watches else None,
         drawings_per_s=round(len(pairs) / seconds, 2),
         longest_still_s=round(max(b - a for a, b in pairwise([begin, *news, end])) / 1000, 2),
         shown_after_ms=round(statistics.median(ages), 1),

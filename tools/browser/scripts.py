@@ -2,7 +2,8 @@
 
 # Focus a slider; from the next key press, wait for the first frame that shows another picture beside it.
 WAIT_FOR_PICTURE = """([area, nth, slider, timeout]) => {
-    const root = document.querySelectorAll(area)[nth], input = root.querySelectorAll("input[type=range]")[slider];
+    const root = document.querySelectorAll(area)[nth];
+    const input = root.querySelectorAll("input[type=range]")[slider];
     const cells = () => [...root.querySelectorAll("canvas")].map(canvas => canvas.toDataURL());
     const picture = () => [root.querySelector(".explorer-panels").innerHTML, ...cells()].join();
     const before = picture();
@@ -95,8 +96,8 @@ ASK = """async expression => {
     return JSON.parse(printed);
 }"""
 
-# Note every drawing of every dashboard, how large each message to a widget is, and when each cell starts; times
-# in ms since 1970, as the kernel's. A dashboard whose model trains is kept in sight: out of it, nothing is drawn.
+# Note every drawing of every dashboard, how large each message to a widget is, and when each cell starts;
+# times in ms since 1970, as the kernel's. A dashboard whose model trains is kept in sight.
 RECORD = """() => {
     const boards = [], messages = [], asked = {}, started = {}, known = new Map(), frames = [];
     const now = () => performance.timeOrigin + performance.now(), { port1, port2 } = new MessageChannel();
@@ -139,9 +140,9 @@ RECORD = """() => {
     };
     new MutationObserver(look).observe(document.body, { subtree: true, childList: true });
     setInterval(() => {
-        const busy = [...known].find(([board]) => ["getting ready", "running"].includes(board.run.head.state));
-        const { top, bottom } = busy?.[1].getBoundingClientRect() ?? {};
-        if (top < 0 || bottom > innerHeight) busy[1].scrollIntoView({ block: "start" });
+        const root = [...known].find(([{ run }]) => /ready|running/.test(run.head.state))?.[1];
+        const { top, bottom } = root?.getBoundingClientRect() ?? {};
+        if (top < 0 || bottom > innerHeight) root.scrollIntoView({ block: "start" });
     }, 200);
     look();
     window.recorded = { boards, messages };
