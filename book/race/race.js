@@ -2,6 +2,7 @@
 // the stories and a recorded run lie in engine.js, which is loaded when the reader presses the button.
 // tools/book/race.py puts panels.js before this text, and every word of a finding into the page.
 
+const { COLOURS } = $figure; // the other names that are used here, panels.js uses as well
 const STEPS = 600, EVERY = 30, SMOOTH = 0.9, REPLAY_MS = 150, SETTLE_MS = 600;
 const FOUND = 80, CHANCE = 65; // percents of right answers that we call "found out" and "guesses"
 const MODELS = [{ name: "first", colour: COLOURS.red }, { name: "second", colour: COLOURS.blue }];

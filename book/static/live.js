@@ -15,7 +15,7 @@ async function unpack(text) {
 function answer({ together, controls, answers, ...state }, before) {
   const number = together.reduce((sum, name) => {
     const { stops, options } = controls.find(control => control.name === name);
-    return stops ? sum * stops.length + nearest(stops, state[name]) : sum * options.length + options.indexOf(state[name]);
+    return stops ? sum * stops.length + $figure.nearest(stops, state[name]) : sum * options.length + options.indexOf(state[name]);
   }, 0);
   return { ...before, ...answers[number] }; // of a refused combination there is only the problem
 }

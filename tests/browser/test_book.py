@@ -1,18 +1,21 @@
-"""The book in a real browser: every page, every recorded slider, on a desk and on a telephone."""
+"""The book in a real browser: every page, every recording, on a desk and on a telephone."""
 
-import itertools
+import base64
+import gzip
 import json
-import random
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urldefrag, urljoin
 
+import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from bs4 import BeautifulSoup
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
+from babygpt.plots.panel import unpack
 from tools.book.__main__ import BUILD, build, is_current, megabytes
 from tools.browser.site import serve_folder
 
@@ -20,18 +23,12 @@ from tools.browser.site import serve_folder
 SOME = ["07a_diffusion", "03a_attention"]
 PHONE = {"width": 360, "height": 780}
 DESK = {"width": 1280, "height": 900}
-PAGE_BYTES, SITE_MEGABYTES = 1_500_000, 25
+PAGE_BYTES, SITE_MEGABYTES = 1_200_000, 10
 LESSON = "notebooks/07a_diffusion.html"
 KINDS = [
     *("index.html", LESSON, "board.html", "claims.html", "search.html?q=10000", "404.html", "api/index.html"),
     *("docs/glossary.html", "docs/notes/004.html", "api/encodings.html", "figures/ladder.html"),
 ]
-SET = """(figure, stops) => figure.querySelectorAll('input, select').forEach((input, i) => {
-    input.value = stops[i];
-    input.dispatchEvent(new Event('input', { bubbles: true }));
-})"""
-SOURCES = "figure => [...figure.querySelectorAll('.recorded-panels img')].map(image => image.src).join()"
-DRAWN = "it => [...it.querySelectorAll('.recorded-panels img')].every(i => i.complete && i.naturalWidth)"
 
 
 @pytest.fixture(scope="session")
@@ -125,111 +122,164 @@ def test_axe_finds_no_violation(browser: Browser, address: str, scheme: str):
     assert found == []
 
 
-# ---------------------------------------------------------------- recorded pictures
+# ---------------------------------------------------------------- recordings
 
 
-def recorded_pages(html: Path) -> list[str]:
-    return [name for name in pages_of(html) if 'class="recorded"' in (html / name).read_text("utf-8")]
+def recording(figure: Locator, page: Path) -> dict[str, Any]:
+    """Read what the file of a page holds for a figure, as nested data with arrays."""
+    nth = figure.evaluate("it => [...document.querySelectorAll('figure.live')].indexOf(it)")
+    soup = BeautifulSoup(page.read_text("utf-8"), "html.parser")
+    text = soup.select("figure.live")[nth].select_one("script").string
+    head, _, numbers = gzip.decompress(base64.b64decode(text)).partition(b"\0")
 
+    def array(part: dict[str, Any]) -> Any:
+        return unpack({**part, "data": numbers[slice(*part["data"])]}) if "dtype" in part else part
 
-def moved(figure: Locator, act: Callable[[], object]) -> None:
-    """Press a key or choose; fail unless other pictures appear, and are drawn."""
-    before = figure.evaluate(SOURCES)
-    act()
-    figure.page.wait_for_function(
-        f"([figure, before]) => ({SOURCES})(figure) !== before && ({DRAWN})(figure)",
-        arg=[figure.element_handle(), before],
-        timeout=5000,
-    )
-
-
-@pytest.mark.slow
-def test_every_control_moves_and_shows_the_picture_of_its_position(desk: BrowserContext, html: Path, address):
-    (page, wrong), drawn, tried = watched(desk, address), random.Random(5), 0
-    for name in recorded_pages(html):
-        page.goto(address + name)
-        unfold(page)
-        for figure in page.locator("figure.recorded").all():
-            data = json.loads(figure.locator("script").text_content() or "")
-            positions = list(itertools.product(*(range(len(one["stops"])) for one in data["controls"])))
-            rest = tuple(one["rest"] for one in data["controls"])
-            for i in range(len(rest)):
-                show(figure, data, positions, rest)
-                try_control(figure, i)
-                tried += 1
-            for position in drawn.sample(positions, 3):
-                show(figure, data, positions, position)
-    assert wrong == []
-    assert tried > 3
-
-
-def show(figure: Locator, data: dict, positions: list, position: tuple[int, ...]) -> None:
-    """Set all controls, and wait until the figure shows the picture of that position."""
-    figure.evaluate(SET, position)
-    expect_picture(figure, data["pictures"][data["numbers"][positions.index(position)]])
-
-
-def expect_picture(figure: Locator, wanted: dict) -> None:
-    """Wait until the figure shows a picture, or says why there is none."""
-    if "refused" in wanted:
-        expect(figure.locator(".recorded-said")).to_have_text(wanted["refused"])
-        return
-    for image, name in zip(figure.locator(".recorded-panels img").all(), wanted["panels"], strict=True):
-        expect(image).to_have_attribute("src", re.compile(re.escape(name)))
-    expect(figure.locator(".recorded-panels")).to_have_attribute("aria-label", wanted["alt"])
+    return json.loads(head, object_hook=array)
 
 
 def unfold(page: Page) -> None:
     page.evaluate("for (const fold of document.querySelectorAll('details')) fold.open = true")
 
 
-def try_control(figure: Locator, i: int) -> None:
-    """Move a control to one of its ends, with the keyboard if it is a slider."""
-    control = figure.locator("input, select").nth(i)
-    if control.evaluate("control => control.tagName") == "SELECT":
-        last = control.locator("option").last.get_attribute("value")
-        moved(figure, lambda: control.select_option(last))
+def time_of(figure: Locator) -> Locator:
+    return figure.get_by_label("show the run after step")
+
+
+def expect_run(figure: Locator, run: dict[str, Any], step: int) -> None:
+    """Wait until a figure shows the loss and the findings that were recorded of a step."""
+    losses = np.concatenate([run[f"loss{i}"] for i in range(-(-run["head"]["made"] // 256))]).astype(float)
+    words, titles = run["facts"]["words"], figure.locator(".explorer-title")
+    mean = losses[max(0, step - run["facts"]["smooth"]) : step].mean() if step else 0.0
+    loss = words["trained"].format(loss=f"{mean:.2f}", step=step) if step else words["untrained"]
+    expect(titles.first).to_have_text(loss)
+    for i, n in enumerate(run["head"]["frames"]):
+        frame = [run[f"frame{i}_{k}"] for k in range(n) if run[f"frame{i}_{k}"]["step"] <= step][-1]
+        title = frame.get("title") or frame["panel"]["title"]
+        expect(titles.filter(has_text=re.compile(f"^{re.escape(title)}$"))).to_have_count(1)
+
+
+def fields_of(figure: Locator) -> list[Locator]:
+    return figure.locator(".explorer-controls").locator("input, select").all()
+
+
+def expect_answer(figure: Locator, asked: dict[str, Any]) -> None:
+    """Wait until an explorer shows the findings that were recorded for the values of its controls."""
+    fields, at, number = fields_of(figure), dict[str, int](), 0
+    for control, field in zip(asked["controls"], fields, strict=True):
+        chosen = field.evaluate("it => it.selectedIndex ?? Number(it.value)")
+        at[control["name"]] = chosen
+    for name in asked["together"]:
+        control = next(one for one in asked["controls"] if one["name"] == name)
+        number = number * len(control.get("stops") or control["options"]) + at[name]
+    answer = asked["answers"][number]
+    if "frames" not in answer:
+        return expect(figure.get_by_role("alert")).to_have_text(answer["problem"])
+    frames = answer["frames"]
+    frame = frames[min(at.get(answer["frames_by"], 0), len(frames) - 1)]
+    for title, panel in zip(figure.locator(".explorer-title").all(), frame, strict=False):
+        if panel["marks"][0]["kind"] != "heads":  # a reader may have chosen another head
+            expect(title).to_have_text(panel["title"])
+
+
+@pytest.mark.slow
+def test_every_recording_shows_its_numbers_wherever_it_is_moved(desk: BrowserContext, html: Path, address):
+    (page, wrong), tried = watched(desk, address), 0
+    for name in pages_of(html):
+        if 'type="application/gzip"' not in (html / name).read_text("utf-8"):
+            continue
+        page.goto(address + name)
+        unfold(page)
+        for figure in page.locator("figure.live").all():
+            if figure.get_attribute("data-live") == "dashboard":
+                run = recording(figure, html / name)
+                last = run["head"]["made"]
+                for step in (last, 0, last // 3, last - 1):
+                    time_of(figure).fill(str(step))
+                    expect_run(figure, run, step)
+            elif figure.get_attribute("data-live") == "explorer":
+                asked = recording(figure, html / name)
+                for control in fields_of(figure):
+                    move(control)
+                    expect_answer(figure, asked)
+            tried += 1
+    assert wrong == []
+    assert tried > 3
+
+
+def move(control: Locator) -> None:
+    """Move a control to one of its ends: a slider with the keyboard."""
+    if control.evaluate("it => it.tagName") == "SELECT":
+        control.select_option(index=control.locator("option").count() - 1)
     else:
-        at_end = control.input_value() == control.get_attribute("max")
-        moved(figure, lambda: control.press("Home" if at_end else "End"))
-        assert control.get_attribute("aria-valuetext")
+        control.press("Home" if control.input_value() == control.get_attribute("max") else "End")
 
 
-def test_every_control_keeps_its_value(desk: BrowserContext, address: str):
+def test_a_run_begins_at_its_end_and_is_wound_back_by_hand_by_keys_and_by_playing(
+    desk: BrowserContext, html: Path, address: str
+):
+    page, wrong = watched(desk, address)
+    page.goto(address + LESSON)
+    figure = page.locator("figure.live[data-live=dashboard]").first
+    run = recording(figure, html / LESSON)
+    last, slider = run["head"]["made"], time_of(figure)
+    expect(slider).to_have_value(str(last))
+    expect_run(figure, run, last)
+    plot = figure.locator(".explorer-plot").first
+    plot.scroll_into_view_if_needed()
+    box = plot.bounding_box()
+    assert box
+    page.mouse.move(box["x"] + box["width"] - 20, box["y"] + 100)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 100, steps=5)
+    page.mouse.up()
+    step = int(slider.input_value())
+    assert last / 3 < step < 2 * last / 3
+    page.mouse.move(0, 0)
+    expect_run(figure, run, step)
+    slider.press("ArrowRight")
+    expect_run(figure, run, step + 1)
+    slider.press("Home")
+    expect_run(figure, run, 0)
+    figure.get_by_role("button", name="play the run").click()
+    expect(slider).not_to_have_value("0")
+    expect(slider).to_have_value(str(last), timeout=15_000)
+    expect_run(figure, run, last)
+    assert wrong == []
+
+
+def test_every_control_of_an_explorer_keeps_its_value(desk: BrowserContext, html: Path, address: str):
     page = desk.new_page()
     page.goto(address + LESSON)
-    figure = page.locator("figure.recorded").filter(has=page.get_by_label("sampler")).first
+    figure = page.locator("figure.live[data-live=explorer]").first
+    asked = recording(figure, html / LESSON)
     sampler, step = figure.get_by_label("sampler"), figure.get_by_role("slider", name="step")
-    moved(figure, lambda: sampler.select_option("changes its mind"))
-    step.focus()
+    sampler.select_option("changes its mind")
     for stop in ("0", "1", "2"):
         step.press("ArrowRight" if stop > "0" else "Home")
         expect(figure.locator("output")).to_have_text(stop)
-    assert sampler.input_value() == "2"
-    expect(figure.locator(".recorded-panels")).to_have_attribute("aria-label", re.compile("Step 2 of"))
-    expect(figure.locator(".recorded-words")).to_contain_text("temperature = 0.8")
+        expect_answer(figure, asked)
+    assert sampler.input_value() == "changes its mind"
+    expect(figure.locator("figcaption")).to_contain_text("temperature = 0.8")
 
 
 def test_a_touch_moves_a_slider(phone: BrowserContext, address: str):
     page = phone.new_page()
     page.goto(address + LESSON)
-    figure = page.locator("figure.recorded").first
-    slider = figure.get_by_label("after step")
+    slider = time_of(page.locator("figure.live").first)
     slider.scroll_into_view_if_needed()
     box = slider.bounding_box()
-    assert box is not None
-    assert box["height"] >= 40
-    moved(figure, lambda: slider.tap(position={"x": box["width"] * 0.5, "y": box["height"] / 2}))
-    assert 4 < int(slider.input_value()) < 12
+    assert box
+    slider.tap(position={"x": box["width"] / 2, "y": box["height"] / 2})
+    assert 100 < int(slider.input_value()) < 260
 
 
 def test_without_scripts_the_still_picture_shows(browser: Browser, address: str):
     context = browser.new_context(viewport=PHONE, java_script_enabled=False)
     page = context.new_page()
     page.goto(address + LESSON)
-    figure = page.locator("figure.recorded").first
-    expect(figure.locator("img").first).to_be_visible()
-    expect(figure.locator(".recorded-controls")).to_be_hidden()
+    for figure in page.locator("figure.live").all():
+        expect(figure.locator("img")).to_be_visible()
     fold = page.locator("details.hint").first
     fold.locator("summary").click()
     expect(fold.locator("p").first).to_be_visible()
@@ -240,7 +290,9 @@ def test_a_book_opens_from_a_disk(desk: BrowserContext, html: Path):
     page, wrong = watched(desk, "file://")
     page.goto((html / LESSON).as_uri())
     unfold(page)
-    try_control(page.locator("figure.recorded").first, 0)
+    figure = page.locator("figure.live[data-live=dashboard]").first
+    time_of(figure).press("Home")
+    expect_run(figure, recording(figure, html / LESSON), 0)
     page.goto((html / "search.html").as_uri() + "?q=rotation")
     expect(page.locator("#search-results li").first).to_be_visible()
     assert wrong == []
@@ -384,11 +436,16 @@ def leads_somewhere(name: str, link: str, html: Path, anchors: dict[Path, set[st
     return not anchor or path not in anchors or unquote(anchor) in anchors[path]
 
 
-def test_a_printed_page_opens_all_folds_and_hides_controls(desk: BrowserContext, address: str):
+def test_a_printed_page_opens_all_folds_has_all_pictures_and_hides_controls(
+    desk: BrowserContext, address: str
+):
     page = desk.new_page()
     page.goto(address + LESSON)
+    for picture in page.locator("article img").all():  # also inside closed folds, and far below
+        picture.evaluate("it => it.decode()")
     page.emulate_media(media="print")
-    expect(page.locator(".recorded-controls").first).to_be_hidden()
+    expect(page.locator(".explorer-controls").first).to_be_hidden()
     expect(page.locator("details.hint p").first).to_be_visible()
+    assert page.locator(".explorer-panel .explorer-title").count() > 2
     page.emulate_media(media="screen")
     expect(page.locator("details.hint p").first).to_be_hidden()

@@ -42,9 +42,9 @@ SOURCES = (
 )
 ON_A_PAGE = """\
 ```{{note}}
-You read this as a web page. Explorers of formulas are alive here. Runs and trained models are recorded: you can
-replay them. Answers fold out with a click. To train these models, to run code and to write
-your own, open <a href="{}.ipynb" download>the notebook</a>, with the course installed.
+You read this as a web page. Explorers of formulas are alive here. Runs and trained models are recorded: you
+can replay them. Answers fold out with a click. To train these models, to run code and to write your own, open
+<a href="{}.ipynb" download>the notebook</a>, with the course installed.
 ```
 """
 
@@ -104,8 +104,8 @@ def assemble(ran: list[Ran], source: Path, pictures: Path) -> None:
         write_lesson(lesson, source, pictures, book)
     start = (BOOK / "index.md").read_text(encoding="utf-8")
     rotary = live.rotary()
-    picture = rotary.output.picture()
-    still = picture and picture_html(picture.data, picture.alt, pictures, f"{PICTURES}/") or ""
+    drawn = rotary.output.picture()
+    still = picture_html(drawn.data, drawn.alt, pictures, f"{PICTURES}/") if drawn else ""
     start = start.replace(RACE, race_html("")).replace(EXPLORER, formula_html(rotary.state(), "", still))
     (source / "index.md").write_text(start, encoding="utf-8")
 

@@ -6,6 +6,7 @@ A Sphinx extension. `html_baseurl` is the one setting: without it no page names 
 from __future__ import annotations
 
 import re
+from base64 import b64decode, b64encode
 from html import escape, unescape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 from docutils import nodes
 from matplotlib.figure import Figure
 from matplotlib.pyplot import imread
+
+from tools.notebooks import quantise
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -77,6 +80,7 @@ def draw_card(path: Path) -> None:
     ax.imshow(imread(FIGURE), interpolation="lanczos")
     ax.axis("off")
     figure.savefig(path)
+    path.write_bytes(b64decode(quantise(b64encode(path.read_bytes()).decode())))
 
 
 def finish(app: Sphinx, error: Exception | None) -> None:

@@ -40,8 +40,8 @@ WORDS = {  # that the page shows
     "likelier": "Of the two names, {name} is likelier {mark}",
     "equal": "Both names are equally likely.",
     "same": "Both have the same encoding, weights and stories, so their curves are the same.",
-    "one": "Only one model learned who did it: {name}. The other read the same stories, and is right in about "
-    "half of the questions.",
+    "one": "Only one model learned who did it: {name}. The other read the same stories, and is right in "
+    "about half of the questions.",
     "both": "Both models learned who did it.",
     "neither": "Neither model learned who did it in these steps. Try another seed.",
     "unclear": "The difference is not clear with this seed. Try another one.",

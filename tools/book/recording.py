@@ -1,4 +1,4 @@
-"""Recordings of runs and of explorers of trained models: what the kernel would tell the page, as plain data."""
+"""Recordings of runs and of explorers of trained models: all that the kernel would tell the page."""
 
 import itertools
 import math
