@@ -24,7 +24,12 @@ RUNGS = [
     {"names"},
     {"__main__", "__init__"},
 ]
-COURSE_RUNGS = [{"studies", "predictions"}, {"claims", "exercises", "museum", "notes"}, {"commands"}, {"__init__"}]
+COURSE_RUNGS = [
+    {"studies", "predictions"},
+    {"claims", "exercises", "museum", "notes"},
+    {"commands"},
+    {"__init__"},
+]
 # Folders that may import a library that draws or interacts.
 ONLY_IN = {
     "ipywidgets": {"live", "predictions"},
