@@ -271,8 +271,10 @@ export class Board {
   // Room that a long title has once taken is kept, so that nothing below moves up and down.
   keepRoom() {
     const titles = [...this.panels.querySelectorAll(":scope > .explorer-panel > .explorer-title, .stack > :first-child > .explorer-title")];
-    const width = this.root.clientWidth;
-    if (width !== this.roomFor) [this.room, this.roomFor] = [0, width];
+    const width = this.views[0].wide, longest = Math.max(...titles.map(title => title.textContent.length));
+    if (width !== this.roomFor) Object.assign(this, { room: 0, longest: 0, roomFor: width });
+    if (longest <= this.longest) return; // to measure lays out the page
+    this.longest = longest;
     const need = Math.max(...titles.map(title => title.scrollHeight));
     if (need > this.room) this.panels.style.setProperty("--room", `${(this.room = need)}px`);
   }

@@ -58,10 +58,15 @@ export class PanelView {
     this.panel = makePanel(this.parent, spec.title, axes);
     this.panel.box.style.setProperty("--grow", spec.width);
     put(this.panel.svg, { "aria-hidden": true }); // plot or canvas has the words
-    this.resized = new ResizeObserver(() => this.plot.clientWidth && this.host.wake());
+    this.resized = new ResizeObserver(([{ contentRect }]) => {
+      this.room = Math.round(contentRect.width);
+      if (this.room) this.host.wake();
+    });
     this.resized.observe(this.plot);
   }
-  fit() { if (this.plot.clientWidth) this.axes.resize(this.plot.clientWidth); }
+  // The width of the plot, in CSS pixels. To read it anew in each frame would lay out the page as often.
+  get wide() { return this.room ?? this.plot.clientWidth; }
+  fit() { if (this.wide) this.axes.resize(this.wide); }
   remove() { this.resized?.disconnect(); }
 }
 
@@ -258,10 +263,10 @@ export class HeadsView extends CellsView {
     const asked = "layer" in values && "head" in values ? [values.layer - 1, values.head - 1] : null;
     const [layer, head] = (asked ?? this.chosen ?? mark.chosen).map((n, i) => clamp(n, 0, [layers, heads][i] - 1));
     this.first = (layer * heads + head) * length * length;
-    const narrow = this.plot.clientWidth < NARROW, all = layers * heads;
-    const size = narrow ? clamp(this.plot.clientWidth / all - 5, 24, SMALL) : clamp(axes.height / heads - 4, 24, SMALL);
+    const narrow = this.wide < NARROW, all = layers * heads;
+    const size = narrow ? clamp(this.wide / all - 5, 24, SMALL) : clamp(axes.height / heads - 4, 24, SMALL);
     const beside = narrow ? 0 : layers * (size + 4) + 14;
-    const wide = Math.min(this.plot.clientWidth - beside, this.side + axes.left + 14), room = (wide - axes.left - 14) / length;
+    const wide = Math.min(this.wide - beside, this.side + axes.left + 14), room = (wide - axes.left - 14) / length;
     const spans = { x: [-0.5, length - 0.5], y: [length - 0.5, -0.5] };
     const ends = { x: textTicks(letters, room, true), y: textTicks(letters, axes.height / length) };
     axes.view(...["x", "y"].map(side => ({ ...ends[side], span: spans[side], label: spec[side].label })), wide);
