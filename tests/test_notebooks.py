@@ -111,7 +111,7 @@ def with_small_pictures(nb: NotebookNode) -> list[str]:
 def with_trained_dashboards(nb: NotebookNode) -> list[str]:
     """Require that the description of a dashboard's picture names the step at which it was taken."""
     dashboards = [o for o in outputs(nb) if o.get("data", {}).get("text/plain", "").startswith("<training:")]
-    words = [o.metadata.get("image/png", {}).get("alt", o.data.get("text/html", "")) for o in dashboards]
+    words = [o.metadata.get("image/svg+xml", {}).get("alt", o.data.get("text/html", "")) for o in dashboards]
     return [f"a dashboard before a step: {w[:80]!r}" for w in words if not re.search("at step [1-9]", w)]
 
 

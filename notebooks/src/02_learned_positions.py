@@ -26,10 +26,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from babygpt import ModelConfig, NextToken, Positions, TrainConfig, build, invariants, live, plots
+from babygpt import ModelConfig, NextToken, Positions, TrainConfig, build, invariants, live, metrics, plots
 from babygpt.data import CharTokenizer, batches, load_corpus
 from babygpt.encodings import LearnedPositions
-from babygpt.metrics import role_accuracy
 from babygpt.models.language_model import BagWithPositions
 from babygpt.objectives import cross_entropy
 from babygpt.tables import Table, source
@@ -239,7 +238,7 @@ for prompt in ("ada chased ben. who chased ben? ", "ben chased ada. who chased a
     chances.append(p[corpus.tokenizer.encode("ab")].tolist())
     print(prompt, "p of a {:.3f}, p of b {:.3f}".format(*chances[-1]))
 questions = corpus.grammar.questions(400, seed=2, max_chars=64)
-accuracy = {how: role_accuracy(models["v2", how], corpus.tokenizer, questions) for how in windows}
+accuracy = {how: metrics.role_accuracy(models["v2", how], corpus.tokenizer, questions) for how in windows}
 for how, right in accuracy.items():
     print(f"v2, {how} windows: {right:.1%} of {len(questions)} questions")
 assert chances[0] == chances[1]

@@ -257,9 +257,7 @@ cliff.compare(levels[sum(far["long"] > limit for limit in limits)])
 
 # %%
 shares = ["none of it", "less than half", "more than half"]
-moved_guess = predict(
-    "How much of this rise of the loss do we also see when we move a short text?", shares
-)
+moved_guess = predict("How much of this rise of the loss do we also see when we move a short text?", shares)
 moved_guess
 
 # %% tags=["answer", "nbval-ignore-output"]

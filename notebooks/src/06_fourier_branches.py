@@ -125,9 +125,7 @@ Table(("stride", "cosine of the codes", "score of a", "score of b", "weight of a
 
 # %%
 kinds = ("they are equal", "that of 2-D RoPE", "that of the Fourier codes")
-alike_guess = predict(
-    "Stride and frequencies are the same. Which cosine of two branches is higher?", kinds
-)
+alike_guess = predict("Stride and frequencies are the same. Which cosine of two branches is higher?", kinds)
 alike_guess
 
 # %% tags=["answer", "nbval-ignore-output"]
