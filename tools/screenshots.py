@@ -65,7 +65,7 @@ HAS_REACHED = """([all, title, share]) => {
     return made >= share * facts?.total && facts.title === title;
 }"""
 LOOKS: dict[str, dict[str, Any]] = {
-    "phone": {"size": (360, 800)},
+    "phone": {"size": (360, 1900)},
     "desk": {"size": (1280, 1000)},
     "dark": {"size": (1280, 1000), "dark": True},
     "projector": {"size": (1920, 1080)},
@@ -122,7 +122,7 @@ def take_screenshots(folder: Path) -> list[Path]:
                 notebook.start_all()
                 try:
                     notebook.page.wait_for_function(
-                        HAS_REACHED, arg=[DASHBOARD, title, SHARE], timeout=200_000
+                        HAS_REACHED, arg=[DASHBOARD, title, SHARE], timeout=400_000
                     )
                 finally:
                     notebook.require_no_errors()

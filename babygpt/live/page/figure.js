@@ -75,9 +75,11 @@ function ticksOf({ span, log, least = 0 }, many) {
     return range(last - first + 1, i => 10 ** (first + i));
   }
   const rough = (high - low) / many, power = 10 ** Math.floor(Math.log10(rough));
-  const step = Math.max(least, power * [1, 2, 5, 10].find(n => n * power >= rough * 0.999));
-  const first = Math.ceil(low / step - 1e-9);
-  return range(Math.floor(high / step + 1e-9) - first + 1, i => (first + i) * step);
+  const steps = [1, 2, 5, 10].map(n => n * power), i = steps.findIndex(step => step >= rough * 0.999);
+  const ends = step => [Math.ceil(low / step - 1e-9), Math.floor(high / step + 1e-9)];
+  const [begin, end] = ends(steps[i]), step = Math.max(least, steps[begin === end && i ? i - 1 : i]); // two at least
+  const [first, last] = ends(step);
+  return range(last - first + 1, n => (first + n) * step);
 }
 
 // How far a value is from the beginning of an axis, as a share of its length; and back.
