@@ -16,7 +16,7 @@ from babygpt.live.dashboard import Dashboard
 from babygpt.live.run import Run
 from babygpt.plots.panel import Cells, Curve, Panel, as_plain, unpack
 from tools.book.live_parts import packed
-from tools.book.recording import FRAMES, most_stops, record_explorer, record_run, thinned
+from tools.book.recording import FRAMES, record_explorer, record_run
 
 
 def read(text: str) -> Any:
@@ -80,11 +80,12 @@ def test_an_explorer_is_recorded_with_its_answers_to_all_combinations():
         assert np.array_equal(panel["marks"][0]["y"], [a, b, 0.5])
 
 
-def test_thinning_keeps_the_first_stops_and_even_steps_around_rest():
-    assert thinned(8, 2, 5) == list(range(8))
-    assert thinned(300, 6, 117) == [0, 1, 2, 17, 67, 117, 167, 217, 267, 299]
-    assert most_stops([2, 4, 100]) == 25
-    assert most_stops([5, 40, 50]) == 6
+def test_of_a_long_slider_few_stops_are_kept_with_both_ends_and_the_present_one():
+    asked = Explorer("n", lambda n: n, lambda *_: [Panel("", [])], [Slider("n", 7, 0, 999)], together=("n",))
+    state = read(record_explorer(asked)["data"])
+    stops = state["controls"][0]["stops"]
+    assert stops == sorted({*range(0, 1000, 5), 7, 999})
+    assert [answer["asked"]["n"] for answer in state["answers"]] == stops
 
 
 def recorded_run(side: int) -> dict[str, Any]:

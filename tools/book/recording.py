@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from babygpt.errors import BadInput
@@ -10,8 +10,7 @@ from babygpt.live.dashboard import Dashboard
 from babygpt.live.explorer import Explorer
 from tools.book.live_parts import packed
 
-MOST = 200  # combinations of the controls of an explorer, about
-FEW = 8  # stops that are all kept
+MOST = 200  # combinations of an explorer's controls, about: of its longest slider fewer stops are kept
 FRAMES = 41  # of a watch, at most, where all have more bytes than
 LARGE = 60_000
 
@@ -43,17 +42,15 @@ def record_explorer(explorer: Explorer) -> dict[str, Any]:
     returns   as `record_run` does
     """
     facts, values = {one["name"]: one for one in explorer.controls}, explorer.values()
-    stops = {name: stops_of(facts[name]) for name in explorer.together if name in explorer.asked}
-    stops = {name: found for name, found in stops.items() if len(found) > 1}
-    most = most_stops([len(found) for found in stops.values()])
-    for name, found in stops.items():
-        if "stops" in facts[name]:
-            at = min(range(len(found)), key=lambda i: abs(found[i] - values[name]))
-            stops[name] = sorted({*(found[i] for i in thinned(len(found), most, at)), values[name]})
-            facts[name] = {**facts[name], "stops": stops[name]}
-    names = list(stops)
+    names = [name for name in explorer.together if name in explorer.asked and "text" not in facts[name]]
+    stops = {name: facts[name].get("stops") or facts[name]["options"] for name in names}
+    if sliders := [name for name in names if "stops" in facts[name]]:
+        longest = max(sliders, key=lambda name: len(stops[name]))
+        every, found = math.ceil(math.prod(map(len, stops.values())) / MOST), stops[longest]
+        stops[longest] = sorted({*found[::every], found[-1], values[longest]})
+        facts[longest] = {**facts[longest], "stops": stops[longest]}
     answers = [ask(explorer, dict(zip(names, at, strict=True))) for at in itertools.product(*stops.values())]
-    left_out = [name for name in explorer.asked if name not in stops]
+    left_out = [name for name in explorer.asked if name not in names]
     still = ", ".join(f"{facts.pop(name)['label']} = {values[name]}" for name in left_out)
     state = {"title": explorer.title, "controls": list(facts.values()), "together": names, "answers": answers}
     state |= {name: values[name] for name in facts}
@@ -68,29 +65,3 @@ def ask(explorer: Explorer, values: Mapping[str, Any]) -> dict[str, Any]:
         return {**explorer.answer(**values), "asked": values}
     except BadInput as refused:
         return {"asked": values, "problem": str(refused)}
-
-
-# ---------------------------------------------------------------- which stops
-
-
-def stops_of(control: Mapping[str, Any]) -> Sequence[Any]:
-    """Return all values that a control can be set to; nothing for a line of text."""
-    return control.get("stops", control.get("options", ()))
-
-
-def most_stops(numbers: Sequence[int]) -> int:
-    """Return how many stops a slider may keep, so that there are about MOST combinations.
-
-    numbers  of stops that the controls have; only those with more than FEW are thinned out
-    """
-    many = [n for n in numbers if n > FEW]
-    return int((MOST * math.prod(many) / math.prod(numbers)) ** (1 / max(1, len(many))) + 1e-9)
-
-
-def thinned(n: int, most: int, rest: int) -> list[int]:
-    """Return about `most` of the numbers below n: evenly spread from `rest`, the first three, and the last.
-
-    A learner who steps from where the slider rests always goes equally far.
-    """
-    step = math.ceil(n / most) if n > FEW else 1
-    return sorted({*range(rest % step, n, step), *range(min(3, n)), n - 1})
