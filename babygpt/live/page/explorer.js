@@ -14,6 +14,7 @@ function make(page) {
       for (const [name, value] of Object.entries(changes)) if (controls[name]) page.set(name, value);
     },
   };
+  root.classList.add("trained");
   const problem = html("p", { class: "problem", role: "alert" }, root), limits = addInputs(page);
   let shown = null, frames = [], waiting = 0;
 
