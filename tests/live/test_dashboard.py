@@ -162,7 +162,9 @@ def test_messages_leave_twenty_times_a_second_on_average_and_at_once_where_it_ma
     run.result()
     told, now = [], [1000.0]
     monkeypatch.setattr(run.dashboard.page, "tell", lambda parts: told.append(now[0]))
-    monkeypatch.setattr("babygpt.live.dashboard.time", SimpleNamespace(monotonic=lambda: now[0], time=time.time))
+    monkeypatch.setattr(
+        "babygpt.live.dashboard.time", SimpleNamespace(monotonic=lambda: now[0], time=time.time)
+    )
     run.dashboard.due = 0.0
     for _ in range(300):  # steps of 34 ms: every one, or every second one
         now[0] += 0.034
