@@ -21,6 +21,7 @@ from babygpt.files import file_lock, require_writable, write_atomically
 from babygpt_course.studies import (
     board,
     branches,
+    clicks,
     gaussian_training,
     lookup,
     names,
@@ -42,12 +43,14 @@ class Study(NamedTuple):
     draw     draws the results
     size     of the figure, in inches
     table    returns the results as a Markdown table; None if there is no table
+    join     adds the results of `only` some runs to those that are stored; None if they replace them
     """
 
     measure: Callable[..., Results]
     draw: Callable[[Figure, Results], None]
     size: tuple[float, float]
     table: Callable[[Results], str] | None = None
+    join: Callable[[Results, Results], Results] | None = None
 
 
 FIGURES: dict[str, Study] = {
@@ -61,6 +64,7 @@ FIGURES: dict[str, Study] = {
     "lookup": Study(lookup.measure_lookup, lookup.draw_lookup, (13.0, 4.4)),
     "stretch": Study(stretch.measure_stretch, stretch.draw_stretch, (18.0, 5.4), stretch.table),
     "remasking": Study(remasking.measure_remasking, remasking.draw_remasking, (13.5, 5.0), remasking.table),
+    "clicks": Study(clicks.measure_clicks, clicks.draw_clicks, (13.0, 5.0), clicks.table, clicks.join_models),
     "ladder": Study(board.measure_ladder, board.draw_ladder, (15.0, 8.0), board.table),
 }
 
@@ -122,6 +126,8 @@ def make_figure(
             )
             about = {"command": f"python -m babygpt figures {name}{chosen}", "minutes": minutes, **hardware()}
             numbers = {**about, **measured}
+            if only and study.join and store.exists():
+                numbers = study.join(load_results(name, store.parent), numbers)
             write_atomically(store, (json.dumps(numbers, indent=1) + "\n").encode())
         if only:
             partial.unlink()

@@ -114,7 +114,8 @@ def train_lookup(name: str, task: Lookup, rate: float, steps: int, seed: int) ->
     else:
         model = build(name, config)
     plan = TrainConfig(steps, batch_size=32, lr_other=rate, seed=seed)
-    return train_with_curve(model, task, plan, f"{name}, seed {seed}", EVERY, task.accuracy)[0]
+    curve, _ = train_with_curve(model, task, plan, f"{name}, seed {seed}", EVERY, task.accuracy)
+    return [round(share, 4) for share in curve]
 
 
 def measure_lookup(

@@ -29,6 +29,7 @@ SEEDS = (1337, 2027, 9001, 4711, 31, 17)  # of every stored result
 MORE_SEEDS = (*SEEDS, 7, 42, 99, 123, 271, 314, 577, 811)  # where some seeds learn a task and others do not
 FRESH_SEEDS = (1001, 1002, 1003, 1004, 1005, 1006)  # found nothing: they confirm what the others found
 Variant = TypeVar("Variant", bound=Hashable)
+Measurement = TypeVar("Measurement")
 Measured = Mapping[str, Any]
 Run = Callable[[], Measured]
 Runs = Mapping[str, Run]
@@ -197,19 +198,19 @@ def train_with_curve(
     plan: TrainConfig,
     title: str,
     every: int,
-    measure: Callable[[LanguageModel], float],
-) -> tuple[list[float], list[Step]]:
+    measure: Callable[[LanguageModel], Measurement],
+) -> tuple[list[Measurement], list[Step]]:
     """Train a model to the end, and measure it every so many steps.
 
     returns  the measurements, and the records of all steps
     """
     model.to(pick_device())
-    curve: list[float] = []
+    curve: list[Measurement] = []
 
     def measured() -> Iterator[Step]:
         for step in train(model, objective, plan):
             if step.step % every == 0:
-                curve.append(round(measure(model), 4))
+                curve.append(measure(model))
             yield step
 
     return curve, finish(measured(), plan.steps, title)
