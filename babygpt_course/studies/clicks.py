@@ -19,7 +19,7 @@ from babygpt.errors import BadInput
 from babygpt.models.language_model import LanguageModel
 from babygpt.models.versions import build
 from babygpt.plots import ENCODING_COLOURS
-from babygpt.plots.artists import set_labels
+from babygpt.plots.figures import set_labels
 from babygpt.tables import markdown
 from babygpt_course.studies.board import KNOWN, RUNGS, WORLD
 from babygpt_course.studies.paired import format_mean_sd, mean_sd, table_head
