@@ -63,11 +63,14 @@ def folder_of(package: str) -> Path:
 
 @cache
 def public_names(package: str) -> tuple[Name, ...]:
-    """Return the names that an `__init__.py` re-exports (`from x import y as y`) or defines itself."""
-    tree = ast.parse((folder_of(package) / "__init__.py").read_text(encoding="utf-8"))
-    below_if = [inner for node in tree.body if isinstance(node, ast.If) for inner in node.body]
+    """Return the names that a package re-exports (`from x import y as y`) or defines itself.
+
+    They stand in its `__init__.py`; those of babygpt in names.py, which that one imports late.
+    """
+    own = "names.py" if package == "babygpt" else "__init__.py"
+    tree = ast.parse((folder_of(package) / own).read_text(encoding="utf-8"))
     found = []
-    for node in [*tree.body, *below_if]:  # babygpt's own stand under `if TYPE_CHECKING`
+    for node in tree.body:
         match node:
             case ast.ImportFrom(module, aliases):
                 found += [Name(package, a.name, str(module)) for a in aliases if a.asname == a.name]
