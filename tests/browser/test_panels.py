@@ -135,3 +135,12 @@ def test_values_that_are_read_are_written_as_python_writes_them(draw: Any):
     numbers += [(drawn.uniform(-12, 12), d) for d in (0, 1, 2, 3) for _ in range(200)]
     expected = [f"{round(n, d) + 0.0:.{d}f}".replace("-", "−") for n, d in numbers]
     assert page.evaluate(FIXED, [script("figure"), numbers]) == expected
+
+
+def test_a_baseline_is_read_at_the_step_that_the_run_has_reached(draw: Callable[[Panel], tuple[Page, Any]]):
+    baseline = Curve("baseline", "#808080", np.array([3.0, 2.0, 1.0]), np.array([1.0, 2.0, 3.0]))
+    run = Curve("run", "#2b7bbd", np.array([3.5, 2.5]), np.array([1.0, 2.0]))
+    panel = Panel("Losses", [baseline, run], Axis("step", (0, 3)), Axis("nats", (0, 4)), over_steps=True)
+    page, _ = draw(panel)
+    assert page.evaluate("window.read(null)") == ["2.00", "2.50"]
+    assert page.evaluate("window.read(3)") == ["1.00", "2.50"]

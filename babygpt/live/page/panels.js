@@ -167,13 +167,15 @@ export class CurvesView extends PanelView {
   legend(named, { over_steps: steps, y: axis }, read) {
     const list = this.panel.legend;
     while (list.children.length > named.length) list.lastChild.remove();
+    const own = steps ? named.at(-1) : null; // a baseline may go on: it is read where the run itself stands
+    const at = read ?? (own?.y.length ? own.x.at(-1) : null);
     named.forEach(({ name, colour, x, y, look }, i) => {
       const entry = list.children[i] ?? html("li", {}, list);
       if (!entry.firstChild) for (const tag of ["span", "b"]) html(tag, {}, entry);
       put(entry, { style: `--colour: ${colour}`, class: look });
       write(entry.firstChild, name);
-      const newest = steps ? y.length - 1 : -1, nearest = y.length ? least(x, value => Math.abs(value - read)) : -1;
-      const k = read === null ? newest : nearest, lines = !["dots", "rings"].includes(look) || steps;
+      const k = at === null || !y.length ? -1 : least(x, value => Math.abs(value - at));
+      const lines = !["dots", "rings"].includes(look) || steps;
       write(entry.lastChild, k >= 0 && lines ? withUnit(y[k], axis) : "");
     });
   }
