@@ -1,4 +1,4 @@
-"""Questions of tests to a page: where a step is drawn, whether all fits and can be read, where the focus is."""
+"""Questions of tests to a page: where a step is drawn, whether all fits, where the focus is."""
 
 import re
 
