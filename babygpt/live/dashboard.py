@@ -25,7 +25,7 @@ from babygpt.live.watches import Watch
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import Objective
 from babygpt.plots.figures import running_mean
-from babygpt.plots.panel import Axis, Curve, Level, Mark, Panel, as_plain, pack, with_base64
+from babygpt.plots.panel import Axis, Curve, Level, Mark, Panel, as_plain, pack
 from babygpt.plots.style import COLOURS, ENCODING_COLOURS
 from babygpt.training.guard import require_vocabulary
 
@@ -285,9 +285,8 @@ class Dashboard(LiveOutput):
         return still_of(self.panels(), f"training: {self.run.title}")
 
     def recording(self) -> dict[str, Any]:
-        """Return the whole run as JSON, for a page without a kernel."""
-        recorded: dict[str, Any] = with_base64({"facts": self.facts, **self.everything()})
-        return recorded
+        """Return the whole run as plain data, for a page without a kernel."""
+        return {"facts": self.facts, **self.everything()}
 
 
 # ------------------------------------------------------------ losses as panels
@@ -355,11 +354,9 @@ def recent_loss(run: Run) -> float:
 
 def validation_words(run: Run) -> str:
     """Return how far a validation has come, or nothing."""
-    return (
-        "{}: {:,} of {:,} validation windows read".format(run.title, *run.validating)
-        if run.validating
-        else ""
-    )
+    if run.validating is None:
+        return ""
+    return "{}: {:,} of {:,} validation windows read".format(run.title, *run.validating)
 
 
 def describe(run: Run, awaited: str) -> str:

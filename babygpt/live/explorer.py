@@ -231,29 +231,31 @@ class Explorer(Controlled):
         self.observe(self.follow, names=self.asked)
         self.output = ExplorerOutput(self)
 
+    def asked_of(self, values: Values) -> dict[str, Any]:
+        """Return those of some values that the kernel needs, by name."""
+        return {name: values[name] for name in self.asked}
+
     def follow(self, _: Any = None) -> None:
         """Measure for the present values; keep what is shown, and say why, if that is refused."""
-        if self.shown["asked"] == {name: self.values()[name] for name in self.asked}:
+        asked = self.asked_of(self.values())
+        if self.shown["asked"] == asked:
             return  # of several values that changed together, the first one was told
         try:
             self.shown = self.answer()
         except Exception as error:  # whatever a learner's own function raises belongs on the page
             kind = "" if isinstance(error, BadInput) else f"{type(error).__name__}: "
-            asked = {name: self.values()[name] for name in self.asked}
             self.shown = {**self.shown, "asked": asked, "problem": f"{kind}{error}"}
 
     def answer(self, **instead: Any) -> dict[str, Any]:
         """Measure for the present values, or for others, by name; return what the page shows then."""
         values = {**self.values(), **instead}
-        asked = {name: values[name] for name in self.asked}
-        frames = self.frames(values)
-        plain = [[as_plain(panel) for panel in frame] for frame in frames]
-        shown = {"asked": asked, "frames": plain, "frames_by": self.frames_by, "problem": ""}
+        plain = [[as_plain(panel) for panel in frame] for frame in self.frames(values)]
+        shown = {"asked": self.asked_of(values), "frames": plain, "frames_by": self.frames_by, "problem": ""}
         return {**shown, "limits": dict(self.limits(values))}
 
     def frames(self, values: Values) -> list[list[Panel]]:
         """Return the panels for some values: one list of them, or one for each stop of `frames_by`."""
-        found = self.measure(**{name: values[name] for name in self.asked})
+        found = self.measure(**self.asked_of(values))
         panels = self.panels(found, values)
         return [list(frame) for frame in panels] if self.frames_by else [list(panels)]
 

@@ -15,11 +15,11 @@ import torch
 from babygpt.data.tokenizer import MASK, CharTokenizer
 from babygpt.errors import BadInput
 from babygpt.live.explorer import Choice, Control, Explorer, Line, Scale, Slider, format_number
-from babygpt.live.watches import HOLE, encode_masked, percent
+from babygpt.live.watches import HOLE, encode_masked
 from babygpt.metrics.inspection import attention_weights
 from babygpt.models.language_model import LanguageModel
 from babygpt.models.transformer import Transformer
-from babygpt.plots.panel import Axis, Curve, Heads, Level, Panel, Words
+from babygpt.plots.panel import Axis, Curve, Heads, Level, Panel, Words, percent
 from babygpt.plots.style import COLOURS, visible
 from babygpt.sampling.diffusion import Filled, by_confidence, by_entropy, fill_in
 from babygpt.sampling.remasking import SecondThoughts, drafts

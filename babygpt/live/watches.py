@@ -24,7 +24,7 @@ from babygpt.metrics.inspection import (
     position_votes,
 )
 from babygpt.metrics.parallel_texts import code_similarity, layer_similarity, parallel_loss
-from babygpt.plots.panel import Axis, Cells, Curve, Heads, Level, Mark, Panel, Ticks, Words
+from babygpt.plots.panel import Axis, Cells, Curve, Heads, Level, Mark, Panel, Ticks, Words, percent
 from babygpt.plots.style import COLOURS, ENCODING_COLOURS, visible
 from babygpt.positions import Positions
 from babygpt.sampling.diffusion import Choose, fill_in
@@ -54,11 +54,6 @@ class Watch:
 def steps_axis(total: int) -> Axis:
     """Return the axis of a panel over the steps of a run."""
     return Axis("step", (0.0, float(total)), digits=0)
-
-
-def percent(share: float) -> str:
-    """Write a share as the page does, which rounds halves up: 12.5% is 13%."""
-    return f"{np.floor(100 * share + 0.5):.0f}%"
 
 
 # ------------------------------------------------------------ predictions

@@ -18,7 +18,7 @@ from unicodedata import combining, east_asian_width
 import numpy as np
 from PIL import Image
 
-from babygpt.plots.panel import DTYPES, Axis, Cells, Curve, Heads, Level, Panel, Words, pack, unpack
+from babygpt.plots.panel import DTYPES, Axis, Cells, Curve, Heads, Level, Panel, Words, pack, percent, unpack
 
 ROW, WIDTH, GAP = 1120, 360, 20  # of a row, of a panel of curves, between panels
 FONT, LINE, LABEL = 15, 19, 34  # of letters, from line to line, of the label above a plot
@@ -415,10 +415,8 @@ def draw_heads(panel: Panel, mark: Heads) -> tuple[str, float, float]:
         edge, most = float(frame.to_y(mark.letter - 0.5)), int(shares.argmax())
         parts.append(replace(frame, top=edge, height=SQUARE / length).fill(f"fill='none' stroke='{INK}'"))
         names = {"letter": mark.letter + 1, "mark": mark.letters[mark.letter], "other": most + 1}
-        share = f"{math.floor(100 * shares[most] + 0.5)}%"
-        finding = wrap(
-            mark.row.format(**names, otherMark=mark.letters[most], share=share), 0.93 * SQUARE + 100
-        )
+        row = mark.row.format(**names, otherMark=mark.letters[most], share=percent(shares[most]))
+        finding = wrap(row, 0.93 * SQUARE + 100)
         parts.append(write(0, height + LINE, finding, "font-weight='600'"))
         top = height + LINE * len(finding) + LABEL
         below = replace(frame, y=Axis("share of attention", (0.0, 1.0)), top=top, height=BARS)

@@ -24,7 +24,7 @@ from babygpt.live.run import Run, State
 from babygpt.live.view import LiveOutput
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import NextToken
-from babygpt.plots.panel import Axis, Curve, Level, Panel, unpack
+from babygpt.plots.panel import Axis, Curve, Level, Panel, unpack, with_base64
 
 LONG = 60  # seconds; nothing here takes that long unless it hangs
 BLOCK = 16
@@ -189,7 +189,7 @@ def test_parts_travel_without_their_bytes_and_the_page_puts_these_back():
 def test_a_recording_is_json_with_the_whole_run(make, objective):
     run = start(make(), objective, watches=[watching(levels_panel)], baseline=finished(make, objective))
     run.result()
-    recorded = json.loads(json.dumps(run.dashboard.recording(), allow_nan=False))
+    recorded = json.loads(json.dumps(with_base64(run.dashboard.recording()), allow_nan=False))
     assert recorded["head"]["made"] == 12
     assert {"facts", "loss0", "frame0_0", "frame0_4", "head", "moves"} <= set(recorded)
     assert recorded["facts"]["baseline"]["title"] == "v4"

@@ -21,7 +21,7 @@ def record_run(dashboard: Dashboard) -> dict[str, Any]:
     returns  title; "module" of the page that draws it; "words" on what only the notebook can do; "data", as
              `packed` returns them
     """
-    state = {"facts": dashboard.facts, **dashboard.everything()}
+    state = dashboard.recording()
     for i, n in enumerate(state["head"]["frames"]):
         frames = [state.pop(f"frame{i}_{k}") for k in range(n)]
         if n > FRAMES and len(packed(frames)) > LARGE:

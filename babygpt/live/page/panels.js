@@ -38,7 +38,7 @@ const least = (values, distance) => values.reduce((best, value, i) => (distance(
 
 // ---------------------------------------------------------------- views
 
-// `host` has wake(), which asks for another drawing; over steps also scrub(step) and total.
+// `host` has wake(), which asks for another drawing; over steps also scrub(step).
 export class PanelView {
   constructor(parent, host, look = {}) {
     Object.assign(this, { parent, host, look, panel: null, spec: null });
@@ -115,7 +115,7 @@ export class CurvesView extends PanelView {
     while (this.curves.length > curves.length) for (const part of Object.values(this.curves.pop())) part.remove();
     curves.forEach((curve, i) => this.drawCurve(i, curve, spec.over_steps ? end : Infinity));
     const named = curves.filter(curve => curve.name);
-    const read = this.pointed === null ? (at === null ? null : at) : this.pointed;
+    const read = this.pointed ?? at;
     const nearest = this.pointed === null ? null : this.readings(named, spec, read);
     this.legend(named, spec, read);
     const x = nearest ?? (spec.over_steps ? at : null);
