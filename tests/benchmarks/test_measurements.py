@@ -89,6 +89,11 @@ def test_the_motion_of_a_dashboard_is_read_from_its_drawings() -> None:
     assert (run.kb_per_s, run.ready_s, run.first_loss_ms) == (2.0, 0.5, 50.0)
 
 
+def test_a_later_dashboard_of_a_cell_does_not_count_its_wait_for_the_first_run() -> None:
+    first, later = dashboard_runs({"boards": [BOARD, {**BOARD, "title": "v4"}], "messages": MESSAGES})
+    assert (first.ready_s, later.ready_s) == (0.5, None)
+
+
 def test_the_worst_dashboard_is_taken_in_each_respect_and_those_that_never_trained_are_left_out() -> None:
     slow = {**BOARD, "watches": 0, "started": None, "drawings": [*DRAWN[:4], drawing(4, "stopped", 2, 1)]}
     waits = {**BOARD, "drawings": DRAWN[:2]}

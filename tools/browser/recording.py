@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -29,7 +29,8 @@ class DashboardRun:
     shown_after_ms   median time from the end of a step to the frame that shows it
     kb_per_s         of messages to all widgets of the page
     redraw_ms        median time that JavaScript takes for a drawing
-    ready_s          from the start of its cell to the drawing that says "getting ready", if that is known
+    ready_s          from the start of its cell to the drawing that says "getting ready", if that is known;
+                     of the first dashboard of a cell only, because a later one waits for an earlier run
     first_loss_ms    from the end of step 1, or of the first step that was told, to the frame that shows it
     """
 
@@ -58,7 +59,9 @@ def dashboard_runs(recorded: Mapping[str, Any]) -> list[DashboardRun]:
               each watch. All times in ms since 1970.
     """
     found = (_run_of(board, recorded["messages"]) for board in recorded["boards"])
-    return [run for run in found if run]
+    runs = [run for run in found if run]
+    firsts = {run.cell: run for run in reversed(runs)}
+    return [run if run is firsts[run.cell] else replace(run, ready_s=None) for run in runs]
 
 
 def worst(runs: Sequence[DashboardRun]) -> dict[str, float]:
