@@ -129,7 +129,7 @@ def share_kept(alone: Sequence[float], shown: Sequence[float]) -> dict[str, floa
     logs = [math.log(b / a) for a, b in zip(alone, shown, strict=True)]
     mean, half = statistics.mean(logs), math.inf
     if len(logs) > 1:
-        half = critical_t(len(logs)) * statistics.stdev(logs) / math.sqrt(len(logs))
+        half = critical_t(len(logs), 0.95) * statistics.stdev(logs) / math.sqrt(len(logs))
     ends = {"mean": mean, "low": mean - half, "high": mean + half}
     return {name: round(math.exp(min(end, 9.0)), 3) for name, end in ends.items()}
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from babygpt_course.studies.paired import LEAST_LOSS, UNDECIDED, decided_side, exceeds
+from babygpt_course.studies.paired import LEAST_LOSS, UNDECIDED, exceeds
 
 VERDICTS = ("holds", "depends", UNDECIDED, "fails")
 
@@ -106,14 +106,12 @@ def opposite(verdict: str) -> str:
 def negligible(differences: Sequence[float], least: float = LEAST_LOSS) -> str:
     """Return the verdict on whether paired differences are too small to count.
 
-    returns  "holds" if they are decided below `least`, "fails" if they exceed it (`exceeds`), or "undecided"
+    returns  "holds" if their interval is below `least`, "fails" if they exceed it (`exceeds`), or "undecided"
     """
-    if decided_side([gap - least for gap in differences]) == "below":
-        return "holds"
-    return "fails" if exceeds(differences, least) == "holds" else UNDECIDED
+    return opposite(exceeds(differences, least))
 
 
 def by_luck(comparisons: int) -> str:
     """Return a sentence on how many of some comparisons of equal models chance alone would decide."""
-    decided = -(-comparisons // 35)
+    decided = -(-comparisons // 100)
     return f"Between equal models luck would decide fewer than {decided} of these {comparisons} comparisons."

@@ -20,7 +20,7 @@ from babygpt.positions import Positions
 from babygpt.sampling import by_confidence, fill_in
 from babygpt_course.claims.claim import Finding, combine, decide, measured_on, negligible
 from babygpt_course.claims.note_001 import HEAD_DIM, random_heads
-from babygpt_course.studies.paired import differences, exceeds
+from babygpt_course.studies.paired import compare, differences, exceeds
 from babygpt_course.studies.results import load_results
 from babygpt_course.studies.text_measures import distinct, repeated
 
@@ -242,8 +242,10 @@ def as_written() -> Finding:
     results = load_results("polar")
     gates, rope, nothing = (results["val_loss"][name] for name in ("v7-polar", "v7-rope", "v7-nope"))
     more = differences(gates, rope)
-    verdicts = negligible(more), exceeds(differences(nothing, gates))
-    reason = f"The mean loss is {mean(gates):.3f} nats per character with gates, {mean(rope):.3f} with RoPE "
-    reason += f"and {mean(nothing):.3f} without position encoding ({len(more)} seeds of {results['steps']} "
-    reason += f"steps). “As low as RoPE” {verdicts[0]}, “lower than without position encoding” {verdicts[1]}."
+    gain = differences(nothing, gates)
+    verdicts = negligible(more), exceeds(gain)
+    reason = f"The loss with gates minus that with RoPE is {compare(more):+.3f} nats per character after "
+    reason += f"{results['steps']} steps. Without position encoding the loss is higher than with gates, by "
+    reason += f"{compare(gain):+.3f}. “As low as RoPE” {verdicts[0]}, “lower than without position encoding” "
+    reason += f"{verdicts[1]}."
     return Finding(combine(*verdicts), mean(more), reason, len(verdicts))

@@ -1,6 +1,5 @@
 """Measurements of note 001, Gaussian RoPE: on random heads, on the note's code, and from stored runs."""
 
-from collections.abc import Sequence
 from statistics import mean
 from typing import Any
 
@@ -15,7 +14,7 @@ from babygpt.encodings.sinusoidal import frequencies
 from babygpt.models.transformer import norm, score_scale
 from babygpt.positions import Positions
 from babygpt_course.claims.claim import Finding, combine, decide, measured_on
-from babygpt_course.studies.paired import differences, exceeds
+from babygpt_course.studies.paired import LEAST_SHARE, compare, differences, exceeds
 from babygpt_course.studies.results import load_results
 
 NOTE = "001_e1f3ab19410e1e33.txt"
@@ -118,11 +117,6 @@ def board(world: str = "plain", longest: bool = True) -> tuple[dict[str, Any], s
 def gains_over(found: dict[str, Any], key: str, version: str, rival: str = "v4") -> list[float]:
     """Return a rival's numbers minus a version's, one per seed."""
     return differences(found[rival][key], found[version][key])
-
-
-def listed(numbers: Sequence[float]) -> str:
-    """Format numbers with their signs, separated by commas."""
-    return ", ".join(f"{x:+.3f}" for x in numbers)
 
 
 # ---------------------------------------------------------------- the note's sentences
@@ -267,10 +261,10 @@ def lowers_the_loss() -> Finding:
     (plain, steps), (short, fewest), (full, full_steps) = board(), board(longest=False), board("full")
     gains = [gains_over(found, "val_loss", DISTANCE) for found in (plain, full)]
     verdicts = [exceeds(gain) for gain in gains]
-    reason = "We list RoPE's loss minus the loss with K(m − n), in nats per character, one number per seed. "
-    reason += f"Plain tales, {fewest} steps: {listed(gains_over(short, 'val_loss', DISTANCE))}. Plain tales, "
-    reason += f"{steps} steps: {listed(gains[0])} ({verdicts[0]}). Full tales, {full_steps} steps: "
-    reason += f"{listed(gains[1])} ({verdicts[1]})."
+    early, plain_gain, full_gain = map(compare, (gains_over(short, "val_loss", DISTANCE), *gains))
+    reason = "RoPE's loss minus the loss with K(m − n), in nats per character, is: "
+    reason += f"plain tales, {fewest} steps, {early:+.3f}; plain tales, {steps} steps, {plain_gain:+.3f}, "
+    reason += f"{verdicts[0]}; full tales, {full_steps} steps, {full_gain:+.3f}, {verdicts[1]}."
     return Finding(combine(*verdicts), mean(gains[0]), reason, len(verdicts))
 
 
@@ -279,8 +273,8 @@ def formula_lowers_the_loss() -> Finding:
     """Measure RoPE's loss minus that with the note's formula, in nats per character."""
     found, steps = board(longest=False)
     gain = gains_over(found, "val_loss", FORMULA)
-    reason = f"RoPE's loss minus the loss with K(m)K(n) after {steps} steps, one number per seed, is "
-    reason += f"{listed(gain)} nats per character."
+    reason = f"RoPE's loss minus the loss with K(m)K(n) after {steps} steps is {compare(gain):+.3f} nats per "
+    reason += "character."
     return Finding(exceeds(gain), mean(gain), reason, 1)
 
 
@@ -290,9 +284,9 @@ def adjusts_its_range() -> Finding:
     trainable = sum(p.numel() for p in NoteRotary().parameters())
     (long, steps), start = board(), load_results("gaussian")["start"]["half"]
     halves = [kernel[0]["half"] for kernel in long["v5"]["kernel"]]
-    answers = listed([-gain for gain in gains_over(long, "accuracy", "v5", DISTANCE)])
+    answers = compare([-100 * x for x in gains_over(long, "accuracy", "v5", DISTANCE)], 100 * LEAST_SHARE)
     reason = f"The note's code has {trainable} trainable parameters. With trained α and σ, K(m − n) halves "
     reason += f"within {start} tokens at first, and after {steps} steps within {', '.join(map(str, halves))} "
-    reason += f"(one number per seed). This changes the share of right answers by {answers}."
+    reason += f"(one number per seed). This changes the right answers by {answers:+.0f} points."
     moved = mean(halves) - start
     return Finding(decide(trainable > 0, any(half != start for half in halves)), moved, reason)

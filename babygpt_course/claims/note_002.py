@@ -15,7 +15,7 @@ from babygpt.models.versions import build
 from babygpt.positions import Positions
 from babygpt_course.claims.claim import Finding, combine, decide, measured_on, negligible, opposite
 from babygpt_course.studies import branches
-from babygpt_course.studies.paired import LEAST_SHARE, UNDECIDED, decided_side, differences, exceeds
+from babygpt_course.studies.paired import LEAST_SHARE, UNDECIDED, compare, differences, exceeds
 from babygpt_course.studies.results import Results, load_results
 
 NOTE = "002_79f4b48e18265706.txt"
@@ -107,12 +107,9 @@ def interaction(encoding: Encoding, time: int = 5, branch: int = 1) -> float:
 
 
 @cache
-def stored_results(folder: str = "") -> Results:
-    """Return the runs of the studies of branch codes and of strides in one, read once.
-
-    folder  "fresh/" for the runs from other seeds, which confirm a result
-    """
-    branches, strides = (load_results(folder + name) for name in ("branches", "strides"))
+def stored_results() -> Results:
+    """Return the runs of the studies of branch codes and of strides in one, read once."""
+    branches, strides = (load_results(name) for name in ("branches", "strides"))
     return {**branches, "runs": {**branches["runs"], **strides["runs"]}}
 
 
@@ -122,16 +119,16 @@ def found_in(run: str, key: str) -> list[float]:
     return numbers
 
 
-def losses_among(run: str, n: int, folder: str = "") -> list[float]:
+def losses_among(run: str, n: int) -> list[float]:
     """Return the loss of n branches (1: a text alone) in a stored run: one number per seed."""
-    return branches.losses_among(stored_results(folder), run, n)
+    return branches.losses_among(stored_results(), run, n)
 
 
-def losses_by_stride(code: str, folder: str = "") -> dict[int, list[float]]:
+def losses_by_stride(code: str) -> dict[int, list[float]]:
     """Return the loss of two branches by the stride in training: one number per seed."""
     runs = {s: f"two: {code}" if s == 128 else f"stride {s}: {code}" for s in (1, 8, 128, 1024, 4096)}
-    made = stored_results(folder)["runs"]
-    return {s: losses_among(run, 2, folder) for s, run in runs.items() if run in made}
+    made = stored_results()["runs"]
+    return {s: losses_among(run, 2) for s, run in runs.items() if run in made}
 
 
 def least_alike(code: str) -> list[float]:
@@ -148,7 +145,7 @@ def least_alike(code: str) -> list[float]:
 def rope_2d_leaves_branches_alike() -> Finding:
     """Measure the cosine of two branches under 2-D RoPE at stride 4096, for one vector and for streams."""
     cosine, inside, rival = rope_cosine(4096), least_alike("2-D RoPE"), mean(least_alike("Fourier"))
-    side = decided_side([likeness - ALIKE for likeness in inside])
+    side = compare([likeness - ALIKE for likeness in inside], 0.0).side
     streams = {"above": "holds", "below": "fails"}.get(side, UNDECIDED)
     reason = f"One rotated vector is {cosine:.0%} alike over the pairs that rotate with the branch, and "
     reason += f"{(1 + cosine) / 2:.0%} over all. Inside trained models, two branches with the same text are "
@@ -216,8 +213,8 @@ def logits_differ_by_a_tenth() -> Finding:
 def outputs_are_independent() -> Finding:
     """Measure the leakage from branch 1 into branch 0 after training on two, in nats per character."""
     leak, apart = (found_in("two: Fourier", key) for key in ("leak", "leak, isolated"))
-    reason = f"Another text in branch 1 changes branch 0's predictions by {max(leak):.4f} nats per character "
-    reason += f"at most ({len(leak)} seeds). With the isolation mask it changes them by {max(apart):g}."
+    reason = f"Another text in branch 1 changes branch 0's predictions by {compare(leak):.4f} nats per "
+    reason += f"character. With the isolation mask it changes them by {max(apart):g}."
     return Finding(negligible(leak), mean(leak), reason, 1)
 
 
@@ -227,8 +224,12 @@ def no_gibberish() -> Finding:
     keys = ("unknown 2", "unknown 2, isolated", "unknown 4")
     beside, apart, four = (found_in("two: Fourier", key) for key in keys)
     more = differences(beside, apart)
-    reason = f"Two branches write {mean(beside):.1%} unknown words, and isolated branches {mean(apart):.1%} "
-    reason += f"({len(more)} seeds). Four branches write {mean(four):.0%}; the models were trained on two."
+    points = compare([100 * x for x in more], 100 * LEAST_SHARE)
+    reason = f"Two branches write {mean(beside):.1%} unknown words, and isolated branches {mean(apart):.1%}; "
+    reason += (
+        f"the difference is {points:+.1f} points. Four branches write {mean(four):.0%}; the models were "
+    )
+    reason += "trained on two."
     return Finding(negligible(more, LEAST_SHARE), mean(more), reason, 1)
 
 
@@ -238,8 +239,8 @@ def warm_up_is_a_must() -> Finding:
     plain, warmed = losses_among("four: Fourier", 4), losses_among("four, warmed up: Fourier", 4)
     worse, nothing = differences(plain, warmed), mean(losses_among("up to eight: none", 4))
     reason = f"Training on four branches ends at a loss of {mean(plain):.3f} nats per character. With single "
-    reason += f"texts in the first half it ends at {mean(warmed):.3f}, and models without branch codes end "
-    reason += f"at {nothing:.3f} ({len(worse)} seeds). {COMMAND}"
+    reason += f"texts in the first half it ends at {mean(warmed):.3f}; the first less the second is "
+    reason += f"{compare(worse):+.3f}. Models without branch codes end at {nothing:.3f}. {COMMAND}"
     return Finding(exceeds(worse), mean(worse), reason, 1)
 
 
@@ -252,8 +253,8 @@ def several_are_much_harder_than_one() -> Finding:
     more = {n: differences(values, alone) for n, values in loss.items()}
     verdicts = [opposite(negligible(differences)) for differences in more.values()]
     named = zip(more.items(), verdicts, strict=True)
-    reason = f"We list the loss minus that of isolated texts, in nats per character ({len(alone)} seeds): "
-    reason += ", ".join(f"{n} branches {mean(gap):+.3f} ({verdict})" for (n, gap), verdict in named)
+    reason = "The loss minus that of isolated texts, in nats per character, is: "
+    reason += "; ".join(f"{n} branches, {compare(gap):+.3f}, {verdict}" for (n, gap), verdict in named)
     return Finding(combine(*verdicts), mean(more[max(more)]), f"{reason}. {COMMAND}", len(verdicts))
 
 
@@ -263,8 +264,8 @@ def rope_2d_is_stuck() -> Finding:
     rope, fourier_code = (losses_among(f"two: {code}", 2) for code in ("2-D RoPE", "Fourier"))
     more = differences(rope, fourier_code)
     reason = f"The loss of two branches is {mean(rope):.3f} nats per character with 2-D RoPE and "
-    reason += f"{mean(fourier_code):.3f} with Fourier codes, at equal stride and steps ({len(more)} seeds). "
-    reason += f"{COMMAND}"
+    reason += f"{mean(fourier_code):.3f} with Fourier codes, at equal stride and steps; the difference is "
+    reason += f"{compare(more):+.3f}. {COMMAND}"
     return Finding(exceeds(more), mean(more), reason, 1)
 
 
@@ -274,5 +275,5 @@ def weights_do_not_carry_over() -> Finding:
     before, after = (found_in("two: 2-D RoPE", key) for key in ("alone", "alone, as Fourier"))
     rise = differences(after, before)
     reason = "All weights fit, but channels rotate by other angles than in training. The loss rises from "
-    reason += f"{mean(before):.2f} to {mean(after):.2f} nats per character ({len(rise)} seeds)."
+    reason += f"{mean(before):.2f} to {mean(after):.2f} nats per character, by {compare(rise)}."
     return Finding(exceeds(rise), mean(rise), reason, 1)

@@ -14,7 +14,7 @@ from babygpt.positions import Positions
 from babygpt_course.claims import note_002
 from babygpt_course.claims.claim import Finding, combine, decide, measured_on, negligible, opposite
 from babygpt_course.claims.note_002 import HEAD_DIM, SCOPE, TRAINED, WIDTH, code_cosine, code_distance
-from babygpt_course.studies.paired import UNDECIDED, differences
+from babygpt_course.studies.paired import UNDECIDED, compare, differences
 
 NOTE = "003_1be152b6561f0619.txt"
 ROWS, WIDEST = 32_768, 4096  # the note's table and stride
@@ -74,18 +74,15 @@ def needs_a_stride(code: str, claimed: bool = True) -> Finding:
     claimed  whether the note says that this code needs a stride, or that it needs none
     """
     loss, gap = note_002.losses_by_stride(code), note_002.found_in(f"stride 1: {code}", "gap 2")
-    again = note_002.losses_by_stride(code, "fresh/")
-    rise, confirming = (differences(found[1], found[128]) for found in (loss, again))
-    first, second = negligible(rise), negligible(confirming)
-    verdicts = [first if first == second else UNDECIDED, negligible(gap)]
+    rise = differences(loss[1], loss[128])
+    verdicts = [negligible(rise), negligible(gap)]
     by_stride = ", ".join(f"{mean(values):.3f} at stride {stride}" for stride, values in loss.items())
     counts = {"holds": "too little to count", "fails": "enough to count", UNDECIDED: UNDECIDED}
     reason = f"In nats per character, the loss of two branches is {by_stride}. Stride 1 minus stride 128 is "
-    reason += f"{mean(rise):.3f}, and {mean(confirming):.3f} with other seeds ({counts[verdicts[0]]}). At "
-    reason += f"stride 1, a second text adds {mean(gap):.3f} ({counts[verdicts[1]]}). All numbers are means "
-    reason += f"of {len(rise)} seeds."
+    reason += f"{compare(rise):+.3f}: {counts[verdicts[0]]}. At stride 1, a second text adds "
+    reason += f"{compare(gap):+.3f}: {counts[verdicts[1]]}."
     verdict = combine(*(opposite(each) if claimed else each for each in verdicts))
-    return Finding(verdict, mean(rise), reason, 1 + len(verdicts))
+    return Finding(verdict, mean(rise), reason, len(verdicts))
 
 
 fourier_needs_none = measured_on(TRAINED)(partial(needs_a_stride, "Fourier", claimed=False))

@@ -27,54 +27,70 @@ TASKS = read_tasks("lesson_08")
 
 
 def verdict_answer(ours: list[float], theirs: list[float]) -> tuple[float, float, str]:
-    """Mean difference, its standard deviation over the seeds, and "better", "worse" or "undecided"."""
+    """Mean difference, half the width of its 99% interval, and "better", "worse" or "undecided"."""
     gaps = [a - b for a, b in zip(ours, theirs, strict=True)]
-    n, middle, deviation = len(gaps), fmean(gaps), stdev(gaps)
-    decided = n >= 6 and abs(middle) > critical_t(n) * deviation / n**0.5
-    word = "better" if max(gaps) < 0 else "worse" if min(gaps) > 0 else "undecided"
-    return middle, deviation, word if decided else "undecided"
+    n, middle = len(gaps), fmean(gaps)
+    half = critical_t(n) * stdev(gaps) / n**0.5
+    confirmed = middle * fmean(gaps[-6:]) > 0
+    decided = n >= 12 and abs(middle) > half and confirmed and abs(middle) >= 0.02
+    return middle, half, ("better" if middle < 0 else "worse") if decided else "undecided"
 
 
-PARTS = ("the mean difference", "its deviation, over pairs", "the word")
+PARTS = ("the mean difference", "half the width of the interval", "the word")
 SPECIMENS = (  # differences in thousandths of a nat, for all kinds of verdicts
-    *((-228, -131, -126, -134, -130, -132), (8, 9, 7, 11, 10, 8)),
-    *((-117, -23, -20, -20, -19, -16), (-124, -32, -23, -31, -21, -28), (124, 30, 21, 29, 19, 26)),
-    *((148, 17, 17, 20, 21, 10, 23, 18, 9, 8, 15, 25), (-232, -143, -148, -141, -140)),
-    *((-0.04, -0.042, -0.041, -0.045, -0.043, -0.044),),
-    *((254, 187, 182), (4, -39, -55, -22, -60, -55, -51, -30), (0, 60, 51, 34, 43, 50, 20)),
+    (-48, -29, -26, -34, -30, -32, -41, -25, -37, -28, -33, -31),
+    (58, 29, 36, 34, 30, 42, 41, 25, 37, 28, 33, 51, 44, 39),
+    (-148, -99, -126, -134, -130, -132, -141, -125, -137, -98, -133),  # one seed too few
+    (8, 9, 7, 11, 10, 8, 9, 12, 7, 10, 8, 9),  # too small to count
+    (124, 126, 125, 127, 123, 125, -1, -2, -1, -1, -2, -1),  # the last six are on the other side
+    (-48, -29, -26, 4, -30, -32, -41, -25, -37, -28, -33, -31),  # one seed is
+    (24, 21, 19, 27, 22, 30, 26, 18, 25, 20, 23, 290),  # one seed makes the mean
+    (72, -8, 55, 31, -20, 44, 60, 12, -15, 66, 38, 9),  # 3.06 standard errors: too few for twelve seeds
+    (-70, 12, -45, -52, 3, -33, -61, -9, -28, -75, 14, -30),
+    (61, -12, 40, 5, 33, -20, 48, 22, 57, -8, 16, 35, 28, -5, 44, 10, 30, 52, -16, 25),
+    (-23, -24, -22, -23, -24, -21, -23, -22, -24, -23, -21, -22),
 )
 
 
 def judges(attempt: Any, draw: Generator, part: int) -> None:
-    """Ask for the mean, the deviation or the word, for all kinds of verdicts; the seeds vary far more."""
+    """Ask for the mean, the interval or the word, for all kinds of verdicts; the seeds vary far more."""
     for thousandths in SPECIMENS:
         n = len(thousandths)
         theirs = (0.5 + torch.rand(n, generator=draw, dtype=torch.float64)).tolist()
         ours = [b + gap / 1000 for b, gap in zip(theirs, thousandths, strict=True)]
-        digits = 3 if max(map(abs, thousandths)) >= 1 else 6
-        listed = [", ".join(f"{x:.{digits}f}" for x in losses) for losses in (ours, theirs)]
+        listed = [", ".join(f"{x:.3f}" for x in losses) for losses in (ours, theirs)]
         what = f"ours [{listed[0]}], theirs [{listed[1]}]"
-        got = ask_parts(attempt, ours, theirs, what=what, wanted="mean, deviation and verdict", number=3)
-        want = mean, deviation, word = verdict_answer(ours, theirs)
+        got = ask_parts(attempt, ours, theirs, what=what, wanted="mean, half width and verdict", number=3)
+        want = mean, half, word = verdict_answer(ours, theirs)
+        gaps, limit = differences(ours, theirs), critical_t(n)
+        error, apart = stdev(gaps) / n**0.5, stdev(differences(sorted(ours), sorted(theirs)))
         two = "That is for two models with no seed in common. First subtract, seed by seed"
         mistakes = {
-            "The runs are a sample: divide by n − 1": deviation * ((n - 1) / n) ** 0.5,
-            "First subtract, seed by seed; then see how much the differences vary": stdev(ours),
-            two: (stdev(ours) ** 2 + stdev(theirs) ** 2) ** 0.5,
-            "That is the error of the mean": deviation / n**0.5,
-            "Do not sort: a pair is two losses of one seed": stdev(differences(sorted(ours), sorted(theirs))),
+            "The runs are a sample: divide by n − 1": half * ((n - 1) / n) ** 0.5,
+            "First subtract, seed by seed; then see how much the differences vary": limit
+            * stdev(ours)
+            / n**0.5,
+            two: limit * ((stdev(ours) ** 2 + stdev(theirs) ** 2) / n) ** 0.5,
+            "That is the error of the mean: multiply by critical_t(n)": error,
+            "That is the deviation of the differences; the mean varies less, by √n": limit * stdev(gaps),
+            "That is the whole width": 2 * half,
+            "Do not sort: a pair is two losses of one seed": limit * apart / n**0.5,
         }
-        hint, listed = "", [f"{gap / 1000:+.{digits}f}" for gap in thousandths]
+        hint = ""
         if part == 2:
-            errors = f"{abs(mean) / deviation * n**0.5:.2f} standard errors from zero"
-            why = f"All have one sign, and their mean is {errors}; more than {critical_t(n):.2f} decide"
+            ends = f"{mean - half:+.3f} to {mean + half:+.3f}"
+            why = f"The interval from {ends} leaves out 0, and all other conditions hold"
             if (got[2], word) in (("better", "worse"), ("worse", "better")):
                 why = "A lower loss is better"
-            elif n < 6:
-                why = "Fewer than six seeds never decide"
-            elif min(thousandths) <= 0 <= max(thousandths):
-                why = "A tie is neither lower nor higher" if 0 in thousandths else "They have both signs"
-            hint = f": the differences are {', '.join(listed)}. {why}"
+            elif n < 12:
+                why = "Fewer than twelve seeds never decide"
+            elif abs(mean) <= half:
+                why = f"The interval from {ends} does not leave out 0"
+            elif mean * fmean(gaps[-6:]) < 0:
+                why = f"The last six have a mean of {fmean(gaps[-6:]):+.3f}: they do not confirm it"
+            elif word == "undecided":
+                why = f"A mean of {mean:+.3f} is less than 0.02 nats"
+            hint = f": the differences are {', '.join(f'{gap:+.3f}' for gap in gaps)}. {why}"
         mistakes = {"Ours minus theirs": -mean} if part == 0 else mistakes
         require_equal(got[part], want[part], f"{what} {PARTS[part]}", mistakes, hint, 1e-6)
 

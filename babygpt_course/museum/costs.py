@@ -10,10 +10,10 @@ from babygpt.tables import Table
 from babygpt_course.museum.exhibits import EXHIBITS
 from babygpt_course.museum.museum import Museum
 from babygpt_course.studies.figures import hardware
-from babygpt_course.studies.paired import UNDECIDED, exceeds
+from babygpt_course.studies.paired import UNDECIDED, compare
 from babygpt_course.studies.sweep import SEEDS
 
-STORED, FRESH = (Path(__file__).with_name(name) for name in ("costs.json", "fresh_costs.json"))
+STORED = Path(__file__).with_name("costs.json")
 LAST = 10  # steps at the end whose losses are averaged
 
 
@@ -34,7 +34,7 @@ def measure_costs(museums: Sequence[Museum]) -> dict[str, Any]:
 
 
 def write_costs(seeds: Sequence[int] = SEEDS, path: Path = STORED) -> None:
-    """Measure and store them, about a minute of one core. FRESH holds those of FRESH_SEEDS."""
+    """Measure and store them, about two minutes of one core."""
     corpus = load_corpus()
     costs = {**hardware(), **measure_costs([Museum(corpus, seed) for seed in seeds])}
     path.write_text(json.dumps(costs, indent=1) + "\n", encoding="utf-8")
@@ -55,15 +55,13 @@ def effect(gaps: Sequence[float]) -> str:
     """Return what a bug does to the loss: "higher", "lower", "the same curve" or "undecided"."""
     if not any(gaps):
         return "the same curve"
-    decided = {"higher": exceeds(gaps), "lower": exceeds([-gap for gap in gaps])}
-    return next((word for word, found in decided.items() if found == "holds"), UNDECIDED)
+    return {"above": "higher", "below": "lower"}.get(compare(gaps).side, UNDECIDED)
 
 
 def cost_table(costs: dict[str, Any]) -> Table:
     """Return the exhibits by their cost, the highest first: mean, range over the seeds, and `effect`."""
     rows = [
-        (name, f"{sum(d) / len(d):+.2f}", f"{min(d):+.2f} to {max(d):+.2f}", effect(d))
+        (name, str(compare(d)), effect(d))
         for name, d in sorted(differences(costs).items(), key=lambda item: -sum(item[1]))
     ]
-    head = ("exhibit", "ends higher by (nats)", f"from {len(costs['seeds'])} seeds", "by the rule of 08")
-    return Table(head, rows, stable=4)
+    return Table(("exhibit", "ends higher by (nats)", "by the rule of 08"), rows, stable=3)

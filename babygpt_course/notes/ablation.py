@@ -30,7 +30,7 @@ from babygpt.objectives import MaskedDiffusion
 from babygpt.training import Training
 from babygpt.training import checkpoint as checkpoints
 from babygpt_course.studies.figures import Study, draw_figure
-from babygpt_course.studies.paired import UNDECIDED, decided_side, format_mean_sd, mean_sd
+from babygpt_course.studies.paired import UNDECIDED, compare, format_mean_sd, mean_sd
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.seed_plots import draw_seed_bars, draw_seed_curves
 from babygpt_course.studies.sweep import train_from_seed
@@ -247,9 +247,9 @@ def aggregate(runs: Sequence[Run]) -> dict[str, Any]:
 
 
 def conclusion(runs: Sequence[Run], measure: str = "val_loss") -> str:
-    """Say in one line which variant ends lowest, and whether the shared seeds decide it.
+    """Say in one line which variant ends lowest, by how much, and whether the shared seeds decide it.
 
-    The rule is `paired.decided_side` on the best and the second best, seed by seed.
+    The rule is `paired.compare` on the best and the second best, seed by seed.
     """
     found = by_variant(runs, measure)
     shared = set.intersection(*(set(seeds) for seeds in found.values()))
@@ -258,10 +258,9 @@ def conclusion(runs: Sequence[Run], measure: str = "val_loss") -> str:
     gap = paired_statistics(runs, others[0], best, measure) if others and shared else None
     if gap is None:
         return ", ".join(f"{name} ends at {value:.3f}" for name, value in means.items())
-    seeds = f"{gap['n']} seeds" if gap["n"] > 1 else "one seed"
-    if decided_side(list(gap["each"].values())) == UNDECIDED:
-        return f"Undecided by {seeds}: {best} ends {gap['mean']:.4f} below {others[0]}"
-    return f"{best} ends below {others[0]} at each of {seeds}, by {format_mean_sd(gap)}"
+    ahead = compare(list(gap["each"].values()))
+    word = UNDECIDED if ahead.side == UNDECIDED else "decided"
+    return f"{others[0]} less {best}, the lowest: {ahead:+.4f}, {word}"
 
 
 def report_lines(results: Results) -> list[str]:

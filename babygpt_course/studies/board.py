@@ -21,7 +21,16 @@ from babygpt.models.language_model import LanguageModel
 from babygpt.models.versions import VERSIONS
 from babygpt.objectives import Objective, objective_for
 from babygpt.tables import markdown
-from babygpt_course.studies.paired import RULE, decided_side, differences, format_mean_sd, mean_sd, percent
+from babygpt_course.studies.paired import (
+    LEAST_LOSS,
+    LEAST_SHARE,
+    RULE,
+    compare,
+    differences,
+    format_mean_sd,
+    mean_sd,
+    percent,
+)
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.seed_plots import draw_seed_dots
 from babygpt_course.studies.sweep import Scale, Workers, questions, small_config, sweep, train_from_seed
@@ -224,7 +233,9 @@ def against(results: Results, rival: str, key: str = "1x") -> dict[str, str]:
     """Return which side of a rival each model of its kind is on, but for those that refuse such a length."""
     rows = of_kind(results, results["board"][rival]["masks"])
     named = [name for name, found in rows.items() if name != rival and None not in found[key]]
-    return {name: decided_side(paired_differences(results, name, rival, key)) for name in named}
+    least = LEAST_SHARE if key in ("roles", "whole") else LEAST_LOSS
+    gaps = {name: paired_differences(results, name, rival, key) for name in named}
+    return {name: compare(each, least).side for name, each in gaps.items()}
 
 
 def table_row(results: Results, name: str) -> tuple[str, ...]:

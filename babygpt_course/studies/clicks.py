@@ -25,8 +25,6 @@ from babygpt_course.studies.board import KNOWN, RUNGS, WORLD
 from babygpt_course.studies.paired import format_mean_sd, mean_sd, table_head
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.sweep import (
-    FRESH_SEEDS,
-    SEEDS,
     Scale,
     Workers,
     questions,
@@ -45,7 +43,7 @@ MODELS = {
     "learned": "learned positions",
     "pope": "PoPE",
 }
-SCALE = Scale(steps=1800, seeds=(*SEEDS, *FRESH_SEEDS))
+SCALE = Scale(steps=1800)
 EVERY = 50  # steps between two measurements
 FEW_QUESTIONS = FEW_WINDOWS = 100  # of such a measurement: a share is known to 3 to 5 points, a loss to 0.02
 LEAST = {"answers": KNOWN, "spells": 0.8}  # shares from which on a model is said to answer, and to spell

@@ -20,7 +20,7 @@ from babygpt.models.transformer import Transformer
 from babygpt.positions import Positions
 from babygpt.training import Step, train
 from babygpt.training.optimizers import schedule
-from babygpt_course.studies.paired import decided_side, differences
+from babygpt_course.studies.paired import compare, differences
 from babygpt_course.studies.results import Results, load_results
 from babygpt_course.studies.seed_plots import draw_kernels, draw_seed_lines, draw_seed_points
 from babygpt_course.studies.stretching import with_encoding
@@ -281,8 +281,8 @@ def draw_gaussian(figure: Figure, results: Results) -> None:
 def draw_race(ax: Axes, results: Results) -> None:
     """Draw loss less v4's after runs of each length, those of the board among them, a point a seed."""
     gaps = behind(race(results, load_results("ladder")))
-    sides = [decided_side(each["v5 fixed"]) for each in gaps.values()]
-    title = "Loss of v5 fixed, beside v4's: " + (sides[0] if len(set(sides)) == 1 else ", ".join(sides))
+    found = {n: compare(each["v5 fixed"]) for n, each in gaps.items()}
+    title = "v5 fixed less v4: " + ", ".join(f"{one.mean:+.2f} ({n})" for n, one in found.items())
     draw_seed_points(
         ax, {f"{n} steps": found for n, found in gaps.items()}, title, "", "loss less v4's (nats)"
     )

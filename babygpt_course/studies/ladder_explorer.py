@@ -12,7 +12,7 @@ from babygpt.live.explorer import Choice, Control, Explorer, Slider
 from babygpt.plots import COLOURS, ENCODING_COLOURS, Axis, Curve, Level, Panel
 from babygpt.plots.panel import Mark
 from babygpt_course.studies.board import paired_differences
-from babygpt_course.studies.paired import decided_side
+from babygpt_course.studies.paired import LEAST_LOSS, LEAST_SHARE, compare
 
 COLUMNS = {
     "loss": ("1x", 1.0, "nats per character"),
@@ -48,7 +48,8 @@ def measure(results: dict[str, Any], column: str, rival: str, closest: int) -> d
 def panels(found: dict[str, Any], values: Mapping[str, Any]) -> list[Panel]:
     """Show a row for each model, a dot for each seed, a line at their mean, and a level for the rival."""
     rows, rival = found["rows"], found["rival"]
-    sides = [decided_side(seeds) for name, seeds in rows.items() if name != rival]
+    least = 100 * LEAST_SHARE if found["column"] == "right answers" else LEAST_LOSS
+    sides = [compare(seeds, least).side for name, seeds in rows.items() if name != rival]
     counts = (f"{sides.count(side)} {side}" for side in ("below", "above", "undecided"))
     title = f"Compared with {rival}: {', '.join(counts)}"
     marks: list[Mark] = [Level(rival, 0.0, "x")]

@@ -16,7 +16,7 @@ from babygpt.models.language_model import LanguageModel
 from babygpt.models.transformer import Transformer
 from babygpt.objectives.objective import Batch, Objective, next_token_losses
 from babygpt_course.studies.results import Results
-from babygpt_course.studies.sweep import MORE_SEEDS, Scale, Workers, sweep, train_with_curve
+from babygpt_course.studies.sweep import FIRST_SEEDS, OTHER_SEEDS, Scale, Workers, sweep, train_with_curve
 
 # Small enough for a minute a model: only neighbours are asked for, and some strings are short.
 TASK = {"letters": 8, "shortest": 3, "longest": 6, "furthest": 1, "questions": 8}
@@ -25,7 +25,7 @@ RATES = (0.001, 0.003, 0.01, 0.02)  # of lr_other, tried by every arm
 TUNING_SEED = 7  # of those runs; no reported run has it, as the rates were chosen to suit it
 EVERY = 50  # steps between two points of a curve
 SOLVED = 0.9  # share of right answers from which a seed has learned the task
-SCALE = Scale(steps=1000, seeds=tuple(seed for seed in MORE_SEEDS if seed != TUNING_SEED))
+SCALE = Scale(steps=1000, seeds=(*FIRST_SEEDS, *(seed for seed in OTHER_SEEDS if seed != TUNING_SEED)))
 
 
 class Lookup(Objective):

@@ -17,7 +17,7 @@ from babygpt.models.language_model import LanguageModel
 from babygpt.models.transformer import Transformer
 from babygpt.objectives.objective import Batch, cross_entropy
 from babygpt_course.studies import sweep as sweeps
-from babygpt_course.studies.paired import FEWEST_SEEDS, by_measurement, percent
+from babygpt_course.studies.paired import by_measurement, percent
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.seed_plots import draw_seed_dots
 
@@ -118,7 +118,8 @@ def measure_order(workers: sweeps.Workers, scale: sweeps.Scale = SCALE) -> Resul
     """
     corpus, tales = load_corpus("plain-tales", scale.n_chars), load_corpus("tales", scale.n_chars)
     shape, tokenizer = sweeps.small_config(corpus, WINDOW), corpus.tokenizer
-    asked, seeds = sweeps.questions(corpus, WINDOW, scale.n_questions), scale.seeds[:FEWEST_SEEDS]
+    asked = sweeps.questions(corpus, WINDOW, scale.n_questions)
+    seeds = [seed for seed in scale.seeds if seed not in sweeps.OTHER_SEEDS]
 
     def bag(name: str, seed: int) -> dict[str, float]:
         version, how = BAGS[name]

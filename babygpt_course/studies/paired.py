@@ -1,7 +1,8 @@
-"""Rule that decides between two models from paired differences; a reader's run beside the stored seeds."""
+"""Rule for paired differences: first the interval, then a word; a reader's run beside the stored seeds."""
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from math import isfinite, sqrt, tan
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from math import comb, copysign, inf, isfinite, sqrt, tan
 from statistics import mean, stdev
 from typing import Any, TypeVar
 
@@ -10,23 +11,26 @@ import numpy as np
 from babygpt.errors import BadInput
 
 UNDECIDED = "undecided"
-FEWEST_SEEDS = 6
+FEWEST_SEEDS = 12  # that decide
+FRESH = 6  # of them, the last ones, that were not used to find a difference
+LEVEL = 0.99  # of intervals
 LEAST_LOSS, LEAST_SHARE = 0.02, 0.05  # effects that count: nats per character; share of right answers
 RULE = (
-    "Two models are compared seed by seed. Their difference is decided if all seeds agree on its sign, and "
-    "its mean is further from 0 than Student's 95% limit; otherwise it is undecided. With six seeds, luck "
-    "decides fewer than 1 of 35 comparisons of equal models. Effects below "
-    f"{LEAST_LOSS} nats, or below {100 * LEAST_SHARE:.0f} points of right answers, do not count."
+    "Two models are compared seed by seed. Beside each mean difference stands Student's "
+    f"{LEVEL:.0%} interval. The difference is decided if the interval of at least {FEWEST_SEEDS} seeds "
+    f"leaves out 0, the {FRESH} seeds that were not used to find it have a mean on the same side, and the "
+    f"mean is larger than what counts: {LEAST_LOSS} nats, or {100 * LEAST_SHARE:.0f} points of right "
+    "answers. Otherwise it is undecided, and the interval says which differences are excluded."
 )
 Variant = TypeVar("Variant", bound=Hashable)
 
 
-def critical_t(n: int, level: float = 0.95) -> float:
+def critical_t(n: int, level: float = LEVEL) -> float:
     """Return how many standard errors the mean of n differences may be off zero by chance.
 
     n        differences, at least 2; normally distributed
     level    share of cases in which chance stays within this, on both sides together
-    returns  the quantile of Student's distribution with n - 1 degrees of freedom: 12.7 for 2, 2.78 for 5
+    returns  the quantile of Student's distribution with n - 1 degrees of freedom: 3.11 for 12 at 0.99
     Raises BadInput for fewer than 2 differences.
     Source: Student 1908, The probable error of a mean; t = sqrt(n - 1) tan(angle) makes the density a cosine.
     """
@@ -38,50 +42,107 @@ def critical_t(n: int, level: float = 0.95) -> float:
     return sqrt(n - 1) * tan(float(np.interp(level, mass / mass[-1], angle)))
 
 
-def decided_side(differences: Sequence[float]) -> str:
-    """Return on which side of zero paired differences are, if they are enough to decide.
+@dataclass(frozen=True)
+class Comparison:
+    """Mean of paired differences with its interval, and what it decides.
 
-    They decide if all have one sign, and their mean is further from zero than chance takes it in 95 of 100
-    cases. Between equal models, six seeds have one sign in 1 of 32 cases, and decide in fewer than 1 of 35.
-
-    differences  one model's number minus its rival's, one a seed
-    returns      "below", "above" or "undecided"; fewer than FEWEST_SEEDS never decide
-    Raises BadInput for a difference that is nan or infinite, as of a run that diverged.
+    mean   difference, averaged over seeds
+    low    lower end of Student's 99% interval, and `high` its upper end
+    n      number of seeds
+    fresh  mean over the last six seeds, which were not used to find the difference
+    least  smallest effect that counts
     """
-    if not all(map(isfinite, differences)):
-        raise BadInput(f"differences ({', '.join(map(str, differences))}) must be finite")
-    if len(differences) < FEWEST_SEEDS or min(differences) <= 0 <= max(differences):
-        return UNDECIDED
-    error = stdev(differences) / sqrt(len(differences))
-    if abs(mean(differences)) <= critical_t(len(differences)) * error:
-        return UNDECIDED
-    return "below" if mean(differences) < 0 else "above"
+
+    mean: float
+    low: float
+    high: float
+    n: int
+    fresh: float
+    least: float
+
+    @property
+    def side(self) -> str:
+        """Side of zero on which the difference is: "below", "above" or "undecided"."""
+        leaves_out_zero = self.low > 0 or self.high < 0
+        confirmed = copysign(1, self.fresh) == copysign(1, self.mean)
+        if self.n < FEWEST_SEEDS or not leaves_out_zero or not confirmed or abs(self.mean) < self.least:
+            return UNDECIDED
+        return "below" if self.mean < 0 else "above"
+
+    @property
+    def most(self) -> float:
+        """Largest difference, on either side, that the interval does not exclude."""
+        return max(abs(self.low), abs(self.high))
+
+    def __format__(self, form: str) -> str:
+        """Write mean and interval; `form` is that of a number, such as "+.3f"."""
+        middle, low, high = (f"{x + 0.0:{form or '+.2f'}}" for x in (self.mean, self.low, self.high))
+        seeds = f"{self.n} seed{'s' if self.n > 1 else ''}"
+        return f"{middle} ({seeds})" if self.n < 2 else f"{middle} ({LEVEL:.0%}: {low} to {high}, {seeds})"
+
+    def __str__(self) -> str:
+        return format(self)
 
 
-def agreed(verdicts: Iterable[str]) -> str:
-    """Return the verdict that all sets of seeds share, or "undecided" if they differ or there is none."""
-    found = set(verdicts)
-    return found.pop() if len(found) == 1 else UNDECIDED
+def compare(differences: Sequence[float], least: float = LEAST_LOSS) -> Comparison:
+    """Compare two variants by their paired differences.
+
+    differences  one model's number minus its rival's, one a seed; the six fresh seeds are the last
+    least        smallest effect that counts
+    Raises BadInput if there is none, or if one is nan or infinite, as of a run that diverged.
+    """
+    if not len(differences) or not all(map(isfinite, differences)):
+        raise BadInput(f"differences ({', '.join(map(str, differences))}) must be finite, and at least one")
+    n, middle = len(differences), mean(differences)
+    half = critical_t(n) * stdev(differences) / sqrt(n) if n > 1 else inf
+    return Comparison(middle, middle - half, middle + half, n, mean(differences[-FRESH:]), least)
 
 
 def exceeds(differences: Sequence[float], least: float = LEAST_LOSS) -> str:
     """Return whether paired differences lie above zero by an effect that counts.
 
-    differences  one model's number minus its rival's, one a seed
-    least        smallest effect that counts, above 0
-    returns      "holds" if they are decided above 0 and their mean is at least `least`; "fails" if they are
-                 decided below `least` and not above 0: no effect that counts, or the opposite; otherwise
-                 "undecided", as for an effect that is decided and too small to count
+    differences  one model's number minus its rival's, one a seed; the six fresh seeds are the last
+    least        smallest effect that counts
+    returns      "holds" if they are decided above 0; "fails" if the interval of enough seeds is below
+                 `least`: no effect that counts, or the opposite; otherwise "undecided"
     """
-    side = decided_side(differences)
-    if side == "above":
-        return "holds" if mean(differences) >= least else UNDECIDED
-    return "fails" if decided_side([gap - least for gap in differences]) == "below" else UNDECIDED
+    found = compare(differences, least)
+    if found.side == "above":
+        return "holds"
+    return "fails" if found.n >= FEWEST_SEEDS and found.high < least else UNDECIDED
+
+
+def sign_test(one: Sequence[bool], other: Sequence[bool]) -> float:
+    """Return how often chance alone parts two variants as far, in outcomes that a seed has or has not.
+
+    one, other  whether each seed learned the task under either variant, in the same order
+    returns     the two-sided probability of the exact sign test over the seeds that differ; 1 if none does
+    """
+    only = sum(a and not b for a, b in zip(one, other, strict=True))
+    n = only + sum(b and not a for a, b in zip(one, other, strict=True))
+    tail = sum(comb(n, k) for k in range(min(only, n - only) + 1))
+    return min(1.0, 2 * tail / 2**n)
+
+
+def share_decided(effect: float, n: int, trials: int = 20_000, seed: int = 0) -> float:
+    """Return how often the rule decides between two models, by simulation.
+
+    effect   true mean of the differences, in their standard deviations; 0 for equal models
+    n        seeds; the differences are drawn from a normal distribution
+    returns  the share of trials that are decided: the power, or for equal models the false alarms
+    """
+    draws = np.random.default_rng(seed).normal(effect, 1.0, (trials, n))
+    middle, fresh = draws.mean(axis=1), draws[:, -FRESH:].mean(axis=1)
+    half = critical_t(n) * draws.std(axis=1, ddof=1) / sqrt(n)
+    return float(((np.abs(middle) > half) & (fresh * middle > 0)).mean()) if n >= FEWEST_SEEDS else 0.0
 
 
 def differences(one: Sequence[float], other: Sequence[float]) -> list[float]:
-    """Return one variant's numbers minus another's, one a seed; both have the same seeds."""
-    return [x - y for x, y in zip(one, other, strict=True)]
+    """Return one variant's numbers minus another's, one a seed.
+
+    Both have the same seeds in the same order. If one was trained from fewer, the others are left out.
+    """
+    return [x - y for x, y in zip(one, other, strict=False)]
 
 
 def table_head(results: Mapping[str, Any]) -> str:

@@ -14,7 +14,7 @@ from babygpt import ModelConfig, TrainConfig, build, load_corpus
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import MaskedDiffusion
 from babygpt.tables import markdown
-from babygpt_course.studies.paired import by_measurement, decided_side, differences, table_head
+from babygpt_course.studies.paired import by_measurement, compare, differences, table_head
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.seed_plots import draw_seed_dots
 from babygpt_course.studies.sweep import Scale, Workers, small_config, sweep, train_from_seed
@@ -113,7 +113,7 @@ def table(results: Results) -> str:
     """Return a Markdown table of all comparisons, with what the rule decides."""
     rows = []
     for (a, b), seeds in gaps(results).items():
-        span = f"{min(seeds):+.3f} to {max(seeds):+.3f}"
-        rows.append((LABELS[a], LABELS[b], f"{mean(seeds):+.3f}", span, decided_side(seeds)))
-    heading = ("arm", "against", "mean difference (nats)", "lowest to highest", "decided")
+        found = compare(seeds)
+        rows.append((LABELS[a], LABELS[b], f"{found:+.3f}", found.side))
+    heading = ("arm", "against", "difference (nats)", "decided")
     return f"{table_head(results)}\n\n{markdown(heading, rows)}"

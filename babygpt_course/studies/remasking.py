@@ -21,7 +21,7 @@ from babygpt.objectives.diffusion import denoise, mask_out
 from babygpt.sampling import Filled, SecondThoughts, ancestral, by_confidence, by_entropy, fill_in, rewrite
 from babygpt.tables import markdown
 from babygpt_course.studies import paired
-from babygpt_course.studies.paired import decided_side, table_head
+from babygpt_course.studies.paired import LEAST_SHARE, compare, table_head
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.seed_plots import draw_seed_dots, draw_seed_lines
 from babygpt_course.studies.sweep import Scale, Workers, small_config, sweep, train_from_seed
@@ -190,8 +190,9 @@ def table(results: Results) -> str:
         for measure in ("sentences", "different"):
             gaps = differences(results, a, b, measure)
             name = "right" if measure == "sentences" else "without repetitions"
-            rows.append((a, b, name, f"{100 * fmean(gaps):+.0f}", decided_side(gaps)))
-    heading = ["way", "against", "sentences", "mean difference (points)", "decided"]
+            points = compare([100 * gap for gap in gaps], 100 * LEAST_SHARE)
+            rows.append((a, b, name, f"{points:+.0f}", points.side))
+    heading = ["way", "against", "sentences", "difference (points)", "decided"]
     return f"{table_head(results)}\n\n{means}\n{markdown(heading, rows)}"
 
 

@@ -25,9 +25,11 @@ from babygpt.models.versions import build
 from babygpt.objectives import Objective
 from babygpt.training import Step, follow, train
 
-SEEDS = (1337, 2027, 9001, 4711, 31, 17)  # of every stored result
-MORE_SEEDS = (*SEEDS, 7, 42, 99, 123, 271, 314, 577, 811)  # where some seeds learn a task and others do not
-FRESH_SEEDS = (1001, 1002, 1003, 1004, 1005, 1006)  # found nothing: they confirm what the others found
+FIRST_SEEDS = (1337, 2027, 9001, 4711, 31, 17)  # find a difference
+FRESH_SEEDS = (1001, 1002, 1003, 1004, 1005, 1006)  # confirm it: they come last, and found nothing
+SEEDS = (*FIRST_SEEDS, *FRESH_SEEDS)  # of every stored result
+OTHER_SEEDS = (7, 42, 99, 123, 271, 314, 577, 811)  # where some seeds learn a task and others do not
+MORE_SEEDS = (*FIRST_SEEDS, *OTHER_SEEDS, *FRESH_SEEDS)
 Variant = TypeVar("Variant", bound=Hashable)
 Measurement = TypeVar("Measurement")
 Measured = Mapping[str, Any]

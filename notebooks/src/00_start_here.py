@@ -127,8 +127,8 @@ answers_guess.compare(outcomes[3 - 2 * knows["v4"] - knows["nope"]])
 # Two runs may be luck. So we trained both models twelve times. Each time we used another [seed](../docs/glossary.md#seed), which gives other first weights and other windows. In the next picture each dot is one trained model.
 
 # %% tags=["answer"]
-boards = [results.load_results(name)["board"] for name in ("ladder", "fresh/ladder")]
-shares = {name: [share for board in boards for share in board[name]["roles"]] for name in ("v4", "nope")}
+board = results.load_results("ladder")["board"]
+shares = {name: board[name]["roles"] for name in ("v4", "nope")}
 known = {name: sum(share > 0.9 for share in seeds) for name, seeds in shares.items()}
 fig, ax = plt.subplots(figsize=(8, 2.4))
 title = f"{known['v4']} of 12 models with RoPE know who did it, and {known['nope']} of 12 without it"

@@ -242,7 +242,7 @@ run = live.train(model, NextToken(corpus, 64), recipe, "v1", floors, [roles, tab
 
 # %% tags=["answer", "nbval-ignore-output"]
 val_loss = run.result()[-1].val_loss
-ours = [x for study in ("order", "fresh/order") for x in load_results(study)["bags"]["v1, anywhere"]]
+ours = load_results("order")["bags"]["v1, anywhere"]
 print(f"your run: {val_loss - floor:+.3f} nats from the bigram floor")
 print(f"our {len(ours)} runs: {min(ours):+.3f} to {max(ours):+.3f}")
 end_guess.compare(ends[0 if val_loss - floor > 0.02 else 2 if val_loss - floor < -0.02 else 1])

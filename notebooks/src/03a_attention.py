@@ -262,9 +262,9 @@ small_world.compare(outcomes[(right["one layer"] > 0.9) + 2 * (right["two layers
 # Two layers can learn the task. But here we chose a [seed](../docs/glossary.md#seed) that learns it. The next picture shows twenty seeds that we did not choose.
 
 # %% tags=["answer", "nbval-ignore-output"]
-stored = [results.load_results(name)["fed"] for name in ("order", "fresh/order")]
+stored = results.load_results("order")["fed"]
 arms = [f"{name}, {steps} steps" for name in runs for steps in (300, 600)]
-fed = {arm: [share for found in stored for share in found[arm]] for arm in arms}
+fed = {arm: stored[arm] for arm in arms}
 learned = {arm: f"{sum(share > 0.9 for share in seeds)} of {len(seeds)}" for arm, seeds in fed.items()}
 fig, ax = plt.subplots(figsize=(8.5, 3))
 title, label = "Two layers learn order, but not from every seed", "right answers (%)"

@@ -210,8 +210,8 @@ race.compare(either[(right["nope"] > 0.8) + 2 * (right["v3"] > 0.8)])
 # We trained both models from twelve seeds, each for 400 steps. Here are your models beside the stored runs:
 
 # %% tags=["answer", "nbval-ignore-output"]
-stored = [results.load_results(name)["race"] for name in ("order", "fresh/order")]
-answered = {v: [*stored[0]["accuracy"][v], *stored[1]["accuracy"][v]] for v in ("v3", "nope")}
+stored = results.load_results("order")["race"]
+answered = {v: stored["accuracy"][v] for v in ("v3", "nope")}
 known = {v: f"{sum(share > 0.9 for share in seeds)} of {len(seeds)}" for v, seeds in answered.items()}
 fig, ax = plt.subplots(figsize=(8, 2.6))
 title, label = "v3 learns to answer, and NoPE stays at chance", "right answers (%)"
@@ -272,7 +272,7 @@ moved_guess.compare(shares[(remains > 0.02) + (remains > 0.5)])
 arms = {"NoPE": "nope", "v3": "v3", "v3, trained on codes 0 to 255": "v3, all positions"}
 rows = []
 for model, arm in arms.items():
-    seeds = [*stored[0]["far"][arm], *stored[1]["far"][arm]]
+    seeds = stored["far"][arm]
     means = (np.mean([run[name] for run in seeds]) for name in ("inside", "moved", "long"))
     rows.append((model, *(f"{mean:.2f}" for mean in means)))
 heading = ("model", "64 letters at 0 to 63 (nats)", "moved to 128 to 191", "long text, from 128 on")

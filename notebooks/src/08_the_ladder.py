@@ -34,18 +34,18 @@ from babygpt_course.exercises import lesson_08 as ladder
 from babygpt_course.predictions import predict, tally
 from babygpt_course.studies.board import KNOWN, paired_differences
 from babygpt_course.studies.ladder_explorer import explore_ladder
-from babygpt_course.studies.paired import agreed, beside, critical_t, decided_side
+from babygpt_course.studies.paired import beside, compare, critical_t, share_decided
 from babygpt_course.studies.results import load_results
 from babygpt_course.studies.seed_plots import draw_seed_dots
 
 # %% tags=["nbval-ignore-output"]
 plots.set_style()
-results, fresh = load_results("ladder"), load_results("fresh/ladder")
+results = load_results("ladder")
 board = results["board"]
 explore_ladder(results)
 
 # %% [markdown]
-# Each row is a model, and each dot is one run. The dot shows the [loss](../docs/glossary.md#loss) of this run minus the loss of v4 from the same [seed](../docs/glossary.md#seed). The bar is the mean of six seeds. The title says what these six seeds alone decide; later we add six more.
+# Each row is a model, and each dot is one run. The dot shows the [loss](../docs/glossary.md#loss) of this run minus the loss of v4 from the same [seed](../docs/glossary.md#seed). The bar is the mean. The title counts what the seeds decide by a rule that this lesson explains.
 #
 # | name | encoding |
 # |---|---|
@@ -59,7 +59,7 @@ explore_ladder(results)
 # | pope | PoPE, from lesson 07b |
 # | nope | none |
 #
-# Look at v3. Three dots lie left of the line, one on it, and two right of it. So is the sinusoid better than RoPE?
+# Look at v3. Its dots lie on both sides of the line, so some seeds favour the sinusoid and others favour RoPE. Which of the two is better?
 #
 # ## Train two of the models
 #
@@ -100,8 +100,8 @@ for name, version, options in (("v4", "v4", {}), ("v5 fixed", "v5", {"learnable"
 # %% tags=["answer", "nbval-ignore-output"]
 records = {name: run.result() for name, run in runs.items()}
 ends = {name: steps[-1].val_loss if steps else runs[name].uniform_loss for name, steps in records.items()}
-stored = [load_results(name)["plain"]["300"] for name in ("gaussian", "fresh/gaussian")]
-ours = {name: [x for each in stored for x in each[name]["val_loss"]] for name in ends}
+stored = load_results("gaussian")["plain"]["300"]
+ours = {name: stored[name]["val_loss"] for name in ends}
 for name, loss in ends.items():
     print(f"{name:9}", beside(loss, ours[name], "nats"))
 lower = sum(x < y for x, y in zip(ours["v4"], ours["v5 fixed"], strict=True))
@@ -115,17 +115,19 @@ apart.compare(abs(ends["v4"] - ends["v5 fixed"]))
 #
 # A seed determines the first weights of a model and the order of its batches. Two models with the same seed read the same windows in the same order. So we subtract **seed by seed**: each seed gives one difference.
 #
-# Here are v5 and v5 fixed after 600 steps, from six seeds:
+# Here are v5 and v5 fixed after 600 steps, from twelve seeds:
 
 # %%
 trained, fixed = board["v5"]["1x"], board["v5 fixed"]["1x"]
-gaps = [a - b for a, b in zip(trained, fixed, strict=True)]
+gaps = paired_differences(results, "v5", "v5 fixed")
 rows = [("v5", trained, ".3f"), ("v5 fixed", fixed, ".3f"), ("difference", gaps, "+.3f")]
 cells = [(name, *(f"{x:{form}}" for x in (*numbers, mean(numbers)))) for name, numbers, form in rows]
-Table(("loss (nats)", *(f"seed {seed}" for seed in results["seeds"]), "mean"), cells, stable=8)
+Table(("loss (nats)", *map(str, results["seeds"]), "mean"), cells, stable=14)
 
 # %% [markdown]
-# Read the last row. All six differences are above zero. Is that proof?
+# Each column is a seed. Read the last row: all twelve differences are above zero, but they vary from 0.02 to 0.10 nats. Is that proof that v5 has the higher loss, and by how much?
+#
+# Signs alone are a first answer, because luck rarely puts many differences on one side.
 
 # %%
 one_sign_guess = predict(
@@ -144,79 +146,82 @@ one_sign = mean(min(some) > 0 or max(some) < 0 for some in luck)
 one_sign_guess.compare(100 * one_sign)
 
 # %% [markdown]
-# Think of coins. Six coins all fall on one side in 2 of 64 cases, which is 3%. Three coins do so in 2 of 8 cases, which is 25%. So three seeds of one sign are weak evidence. Six are stronger.
+# Think of coins. Six coins all fall on one side in 2 of 64 cases, which is 3%. Three coins do so in 2 of 8 cases, which is 25%. So three seeds of one sign are weak evidence, and six are stronger.
+#
+# But signs throw away how *large* the differences are. One seed that falls on the other side would spoil them, even if it is a hundredth of a nat off and the eleven others lie far away. So we use the sizes.
 #
 # ## The rule
 #
-# A **set** is six seeds. From each seed we train both models, and subtract their losses. So a set gives six differences. The set *decides* between the two models if two conditions hold:
+# Twelve other seeds would give another mean. The [standard error](../docs/glossary.md#standard-error) tells how far the mean typically moves when the seeds change: it is the standard deviation of the differences, divided by the square root of their number. **Student's 99% interval** reaches 3.11 standard errors to both sides of the mean of twelve seeds. If we repeated the whole study a hundred times, about 99 of the intervals would contain the true difference.
 #
-# 1. **One sign.** All six differences lie on the same side of zero.
-# 2. **A clear mean.** The mean of the six differences is more than 2.57 standard errors away from zero.
-#
-# The [standard error](../docs/glossary.md#standard-error) tells how far luck typically moves the mean of a set. It is the standard deviation of the six differences, divided by √6. Between equal models, luck moves the mean by more than 2.57 standard errors in only 5 of 100 cases.
-#
-# Now we apply the rule to v5 minus v5 fixed:
-#
-# 1. The six differences are 0.081, 0.029, 0.076, 0.025, 0.103 and 0.073. All lie above zero. The first condition holds.
-# 2. Their mean is 0.064, and their standard deviation is 0.031. So the standard error is 0.031 / √6 ≈ 0.013. The mean is 0.064 / 0.013 ≈ 5 standard errors above zero. This is more than 2.57, so the second condition holds.
-#
-# Both conditions hold, so this set decides: v5 has the higher loss. The function `critical_t` returns the limit, and `decided_side` applies the rule:
+# For v5 minus v5 fixed the mean is 0.052 nats, and the standard deviation is 0.028. So the standard error is 0.028 / √12 ≈ 0.008, and the interval reaches from 0.052 − 3.11 · 0.008 ≈ 0.027 to 0.077. A true difference of zero is excluded, and so is a difference of 0.1. The function `compare` does the same:
 
 # %%
-error = stdev(gaps) / len(gaps) ** 0.5
-print(f"{mean(gaps):.3f} / {error:.3f} is about {mean(gaps) / error:.0f}; the limit is {critical_t(6):.2f}")
-print("v5 minus v5 fixed:", decided_side(gaps))
-assert min(gaps) > 0
-assert mean(gaps) > critical_t(len(gaps)) * error
-by_luck = mean(decided_side(some) != "undecided" for some in luck)
-print(f"between equal models luck decides {by_luck:.1%} of all comparisons")
+half = critical_t(12) * stdev(gaps) / 12**0.5
+assert mean(gaps) - half > 0
+print(f"by hand: {mean(gaps):.3f}, from {mean(gaps) - half:.3f} to {mean(gaps) + half:.3f}")
+print(f"v5 minus v5 fixed: {compare(gaps):+.3f}")
 
 # %% [markdown]
-# A picture shows the same rule. A dot is a difference. The bar is centred on the mean. Each half of the bar is 2.57 standard errors long. **A set decides if all dots and the whole bar lie on one side of zero.**
+# This course gives the interval first, and then one word:
+#
+# > A difference is **decided** if three conditions hold. The 99% interval of at least twelve seeds leaves out zero. Six *fresh* seeds, which we trained after the first six had suggested the difference, have a mean on the same side. And the mean is larger than what counts: 0.02 nats per character, or 5 points of right answers. Every other difference is [**undecided**](../docs/glossary.md#undecided).
+#
+# The fresh seeds protect us from ourselves. Whoever looks at many differences and writes about the largest one has picked a lucky one, and fresh seeds do not share its luck.
 
 # %% tags=["nbval-ignore-output"]
-invented = [0.10, 0.008, 0.012, 0.016, 0.020, 0.024]
-pairs = {"v5 − v5 fixed": gaps, "v3 − v4": paired_differences(results, "v3", "v4"), "invented": invented}
-ax = plt.figure(figsize=(9, 3)).gca()
-title = "Only the first set decides: its dots and its bar lie on one side of zero"
+invented = [0.010, 0.008, 0.012, 0.016, 0.020, 0.024, 0.011, 0.009, 0.014, 0.018, 0.012, 0.300]
+pairs = {"v5 − v5 fixed": gaps, "v5 fixed − v4": paired_differences(results, "v5 fixed", "v4")}
+pairs |= {"v3 − v4": paired_differences(results, "v3", "v4"), "invented": invented}
+ax = plt.figure(figsize=(9, 3.4)).gca()
+title = "Only the first interval leaves out zero"
 draw_seed_dots(ax, pairs, title, "difference (nats per character)", {"equal": 0.0})
-for row, seeds in enumerate(pairs.values()):
-    half = critical_t(6) * stdev(seeds) / 6**0.5
-    ax.plot([mean(seeds) - half, mean(seeds) + half], [row + 0.3] * 2, color="black", lw=4)
+for row, found in enumerate(map(compare, pairs.values())):
+    ax.plot([found.low, found.high], [row + 0.3] * 2, color="black", lw=4)
 plt.show()
 
 
 # %% [markdown]
-# - **First row.** All dots and the bar lie right of zero. This set decides.
-# - **Second row.** The dots lie on both sides of zero. This set does not decide between v3 and v4.
-# - **Third row.** We invented these numbers. All dots lie right of zero, but one dot lies far from the others. This dot makes the standard error large, and the bar crosses zero. This set does not decide.
+# A dot is one seed, and the black bar below the dots is the interval.
 #
-# ## Decided and undecided
+# - **First row.** The whole bar lies right of zero, so v5 has the higher loss. This is decided.
+# - **Second and third row.** Both bars cross zero, so nothing is decided, and yet they say different things. The bar of *v5 fixed − v4* is short: a difference beyond 0.023 nats is excluded, so for most purposes these two models are equal. The bar of *v3 − v4* is longer, because from some seeds v3 learns to answer early and from others late.
+# - **Fourth row.** We invented these numbers. All dots lie right of zero, but one lies far from the others, and this one makes most of the mean. The interval crosses zero: one seed should not decide.
 #
-# Luck can still deceive one set. Between equal models, a set meets both conditions in nearly 1 of 35 comparisons. On the board we compare the losses of eleven models: v1, v2 and the nine in the table above. They make 55 pairs. So luck alone would decide one or two of them, even if all models were equal. Therefore we trained nine models again, from a second set of six other seeds. Now we can define two words for the whole course:
+# ## What can twelve seeds see?
 #
-# > A difference is **decided** if every set that we trained decides it, for the same side. Every other difference is [**undecided**](../docs/glossary.md#undecided).
-#
-# The second set also puts v5 above v5 fixed, so this difference is decided. v1, v2 and the models that fill in letters have only the first set.
+# A careful rule misses true differences. Suppose one model really is better, and by exactly as much as the differences vary from seed to seed: by one standard deviation.
 
 # %%
-def sets_of(*names):
-    """Return the sets of six seeds from which all these models were trained: two, or one."""
-    return [each for each in (results, fresh) if all(name in each["board"] for name in names)]
+power_guess = predict(
+    "In how many of 100 studies with twelve seeds does the rule decide such a difference?",
+    low=0,
+    high=100,
+    unit="of 100",
+    near=8,
+)
+power_guess
 
+# %% tags=["answer"]
+power_guess.compare(100 * share_decided(1.0, 12))
+effects = {"none": 0.0, "half a deviation": 0.5, "one deviation": 1.0, "1.3 deviations": 1.3, "two": 2.0}
+rows = [(name, *(f"{share_decided(size, n):.0%}" for n in (12, 20))) for name, size in effects.items()]
+Table(("true difference", "decided with 12 seeds", "with 20"), rows, stable=3)
 
+# %% [markdown]
+# The first row counts false alarms: between equal models luck decides about one comparison in a hundred. Nine true differences in ten are seen from 1.3 deviations on, or from 0.95 on with twenty seeds. A difference of half a deviation is seen in one study of seven. So *undecided* often means that the difference is small beside the luck of the seeds, and the interval tells how large it can still be.
+
+# %%
 def decide(name, rival):
-    """Return the side that every set decides for, or "undecided"."""
-    return agreed(decided_side(paired_differences(each, name, rival)) for each in sets_of(name, rival))
+    """Return on which side of a rival's loss a model's loss is, or "undecided"."""
+    return compare(paired_differences(results, name, rival)).side
 
 
 print("v5 beside v5 fixed:", decide("v5", "v5 fixed"))
 print("v3 beside v4:", decide("v3", "v4"))
 
 # %% [markdown]
-# *Undecided* does not mean *equal*. Look at the second bar in the picture: it reaches from −0.03 to +0.02 nats. So v3 may be a little better than v4, or a little worse.
-#
-# *Decided* does not mean *important*. We ignore differences below 0.02 nats per character, or below 5 points of right answers.
+# *Undecided* does not mean *equal*. The bar of *v3 − v4* reaches from −0.033 to +0.034 nats, so v3 may be a little better than v4, or a little worse.
 #
 # ## A bound is not a loss
 #
@@ -247,39 +252,29 @@ near_mean
 # Each model has a row.
 #
 # - **Loss** is the mean over all seeds. The sign ≤ marks a bound, which has no verdict.
-# - **Minus v4** is the mean difference from v4. The **verdict** says whether this difference is decided: *above* means a higher loss than v4.
+# - **Minus v4** is the mean difference from v4 with its interval. The **verdict** says whether this difference is decided: *above* means a higher loss than v4.
 # - **Answers** counts the seeds that answer at least nine of ten questions right.
 
-# %%
-def pooled(name, key):
-    """Return a number of each run of a model: twelve runs, or six."""
-    return [x for each in sets_of(name) for x in each["board"][name][key]]
-
-
-def all_gaps(name, rival):
-    """Return the differences between two models from all their seeds."""
-    return [x for each in sets_of(name, rival) for x in paired_differences(each, name, rival)]
-
-
 # %% tags=["answer"]
-rows, ranked = [], sorted(board, key=lambda name: (board[name]["masks"], mean(pooled(name, "1x"))))
+rows, ranked = [], sorted(board, key=lambda name: (board[name]["masks"], mean(board[name]["1x"])))
 for name in ranked:
-    loss, roles = f"{mean(pooled(name, '1x')):.3f}", pooled(name, "roles")
+    loss, roles = f"{mean(board[name]['1x']):.3f}", board[name]["roles"]
     minus, side = "–", "–"
     if board[name]["masks"]:
         loss = f"≤ {loss}"
     elif name != "v4":
-        minus, side = f"{mean(all_gaps(name, 'v4')):+.3f}", decide(name, "v4")
+        found = compare(paired_differences(results, name, "v4"))
+        minus, side = f"{found:+.3f}", found.side
     rows.append((name, loss, minus, side, f"{sum(x >= KNOWN for x in roles)} of {len(roles)}"))
 Table(("model", "loss (nats)", "minus v4", "verdict", "answers, of all seeds"), rows, stable=5)
 
 # %% [markdown]
-# The picture shows the nine models that we trained from twelve seeds. Each dot is a seed.
+# The picture shows the nine models that have attention and read from left to right. Each dot is a seed.
 
 # %% tags=["answer", "nbval-ignore-output"]
-attending = [name for name in ranked if name in fresh["board"]]
-minus_v4 = {name: all_gaps(name, "v4") for name in attending}
-shares = {name: [100 * x for x in pooled(name, "roles")] for name in attending}
+attending = [name for name in ranked if name not in ("v1", "v2") and not board[name]["masks"]]
+minus_v4 = {name: paired_differences(results, name, "v4") for name in attending}
+shares = {name: [100 * x for x in board[name]["roles"]] for name in attending}
 left, right = plt.figure(figsize=(12, 4.5)).subplots(1, 2)
 title = "Only PoPE and nope lie above v4 in every seed"
 draw_seed_dots(left, minus_v4, title, "loss minus v4 (nats per character)", {"equal": 0.0})
@@ -288,7 +283,7 @@ draw_seed_dots(right, shares, title, "right answers (%)", {"chance": 50.0}, (-3,
 plt.show()
 
 # %% tags=["answer"]
-answers = pooled("v6", "roles")
+answers = board["v6"]["roles"]
 near_mean.compare(sum(abs(share - mean(answers)) <= 0.1 for share in answers))
 
 # %% [markdown]
@@ -296,9 +291,9 @@ near_mean.compare(sum(abs(share - mean(answers)) <= 0.1 for share in answers))
 #
 # Look at the left panel. A dot right of the line is a seed in which the model has a higher loss than v4.
 #
-# - ALiBi, v5 fixed, v3 and v6 have dots on both sides, so they are undecided beside v4. **Among these four and v4 no pair is decided.** We cannot name the best model.
+# - ALiBi, v5 fixed, v3 and v6 have dots on both sides, and their intervals cross zero. **Among these four and v4 no pair is decided**, and the intervals exclude differences beyond 0.06 nats. We cannot name the best model.
 # - PoPE and nope have all their dots right of the line. PoPE is 0.08 nats above v4, and nope is 0.23 nats above v4.
-# - v5 and *learned* each have eleven dots right of the line and one dot left. The first set puts them above v4, but the second set does not decide. So they are undecided.
+# - v5 and *learned* each have eleven dots right of the line and one dot left. Both are 0.05 nats above v4, and their intervals leave out zero, so this is decided.
 #
 # v1 and v2 stand only in the table. They are a whole nat above v4, as they have no attention.
 #
@@ -327,14 +322,13 @@ helped
 rows = []
 for name in attending:
     if None not in board[name]["past"]:
-        short, long, change = (mean(pooled(name, key)) for key in ("1x", "4x", "past"))
+        short, long, change = (mean(board[name][key]) for key in ("1x", "4x", "past"))
         rows.append((name, f"{short:.2f}", f"{long:.2f}", f"{round(change, 2) + 0:+.2f}"))
 heading = ("mean loss (nats)", "windows of 64", "windows of 256", "change, same characters")
 Table(heading, rows, stable=4)
 
 # %% tags=["answer"]
-changes = {name: [decided_side(each["board"][name]["past"]) for each in sets_of(name)] for name in rivals}
-gains = [name for name in rivals if set(changes[name]) == {"below"}]
+gains = [name for name in rivals if compare(board[name]["past"]).side == "below"]
 helped.compare(rivals[gains[0]] if gains else "none of these")
 
 # %% [markdown]
@@ -360,7 +354,7 @@ ladder.VERDICT
 
 # %%
 def verdict(ours: list[float], theirs: list[float]) -> tuple[float, float, str]:
-    """Mean difference, its standard deviation over the seeds, and "better", "worse" or "undecided"."""
+    """Mean difference, half the width of its 99% interval, and "better", "worse" or "undecided"."""
     return mean(ours) - mean(theirs), stdev(ours), "better"
 
 
@@ -408,24 +402,24 @@ ladder.OWN_ENCODING.check(RoPESoFar)
 # %% [markdown]
 # ## Recap
 #
-# 1. One pair of runs decides nothing. A set of six paired seeds decides if all differences have one sign and their mean is more than 2.57 standard errors from zero.
-# 2. A difference is *decided* if every set that we trained decides it, for the same side. *Undecided* does not mean *equal*.
+# 1. One pair of runs decides nothing. We compare models seed by seed, and give the mean difference with its 99% interval.
+# 2. A difference is *decided* if the interval of twelve seeds leaves out zero, six fresh seeds agree, and the mean counts. *Undecided* does not mean *equal*: the interval says what is excluded.
 # 3. A bound is not a loss, and we never subtract one from the other.
-# 4. At this size (226 thousand weights, 600 steps, one learning rate) ALiBi, v5 fixed, RoPE, the sinusoid and v6 are undecided. PoPE and nope have a higher loss than RoPE.
+# 4. At this size (226 thousand weights, 600 steps, one learning rate) ALiBi, v5 fixed, RoPE, the sinusoid and v6 are undecided. The trained kernel, learned positions, PoPE and nope have a higher loss than RoPE.
 # 5. Past the window, on the same characters, no model gains. The Gaussian kernels hardly change, ALiBi and PoPE lose less than 0.1 nats, RoPE loses 0.46, and the sinusoid loses 3.
 
 # %% [markdown]
 # ## Self-test
 #
-# **1.** We have five seeds, and a model is below its rival in all of them. Why does our rule say *undecided*?
+# **1.** A difference is +0.03 nats, with an interval from −0.01 to +0.07. What do twelve seeds say?
 #
-# - a) a difference below 0.02 nats does not count
-# - b) between equal models, five differences often have one sign: in 1 of 16 comparisons
-# - c) the models read different texts
+# - a) the models are equal
+# - b) the first model has the higher loss, since most of the interval lies above zero
+# - c) the true difference may be zero, and is not beyond 0.07
 #
 # <details><summary>Answer</summary>
 #
-# **b.** Our sets have six seeds, since five coins fall on one side too often: in 2 of 32 cases. Against *c*: models of one seed read the same windows.
+# **c.** The interval contains zero, so nothing is decided. *a* takes *undecided* for *equal*: a difference of 0.05 is still possible.
 #
 # </details>
 #

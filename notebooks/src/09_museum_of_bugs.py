@@ -277,19 +277,19 @@ mine
 #
 # ## What they cost
 #
-# Read this part after you have played, because it reveals answers. We trained all seventeen models beside their twins for 100 steps, from six seeds each. Lesson 08 explains the rule that the table uses.
+# Read this part after you have played, because it reveals answers. We trained all seventeen models beside their twins for 100 steps, from twelve seeds each. Lesson 08 explains the rule that the table uses.
 
 # %%
 louder = predict(
     "The codes are added twice. Is the loss at the end higher or lower than that of the healthy twin?",
-    ["higher", "lower", "six seeds do not decide"],
+    ["higher", "lower", "twelve seeds do not decide"],
 )
 louder
 
 # %% tags=["answer"]
 by_name = differences(costs)
 found = effect(by_name["codes added twice"])
-louder.compare(found if found in louder.options else "six seeds do not decide")
+louder.compare(found if found in louder.options else "twelve seeds do not decide")
 
 # %%
 dearest = predict(
@@ -305,7 +305,7 @@ cost_table(costs)
 dearest.compare(max(dearest.options, key=lambda name: sum(by_name[name])))
 
 # %% [markdown]
-# Look at the last column. Eight bugs make the loss higher. Six bugs do not change it. Two bugs make it lower: *mask off by one*, which sees the next token, and *codes added twice*, which really helps at this size and after 100 steps. We repeated this with six new seeds: the result is the same for each bug.
+# Look at the last column. Eight bugs make the loss higher. Six bugs do not change it. Two bugs make it lower: *mask off by one*, which sees the next token, and *codes added twice*, which really helps at this size and after 100 steps.
 #
 # The first row has the largest cost. In *wrong axis* the angle depends on the head instead of the position, so the model has no position code at all. Its loss still falls. You notice the damage only if you know what a healthy model reaches.
 

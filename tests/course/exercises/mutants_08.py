@@ -18,33 +18,38 @@ from babygpt_course.exercises.lesson_08 import (
     longer_answer,
     verdict_answer,
 )
-from babygpt_course.studies.paired import critical_t, decided_side, differences
+from babygpt_course.studies.paired import compare, critical_t, differences
 from tests.course.exercises.harness import Mutant, requirements
 
 WORDS = {"below": "better", "above": "worse", "undecided": "undecided"}
-MEAN, DEVIATION, WORD = requirements(VERDICT)
+MEAN, HALF, WORD = requirements(VERDICT)
 TOKENS, FAIR = requirements(LONGER)
 MAKES, CAUSAL, MOVES, BEATS = requirements(OWN_ENCODING)
 
 
-def verdict(ours, theirs, deviation=stdev, sign=1, both=False, **rule):
-    """Return a wrong deviation, or a word by another rule."""
+def verdict(ours, theirs, deviation=stdev, sign=1, both=False, width=1.0, **rule):
+    """Return a wrong interval, or a word by another rule."""
     gaps = [a - b for a, b in zip(ours, theirs, strict=True)]
     spread = math.hypot(stdev(ours), stdev(theirs)) if both else deviation(gaps)
-    return sign * fmean(gaps), spread, word(gaps, **rule)
+    half = width * critical_t(len(gaps)) * spread / len(gaps) ** 0.5
+    return sign * fmean(gaps), half, word(gaps, **rule)
 
 
-def rounded(ours, theirs, places):
-    """Take gaps for ties that are 0 to so many decimals."""
-    ties = any(round(a - b, places) == 0 for a, b in zip(ours, theirs, strict=True))
-    return verdict(ours, theirs)[:2] + (("undecided",) if ties else verdict(ours, theirs)[2:])
-
-
-def word(gaps, least=6, one_sign=True, ties=False, limit=critical_t, words=("better", "worse"), smallest=0.0):
+def word(
+    gaps,
+    least=12,
+    one_sign=False,
+    fresh=slice(-6, None),
+    limit=critical_t,
+    words=("better", "worse"),
+    smallest=0.02,
+):
     """Return the word of a rule that is the course's but for what is given."""
-    mixed = min(gaps) < 0 < max(gaps) or (0 in gaps and not ties)
-    near = abs(fmean(gaps)) <= max(smallest, limit(len(gaps)) * stdev(gaps) / len(gaps) ** 0.5)
-    return "undecided" if len(gaps) < least or (one_sign and mixed) or near else words[fmean(gaps) > 0]
+    n, middle = len(gaps), fmean(gaps)
+    mixed = one_sign and min(gaps) <= 0 <= max(gaps)
+    near = abs(middle) <= limit(n) * stdev(gaps) / n**0.5 or abs(middle) < smallest
+    turned = middle * fmean(gaps[fresh]) < 0
+    return "undecided" if n < least or mixed or near or turned else words[middle > 0]
 
 
 def fair(some):
@@ -93,29 +98,29 @@ class Far(RoPEThatForgets):
 NOPE = Encoding()
 VERDICT_MISTAKES = [
     ("theirs minus ours", partial(verdict, sign=-1), [MEAN], "Ours minus theirs"),
-    ("not a sample", partial(verdict, deviation=pstdev), [DEVIATION], "n − 1"),
-    ("not in pairs", partial(verdict, both=True), [DEVIATION], "no seed in common"),
-    ("sorted", lambda a, b: verdict(sorted(a), sorted(b)), [DEVIATION, WORD], "Do not sort"),
-    ("one sign is enough", partial(verdict, limit=lambda n: 0.0), [WORD], "2.20 standard errors from zero"),
-    ("the mean is enough", partial(verdict, one_sign=False), [WORD], "both signs"),
-    ("few seeds decide", partial(verdict, least=2), [WORD], "Fewer than six"),
-    ("more than six seeds", partial(verdict, least=7), [WORD], "9.03 standard errors"),
-    ("a seed too many", partial(verdict, limit=lambda n: critical_t(n + 1)), [WORD], "2.50 standard errors"),
-    ("small effects do not count", partial(verdict, smallest=0.02), [WORD], "14.70 standard errors"),
-    ("right, in NumPy", partial(verdict, deviation=partial(np.std, ddof=1)), []),
-    ("right, by the rule", lambda a, b: (*verdict(a, b)[:2], WORDS[decided_side(differences(a, b))]), []),
-    ("by the normal distribution", partial(verdict, limit=lambda n: 1.96), [WORD], "more than 2.57"),
-    ("one limit for all", partial(verdict, limit=lambda n: critical_t(6)), [WORD], "more than 2.20"),
-    ("a seed too few", partial(verdict, limit=lambda n: critical_t(n - 1)), [WORD], "2.65 standard errors"),
-    ("deviations, no errors", partial(verdict, limit=lambda n: 2.57 * n**0.5), [WORD], "standard errors"),
+    ("not a sample", partial(verdict, deviation=pstdev), [HALF], "n − 1"),
+    ("not in pairs", partial(verdict, both=True), [HALF], "no seed in common"),
+    ("the whole width", partial(verdict, width=2.0), [HALF], "whole width"),
+    ("sorted", lambda a, b: verdict(sorted(a), sorted(b)), [HALF, WORD], "Do not sort"),
+    ("the mean is enough", partial(verdict, limit=lambda n: 0.0), [WORD], "does not leave out 0"),
+    ("one sign is needed", partial(verdict, one_sign=True), [WORD], "leaves out 0, and all"),
+    ("six seeds decide", partial(verdict, least=6), [WORD], "Fewer than twelve"),
+    ("more than twelve seeds", partial(verdict, least=13), [WORD], "leaves out 0, and all"),
+    ("nothing is confirmed", partial(verdict, fresh=slice(None)), [WORD], "do not confirm"),
+    ("the first six confirm", partial(verdict, fresh=slice(6)), [WORD], "do not confirm"),
+    ("small effects count", partial(verdict, smallest=0.0), [WORD], "less than 0.02"),
+    ("larger effects count", partial(verdict, smallest=0.025), [WORD], "leaves out 0, and all"),
+    ("95 of 100", partial(verdict, limit=lambda n: critical_t(n, 0.95)), [WORD], "does not leave out 0"),
+    ("by the normal distribution", partial(verdict, limit=lambda n: 2.576), [WORD], "does not leave out 0"),
+    ("deviations, no errors", partial(verdict, limit=lambda n: 3.1 * n**0.5), [WORD], "leaves out 0, and"),
     ("higher is better", partial(verdict, words=("worse", "better")), [WORD], "A lower loss"),
-    ("small gaps are ties", lambda a, b: rounded(a, b, 2), [WORD], "-0.000040"),
+    ("right, in NumPy", partial(verdict, deviation=partial(np.std, ddof=1)), []),
+    ("right, by the rule", lambda a, b: (*verdict(a, b)[:2], WORDS[compare(differences(a, b)).side]), []),
     (
-        "three places",
-        lambda a, b: verdict_answer(*([round(x, 3) for x in y] for y in (a, b))),
-        [MEAN, DEVIATION, WORD],
+        "two places",
+        lambda a, b: verdict_answer(*([round(x, 2) for x in y] for y in (a, b))),
+        [MEAN, HALF],
     ),
-    ("ties count", partial(verdict, ties=True), [WORD], "A tie"),
 ]
 LONGER_MISTAKES = [
     ("near minus far", lambda *a: tuple(-x for x in longer_answer(*a)), [TOKENS, FAIR], "far minus near"),

@@ -1,69 +1,91 @@
-"""Rule for paired differences, against printed tables of Student's distribution and against luck."""
+"""Rule for paired differences, against printed tables of Student's distribution, by hand and against luck."""
+
+from math import comb
 
 import numpy as np
 import pytest
 
 from babygpt.errors import BadInput
-from babygpt_course.studies.paired import RULE, agreed, beside, critical_t, decided_side, exceeds
+from babygpt_course.studies.paired import beside, compare, critical_t, exceeds, share_decided, sign_test
+
+TENTHS = [0.10, 0.11, 0.12, 0.10, 0.13, 0.11, 0.09, 0.12, 0.10, 0.11, 0.12, 0.10]
 
 
-@pytest.mark.parametrize(("n", "printed"), [(2, 12.706), (3, 4.303), (5, 2.776), (11, 2.228), (31, 2.042)])
-def test_quantiles_are_those_of_the_printed_tables(n, printed):
-    assert critical_t(n) == pytest.approx(printed, abs=6e-4)
+@pytest.mark.parametrize(
+    ("n", "level", "printed"),
+    [(2, 0.95, 12.706), (5, 0.95, 2.776), (31, 0.95, 2.042), (12, 0.99, 3.106), (20, 0.99, 2.861)],
+)
+def test_quantiles_are_those_of_the_printed_tables(n, level, printed):
+    assert critical_t(n, level) == pytest.approx(printed, abs=6e-4)
 
 
 def test_one_difference_has_no_error():
-    with pytest.raises(ValueError, match="1 differences"):
+    with pytest.raises(BadInput, match="1 differences"):
         critical_t(1)
+
+
+def test_the_interval_is_the_one_computed_by_hand():
+    found = compare(TENTHS)
+    half = 3.106 * np.std(TENTHS, ddof=1) / np.sqrt(12)
+    assert (found.mean, found.n) == (pytest.approx(np.mean(TENTHS)), 12)
+    assert [found.low, found.high] == pytest.approx([found.mean - half, found.mean + half], abs=1e-5)
+    assert found.most == found.high
+    assert f"{found}" == "+0.11 (99%: +0.10 to +0.12, 12 seeds)"
+    assert f"{compare([-0.25]):+.1f}" == "-0.2 (1 seed)"
 
 
 @pytest.mark.parametrize(
     ("differences", "side"),
     [
-        ([0.3], "undecided"),
-        ([0.10, 0.11, 0.12, 0.10, 0.13], "undecided"),  # five seeds never decide
-        ([0.10, 0.11, 0.12, 0.10, 0.13, 0.11], "above"),
-        ([-0.10, -0.11, -0.12, -0.10, -0.13, -0.11], "below"),
-        ([0.10, 0.11, 0.12, 0.10, 0.11, -0.001], "undecided"),  # a sign apart, though 4 errors off
-        ([0.01, 0.01, 0.01, 0.01, 0.01, 0.9], "undecided"),  # one sign, though one seed makes all of the mean
-        ([0.0] * 6, "undecided"),
-        ([-0.2] * 6, "below"),
+        (TENTHS, "above"),
+        ([-x for x in TENTHS], "below"),
+        (TENTHS[:11], "undecided"),  # eleven seeds never decide
+        ([x / 10 for x in TENTHS], "undecided"),  # too little to count
+        ([0.5] * 6 + [-0.01] * 6, "undecided"),  # the fresh six are on the other side
+        ([1.0, 0.8, 1.2, 0.9, 1.1, 1.0] + [-0.01] * 6, "undecided"),
+        ([*TENTHS[:11], -0.001], "above"),  # one seed on the other side does not forbid it
+        ([0.01] * 11 + [0.9], "undecided"),  # one seed makes all of the mean
+        ([0.0] * 12, "undecided"),
+        ([-0.2] * 12, "below"),
     ],
 )
 def test_the_side_is_the_one_decided_by_hand(differences, side):
-    assert decided_side(differences) == side
+    assert compare(differences).side == side
 
 
 def test_a_run_that_diverged_is_refused():
     with pytest.raises(BadInput, match="nan"):
-        decided_side([0.1, float("nan"), 0.2])
+        compare([0.1, float("nan"), 0.2])
 
 
-def test_sets_of_seeds_decide_only_together():
-    assert [agreed(sides) for sides in (["above"] * 2, ["above", "below"], [])] == ["above"] + [
-        "undecided"
-    ] * 2
-
-
-def test_fewer_than_1_of_35_comparisons_of_equal_models_is_decided():
-    draws = np.random.default_rng(0).normal(size=(20_000, 6)).tolist()
-    share = np.mean([decided_side(some) != "undecided" for some in draws])
-    assert 1 / 45 < share < 1 / 35
-    assert "fewer than 1 of 35" in RULE
+def test_the_rule_sees_what_its_power_says_and_seldom_errs():
+    draws = np.random.default_rng(1).normal(0.8, 1.0, (2_000, 12)).tolist()
+    by_rule = np.mean([compare(some, 0.0).side != "undecided" for some in draws])
+    assert share_decided(0.8, 12) == pytest.approx(by_rule, abs=0.03)
+    assert share_decided(0.0, 12) < 0.01
+    assert share_decided(3.0, 11) == 0.0
 
 
 @pytest.mark.parametrize(
     ("differences", "verdict"),
     [
-        ([0.05, 0.06, 0.05, 0.04, 0.05, 0.06], "holds"),
-        ([0.011, 0.012, 0.010, 0.011, 0.012, 0.011], "undecided"),  # above 0, and too little to count
-        ([0.001, -0.002, 0.001, 0.0, 0.002, -0.001], "fails"),  # nothing
-        ([-0.05, -0.06, -0.05, -0.04, -0.05, -0.06], "fails"),  # the opposite
-        ([0.3, -0.3, 0.2, -0.2, 0.1, 0.1], "undecided"),  # too wide to tell
+        (TENTHS, "holds"),
+        ([x / 10 for x in TENTHS], "fails"),  # above 0, and too little to count
+        ([0.001, -0.002, 0.001, 0.0, 0.002, -0.001] * 2, "fails"),  # nothing
+        ([-x for x in TENTHS], "fails"),  # the opposite
+        ([0.3, -0.3, 0.2, -0.2, 0.1, 0.1] * 2, "undecided"),  # too wide to tell
+        ([-x for x in TENTHS[:6]], "undecided"),  # too few seeds
     ],
 )
 def test_an_effect_holds_fails_or_is_undecided(differences, verdict):
     assert exceeds(differences) == verdict
+
+
+def test_the_sign_test_counts_the_seeds_that_differ():
+    one, other = [True] * 9 + [False] * 3, [True] + [False] * 10 + [True]
+    assert sign_test(one, other) == pytest.approx(2 * (comb(9, 0) + comb(9, 1)) / 2**9)
+    assert sign_test(one, one) == 1.0
+    assert sign_test([True] * 8, [False] * 8) == pytest.approx(2 / 2**8)
 
 
 @pytest.mark.parametrize(
