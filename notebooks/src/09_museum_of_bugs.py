@@ -152,7 +152,7 @@ show(second)
 
 # %%
 noise = predict(
-    "Six healthy models like this twin differ in nothing but their seed. How far apart are the best and the "
+    "Twelve healthy models like this twin differ in nothing but their seed. How far apart are the best and the "
     "worst of them after 100 steps?",
     low=0,
     high=0.5,
@@ -167,9 +167,9 @@ by_seed = costs["ends"]["nothing wrong"]
 noise.compare(max(by_seed) - min(by_seed))
 
 # %% [markdown]
-# The six healthy models end between 1.75 and 1.80. Look at the title of the picture: case 2 ends in this range too. So without its twin, you cannot tell case 2 from a healthy model with another seed.
+# The twelve healthy models end between 1.75 and 1.85. Look at the title of the picture: case 2 ends in this range too. So without its twin, you cannot tell case 2 from a healthy model with another seed.
 #
-# The museum trains each case and its twin from a seventh seed. We chose a seed with which the curve alone, without the twin, does not show the bug. From the six other seeds this bug ends between 1.85 and 1.93, so there it shows.
+# The museum trains each case and its twin from a thirteenth seed. We chose a seed with which the curve alone, without the twin, does not show the bug. From the twelve other seeds this bug ends between 1.84 and 1.97, so from most of them it shows.
 #
 # So we ask. RoPE has one purpose: a score stays the same if both positions move together. `shift` tests this.
 
@@ -320,7 +320,7 @@ tally()
 #
 # 1. A falling loss shows that a model learns something. It does not show that the model works as you intended.
 # 2. Six of the sixteen bugs do not change training at all, because they act with a cache, with padding or beyond the window. No training curve can show them.
-# 3. Eight bugs raise the loss, by 0.05 to 0.28 nats after 100 steps (mean of six seeds, two blocks). Six healthy models with RoPE already lie 0.05 nats apart. So without a twin a small cost looks like another seed.
+# 3. Eight bugs raise the loss, by 0.06 to 0.28 nats after 100 steps (mean of twelve seeds, two blocks). Healthy models with RoPE from different seeds already lie as far apart as the smallest of these. So without a twin a small cost looks like another seed.
 # 4. Each bug breaks a promise that you can measure in a fraction of a second, without training, on a model with random weights.
 # 5. One broken promise is rarely proof of a cause. Two or three answers can be proof, if each of them excludes other bugs.
 

@@ -150,7 +150,7 @@ def test_the_page_of_claims_shows_each_whole_at_its_own_address():
     text = " ".join(page.split())
     assert f"{count['holds']} hold, {count['depends']} depend" in text
     assert f"{count['undecided']} are undecided, {count['fails']} fail" in text
-    assert f"{RULE} Between equal models luck would decide fewer than 2 of these {len(CLAIMS)}" in text
+    assert f"{RULE} Between equal models luck would decide fewer than 1 of these {len(CLAIMS)}" in text
 
 
 def test_the_page_of_the_board_has_every_model_and_every_column():
@@ -163,5 +163,5 @@ def test_the_page_of_the_board_has_every_model_and_every_column():
         assert f"- **{column}**: " in page
     assert re.search(r"!\[Losses, .* models left to right: .*\]\(figures/ladder\.png\)", page)
     assert RULE in page
-    assert "luck would decide fewer than 2 of these 55 comparisons" in page
+    assert "luck would decide fewer than 1 of these 55 comparisons" in page
     assert "{" not in page

@@ -89,13 +89,13 @@ def test_a_changed_definition_changes_the_verdict(monkeypatch, claim, name, othe
 )
 def test_planted_losses_decide_between_gates_and_rope(monkeypatch, tmp_path, gates, verdict):
     """Plant losses: as good, nearly as good, better than no encoding, or worse. Three seeds decide none."""
-    losses, noise = {"v7-rope": 2.0, "v7-nope": 3.0}, (0.0, 0.004, -0.004, 0.001, -0.001, 0.0)
+    losses, noise = {"v7-rope": 2.0, "v7-nope": 3.0}, 2 * (0.0, 0.004, -0.004, 0.001, -0.001, 0.0)
     monkeypatch.setattr(claims, "load_results", partial(load_results, folder=tmp_path))
-    for seeds, expected in ((6, verdict), (3, "undecided")):
+    for seeds, expected in ((12, verdict), (3, "undecided")):
         found = {version: [loss] * seeds for version, loss in losses.items()}
         found["v7-polar"] = [gates + away for away in noise[:seeds]]
         (tmp_path / "polar.json").write_text(json.dumps({"steps": 7, "val_loss": found}))
         finding = claims.as_written.measure()
         assert finding.verdict == expected
-        assert f"{seeds} seeds of 7 steps" in finding.reason
+        assert f"{seeds} seeds) nats per character after 7 steps" in finding.reason
     assert finding.value == pytest.approx(gates - 2.0)

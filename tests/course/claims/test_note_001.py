@@ -122,14 +122,14 @@ def stored(gain, late=None, half=6):
     return {"block_size": 64, "start": {"half": 8}, "plain": board, "full": {"600": board["1200"]}}
 
 
-AHEAD, BEHIND = (0.1, 0.2, 0.3, 0.2, 0.1, 0.3), (-0.1, -0.2, -0.3, -0.2, -0.1, -0.3)
-MIXED, LITTLE = (-0.1, 0.2, 0.3, 0.1, 0.2, 0.1), (0.01, 0.02, 0.01, 0.02, 0.01, 0.02)
+AHEAD, BEHIND = 2 * (0.1, 0.2, 0.3, 0.2, 0.1, 0.3), 2 * (-0.1, -0.2, -0.3, -0.2, -0.1, -0.3)
+MIXED, LITTLE = 2 * (-0.2, 0.2, 0.3, -0.1, 0.2, 0.1), 2 * (0.01, 0.02, 0.01, 0.02, 0.01, 0.02)
 GAINS = {"holds": AHEAD, "undecided": MIXED, "fails": BEHIND}
 LOSSES = (note_001.lowers_the_loss, note_001.formula_lowers_the_loss)
 STORED = [  # claim, stored results, verdict, value
-    *((claim, stored(gain), verdict, sum(gain) / 6) for claim in LOSSES for verdict, gain in GAINS.items()),
+    *((claim, stored(gain), verdict, sum(gain) / 12) for claim in LOSSES for verdict, gain in GAINS.items()),
     *((claim, stored(AHEAD[:3]), "undecided", 0.2) for claim in LOSSES),
-    *((claim, stored(LITTLE), "undecided", 0.015) for claim in LOSSES),
+    *((claim, stored(LITTLE), "fails", 0.015) for claim in LOSSES),
     (note_001.lowers_the_loss, stored(AHEAD, late=BEHIND), "fails", -0.2),
     (note_001.adjusts_its_range, stored(BEHIND), "depends", -2.0),
     (note_001.adjusts_its_range, stored(AHEAD, half=8), "fails", 0.0),

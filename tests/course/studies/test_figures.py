@@ -57,7 +57,7 @@ def test_stored_results_are_drawn_and_name_their_command(name):
 
 
 @pytest.mark.parametrize("name", [n for n in figures.FIGURES if n != "floors"])  # which trains nothing
-def test_a_study_that_trains_is_stored_from_six_seeds_with_its_hardware_and_the_rule(name):
+def test_a_study_that_trains_is_stored_from_twelve_seeds_with_its_hardware_and_the_rule(name):
     found, table = load_results(name), figures.FIGURES[name].table
     assert len(set(found["seeds"])) >= FEWEST_SEEDS
     assert {"device", "threads", "instructions"} <= found.keys()
