@@ -1,0 +1,257 @@
+"""Study of who spells: which heads write the second letter of a name, before and after a seed learns it.
+
+The hypothesis: layer 1 stores in each letter which letter stands before it, and layer 2 reads the wanted
+letter from the place behind it. So, when the second letter of a name is predicted, a head of layer 2 looks at
+the *third* letter of the name in the story, to which a head of layer 1 has told the vowel before it.
+"""
+
+import copy
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import inf
+from typing import Any
+
+import numpy as np
+import torch
+from matplotlib.figure import Figure
+from torch import Tensor, nn
+
+from babygpt import NextToken, TrainConfig, build, load_corpus, metrics
+from babygpt.data.corpus import Corpus
+from babygpt.data.stories import Question
+from babygpt.metrics.inspection import attention_layers, hooked, weights_of, without_heads
+from babygpt.models.language_model import LanguageModel
+from babygpt_course.studies.board import WORLD
+from babygpt_course.studies.clicks import EVERY, LEAST, click_step
+from babygpt_course.studies.results import Results
+from babygpt_course.studies.seed_plots import draw_seed_dots
+from babygpt_course.studies.sweep import Scale, Workers, questions, small_config, sweep, train_with_curve
+
+VERSION = "v4"
+SCALE = Scale(steps=1800, n_questions=200)
+FEW = 100  # questions between the steps, which find the click
+BEFORE = 150  # steps before the click
+VOWELS = "aeiou"
+STAGES = ("before", "click", "end")
+LETTERS = 4  # of a name: consonant, vowel, l or r, a
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Questions as rows of tokens that end with the right first letter, so that the second is predicted next.
+
+    ids      (Q, T)  token ids, filled up on the right
+    last     (Q,)  place of the first letter of the answer
+    mention  (Q,)  place of the right name in the story
+    vowel    (Q,)  token of its second letter
+    other    (Q,)  token of the vowel that stands there in `twins`
+    twins    (Q, T)  the same rows with another vowel in the story's right name
+    """
+
+    ids: Tensor
+    last: Tensor
+    mention: Tensor
+    vowel: Tensor
+    other: Tensor
+    twins: Tensor
+
+
+def ask(corpus: Corpus, some: Sequence[Question]) -> Asked:
+    """Return questions whose right name stands once in the prompt, with their twins."""
+    some = [q for q in some if q.prompt.count(q.answer) == 1]
+    encode, length = corpus.tokenizer.encode, max(len(q.prompt) for q in some) + 1
+    rows: dict[str, list[Any]] = {name: [] for name in ("ids", "last", "mention", "vowel", "other", "twins")}
+    for i, q in enumerate(some):
+        at, vowel = q.prompt.index(q.answer), q.answer[1]
+        other = VOWELS[(VOWELS.index(vowel) + 1 + i % 4) % 5]
+        twin = q.prompt[: at + 1] + other + q.prompt[at + 2 :]
+        for name, prompt in (("ids", q.prompt), ("twins", twin)):
+            text = encode(prompt + q.answer[0])
+            rows[name].append(torch.nn.functional.pad(text, (0, length - len(text))))
+        rows["last"].append(torch.tensor(len(q.prompt)))
+        rows["mention"].append(torch.tensor(at))
+        rows["vowel"].append(encode(vowel)[0])
+        rows["other"].append(encode(other)[0])
+    return Asked(**{name: torch.stack(values) for name, values in rows.items()})
+
+
+def second_letters(model: LanguageModel, asked: Asked) -> Tensor:
+    """Return the likeliest second letter after each question: (Q,) token ids."""
+    device = next(model.parameters()).device
+    logits = model(asked.ids.to(device))
+    return logits[torch.arange(len(asked.ids)), asked.last.to(device)].argmax(dim=-1).cpu()
+
+
+@torch.inference_mode()
+def look(model: LanguageModel, asked: Asked) -> tuple[np.ndarray, np.ndarray]:
+    """Return how much of their attention heads give to letters of the right name, averaged over questions.
+
+    returns  (L, H, 4) from the answer's first letter to each letter of the name in the story, and (L, H) from
+             the name's third letter to its second
+    """
+    found: list[Tensor] = []
+    rows = torch.arange(len(asked.ids))
+    with hooked(
+        (layer.register_forward_pre_hook, lambda layer, inputs: found.append(weights_of(layer, *inputs)[0]))
+        for layer in attention_layers(model)
+    ):
+        model(asked.ids.to(next(model.parameters()).device))
+    weights = torch.stack(found).cpu()  # (L, Q, H, T, T)
+    to_name = [weights[:, rows, :, asked.last, asked.mention + i].mean(dim=0) for i in range(LETTERS)]
+    back = weights[:, rows, :, asked.mention + 2, asked.mention + 1].mean(dim=0)
+    return torch.stack(to_name, dim=-1).numpy(), back.numpy()
+
+
+@torch.inference_mode()
+def patched(model: LanguageModel, asked: Asked, heads: Iterable[int], letter: int) -> dict[str, float]:
+    """Exchange what heads of layer 1 write at one letter of the name by what they write in the twin.
+
+    heads   counted from 0
+    letter  of the name in the story, counted from 0: at this place only
+    returns the shares of questions after which the vowel of the story is predicted ("kept"), and that of the
+            twin ("exchanged")
+    """
+    layer, device, some = attention_layers(model)[0], next(model.parameters()).device, list(heads)
+    at, rows, kept = asked.mention + letter, torch.arange(len(asked.ids)), list[Tensor]()
+
+    def record(_: nn.Module, inputs: tuple[Tensor]) -> None:
+        kept.append(inputs[0].unflatten(-1, (layer.n_head, -1))[rows, at])  # (Q, H, D)
+
+    def exchange(_: nn.Module, inputs: tuple[Tensor]) -> Tensor:
+        written = inputs[0].unflatten(-1, (layer.n_head, -1)).clone()  # (Q, T, H, D)
+        place = written[rows, at]
+        place[:, some] = kept[0][:, some]
+        written[rows, at] = place
+        return written.flatten(2)
+
+    with hooked([(layer.out.register_forward_pre_hook, record)]):
+        model(asked.twins.to(device))
+    with hooked([(layer.out.register_forward_pre_hook, exchange)]):
+        found = second_letters(model, asked)
+    return {"kept": share(found == asked.vowel), "exchanged": share(found == asked.other)}
+
+
+def share(right: Tensor) -> float:
+    """Return the share of true values, to four digits."""
+    return round(float(right.float().mean()), 4)
+
+
+@torch.inference_mode()
+def dissect(model: LanguageModel, asked: Asked) -> dict[str, Any]:
+    """Measure which heads write the second letter of a name.
+
+    returns  "second": share of right second letters; "looks" and "back" as `look`; "without": the same share
+             without each head, (L, H), and "pairs" without a head of each layer, (H, H); "reader" and
+             "writer": the head of layer 2 that looks most at the third letter, and that of layer 1 by which
+             the third letter looks most at the second; "patched": letter of the name -> `patched` for the
+             writer, and "others": for all other heads of layer 1 at the third letter
+    """
+    looks, back = look(model, asked)
+    n = model.config.n_head
+
+    def right(silent: Sequence[tuple[int, int]]) -> float:
+        with without_heads(model, silent):
+            return share(second_letters(model, asked) == asked.vowel)
+
+    reader, writer = int(looks[1, :, 2].argmax()), int(back[0].argmax())
+    return {
+        "second": right([]),
+        "looks": looks.astype(float).round(4).tolist(),
+        "back": back.astype(float).round(4).tolist(),
+        "without": [[right([(layer, head)]) for head in range(n)] for layer in range(2)],
+        "pairs": [[right([(0, one), (1, other)]) for other in range(n)] for one in range(n)],
+        "reader": reader,
+        "writer": writer,
+        "patched": [patched(model, asked, [writer], letter) for letter in range(LETTERS)],
+        "others": patched(model, asked, set(range(n)) - {writer}, 2),
+    }
+
+
+def measure_spelling(workers: Workers, scale: Scale = SCALE, every: int = EVERY) -> Results:
+    """Train v4 as the study of clicks does, and dissect it before, at and after the step at which it spells.
+
+    returns  settings; "at": steps of the measurements; "spells": share of whole names written, one list a
+             seed; "stages": for each seed {stage: `dissect`, with its "step"}. A seed that does not spell by
+             the end has "end" only.
+    """
+    corpus, block_size = load_corpus(WORLD, scale.n_chars), scale.block_size
+    few = questions(corpus, block_size, FEW)
+    asked = ask(corpus, questions(corpus, block_size, scale.n_questions))
+    config, objective = small_config(corpus, block_size), NextToken(corpus, block_size)
+    at = [*range(every, scale.steps + 1, every)]
+
+    def run(name: str, seed: int) -> Results:
+        torch.manual_seed(seed)
+        model, plan = build(name, config), TrainConfig(scale.steps, seed=seed)
+        weights = list[dict[str, Tensor]]()
+
+        def measure(model: LanguageModel) -> float:
+            weights.append(copy.deepcopy(model.state_dict()))
+            return round(metrics.whole_answer_accuracy(model, corpus.tokenizer, few), 4)
+
+        spells, _ = train_with_curve(model, objective, plan, f"{name}, seed {seed}", every, measure)
+        click = click_step(at, spells, LEAST["spells"])
+        steps = {"end": at[-1]}
+        if click < inf:
+            steps |= {"before": max(every, int(click) - BEFORE), "click": int(click)}
+        stages = {}
+        for stage in (one for one in STAGES if one in steps):
+            model.load_state_dict(weights[at.index(steps[stage])])
+            stages[stage] = {"step": steps[stage], **dissect(model, asked)}
+        return {"spells": spells, "stages": stages}
+
+    found = sweep([VERSION], scale.seeds, run, workers)[VERSION]
+    return {**scale.settings(), "at": at, "questions": len(asked.ids), **found}
+
+
+# ---------------------------------------------------------------- of stored results
+
+
+def by_stage(results: Results, number: Callable[[dict[str, Any]], float]) -> dict[str, list[float]]:
+    """Return one number of each seed that spells at each stage, and of those that do not at the end."""
+    spelling = [seed for seed in results["stages"] if "click" in seed]
+    others = [seed["end"] for seed in results["stages"] if "click" not in seed]
+    found = {stage: [number(seed[stage]) for seed in spelling] for stage in STAGES}
+    return {**found, "end, never spells": [number(one) for one in others]}
+
+
+def without_reader(one: dict[str, Any]) -> float:
+    """Return the share of right second letters without the reader, the head of layer 2."""
+    return one["without"][1][one["reader"]]
+
+
+def without_writer(one: dict[str, Any]) -> float:
+    """Return the share of right second letters without the writer, the head of layer 1."""
+    return one["without"][0][one["writer"]]
+
+
+def without_other(one: dict[str, Any]) -> float:
+    """Return the lowest share without one head that is neither reader nor writer: the control."""
+    others = ((i, j) for i, j in product(range(2), range(len(one["back"][0]))))
+    chosen = {(1, one["reader"]), (0, one["writer"])}
+    return min(one["without"][i][j] for i, j in others if (i, j) not in chosen)
+
+
+NUMBERS: dict[str, Callable[[dict[str, Any]], float]] = {
+    "second letter right": lambda one: one["second"],
+    "reader's weight on the third letter": lambda one: one["looks"][1][one["reader"]][2],
+    "writer's weight on the letter before": lambda one: one["back"][0][one["writer"]],
+    "right without the reader": without_reader,
+    "right without the writer": without_writer,
+    "right without the worst other head": without_other,
+    "right without both": lambda one: one["pairs"][one["writer"]][one["reader"]],
+    "patched at the third letter: exchanged": lambda one: one["patched"][2]["exchanged"],
+    "patched at the second letter: exchanged": lambda one: one["patched"][1]["exchanged"],
+    "other heads patched: exchanged": lambda one: one["others"]["exchanged"],
+}
+
+
+def draw_spelling(figure: Figure, results: Results) -> None:
+    """Draw each of NUMBERS before the click, at it and at the end: a dot a seed that spells."""
+    axes = figure.subplots(1, 3, sharey=True)
+    for ax, stage in zip(axes, ("before", "end", "end, never spells"), strict=True):
+        rows = {name: [100 * x for x in by_stage(results, number)[stage]] for name, number in NUMBERS.items()}
+        n = len(next(iter(rows.values())))
+        title = {"before": f"{BEFORE} steps before the click", "end": "At the end"}.get(stage, "Never spells")
+        draw_seed_dots(ax, rows, f"{title}: {n} seeds", "%", {"": 20.0}, (-3.0, 103.0))
