@@ -346,6 +346,8 @@ longer_guess.compare(shown[min(means, key=means.get)])
 #
 # ## RoPE in other code
 #
+# You have now met all parts of a small GPT. [`babygpt/minimal.py`](../babygpt/minimal.py) holds them in one file of about 300 lines, from a text to a trained v4 that writes a story, and a test holds its losses to those of the package.
+#
 # **Two layouts.** This course pairs channels 0 and 1, 2 and 3, and so on: *interleaved*. Much other code, such as Hugging Face's Transformers, pairs channel $i$ with $i + D/2$: *half-split*. Weights fit only the layout in which they were trained. To convert them, we reorder the rows of the matrices $W_q$ and $W_k$, which make queries and keys.
 #
 # Never mix the layouts. In a head of 24 channels, half-split code computes one angle for channels 0 and 12, and another for channels 1 and 13. Now let a program treat channels 0 and 1 as a pair, but keep these angles. Then the two channels of this pair have different angles. So vectors change their length, and scores depend on absolute positions.
