@@ -22,6 +22,7 @@ from babygpt_course.studies import (
     board,
     branches,
     clicks,
+    controls,
     gaussian_training,
     lookup,
     names,
@@ -66,6 +67,7 @@ FIGURES: dict[str, Study] = {
     "stretch": Study(stretch.measure_stretch, stretch.draw_stretch, (18.0, 5.4), stretch.table),
     "remasking": Study(remasking.measure_remasking, remasking.draw_remasking, (13.5, 5.0), remasking.table),
     "clicks": Study(clicks.measure_clicks, clicks.draw_clicks, (13.0, 5.0), clicks.table, clicks.join_models),
+    "controls": Study(controls.measure_controls, controls.draw_controls, (16.0, 4.4)),
     "spelling": Study(spelling.measure_spelling, spelling.draw_spelling, (16.0, 5.0)),
     "ladder": Study(board.measure_ladder, board.draw_ladder, (15.0, 8.0), board.table),
 }
