@@ -123,36 +123,49 @@ source(Rotary)
 # %% [markdown]
 # ## Do far tokens count less?
 #
-# Go back to the first picture of this lesson. Its curve on the right falls and wobbles. But there the query *equals* the key. Now we draw 10,000 random queries and 10,000 random keys, and compute their mean score at each distance.
+# Go back to the first picture of this lesson. Its curve on the right falls and wobbles, which looks as if RoPE made far tokens count less. But there the query *equals* the key. Queries and keys of a model differ, so now we draw 10,000 random queries and 10,000 random keys.
+#
+# What should we measure? The mean of their scores is 0 at every distance, because positive and negative scores cancel, and it would be 0 even if far scores were tiny. A head prefers one token to another only if their scores *differ*. So we measure the **spread** of the scores at each distance, their standard deviation. As a control we damp the same scores by $e^{-(d/8)^2}$, so that far tokens really count less.
 
 # %%
-falls = ["it falls", "it falls at first, and then wobbles", "it stays near 0", "it rises"]
-decay = predict("What does the mean score do as the distance grows?", falls)
+falls = ["it falls", "it falls at first, and then wobbles", "it stays the same", "it rises"]
+decay = predict("What does the spread of RoPE's scores do as the distance grows?", falls)
 decay
 
 # %% tags=["answer", "nbval-ignore-output"]
 torch.manual_seed(0)
 q, k = norm(torch.randn(2, 10_000, 24, dtype=torch.float64))  # (N, D) each
 omega, distance = frequencies(24), np.arange(64)
-queries = {"q random": q, "q = k": k, "q = k, turned 31 steps back": rotate_pairs(k, -31 * omega)}
-curves = {}
-for name, q in queries.items():
-    products = [(rotate_pairs(q, d * omega) * k).sum(dim=-1).mean().item() for d in distance]
-    curves[name] = np.array(products) / 24**0.5  # (64,)
-most = np.abs(curves["q random"]).max()
+scores = torch.stack([(rotate_pairs(q, d * omega) * k).sum(dim=-1) for d in distance]) / 24**0.5  # (64, N)
+spread = {"RoPE": scores.std(dim=1).numpy()}
+spread["damped (control)"] = spread["RoPE"] * np.exp(-((distance / 8) ** 2))
 fig, ax = plt.subplots(figsize=(8, 4))
-title = f"With random q, mean scores are at most {most:.2f} away from 0"
-plots.draw_curves(ax, distance, curves, title, "distance (tokens)", "mean score q · k / √24")
+title = "At distance 31 RoPE's scores spread by {:.2f}, damped ones by {:.2f}"
+title = title.format(*(values[31] for values in spread.values()))
+plots.draw_curves(ax, distance, spread, title, "distance (tokens)", "spread of the scores q · k / √24")
 plt.show()
-near, far = curves["q random"][[0, 63]]
-decay.compare(falls[2 if max(abs(near), abs(far)) < 0.1 else 3 if far > near else 1])
+ends = spread["RoPE"][[0, 63]]
+decay.compare(falls[2 if abs(ends[1] - ends[0]) < 0.1 else 3 if ends[1] > ends[0] else 0])
 
 # %% [markdown]
-# Look at the lowest curve first. A rotated random vector is again a random vector. So random queries and keys score 0 on average at every distance. **RoPE does not make far tokens count less.**
+# A rotated random vector is again a random vector, so its scores spread as widely at distance 60 as at distance 0, whereas the control loses its spread after a few tokens. **RoPE by itself does not make far tokens count less.**
 #
-# Now look at the curve of q = k. The score is a sum of cosines of the distance, one for each pair. All cosines are 1 at distance 0, and then they drift apart. So the curve falls and wobbles.
+# Why does the curve of the first picture fall, then? Let the query equal the key again, and let us turn each query a few steps back as a second case:
+
+# %% tags=["nbval-ignore-output"]
+curves = {}
+for name, query in {"q = k": k, "q = k, turned 31 steps back": rotate_pairs(k, -31 * omega)}.items():
+    products = [(rotate_pairs(query, d * omega) * k).sum(dim=-1).mean().item() for d in distance]
+    curves[name] = np.array(products) / 24**0.5  # (64,)
+fig, ax = plt.subplots(figsize=(8, 4))
+title = "A query that equals its key prefers distance 0, a turned one distance 31"
+plots.draw_curves(ax, distance, curves, title, "distance (tokens)", "mean score q · k / √24")
+plt.show()
+
+# %% [markdown]
+# For q = k the score is a sum of cosines of the distance, one for each pair. All cosines are 1 at distance 0, and then they drift apart, so the curve falls and wobbles.
 #
-# For the third curve we turned each query 31 steps back, as in the hand-made head of 03b. Now the peak stands at distance 31. In *ada chased ben. who chased ben?* the first letter stands 31 steps before the space that follows the question. Suppose that all keys are alike. Take a query that equals these keys, turn it 31 steps back, and put it at the space. Then its score is highest at the first letter. A model learns its queries and keys, so a head can prefer any distance.
+# For the second curve we turned each query 31 steps back, as in the hand-made head of 03b. Now the peak stands at distance 31. In *ada chased ben. who chased ben?* the first letter stands 31 steps before the space that follows the question. Suppose that all keys are alike. Take a query that equals these keys, turn it 31 steps back, and put it at the space. Then its score is highest at the first letter. A model learns its queries and keys, so a head can prefer any distance.
 #
 # ## ALiBi: a penalty for distance
 #
