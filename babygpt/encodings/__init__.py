@@ -24,6 +24,7 @@ from babygpt.encodings.polar import Quadrature as Quadrature
 from babygpt.encodings.polar import RandomPhase as RandomPhase
 from babygpt.encodings.rotary import Rotary as Rotary
 from babygpt.encodings.rotary import Rotary2D as Rotary2D
+from babygpt.encodings.rotary_variants import DynamicNTK as DynamicNTK
 from babygpt.encodings.rotary_variants import Interpolated as Interpolated
 from babygpt.encodings.rotary_variants import NTKAware as NTKAware
 from babygpt.encodings.rotary_variants import PartialRotary as PartialRotary

@@ -61,6 +61,7 @@ class Encoding(nn.Module):
     numbers        its table of numbers: name -> the values that `steer` accepts. Each is an attribute: a
                    number, or a parameter or buffer, all of whose entries get one value
     for_branches   whether it is made for several texts in one sequence
+    cacheable      whether keys stay as they are when the text grows, so that a cache may hold them
 
     Source: NoPE after Kazemnejad et al. 2023, arXiv:2305.19466.
     """
@@ -68,6 +69,7 @@ class Encoding(nn.Module):
     max_positions: int | None = None
     numbers: ClassVar[Mapping[str, Number]] = {}
     for_branches: bool = False
+    cacheable: bool = True
 
     def embed(self, x: Tensor, positions: Positions) -> Tensor:
         """Add to the token embeddings: (B, T, C) -> (B, T, C)."""

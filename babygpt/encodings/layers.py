@@ -34,6 +34,7 @@ class PerLayer(Encoding):
         known = [e.max_positions for e in encodings if e.max_positions is not None]
         self.max_positions = min(known, default=None)
         self.for_branches = any(e.for_branches for e in encodings)
+        self.cacheable = all(e.cacheable for e in encodings)
 
     def __getattr__(self, name: str) -> Any:
         """Return a number such as theta from the first layer that has it."""

@@ -150,7 +150,8 @@ class FIRE(Encoding):
 
     n_head     number of heads
     width      hidden units, 32 in the paper
-    threshold  its first value, in tokens: a quarter of a window of 64, as public code has 512 of 2048
+    threshold  first value of the threshold, in tokens: a quarter of a window of 64, as public code has 512 of
+               2048
     Raises BadInput for no head, no unit, or a threshold not above 0.
     Source: Li et al. 2024, arXiv:2310.04418.
     """

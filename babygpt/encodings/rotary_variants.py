@@ -4,11 +4,12 @@
 - xPos turns all pairs and lets scores fade with distance.
 
 Trained on windows of n tokens, a model has seen each pair turn by at most n times its frequency. Beyond the
-window, the slow pairs reach angles that never occurred in training. Three methods slow pairs down by a
+window, the slow pairs reach angles that never occurred in training. Four methods slow pairs down by a
 factor s:
 
 - position interpolation slows every pair s times;
 - NTK-aware scaling keeps the quickest pair, slows the slowest s times, and interpolates between them;
+- dynamic NTK does the same by more and more as a text grows, and not at all within the window;
 - YaRN keeps pairs that turned often in the window, slows those that never finished a turn s times, and makes
   attention a little sharper.
 
@@ -21,8 +22,9 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from babygpt.config import require_countable
 from babygpt.encodings.base import Number
-from babygpt.encodings.rotary import Rotary
+from babygpt.encodings.rotary import Rotary, angles_at, rotate_pairs
 from babygpt.encodings.sinusoidal import frequencies, high_precision
 from babygpt.errors import BadInput
 from babygpt.positions import Positions
@@ -152,7 +154,9 @@ def ntk_theta(theta: float, head_dim: int, factor: float) -> float:
 class NTKAware(Rotary):
     """RoPE with a larger base: quick pairs tell neighbours apart as before, slow ones reach further.
 
-    head_dim  channels of a head, even, at least 4; the other arguments are those of `Interpolated`
+    head_dim  channels of a head, even, at least 4
+    factor    how many times longer texts may be than in training, at least 1
+    theta     base of the frequencies
     Source: bloc97 2023, as written down in Peng et al. 2023, arXiv:2309.00071, section 3.1.
     """
 
@@ -165,6 +169,68 @@ class NTKAware(Rotary):
 
     def frequencies(self) -> Tensor:
         return frequencies(self.head_dim, ntk_theta(self.theta, self.head_dim, self.factor))
+
+
+def trained_window(block_size: int, factor: float) -> int:
+    """Return the window in training, of a model whose window was stretched from it to block_size tokens.
+
+    Raises BadInput for a factor below 1, or a block_size below 1.
+    """
+    FACTOR.checked("factor", factor)
+    require_countable("block_size", block_size)
+    # A window of n tokens was stretched to n * factor, rounded down: round up to get n again. The inner
+    # round() removes floating-point noise, so that 64.00000000000001 is 64.
+    return math.ceil(round(block_size / factor, 9))
+
+
+def extent(positions: Positions) -> tuple[int, int]:
+    """Return the first position, and one more than the last; 0 and 0 if there are none."""
+    if not len(positions):
+        return 0, 0
+    if positions.start is not None:  # known without reading the tensor, which on a GPU would mean waiting
+        return positions.start, positions.start + len(positions)
+    return int(positions.time.min()), int(positions.time.max()) + 1
+
+
+class DynamicNTK(Rotary):
+    """NTK-aware scaling that grows with the text, token by token, once it exceeds the window in training.
+
+    Past that window every key turns anew with each token, so a cache of keys would be wrong: a longer text is
+    read whole.
+
+    head_dim    channels of a head, even, at least 4
+    block_size  window of the stretched model, in tokens: `factor` times the window in training
+    factor      how many times longer texts may be than in training; a text of T tokens is stretched
+                factor T / window - (factor - 1) times
+    theta       base of the frequencies
+    Raises BadInput for a factor below 1, a block_size below 1, and a text that does not begin at position 0,
+    if it ends beyond the window in training.
+    Source: emozilla 2023, as written down in Peng et al. 2023, arXiv:2309.00071, section 3.3; with a factor
+    above 1 as in the transformers library.
+    """
+
+    numbers: ClassVar = {**Rotary.numbers, "factor": FACTOR}
+    cacheable = False
+
+    def __init__(self, head_dim: int, block_size: int, factor: float = 1.0, theta: float = 10_000.0) -> None:
+        super().__init__(head_dim, theta)
+        self.window, self.factor = trained_window(block_size, factor), float(factor)
+        self.frequencies(self.window)  # refuses a single pair at once
+
+    def frequencies(self, length: int = 0) -> Tensor:
+        """Return the angle per token of each pair in a text of so many tokens: (D / 2,), as in `Rotary`."""
+        stretch = max(1.0, self.factor * length / self.window - (self.factor - 1))
+        return frequencies(self.head_dim, ntk_theta(self.theta, self.head_dim, stretch))
+
+    def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
+        first, length = extent(positions)
+        if length > self.window and first > 0:
+            raise BadInput(
+                f"positions {first} to {length - 1} reach past the window in training ({self.window}): there "
+                "dynamic NTK turns all keys anew, so it reads a text from position 0 on, without a cache"
+            )
+        angle = angles_at(positions.time, self.frequencies(length))
+        return rotate_pairs(q, angle), rotate_pairs(k, angle)
 
 
 def yarn_slowed(head_dim: int, window: float, theta: float = 10_000.0, most: float = MOST_TURNS) -> Tensor:
@@ -204,7 +270,8 @@ class YaRN(Rotary):
 
     head_dim    channels of a head, even
     block_size  window of the stretched model, in tokens: `factor` times the window in training
-    The other arguments are those of `Interpolated`.
+    factor      how many times longer texts may be than in training, at least 1
+    theta       base of the frequencies
     Raises BadInput for a factor below 1, a block_size below 1, or a theta of at most 1, at which no pair is
     slower than another.
     Source: Peng et al. 2023, arXiv:2309.00071.
@@ -214,13 +281,8 @@ class YaRN(Rotary):
 
     def __init__(self, head_dim: int, block_size: int, factor: float = 1.0, theta: float = 10_000.0) -> None:
         super().__init__(head_dim, theta)
-        FACTOR.checked("factor", factor)
-        if block_size < 1:
-            raise BadInput(f"block_size ({block_size}) must be at least 1")
         self.numbers["theta"].checked("theta", theta)  # else no pair is slower than another
-        # A window of n tokens was stretched to n * factor, rounded down: round up to get n again. The inner
-        # round() removes floating-point noise, so that 64.00000000000001 is 64.
-        self.window, self.factor = math.ceil(round(block_size / factor, 9)), float(factor)
+        self.window, self.factor = trained_window(block_size, factor), float(factor)
 
     def frequencies(self) -> Tensor:
         slowed = yarn_slowed(self.head_dim, self.window, self.theta)

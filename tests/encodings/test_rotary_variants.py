@@ -10,7 +10,17 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from babygpt.encodings import Interpolated, NTKAware, PartialRotary, Rotary, XPos, YaRN
+from babygpt.encodings import (
+    DynamicNTK,
+    Interpolated,
+    NTKAware,
+    PartialRotary,
+    PerLayer,
+    Rotary,
+    XPos,
+    YaRN,
+)
+from babygpt.encodings.rotary import angles_at, rotate, rotate_pairs
 from babygpt.encodings.rotary_variants import ntk_theta, yarn_slowed, yarn_temperature
 from babygpt.errors import BadInput
 from babygpt.positions import Positions
@@ -28,14 +38,15 @@ STRETCHED: dict[str, Callable[[int, float, float], Rotary]] = {
 }
 
 
-def published(kind: str, D: int, theta: float, window: int = 64, **rope: float) -> tuple[torch.Tensor, float]:
+def published(
+    kind: str, D: int, theta: float, window: int = 64, length: int | None = None, **rope: float
+) -> tuple[torch.Tensor, float]:
     """Return frequencies, and the factor of queries and keys, as transformers computes them for a Llama."""
     from transformers import LlamaConfig
     from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
     rope = {"rope_type": kind, "rope_theta": theta, "original_max_position_embeddings": window, **rope}
-    length = window
-    if kind == "dynamic":  # its base is stretched by length / window
+    if kind == "dynamic" and length is None:  # with a factor of 1, its base is stretched by length / window
         length, rope["factor"] = round(window * rope["factor"]), 1.0
     config = LlamaConfig(
         hidden_size=D, num_attention_heads=1, head_dim=D, max_position_embeddings=window, rope_parameters=rope
@@ -61,6 +72,32 @@ def test_frequencies_are_the_published_ones(D: int, factor: int, theta: float, w
         Interpolated(D, factor, theta), published("linear", D, theta, window, factor=factor)[0]
     )
     assert_frequencies(NTKAware(D, factor, theta), published("dynamic", D, theta, window, factor=factor)[0])
+
+
+@given(D=DIMS, factor=st.integers(1, 8), theta=THETAS, window=WINDOWS, length=st.integers(1, 20_000))
+def test_dynamic_ntk_is_the_published_one(
+    D: int, factor: int, theta: float, window: int, length: int
+) -> None:
+    """Compare with transformers, and with the formula that its documentation gives."""
+    encoding = DynamicNTK(D, window * factor, factor, theta)
+    base = theta * max(1, factor * length / window - (factor - 1)) ** (D / (D - 2))
+    expected = base ** -(torch.arange(0, D, 2, dtype=torch.float64) / D)
+    torch.testing.assert_close(encoding.frequencies(length), expected)
+    library, _ = published("dynamic", D, theta, window, length, factor=float(factor))
+    torch.testing.assert_close(encoding.frequencies(length).float(), library, rtol=1e-5, atol=0)
+
+
+def test_dynamic_ntk_turns_by_the_length_of_the_text_and_refuses_a_part_of_a_long_one() -> None:
+    encoding, q = DynamicNTK(D, 64, 4.0), random_heads(20)
+    assert encoding.window == 16
+    for times in (Positions.arange(20), Positions(torch.arange(20))):
+        turned, _ = encoding.transform_qk(q, q, times)
+        torch.testing.assert_close(turned, rotate_pairs(q, angles_at(times.time, encoding.frequencies(20))))
+    short, _ = encoding.transform_qk(q[:, :, :16], q[:, :, :16], Positions.arange(16))
+    torch.testing.assert_close(short, rotate(q[:, :, :16], torch.arange(16)))
+    with pytest.raises(BadInput, match=r"positions 16 to 16 reach past the window in training \(16\)"):
+        encoding.transform_qk(q[:, :, :1], q[:, :, :1], Positions.arange(1, start=16))
+    assert not PerLayer([Rotary(D), encoding]).cacheable
 
 
 @given(D=DIMS, factor=st.integers(1, 64), theta=THETAS, window=st.integers(7, 4096))
