@@ -173,7 +173,7 @@ def test_contributing_adds_a_version_that_is_built_trained_and_saved(examples, t
     names: dict = {}
     exec(imports, names)
     ((name, version),) = eval(f"{{{row}}}", vars(versions)).items()
-    assert version.encoding() is names["Sandwich"]
+    assert version.encoding is names["Sandwich"]
     monkeypatch.setitem(VERSIONS, name, version)
     corpus = load_corpus("tales", 5_000)
     model = build(name, ModelConfig(corpus.tokenizer.vocab_size, 16, n_layer=1, n_head=2, n_embd=8))

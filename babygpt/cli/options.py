@@ -104,13 +104,13 @@ def user_error_line(error: Exception) -> str | None:
 # ---------------------------------------------------------------- options
 
 
-def option_for(flag: str, name: str, default: Any, about: str) -> Callable[[Command], Command]:
-    """Return an option that takes what its default is: numbers, a text or, for None, a whole number."""
+def form_of(default: Any, about: str) -> dict[str, Any]:
+    """Return how an option is made that takes what its default is: numbers, a text or, for None, a count."""
     kind = int if default is None else type(default)
-    form: dict[str, Any] = {"type": kind, "is_flag": kind is bool, "show_default": default is not False}
+    form = {"default": default, "help": about, "is_flag": kind is bool, "show_default": default is not False}
     if kind is tuple:
-        form |= {"type": type(default[0]), "nargs": len(default)}
-    return click.option(flag, name, default=default, help=about, **form)
+        return form | {"type": type(default[0]), "nargs": len(default)}
+    return form | {"type": kind}
 
 
 def options_from(config: type, skip: Sequence[str] = (), **defaults: Any) -> Callable[[Command], Command]:
@@ -123,8 +123,8 @@ def options_from(config: type, skip: Sequence[str] = (), **defaults: Any) -> Cal
 
     def add(command: Command) -> Command:
         for f in reversed([f for f in fields(config) if f.default is not MISSING and f.name not in skip]):
-            default = defaults.get(f.name, f.default)
-            command = option_for(flag_of(f.name), f.name, default, f.metadata["help"])(command)
+            form = form_of(defaults.get(f.name, f.default), f.metadata["help"])
+            command = click.option(flag_of(f.name), f.name, **form)(command)
         return command
 
     return add

@@ -5,8 +5,10 @@ PyTorch is imported when a command runs, so that `--help` need not wait for it.
 
 from __future__ import annotations
 
+import inspect
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
@@ -17,86 +19,130 @@ import click
 from babygpt.cli import options as shell
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.errors import BadInput
-from babygpt.models.versions import VERSIONS
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from babygpt.data.corpus import Corpus
     from babygpt.data.tokenizer import CharTokenizer
+    from babygpt.models.versions import Version
     from babygpt.training.checkpoint import SavedRun
     from babygpt.training.distributed import Team
 
-# ---------------------------------------------------------------- flags for the settings of an encoding
+# ---------------------------------------------------------------- flags for the options of an encoding
 
-SETTINGS: dict[str, tuple[Any, str]] = {  # setting of an encoding -> its default there, and its help
-    "theta": (10_000.0, "base of the frequencies"),
-    "kernel": ("relative", "relative: K of the distance; absolute: of the note's position"),
-    "alphas": ((0.7, 0.3), "weights of K's two scales"),
-    "sigmas": ((5.0, 20.0), "their widths, in tokens"),
-    "learnable": (True, "whether K's weights and widths are trained"),
-    "alpha": (0.3, "factor of MASK tokens"),
-    "steepness": (1.0, "1 as in the paper, more to forget faster"),
-    "n_buckets": (32, "of distances, each with a number that a head learns"),
-    "furthest": (128, "distance from which on all are in one bucket, in tokens"),
-    "both_ways": (False, "whether half of the buckets are for what comes after"),
-    "width": (32, "hidden units of FIRE's network"),
-    "threshold": (16.0, "FIRE's at first: queries before it divide by the same, in tokens"),
-    "factor": (1.0, "how many times longer texts may be than those trained on, 4 for 4n"),
-    "share": (0.25, "of the pairs that turn, the quickest ones; the others never do"),
-    "scale_base": (512.0, "tokens over which the quickest pair fades to 0.29"),
-    "every": (4, "layers number N, 2N, ... have no encoding, counted from 1"),
-}
+OPTIONS = "babygpt.encoding_options"  # where a context holds them
 LAYERED = ("per_layer", "layers")
 
 
-def takers(setting: str) -> list[str]:
-    """Return the versions with a setting, of those that `train` trains."""
-    return [name for name, kind in VERSIONS.items() if setting in kind.settings.split()]
+def versions() -> dict[str, Version]:
+    """Return the table of versions. The first call imports PyTorch."""
+    from babygpt.models.versions import VERSIONS
+
+    return VERSIONS
 
 
-def setting_options(command: shell.Command) -> shell.Command:
-    """Add the flags for the settings of encodings, each with the versions that have it."""
-    for name, (default, about) in reversed(SETTINGS.items()):
-        versions = takers(name)
-        some = versions if len(versions) <= 4 else [*versions[:3], f"... {versions[-1]}"]
-        flag = "--learnable/--fixed" if name == "learnable" else shell.flag_of(name)
-        command = shell.option_for(flag, name, default, f"{about} ({', '.join(some)})")(command)
-    return command
+class TrainCommand(click.Command):
+    """Command that also takes every option that the signature of some version's encoding declares.
+
+    Signatures are read when something besides --help was typed, because that imports PyTorch. With a version,
+    --help shows the options of its encoding.
+    """
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if set(args) - set(ctx.help_option_names):
+            ctx.meta[OPTIONS] = encoding_options({word for arg in args for word in re.split("[,=]", arg)})
+        return super().parse_args(ctx, args)
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        return [*ctx.meta.get(OPTIONS, {}).values(), *super().get_params(ctx)]
+
+
+def encoding_options(named: Collection[str]) -> dict[str, click.Option]:
+    """Return the options of all encodings that `train` knows, hidden unless those of a version in `named`."""
+    found = {}
+    for version in sorted(versions(), key=lambda version: version in named):  # their defaults come last
+        kind = versions()[version]
+        for name, default in {} if kind.branches else kind.options().items():
+            flag = "--learnable/--fixed" if name == "learnable" else shell.flag_of(name)
+            form = shell.form_of(default, described(kind.encoding, name))
+            found[name] = click.Option([flag, name], hidden=version not in named, **form)
+    return found
+
+
+def described(maker: Any, argument: str) -> str:
+    """Return what the docstring of a class or function says of an argument, or that of a base class."""
+    made = inspect.signature(maker).return_annotation if inspect.isfunction(maker) else maker
+    for place in (maker, *getattr(made, "__mro__", ())):
+        lines = re.search(rf"^{argument} +(\S.*(?:\n +\S.*)*)", inspect.getdoc(place) or "", re.MULTILINE)
+        if lines:
+            return " ".join(lines[1].split())
+    return ""
+
+
+def defaults_of(version: str, layers: Sequence[str] | None) -> dict[str, Any]:
+    """Return the options of a version's encoding, or of those of its layers: name -> default."""
+    kinds = [versions()[name] for name in layers or [version] if name in versions()]
+    return {name: default for kind in kinds for name, default in kind.options().items()}
 
 
 def chosen_options(ctx: click.Context, version: str) -> dict[str, Any]:
     """Return what was chosen on the command line, as `build` takes it.
 
-    Raises BadInput, naming the flag and the versions that have it, for a setting that the encoding lacks.
+    Raises BadInput, naming the flag and the versions that have it, for an option that the encoding lacks.
     """
-    given = {name: ctx.params[name] for name in shell.typed(ctx, (*SETTINGS, *LAYERED))}
-    layers: Sequence[str] = given.get("layers") or [version]
-    taken = {setting for name in layers if name in VERSIONS for setting in VERSIONS[name].settings.split()}
+    given = {name: ctx.params[name] for name in shell.typed(ctx, (*ctx.meta[OPTIONS], *LAYERED))}
+    taken = defaults_of(version, given.get("layers"))
     for name in given:
-        if name in SETTINGS and name not in taken:
-            raise BadInput(
-                f"{shell.flag_of(name)}: {version} has no such choice; {', '.join(takers(name))} have"
-            )
+        if name not in (*taken, *LAYERED):
+            has = [
+                other for other, kind in versions().items() if name in kind.options() and not kind.branches
+            ]
+            raise BadInput(f"{shell.flag_of(name)}: {version} has no such choice; {', '.join(has)} have")
     return given
 
 
-def options_of(version: str, options: Mapping[str, Any]) -> dict[str, Any]:
+def built_with(ctx: click.Context, version: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the value of every flag in a model that was built with these options, None where it has none.
 
     Lists, which JSON makes of tuples, are tuples again.
     """
-    defaults = {name: SETTINGS[name][0] for name in VERSIONS[version].settings.split()}
-    found = {"per_layer": False, **defaults, **options}
-    found |= {name: tuple(found[name]) for name in SETTINGS if isinstance(found.get(name), list)}
-    return {name: found.get(name) for name in (*SETTINGS, *LAYERED)}
+    layers = options.get("layers", [])
+    found = {
+        **dict.fromkeys(ctx.meta[OPTIONS]),
+        "per_layer": False,
+        **defaults_of(version, layers),
+        **options,
+    }
+    return {name: tuple(x) if isinstance(x, list) else x for name, x in found.items()} | {"layers": layers}
+
+
+def known_version(ctx: click.Context, param: click.Parameter, value: str) -> str:
+    """Return the name of a version. Raise click's error for any other."""
+    return str(click.Choice(list(versions())).convert(value, param, ctx))
+
+
+def list_versions(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    """Print the name and title of every version, if that was asked for, and end the command."""
+    if value:
+        width = max(map(len, versions()))
+        click.echo("\n".join(f"{name:{width}}  {kind.title}" for name, kind in versions().items()))
+        ctx.exit()
 
 
 # ---------------------------------------------------------------- training
 
 
-@click.command()
-@click.argument("version", type=click.Choice(list(VERSIONS)))
+@click.command(cls=TrainCommand)
+@click.argument("version", callback=known_version)
+@click.option(
+    "--versions",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=list_versions,
+    help="list what VERSION may be",
+)
 @shell.corpus_option
 @click.option("--out", type=shell.PATH, help="where to write  [default: weights/VERSION.safetensors]")
 @click.option("--overwrite", is_flag=True, help="replace a checkpoint that is there already")
@@ -108,10 +154,12 @@ def options_of(version: str, options: Mapping[str, Any]) -> dict[str, Any]:
 @shell.options_from(TrainConfig)
 @click.option("--per-layer", is_flag=True, help="give each layer an encoding of its own")
 @click.option("--layers", default="", callback=shell.list_of(str), help="their versions, as v4,v4,v4,nope")
-@setting_options
 @click.pass_context
 def train(ctx: click.Context, version: str, out: Path | None, **values: Any) -> None:
     """Train VERSION on a corpus and write a checkpoint. Ctrl-C stops early and keeps what was learned.
+
+    VERSION is v1 to v7, or one beside them: `train --versions` lists all, and `train v5 --help` shows the
+    options of v5's encoding, too.
 
     v7 and those beside it learn to fill in masked characters, all others to predict the next one. The two
     losses cannot be compared; what can be, with care, is the NELBO: no text is less likely than it says.
@@ -126,11 +174,11 @@ def train(ctx: click.Context, version: str, out: Path | None, **values: Any) -> 
 
     out = out or Path("weights") / f"{version}.safetensors"
     with distributed() as team:
-        if VERSIONS[version].branches:
+        if versions()[version].branches:
             raise BadInput(f"{version} reads several texts at once; `pretrain` trains such models")
         if values["resume"] and values["overwrite"]:
             raise BadInput("--resume continues the file that --overwrite would replace: choose one of them")
-        if team.is_main and not VERSIONS[version].masks:
+        if team.is_main and not versions()[version].masks:
             shell.warn_unused(ctx, ["bound"], f"in training {version}")
         replace = values["overwrite"] or values["resume"]
         lock = shell.output_lock(out, "--out", replace, "--overwrite or --resume")
@@ -158,11 +206,11 @@ def start(
     from babygpt.objectives import objective_for
     from babygpt.training.checkpoint import go_on, load_unfinished, require_same_text
 
-    masks, options, saved = VERSIONS[version].masks, chosen_options(ctx, version), None
+    masks, options, saved = versions()[version].masks, chosen_options(ctx, version), None
     if values["resume"]:
         saved, began = load_unfinished(out, version)
         options = saved.options
-        shell.adopt(ctx, values, began | options_of(version, options), out)  # flags that were not given
+        shell.adopt(ctx, values, began | built_with(ctx, version, options), out)  # flags that were not given
     corpus = load_corpus(values["corpus"], with_mask=masks)
     if saved:
         require_same_text(out, saved, corpus)
@@ -226,7 +274,7 @@ def generate(ctx: click.Context, model: Path, prompt: str | None, tokens: int, *
 
     use_allowed_threads()
     loaded = load(model)
-    kind = VERSIONS[loaded.version]
+    kind = versions()[loaded.version]
     if kind.branches:
         raise BadInput(f"{model} is a {loaded.version}: use `parallel-generate --model {model} --branches 2`")
     idx, network = first_tokens(loaded.tokenizer, prompt)[None], loaded.model.to(pick_device())

@@ -139,7 +139,8 @@ def gaussian(
 ) -> Gaussian:
     """Return RoPE with a Gaussian kernel, used as the note's formula says or as its text means.
 
-    kernel   "absolute" or "relative"; the other arguments are those of `Gaussian`
+    kernel   "relative": K of the distance; "absolute": of the position, as in the note's formula
+    The other arguments are those of `Gaussian`.
     Raises BadInput for another kernel.
     """
     if kernel not in KERNELS:

@@ -61,7 +61,8 @@ def cos_sin(x: Tensor, wave: Tensor) -> Tensor:
 class Gated(Waves):
     """Waves, and a factor for MASK tokens.
 
-    alpha  the factor; the other arguments are those of `Waves`
+    alpha  factor of MASK tokens
+    The other arguments are those of `Waves`.
     Raises BadInput if alpha is not finite.
     Source: note 000, section 2.2.
     """

@@ -1,36 +1,16 @@
-"""Table of all versions: which model and which encoding each of them is.
-
-A class stands in it as `lambda: enc.Rotary`, so that `--help` lists the versions without importing PyTorch.
-"""
-
-from __future__ import annotations
+"""Table of all versions: which model and which encoding each of them is."""
 
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from babygpt import encodings as enc
 from babygpt.config import ModelConfig
 from babygpt.errors import BadInput
-
-
-class LazyModule:
-    """Module that is imported when one of its names is first used."""
-
-    def __init__(self, module: str) -> None:
-        self.module = module
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(import_module(self.module), name)
-
-
-if TYPE_CHECKING:
-    from babygpt import encodings as enc
-    from babygpt.models import language_model as bags
-else:
-    enc, bags = LazyModule("babygpt.encodings"), LazyModule("babygpt.models.language_model")
+from babygpt.models.language_model import BagOfTokens, BagWithPositions, LanguageModel
+from babygpt.models.transformer import Transformer
 
 
 @dataclass(frozen=True)
@@ -38,78 +18,78 @@ class Version:
     """One rung of the ladder, or a model beside it.
 
     title     its name in words
-    encoding  returns what makes its encoding; None for v1 and v2
-    needs     numbers of a ModelConfig that come first in a call of that, such as "head_dim n_embd"
-    settings  arguments of that call which have a default and are flags of `train`
+    encoding  makes its encoding; None for v1 and v2. An argument without a default is a number of a
+              ModelConfig, such as head_dim. Any other is an option of `build`, and a flag of `train`
     branches  whether its encoding needs positions.branch: which of several texts a token belongs to
     masks     whether it fills in masked tokens, so that it looks both ways and needs a MASK token
-    bag       v1 and v2: returns the model, which has no Transformer blocks
+    bag       v1 and v2: makes the model, which has no Transformer blocks
     """
 
     title: str
-    encoding: Callable[[], Callable[..., enc.Encoding]] | None = None
-    needs: str = ""
-    settings: str = ""
+    encoding: Callable[..., enc.Encoding] | None = None
     branches: bool = False
     masks: bool = False
-    bag: Callable[[], Callable[..., bags.LanguageModel]] | None = None
+    bag: Callable[..., LanguageModel] | None = None
 
     def make_encoding(self, config: ModelConfig, **options: Any) -> enc.Encoding:
         """Return its encoding for a model of this shape, with these options."""
         assert self.encoding is not None
-        return self.encoding()(*(getattr(config, name) for name in self.needs.split()), **options)
+        needed = [p.name for p in self.arguments() if p.default is p.empty]
+        return self.encoding(*(getattr(config, name) for name in needed), **options)
 
     def options(self) -> dict[str, Any]:
         """Return all options of its encoding: name -> default."""
-        names = inspect.signature(self.encoding()).parameters.values() if self.encoding else ()
-        return {p.name: p.default for p in names if p.default is not p.empty}
+        return {p.name: p.default for p in self.arguments() if p.default is not p.empty}
+
+    def arguments(self) -> list[inspect.Parameter]:
+        """Return the arguments that its encoding is made of, without *args, which NoPE has from PyTorch."""
+        found = inspect.signature(self.encoding).parameters.values() if self.encoding else ()
+        return [p for p in found if p.kind is p.POSITIONAL_OR_KEYWORD]
 
 
 denoiser = partial(Version, masks=True)
 VERSIONS: dict[str, Version] = {
     # the ladder
-    "v1": Version("bag of tokens", bag=lambda: bags.BagOfTokens),
-    "v2": Version("learned positions", bag=lambda: bags.BagWithPositions),
-    "v3": Version("sinusoidal", lambda: enc.Sinusoidal, "n_embd", "theta"),
-    "v4": Version("RoPE", lambda: enc.Rotary, "head_dim", "theta"),
-    "v5": Version("Gaussian RoPE", lambda: enc.gaussian, "head_dim", "theta kernel alphas sigmas learnable"),
-    "v6": Version("Fourier branches", lambda: enc.Fourier, "head_dim n_embd", branches=True),
-    "v7": denoiser("Polar gates, repaired", lambda: enc.LearnedPhase, "n_head head_dim", "theta alpha"),
+    "v1": Version("bag of tokens", bag=BagOfTokens),
+    "v2": Version("learned positions", bag=BagWithPositions),
+    "v3": Version("sinusoidal", enc.Sinusoidal),
+    "v4": Version("RoPE", enc.Rotary),
+    "v5": Version("Gaussian RoPE", enc.gaussian),
+    "v6": Version("Fourier branches", enc.Fourier, branches=True),
+    "v7": denoiser("Polar gates, repaired", enc.LearnedPhase),
     # beside it: one text, next token
-    "nope": Version("no encoding", lambda: enc.Encoding),
-    "learned": Version("learned, with attention", lambda: enc.LearnedPositions, "block_size n_embd"),
-    "alibi": Version("ALiBi", lambda: enc.ALiBi, "n_head", "steepness"),
-    "t5": Version("T5's buckets", lambda: enc.T5Bias, "n_head", "n_buckets furthest both_ways"),
-    "kerple-log": Version("KERPLE, logarithmic", lambda: enc.LogKernel, "n_head"),
-    "fire": Version("FIRE", lambda: enc.FIRE, "n_head", "width threshold"),
-    "pope": Version("PoPE", lambda: enc.PoPE, "n_head head_dim", "theta"),
-    "xpos": Version("xPos", lambda: enc.XPos, "head_dim", "theta scale_base"),
-    "partial": Version("partial RoPE", lambda: enc.PartialRotary, "head_dim", "theta share"),
-    "v4-nope": Version("RoPE and NoPE in turn", lambda: enc.rope_and_none, "head_dim n_layer", "theta every"),
-    "v4-interpolated": Version("RoPE, interpolated", lambda: enc.Interpolated, "head_dim", "theta factor"),
-    "v4-ntk": Version("RoPE, NTK-aware", lambda: enc.NTKAware, "head_dim", "theta factor"),
-    "v4-yarn": Version("RoPE, YaRN", lambda: enc.YaRN, "head_dim block_size", "theta factor"),
-    "v5-absolute": Version(
-        "the note's Gaussian RoPE", lambda: enc.AbsoluteGaussian, "head_dim", "theta alphas sigmas learnable"
+    "nope": Version("no encoding", enc.Encoding),
+    "learned": Version(
+        "learned, with attention", lambda block_size, n_embd: enc.LearnedPositions(block_size, n_embd)
     ),
+    "alibi": Version("ALiBi", enc.ALiBi),
+    "t5": Version("T5's buckets", enc.T5Bias),
+    "kerple-log": Version("KERPLE, logarithmic", enc.LogKernel),
+    "fire": Version("FIRE", enc.FIRE),
+    "pope": Version("PoPE", enc.PoPE),
+    "xpos": Version("xPos", enc.XPos),
+    "partial": Version("partial RoPE", enc.PartialRotary),
+    "v4-nope": Version("RoPE and NoPE in turn", enc.rope_and_none),
+    "v4-interpolated": Version("RoPE, interpolated", enc.Interpolated),
+    "v4-ntk": Version("RoPE, NTK-aware", enc.NTKAware),
+    "v4-yarn": Version("RoPE, YaRN", enc.YaRN),
+    "v5-absolute": Version("the note's Gaussian RoPE", enc.AbsoluteGaussian),
     # several texts in one sequence
-    "v6-none": Version("branches without a code", lambda: enc.NoBranchCode, "head_dim", branches=True),
-    "v6-learned": Version("learned branches", lambda: enc.LearnedBranches, "head_dim n_embd", branches=True),
-    "v6-random": Version("random branches", lambda: enc.RandomBranches, "head_dim n_embd", branches=True),
-    "v6-rope2d": Version("2-D RoPE", lambda: enc.Rotary2D, "head_dim", branches=True),
+    "v6-none": Version("branches without a code", enc.NoBranchCode, branches=True),
+    "v6-learned": Version("learned branches", enc.LearnedBranches, branches=True),
+    "v6-random": Version("random branches", enc.RandomBranches, branches=True),
+    "v6-rope2d": Version("2-D RoPE", enc.Rotary2D, branches=True),
     # diffusion: the note's gates, each repair on top of those before it, and rivals
-    "v7-polar": denoiser("Polar gates as the note has them", lambda: enc.Polar, "head_dim", "theta alpha"),
-    "v7-exact": denoiser("... with the exact phase", lambda: enc.ExactPhase, "head_dim", "theta alpha"),
-    "v7-random": denoiser("... and a random one", lambda: enc.RandomPhase, "head_dim", "theta alpha"),
-    "v7-last": denoiser("... and gates after the norm", lambda: enc.GatesLast, "head_dim", "theta alpha"),
-    "v7-keys": denoiser("... and alpha on keys only", lambda: enc.KeysOnly, "head_dim", "theta alpha"),
-    "v7-quadrature": denoiser(
-        "... and a sine beside each cosine", lambda: enc.Quadrature, "head_dim", "theta alpha"
-    ),
-    "v7-pope": denoiser("PoPE diffusion", lambda: enc.PoPE, "n_head head_dim", "theta"),
-    "v7-rope": denoiser("RoPE diffusion", lambda: enc.Rotary, "head_dim", "theta"),
-    "v7-nope": denoiser("diffusion without an encoding", lambda: enc.Encoding),
-    "v7-alibi": denoiser("ALiBi diffusion", lambda: enc.ALiBi, "n_head", "steepness"),
+    "v7-polar": denoiser("Polar gates as the note has them", enc.Polar),
+    "v7-exact": denoiser("... with the exact phase", enc.ExactPhase),
+    "v7-random": denoiser("... and a random one", enc.RandomPhase),
+    "v7-last": denoiser("... and gates after the norm", enc.GatesLast),
+    "v7-keys": denoiser("... and alpha on keys only", enc.KeysOnly),
+    "v7-quadrature": denoiser("... and a sine beside each cosine", enc.Quadrature),
+    "v7-pope": denoiser("PoPE diffusion", enc.PoPE),
+    "v7-rope": denoiser("RoPE diffusion", enc.Rotary),
+    "v7-nope": denoiser("diffusion without an encoding", enc.Encoding),
+    "v7-alibi": denoiser("ALiBi diffusion", enc.ALiBi),
 }
 
 
@@ -119,7 +99,7 @@ def build(
     per_layer: bool = False,
     layers: Sequence[str] | None = None,
     **options: Any,
-) -> bags.LanguageModel:
+) -> LanguageModel:
     """Make an untrained model of a version.
 
     version    one of VERSIONS: "v1" to "v7" for the ladder; "nope", "learned", "alibi", ... beside it
@@ -134,19 +114,17 @@ def build(
     """
     if version not in VERSIONS:
         raise BadInput(f"version ({version}) must be one of {', '.join(VERSIONS)}")
-    from babygpt.models.transformer import Transformer
-
     kind = VERSIONS[version]
     chosen = dict(options)
     if layers is not None:
         chosen["layers"] = list(layers)
     elif per_layer:
         chosen["per_layer"], layers = True, [version] * config.n_layer
-    model: bags.LanguageModel
+    model: LanguageModel
     if kind.bag:
         if layers is not None:
             raise BadInput(f"{version} has no layers for encodings of their own")
-        model = kind.bag()(config, **options)
+        model = kind.bag(config, **options)
     else:
         isolated = {"isolated": options.pop("isolated", False)} if kind.branches else {}
         if layers is not None:

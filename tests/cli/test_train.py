@@ -5,7 +5,8 @@ import os
 import pytest
 import torch
 
-from babygpt.cli.train import SETTINGS, takers
+from babygpt.cli.train import encoding_options
+from babygpt.cli.train import train as train_command
 from babygpt.data.corpus import load_corpus
 from babygpt.metrics.denoising import nelbo
 from babygpt.models.versions import VERSIONS, build
@@ -74,12 +75,26 @@ def test_a_chosen_encoding_is_trained_stored_and_read_again(run, train, version,
     assert len(run("generate", out, "--prompt", "the ", "--tokens", 4).stdout) == 4 + 4 + 1
 
 
-def test_every_number_of_an_encoding_that_is_trained_has_a_flag():
-    """Leave out numbers that set a shape: heads, and rows of a table."""
+def test_every_option_of_an_encoding_is_a_flag_with_a_sentence_and_its_default(run):
+    others = {option.name for option in train_command.params}
     for name, kind in VERSIONS.items():
-        flags = {setting: SETTINGS[setting][0] for setting in kind.settings.split()}
-        assert kind.branches or {"n_head": None, **kind.options()} == {"n_head": None, **flags}, name
-    assert all(takers(setting) for setting in SETTINGS)
+        flags = {flag: option for flag, option in encoding_options([name]).items() if not option.hidden}
+        assert {flag: option.default for flag, option in flags.items()} == (
+            {} if kind.branches else kind.options()
+        )
+        assert [flag for flag, option in flags.items() if not option.help or flag in others] == [], name
+    shown = " ".join(run("train", "v5", "--help").output.split())
+    assert "--sigmas FLOAT..." in shown
+    assert "[default: 5.0, 20.0]" in shown
+    assert "--steepness" not in shown
+    assert "--steepness" in run("train", "v5", "--layers=v5,alibi", "--help").output
+
+
+def test_all_versions_are_listed_with_their_titles(run):
+    lines = run("train", "--versions").output.splitlines()
+    assert [line.split(maxsplit=1) for line in lines] == [
+        [name, kind.title] for name, kind in VERSIONS.items()
+    ]
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 
 from babygpt.cli import main
+from babygpt.cli.train import encoding_options
 from babygpt.config import ModelConfig
 from babygpt.encodings import ALiBi, Fourier, LearnedPositions, Polar, Rotary, Rotary2D, Sinusoidal, gaussian
 from babygpt.encodings.learned_biases import FIRE, T5Bias
@@ -208,7 +209,8 @@ def nasty(option):
 def choices(name):
     """Return every option of a command with every nasty value, as typed."""
     command = main.get_command(click.Context(main), name.split()[0])
-    options = [p for p in command.params if isinstance(p, click.Option) and not p.is_flag and p.nargs == 1]
+    known = [*command.params, *(encoding_options([]).values() if command.name == "train" else ())]
+    options = [p for p in known if isinstance(p, click.Option) and not p.is_flag and p.nargs == 1]
     return [(option.opts[0], value) for option in options for value in nasty(option)]
 
 

@@ -48,8 +48,8 @@ def test_each_version_is_the_body_and_its_encoding() -> None:
         assert type(model) is Transformer, name
         assert model.causal != version.masks, name
         assert type(model.encoding) is type(version.make_encoding(CONFIG)), name
-        if isinstance(version.encoding(), type):
-            assert type(model.encoding) is version.encoding(), name
+        if isinstance(version.encoding, type):
+            assert type(model.encoding) is version.encoding, name
         assert n_parameters(model) == BODY + n_parameters(model.encoding), name
         assert n_parameters(model.encoding) == LEARNED.get(name, n_parameters(model.encoding)), name
 
