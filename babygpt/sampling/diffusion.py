@@ -4,8 +4,9 @@ Which ones is an `Order`: the surest first, or by chance. What appeared stays as
 holes takes at least one step and at most n. (In `remasking` it does not stay.)
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, overload
 
 import torch
 from torch import Tensor
@@ -106,24 +107,33 @@ def ancestral(n_steps: int) -> Order:
     return begin
 
 
+@overload
+def fill_in(model: LanguageModel, idx: Tensor, *args: Any, **options: Any) -> Filled: ...
+@overload
+def fill_in(model: LanguageModel, idx: Sequence[Tensor], *args: Any, **options: Any) -> list[Filled]: ...
 @torch.no_grad()
 def fill_in(
     model: LanguageModel,
-    idx: Tensor,
+    idx: Tensor | Sequence[Tensor],
     order: Order | None = None,
     temperature: float = 1.0,
     top_k: int | None = None,
     generator: torch.Generator | None = None,
-) -> Filled:
+    top_p: float | None = None,
+) -> Filled | list[Filled]:
     """Fill in every MASK of some texts, and leave all else as it is.
 
     model        trained by masked diffusion
-    idx          (B, T)  token ids, T at most block_size
+    idx          (B, T)  token ids, T at most block_size; or a list of (T_b,), read one after another
     order        which tokens appear when; by_confidence() by default
     The other arguments are those of `generate`.
-    Raises ValueError for an empty text, one longer than the window, a negative temperature, a top_k below 1.
+    returns      the texts; of a list, one for each, with B = 1
+    Raises ValueError for an empty text, one longer than the window, and what `generate` refuses.
     """
-    require_fitting(model, idx, temperature, top_k)
+    if not isinstance(idx, Tensor):
+        how = (order, temperature, top_k, generator, top_p)
+        return [fill_in(model, text[None], *how) for text in idx]
+    require_fitting(model, idx, temperature, top_k, top_p)
     text = idx.to(next(model.parameters()).device, copy=True)
     masked = text == mask_token_id(model)
     when, confidence = torch.zeros_like(text), torch.ones(text.shape, device=text.device)
@@ -132,16 +142,18 @@ def fill_in(
         logits = denoise(model, text).float()  # (B, T, V)
         chances = logits.softmax(dim=-1)
         now = choose(masked, chances)
-        drawn = sample_token(logits[now].cpu(), temperature, top_k, generator).to(text.device)
+        drawn = sample_token(logits[now].cpu(), temperature, top_k, generator, top_p).to(text.device)
         text[now], confidence[now] = drawn, chances[now, drawn]
         step = when.amax(dim=1, keepdim=True) + 1
         when, masked = torch.where(now, step, when), masked & ~now
     return Filled(text, when, confidence)
 
 
-def require_fitting(model: LanguageModel, idx: Tensor, temperature: float, top_k: int | None) -> None:
+def require_fitting(
+    model: LanguageModel, idx: Tensor, temperature: float, top_k: int | None, top_p: float | None
+) -> None:
     """Raise BadInput for texts (B, T) that a model cannot fill in at once, or a number to draw with."""
-    require_request(idx, 0, temperature, top_k)
+    require_request(idx, 0, temperature, top_k, top_p)
     if idx.shape[1] > model.config.block_size:
         raise BadInput(f"{idx.shape[1]} tokens do not fit: the window holds {model.config.block_size}")
 
@@ -155,6 +167,7 @@ def continue_text(
     top_k: int | None = None,
     generator: torch.Generator | None = None,
     block: int | None = None,
+    top_p: float | None = None,
 ) -> Filled:
     """Continue some texts block by block; each block is filled in after as much text as the window holds.
 
@@ -166,7 +179,7 @@ def continue_text(
     and what `fill_in` refuses.
     Source: note 000 (compare_generation_quality.py); Arriola et al. 2025, arXiv:2503.09573 (blocks).
     """
-    require_request(idx, n_tokens, temperature, top_k)
+    require_request(idx, n_tokens, temperature, top_k, top_p)
     size = model.config.block_size
     block = (size + 1) // 2 if block is None else block
     if size < 2:
@@ -180,7 +193,7 @@ def continue_text(
     for start in range(0, n_tokens, block):
         holes = text.new_full((len(text), min(block, n_tokens - start)), mask_token_id(model))
         window = torch.cat([text[:, -(size - holes.shape[1]) :], holes], dim=1)
-        added = fill_in(model, window, order, temperature, top_k, generator)
+        added = fill_in(model, window, order, temperature, top_k, generator, top_p)
         new = slice(window.shape[1] - holes.shape[1], None)
         later = when.amax(dim=1, keepdim=True) + added.when[:, new]
         text, when = torch.cat([text, added.tokens[:, new]], dim=1), torch.cat([when, later], dim=1)

@@ -2,9 +2,11 @@
 
 import math
 from collections.abc import Sequence
+from typing import TypeVar
 
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from babygpt.data.batches import interleave
 from babygpt.errors import BadInput
@@ -12,9 +14,15 @@ from babygpt.models.cache import KVCache
 from babygpt.models.language_model import LanguageModel, require_causal
 from babygpt.positions import Positions
 
+Texts = TypeVar("Texts", Tensor, list[Tensor])  # (B, T) token ids, or B of (T_b,)
+
 
 def sample_token(
-    logits: Tensor, temperature: float, top_k: int | None, generator: torch.Generator | None
+    logits: Tensor,
+    temperature: float,
+    top_k: int | None,
+    generator: torch.Generator | None,
+    top_p: float | None = None,
 ) -> Tensor:
     """Draw one token from each row of logits: (B, vocab_size) -> (B,); options as those of `generate`."""
     if temperature == 0:
@@ -24,10 +32,17 @@ def sample_token(
         logits = torch.full_like(logits, -torch.inf).scatter(-1, best.indices, best.values)
     logits = logits.double() - logits.max(dim=-1, keepdim=True).values  # so that no division overflows
     probabilities = (logits / temperature).softmax(dim=-1)
+    if top_p is not None:
+        falling, order = probabilities.sort(dim=-1, descending=True)
+        likelier = falling.cumsum(dim=-1) - falling  # what the tokens before each one add up to
+        kept = falling.where(likelier < top_p, 0.0)
+        probabilities = torch.zeros_like(probabilities).scatter(-1, order, kept)  # multinomial scales them
     return torch.multinomial(probabilities, 1, generator=generator)[:, 0]
 
 
-def require_request(idx: Tensor, n_tokens: int, temperature: float, top_k: int | None) -> None:
+def require_request(
+    idx: Tensor, n_tokens: int, temperature: float, top_k: int | None, top_p: float | None
+) -> None:
     """Raise a ValueError for an empty prompt (B, T), or a number that no text can be written with."""
     if idx.shape[1] < 1:
         raise BadInput("the prompt is empty; it needs at least 1 token")
@@ -37,49 +52,83 @@ def require_request(idx: Tensor, n_tokens: int, temperature: float, top_k: int |
         raise BadInput(f"temperature ({temperature}) must be a finite number, and must not be negative")
     if top_k is not None and top_k < 1:
         raise BadInput(f"top_k ({top_k}) must be at least 1")
+    if top_p is not None and not 0 < top_p <= 1:
+        raise BadInput(f"top_p ({top_p}) must be above 0, and at most 1")
 
 
 @torch.no_grad()
 def generate(
     model: LanguageModel,
-    idx: Tensor,
+    idx: Texts,
     n_tokens: int,
     temperature: float = 1.0,
     top_k: int | None = None,
     generator: torch.Generator | None = None,
     use_cache: bool = True,
-) -> Tensor:
-    """Continue a text token by token.
+    top_p: float | None = None,
+    stop: Tensor | None = None,
+) -> Texts:
+    """Continue texts token by token.
 
     The model never sees more than block_size tokens: when its window is full it starts a new one with
     the later half of the old, positions counted from 0 again.
 
-    idx          (B, T)  the prompt, T at least 1
+    Prompts of a list may differ in length. The model reads all of them from position 0, as far as the
+    shortest goes; from there on a longer prompt takes its next token from itself and not from the model. So
+    nothing is padded, and each text is the one that its prompt gives alone (apart from what chance draws).
+
+    idx          (B, T)  the prompts, T at least 1; or a list of (T_b,)
     n_tokens     how many to add
     temperature  logits are divided by it; 0 always takes the likeliest token
     top_k        sample among the k likeliest tokens only; None for all
     generator    source of randomness, on the CPU; None for the global one
-    use_cache    keep keys and values of the window, or compute them anew each step (same result)
-    returns      (B, T + n_tokens)
-    Raises ValueError for a model that is not causal, an empty prompt, a negative n_tokens or temperature, or
-    a top_k below 1.
+    use_cache    keep keys and values of the window, or compute them anew each step (same result). An
+                 encoding that moves all keys when a text grows is computed anew in any case
+    top_p        sample among the likeliest tokens only, as few as have this probability together; None for
+                 all
+    stop         (S,)  a text ends when it has added these tokens; only for prompts in a list, since texts
+                 then differ in length
+    returns      (B, T + n_tokens); or a list of (T_b + n_tokens,), less where a text met `stop`
+    Raises ValueError for a model that is not causal, no prompt or an empty one, an empty `stop`, a negative
+    n_tokens or temperature, a top_k below 1, or a top_p outside 0 to 1.
+    Source: Holtzman et al. 2020, arXiv:1904.09751 (top_p).
     """
     require_causal(model)
-    require_request(idx, n_tokens, temperature, top_k)
+    if not len(idx):
+        raise BadInput("0 texts: at least 1 prompt is needed")
+    for prompt in idx:
+        require_request(prompt[None], n_tokens, temperature, top_k, top_p)
+    if stop is not None and (isinstance(idx, Tensor) or not len(stop)):
+        raise BadInput("stop needs at least 1 token, and prompts in a list: texts then differ in length")
     block_size, device = model.config.block_size, next(model.parameters()).device
-    text = idx.to(device)
-    start = max(0, text.shape[1] - block_size)  # where the window begins
-    cache, read = KVCache(block_size), start
-    for _ in range(n_tokens):
-        if text.shape[1] - start > block_size:
-            start = text.shape[1] - (block_size + 1) // 2
+    use_cache = use_cache and model.encoding.cacheable
+    prompts = [prompt.cpu() for prompt in idx]  # tokens are drawn on the CPU, alike on every device
+    windows = [prompt[-block_size:] for prompt in prompts]
+    known = pad_sequence(windows, batch_first=True)  # (B, longest); the zeros at the ends are never read
+    lengths = torch.tensor([len(window) for window in windows])
+    ends = lengths + n_tokens
+    shortest, longest = int(lengths.min()), int(lengths.max())
+    text, start, read, cache = known[:, :shortest], 0, 0, KVCache(block_size)
+    for now in range(shortest, longest + n_tokens):
+        if now - start > block_size:
+            start = now - (block_size + 1) // 2
             cache, read = KVCache(block_size), start
         first = read if use_cache else start
-        logits, read = model(text[:, first:], cache=cache if use_cache else None), text.shape[1]
-        # Tokens are drawn on the CPU, alike on every device.
-        token = sample_token(logits[:, -1].float().cpu(), temperature, top_k, generator)  # (B,)
-        text = torch.cat([text, token[:, None].to(device)], dim=1)
-    return text
+        logits, read = model(text[:, first:].to(device), cache=cache if use_cache else None), now
+        token = sample_token(logits[:, -1].float().cpu(), temperature, top_k, generator, top_p)  # (B,)
+        if now < longest:
+            token = token.where(now >= lengths, known[:, now])
+        text = torch.cat([text, token[:, None]], dim=1)
+        if stop is not None:
+            met = (text[:, -len(stop) :] == stop.cpu()).all(dim=1) & (now + 1 - lengths >= len(stop))
+            ends = ends.where(~met, ends.clamp(max=now + 1))
+            if bool((ends <= now + 1).all()):
+                break
+    spans = zip(prompts, text, lengths.tolist(), ends.tolist(), strict=True)
+    written = [torch.cat([prompt, row[length:end]]).to(device) for prompt, row, length, end in spans]
+    if isinstance(idx, Tensor):
+        return torch.stack(written)
+    return written
 
 
 # ---------------------------------------------------------------- several texts in one sequence
@@ -94,6 +143,7 @@ def generate_parallel(
     top_k: int | None = None,
     generator: torch.Generator | None = None,
     use_cache: bool = True,
+    top_p: float | None = None,
 ) -> list[Tensor]:
     """Continue several texts at once: each forward pass adds one token to every branch.
 
@@ -119,7 +169,7 @@ def generate_parallel(
             f"this one ({type(model.encoding).__name__}) cannot see which token belongs to which text"
         )
     for b, prompt in enumerate(prompts):
-        require_request(prompt[None], n_tokens, temperature, top_k)
+        require_request(prompt[None], n_tokens, temperature, top_k, top_p)
         if len(prompt) > block_size:
             raise BadInput(f"branch {b} has {len(prompt)} tokens; the window holds {block_size}")
     device = next(model.parameters()).device
@@ -133,7 +183,8 @@ def generate_parallel(
         tokens, positions = _columns(texts, now, first, start)
         logits = model(tokens.to(device), positions.to(device), cache if use_cache else None)
         read = now
-        drawn = sample_token(logits[0, -len(texts) :].float().cpu(), temperature, top_k, generator)  # (n,)
+        last = logits[0, -len(texts) :].float().cpu()  # (n, vocab_size)
+        drawn = sample_token(last, temperature, top_k, generator, top_p)  # (n,)
         texts = [torch.cat([text, token[None]]) for text, token in zip(texts, drawn, strict=True)]
     return texts
 

@@ -63,6 +63,7 @@ def drafts(
     temperature: float = 1.0,
     top_k: int | None = None,
     generator: torch.Generator | None = None,
+    top_p: float | None = None,
 ) -> Iterator[Filled]:
     """Write texts with second thoughts, and show them after every step.
 
@@ -74,11 +75,11 @@ def drafts(
     The other arguments are those of `generate`.
     yields    the texts at first, and after each step: MASK where a token is hidden, with `when` 0; the steps
               of each text are counted from 1
-    Raises BadInput for an empty text, one longer than the window, a negative temperature, a top_k below 1.
+    Raises BadInput for an empty text, one longer than the window, and what `generate` refuses.
     Source: Wang et al. 2025, arXiv:2503.00307, eq. 5, with a rate that falls evenly.
     """
     thoughts = thoughts or SecondThoughts()
-    require_fitting(model, idx, temperature, top_k)
+    require_fitting(model, idx, temperature, top_k, top_p)
     text = idx.to(next(model.parameters()).device, copy=True)
     holes = masked = text == mask_token_id(model)
     when, confidence = torch.zeros_like(text), torch.ones(text.shape, device=text.device)
@@ -95,7 +96,7 @@ def drafts(
             due = torch.where(again, later.to(text.device), due)
         if appears := bool(now.any()):
             logits = denoise(model, text).float()  # (B, T, V), of the text that still shows what is doubted
-            drawn = sample_token(logits[now].cpu(), temperature, top_k, generator).to(text.device)
+            drawn = sample_token(logits[now].cpu(), temperature, top_k, generator, top_p).to(text.device)
             text[now], confidence[now] = drawn, logits.softmax(dim=-1)[now, drawn]
             count += now.any(dim=1, keepdim=True)
             when = torch.where(now, count, when)
@@ -127,6 +128,7 @@ def rewrite(
     temperature: float = 1.0,
     top_k: int | None = None,
     generator: torch.Generator | None = None,
+    top_p: float | None = None,
 ) -> Filled:
     """Write texts with second thoughts: every MASK is filled in, and all else left as it is.
 
@@ -135,4 +137,4 @@ def rewrite(
     returns  when and confidence are those of a token's last appearance
     Raises BadInput for what `drafts` refuses.
     """
-    return deque(drafts(model, idx, thoughts, temperature, top_k, generator), maxlen=1)[0]
+    return deque(drafts(model, idx, thoughts, temperature, top_k, generator, top_p), maxlen=1)[0]

@@ -51,6 +51,13 @@ def agree(seen: dict, expected: dict, n: int) -> None:
 # ---------------------------------------------------------------- every order
 
 
+def test_texts_of_several_lengths_give_what_each_gives_alone(awake, text) -> None:
+    model = awake("v7")
+    texts = [torn(text, length, seed=length, rows=2)[0] for length in (3, 16, 9, 3)]
+    for alone, filled in zip(texts, fill_in(model, texts, temperature=0), strict=True):
+        assert torch.equal(filled.tokens, fill_in(model, alone[None], temperature=0).tokens)
+
+
 @pytest.mark.parametrize("version", ["v7", "v7-rope"])
 @given(
     order=ORDERS,

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from babygpt import sampling
+from babygpt.errors import BadInput
 from babygpt.models.language_model import LanguageModel
 from babygpt.sampling import generate
 from babygpt.sampling.next_token import sample_token
@@ -66,6 +67,28 @@ def test_texts_of_a_batch_are_independent(awake, text) -> None:
         assert torch.equal(together[b : b + 1], generate(model, prompts[b : b + 1], 20, temperature=0))
 
 
+@pytest.mark.parametrize("version", WAYS)
+@pytest.mark.parametrize("lengths", [(3, 9, 1, 9), (16, 2), (40, 5, 17)])
+def test_prompts_of_several_lengths_give_what_each_gives_alone(awake, text, version: str, lengths) -> None:
+    model, prompts = awake(version), list(text(sum(lengths)).split(lengths))
+    together = generate(model, prompts, 40, temperature=0)
+    for prompt, written in zip(prompts, together, strict=True):
+        assert torch.equal(written, generate(model, prompt[None], 40, temperature=0)[0])
+
+
+def test_a_text_ends_after_the_word_that_stops_it(awake, text) -> None:
+    """Count only words that are whole in what is new, and let the other texts go on."""
+    model, prompts = awake("v4"), list(text(3 + 7).split([3, 7]))
+    whole = generate(model, prompts, 30, temperature=0)
+    word = whole[0][3 + 10 : 3 + 12]
+    for prompt, free, written in zip(
+        prompts, whole, generate(model, prompts, 30, temperature=0, stop=word), strict=True
+    ):
+        ends = [i for i in range(len(prompt) + 2, len(free) + 1) if torch.equal(free[i - 2 : i], word)]
+        assert torch.equal(written, free[: min([*ends, len(free)])])
+    assert len(generate(model, prompts[:1], 30, temperature=0, stop=word)[0]) <= 3 + 12
+
+
 def test_the_generator_decides_and_the_global_one_is_unchanged(awake, text) -> None:
     model, prompt = awake("v4"), text(1, 4)
     before = torch.random.get_rng_state()
@@ -82,9 +105,16 @@ def test_bad_arguments_are_named(awake, text) -> None:
         (3, {"temperature": -0.5}, r"temperature \(-0.5\)"),
         (3, {"temperature": math.nan}, r"temperature \(nan\)"),
         (3, {"top_k": 0}, r"top_k \(0\)"),
+        (3, {"top_p": 0.0}, r"top_p \(0.0\)"),
+        (3, {"top_p": 1.5}, r"top_p \(1.5\)"),
+        (3, {"stop": text(1)}, "stop needs .* prompts in a list"),
     ):
         with pytest.raises(ValueError, match=says):
             generate(awake("v1"), text(1, length), **{"n_tokens": 5, **arguments})
+    with pytest.raises(BadInput, match="0 texts"):
+        generate(awake("v1"), [], 5)
+    with pytest.raises(BadInput, match="the prompt is empty"):
+        generate(awake("v1"), [text(3), text(0)], 5)
 
 
 # ---------------------------------------------------------------- one token from logits
@@ -101,6 +131,18 @@ def test_the_k_likeliest_tokens_have_the_frequencies_of_the_softmax() -> None:
             assert abs(seen[token].item() - n * p) <= 5 * math.sqrt(n * p * (1 - p))
     equal = sample_token(torch.zeros(500, 6), 1.0, 2, draw())  # as in a model that is not trained yet
     assert len(set(equal.tolist())) == 2
+
+
+@pytest.mark.parametrize(
+    ("p", "kept"), [(0.05, [2]), (0.49, [2]), (0.51, [2, 0]), (0.74, [2, 0]), (0.9, [2, 0, 3])]
+)
+def test_the_likeliest_tokens_that_make_up_p_have_their_frequencies(p: float, kept: list[int]) -> None:
+    chances, n = torch.tensor([0.25, 0.0625, 0.5, 0.1875]), 20_000
+    seen = sample_token(chances.log().expand(n, 4), 1.0, None, draw(), p).bincount(minlength=4)
+    total = sum(chances[token].item() for token in kept)
+    for token, chance in enumerate(chances.tolist()):
+        q = chance / total if token in kept else 0.0
+        assert abs(seen[token].item() - n * q) <= 5 * math.sqrt(n * q * (1 - q))
 
 
 @pytest.mark.parametrize("temperature", [1e-3, 1e-20, 1e-40])
