@@ -72,6 +72,7 @@ VERSIONS: dict[str, Version] = {
     "v4-nope": Version("RoPE and NoPE in turn", enc.rope_and_none),
     "v4-interpolated": Version("RoPE, interpolated", enc.Interpolated),
     "v4-ntk": Version("RoPE, NTK-aware", enc.NTKAware),
+    "v4-dynamic": Version("RoPE, dynamic NTK", enc.DynamicNTK),
     "v4-yarn": Version("RoPE, YaRN", enc.YaRN),
     "v5-absolute": Version("the note's Gaussian RoPE", enc.AbsoluteGaussian),
     # several texts in one sequence

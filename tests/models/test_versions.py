@@ -71,6 +71,7 @@ def kinds_of_layers(encoding: Encoding) -> tuple[str, ...]:
         ("partial", {"share": 0.5}, lambda e: e.turning, 2),
         ("xpos", {"scale_base": 32.0, "theta": 500.0}, lambda e: [e.scale_base, e.theta], [32.0, 500.0]),
         ("v4-nope", {"every": 2}, kinds_of_layers, ("Rotary", "Encoding", "Rotary")),
+        ("v4-dynamic", {"factor": 4.0}, lambda e: [e.factor, e.window], [4.0, 4.0]),
         ("v4-yarn", {"factor": 4.0}, lambda e: [e.factor, e.window], [4.0, 4.0]),
         ("t5", {"n_buckets": 8, "furthest": 40}, lambda e: [*e.table.shape, e.furthest], [8, 2, 40]),
         ("fire", {"threshold": 9.0, "width": 5}, lambda e: [len(e.network[0].bias)], [5]),

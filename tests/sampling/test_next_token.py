@@ -89,6 +89,11 @@ def test_a_text_ends_after_the_word_that_stops_it(awake, text) -> None:
     assert len(generate(model, prompts[:1], 30, temperature=0, stop=word)[0]) <= 3 + 12
 
 
+def test_a_moving_encoding_is_read_without_a_cache(awake, text) -> None:
+    model, prompt = awake("v4-dynamic", {"factor": 4.0}), text(1, 3)
+    assert torch.equal(*(generate(model, prompt, 30, temperature=0, use_cache=use) for use in (True, False)))
+
+
 def test_the_generator_decides_and_the_global_one_is_unchanged(awake, text) -> None:
     model, prompt = awake("v4"), text(1, 4)
     before = torch.random.get_rng_state()
