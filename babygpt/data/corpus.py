@@ -1,9 +1,10 @@
-"""Texts to train on: tales that the package writes, Tiny Shakespeare, or any UTF-8 file."""
+"""Texts to train on: tales that the package writes, Tiny Shakespeare, UTF-8 files, or what a pipe sends."""
 
 import hashlib
 import os
+import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -22,7 +23,7 @@ SHAKESPEARE_VARIABLE = "BABYGPT_SHAKESPEARE"
 TRAIN_SHARE = 0.9
 TRAIN_SEED, VAL_SEED, QUESTION_SEED = 0, 1, 2
 GRAMMARS = {"tales": tales.english, "plain-tales": tales.plain, "tales-zh": tales.chinese}
-NAMES = (*GRAMMARS, "recall", "shakespeare")  # any other name is a path
+NAMES = (*GRAMMARS, "recall", "shakespeare")  # any other name is a path, or "-"
 
 
 @dataclass(frozen=True)
@@ -70,20 +71,34 @@ class Corpus:
             total.update(f"{len(part)} ".encode() + part.numpy().tobytes())
         return total.hexdigest()
 
+    def encoded_by(self, tokenizer: CharTokenizer) -> "Corpus":
+        """Return this text in the token ids of another tokenizer. Raise BadInput for a character it lacks."""
+        if tokenizer.characters == self.tokenizer.characters:
+            return self
+        train, val = (tokenizer.encode(self.tokenizer.decode(part)) for part in (self.train, self.val))
+        return replace(self, tokenizer=tokenizer, train=train, val=val)
+
 
 def load_corpus(name: str = "tales", n_chars: int = 1_000_000, with_mask: bool = False) -> Corpus:
     """Load a corpus by name or path.
 
-    name       "tales", "plain-tales", "tales-zh", "recall", "shakespeare", or the path of a UTF-8 text file
+    name       "tales", "plain-tales", "tales-zh", "recall", "shakespeare", the path of a UTF-8 text file or
+               of a folder of them, or "-" for standard input
     n_chars    characters of training text to write, for the tales and "recall" only
     with_mask  whether the tokenizer gets a MASK token
-    Raises BadInput if the file is missing, empty or not UTF-8, or cannot be downloaded.
+    Raises BadInput if a file is missing, empty or not UTF-8, or cannot be downloaded.
     """
     if name in GRAMMARS:
         return from_grammar(name, GRAMMARS[name](), n_chars, with_mask)
     if name == "recall":
         return recall_corpus(n_chars, with_mask=with_mask)
-    return from_text(name, shakespeare() if name == "shakespeare" else read_text(Path(name)), with_mask)
+    if not name:
+        raise BadInput(f"the name of a corpus is empty; it is {', '.join(NAMES)}, or the path of a text file")
+    if name == "shakespeare":
+        return from_text(name, shakespeare(), with_mask)
+    if name == "-":
+        return from_text(name, as_text(sys.stdin.buffer.read(), "standard input"), with_mask)
+    return from_text(name, read_text(Path(name)), with_mask)
 
 
 def from_grammar(name: str, grammar: Grammar, n_chars: int, with_mask: bool = False) -> Corpus:
@@ -130,23 +145,45 @@ def from_text(name: str, text: str, with_mask: bool = False) -> Corpus:
 
 
 def read_text(path: Path) -> str:
-    """Read a UTF-8 file without its byte order marks. Line ends of any kind become "\\n".
+    """Read a UTF-8 file, or all files of a folder as `read_folder` does.
 
-    Raises BadInput naming the path if it is missing, cannot be read, or is not UTF-8 text. A text with NUL in
-    it is refused, too: it is binary, or UTF-16 without a byte order mark.
+    Raises BadInput naming the path if it is missing, cannot be read, or holds what `as_text` refuses.
     """
     try:
+        if path.is_dir():
+            return read_folder(path)
         if not path.is_file():
             raise BadInput(f"no file at {path}; a corpus is {', '.join(NAMES)}, or the path of a text file")
-        text = path.read_text(encoding="utf-8").lstrip("\ufeff")  # some editors write two
-    except UnicodeDecodeError as error:
-        raise BadInput(f"{path} is not UTF-8 text: byte {error.start} cannot be read") from None
+        return as_text(path.read_bytes(), str(path))
     except OSError as error:
         raise BadInput(f"{path} cannot be read: {error.strerror}") from None
+
+
+def read_folder(folder: Path) -> str:
+    """Read all files of a folder and its subfolders whose names end in .txt, in the order of their paths.
+
+    A line end follows each text that has none. Raises BadInput if there is no such file.
+    """
+    texts = [read_text(path) for path in sorted(folder.rglob("*.txt")) if path.is_file()]
+    if not texts:
+        raise BadInput(f"no file in {folder} has a name that ends in .txt, so it is no corpus")
+    return "".join(text if text.endswith("\n") else f"{text}\n" for text in texts if text)
+
+
+def as_text(content: bytes, name: str) -> str:
+    """Decode UTF-8 without its byte order marks. Line ends of any kind become "\\n".
+
+    Raises BadInput for what is not UTF-8 text. A text with NUL in it is refused, too: it is binary, or UTF-16
+    without a byte order mark.
+    """
+    try:
+        text = content.decode().lstrip("\ufeff")  # some editors write two
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{name} is not UTF-8 text: byte {error.start} cannot be read") from None
     if "\0" in text:
         where = f"character {text.index(chr(0))} is NUL"
-        raise BadInput(f"{path} is not UTF-8 text: {where}, as in UTF-16 or a binary file; save it as UTF-8")
-    return text
+        raise BadInput(f"{name} is not UTF-8 text: {where}, as in UTF-16 or a binary file; save it as UTF-8")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def shakespeare() -> str:

@@ -5,6 +5,7 @@ import re
 import socket
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from threading import Thread
 
@@ -114,6 +115,44 @@ def test_a_text_in_utf_16_is_refused_with_and_without_a_byte_order_mark(tmp_path
         load_corpus(str(path))
 
 
+def test_a_folder_is_read_in_the_order_of_its_paths(tmp_path: Path) -> None:
+    for name, text in (
+        ("b.txt", "two\n"),
+        ("a/z.txt", "one"),
+        ("c.txt", ""),
+        ("notes.md", "no"),
+        ("d.txt", "三"),
+    ):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    (tmp_path / "folder.txt").mkdir()
+    assert decoded(load_corpus(str(tmp_path))) == "one\ntwo\n三\n"
+    (tmp_path / "d.txt").write_bytes(b"\xff")
+    with pytest.raises(BadInput, match=r"d\.txt is not UTF-8 text: byte 0"):
+        load_corpus(str(tmp_path))
+    with pytest.raises(BadInput, match=r"no file in .*folder\.txt has a name that ends in \.txt"):
+        load_corpus(str(tmp_path / "folder.txt"))
+
+
+def test_a_pipe_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    for content, read in (("a\r\n我".encode(), "a\n我"), (b"x\xff", None)):
+        monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(content)))
+        if read is not None:
+            assert decoded(load_corpus("-")) == read
+            continue
+        with pytest.raises(BadInput, match="standard input is not UTF-8 text: byte 1"):
+            load_corpus("-")
+
+
+def test_a_text_is_read_with_another_tokenizer_if_that_knows_its_characters() -> None:
+    wide = from_text("wide", "abcdef" * 9)
+    again = from_text("narrow", "bed" * 9).encoded_by(wide.tokenizer)
+    assert decoded(again) == "bed" * 9
+    assert again.tokenizer is wide.tokenizer
+    with pytest.raises(BadInput, match="character 'b' at position 0"):
+        from_text("narrow", "bed" * 9).encoded_by(from_text("other", "ed" * 9).tokenizer)
+
+
 def test_files_without_text_are_refused_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "text.txt"
     for content in WRONG_BYTES:
@@ -123,14 +162,16 @@ def test_files_without_text_are_refused_by_name(tmp_path: Path, monkeypatch: pyt
     path.write_bytes(b"")
     with pytest.raises(ValueError, match=rf"{re.escape(str(path))}.* empty"):
         load_corpus(str(path))
-    for name in (str(tmp_path / "nowhere.txt"), str(tmp_path), "a" * 5000, "\0", "no/" * 100, ""):
-        with pytest.raises(ValueError, match=r"cannot be read|no file at .* plain-tales, tales-zh, recall"):
+    for name in (str(tmp_path / "nowhere.txt"), "a" * 5000, "\0", "no/" * 100, ""):
+        with pytest.raises(
+            ValueError, match=r"cannot be read|(no file at|is empty).* plain-tales, tales-zh, recall"
+        ):
             load_corpus(name)
 
     def denied(*args: object, **kwargs: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "read_text", denied)
+    monkeypatch.setattr(Path, "read_bytes", denied)
     with pytest.raises(ValueError, match=r"text\.txt cannot be read: Permission denied"):
         load_corpus(str(path))
 

@@ -46,7 +46,7 @@ WRONG = [  # words after `train VERSION`, and what the one line names
     ("v4", "--layers v4,nope", "name 2 encodings"),
     ("v4", "--steps 30 --lr-other 1e38 --lr-matrix 1e38", "loss is"),
     ("v4", "--corpus missing.txt", "no file at missing.txt"),
-    ("v4", "--corpus {desk}/folder", "no file at"),
+    ("v4", "--corpus {desk}/folder", "no file in"),
     ("v4", "--corpus {desk}/binary", "is not UTF-8 text: byte 128"),
     ("v4", "--corpus {desk}/empty", "is empty"),
     ("v4", "--out {desk}/text.txt --overwrite", "is what --corpus names"),
