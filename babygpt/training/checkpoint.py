@@ -10,6 +10,7 @@ import signal
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, cast
 
@@ -35,6 +36,7 @@ from babygpt.training.records import Step, follow
 FORMATS = (1, 2)  # that are read; 1 knew no steered numbers
 KEY = "babygpt"  # of our JSON in the header of the file
 TRAINING = "training/"  # begins the names of tensors that belong to the state of training
+LAST = "last."  # begins the names of the last weights in a state of training, where others are kept
 READING = "place."  # begins the names of an objective's reading position in a state of training
 UNFIT = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RuntimeError)
 
@@ -264,9 +266,12 @@ class SavedRun:
     path        of the checkpoint
     training    the run itself
     tokenizer   of the text that it learns from
-    info        description of the run, the same from its first checkpoint to its last
+    info        description of the run, the same from its first checkpoint to its last. With "keep": "best", a
+                file holds the weights of the lowest validation loss so far, and those of the last step beside
+                them for as long as the run goes on
     curve       validation losses so far, each with the step after which it was measured
     saved_step  step of the last checkpoint, 0 if there is none
+    best        weights of the lowest validation loss, if they are to be kept and there is one
     """
 
     path: Path
@@ -275,6 +280,12 @@ class SavedRun:
     info: dict[str, Any]
     curve: list[list[float]] = field(default_factory=list)
     saved_step: int = 0
+    best: dict[str, Tensor] = field(default_factory=dict)
+
+    @property
+    def kept_step(self) -> int:
+        """The step after which the model had the weights that a checkpoint holds."""
+        return int(min(self.curve, key=itemgetter(1))[0]) if self.best else self.training.step
 
     @property
     def is_main(self) -> bool:
@@ -323,8 +334,24 @@ class SavedRun:
         """Return the record of the last step with its validation loss, if one is due, and keep the loss."""
         step = self.training.with_validation(step)
         if step.val_loss is not None:
+            if self.info.get("keep") == "best" and all(step.val_loss < loss for _, loss in self.curve):
+                self.best = copied(self.training.model)
             self.curve.append([step.step, step.val_loss])
         return step
+
+    @contextmanager
+    def kept_weights(self) -> Iterator[dict[str, Tensor]]:
+        """Lend the model the weights that are kept, and yield those of its last step if they differ."""
+        model = self.training.model
+        if not self.best:
+            yield {}
+            return
+        last = copied(model)
+        model.load_state_dict(self.best)
+        try:
+            yield last
+        finally:
+            model.load_state_dict(last)
 
     def is_measured(self) -> bool:
         """Return whether the validation loss after the last step is known."""
@@ -338,7 +365,8 @@ class SavedRun:
         """
         try:
             with self.errors_with_advice():
-                found = measure()
+                with self.kept_weights():
+                    found = measure()
                 self.save(finished=self.training.step == self.training.config.steps, **found)
         except KeyboardInterrupt:
             raise Ended(signal.SIGINT, f"not all was measured; {self.advice()}") from None
@@ -351,9 +379,11 @@ class SavedRun:
         Raises FloatingPointError if the last step has ruined a weight; the file stays as it was.
         """
         training = self.training
-        info = {**self.info, "steps_done": training.step, "curve": self.curve, **measured}
-        state = None if finished else training_state(training)
-        save(self.path, training.model, self.tokenizer, info, state)
+        require_finite_weights(training.model)  # of the last step, whichever are kept
+        info = {**self.info, "steps_done": training.step, "kept_step": self.kept_step, "curve": self.curve}
+        with self.kept_weights() as last:
+            state = training_state(training) | {LAST + name: x for name, x in last.items()}
+            save(self.path, training.model, self.tokenizer, info | measured, None if finished else state)
         self.saved_step = training.step
 
     @contextmanager
@@ -399,6 +429,11 @@ def training_state(training: Training) -> dict[str, Any]:
     return state
 
 
+def copied(model: nn.Module) -> dict[str, Tensor]:
+    """Return copies of a model's weights by name."""
+    return {name: x.detach().clone() for name, x in model.state_dict().items()}
+
+
 def restore(training: Training, state: Mapping[str, Any]) -> None:
     """Bring a training with the same model, objective and plan to where `training_state` was taken.
 
@@ -435,7 +470,7 @@ def load_unfinished(path: Path, *versions: str) -> tuple[Checkpoint, dict[str, A
     if saved.version not in versions:
         raise BadInput(f"{path} holds a run of {saved.version}, not of {' or '.join(versions)}")
     began = {**asdict(saved.model.config), **asdict(plan), "bound": bool(saved.info.get("bound"))}
-    return saved, began
+    return saved, began | {"keep": saved.info.get("keep", "last")}
 
 
 def go_on(run: SavedRun, saved: Checkpoint) -> None:
@@ -448,6 +483,10 @@ def go_on(run: SavedRun, saved: Checkpoint) -> None:
         set_numbers(model, plain_numbers(saved.model))
         run.curve = [[int(step), float(loss)] for step, loss in saved.info.get("curve", [])]
         if saved.training is not None:
+            last = {name.removeprefix(LAST): x for name, x in saved.training.items() if name.startswith(LAST)}
+            if last:
+                run.best = copied(model)
+                model.load_state_dict(last)
             restore(run.training, saved.training)
     except UNFIT as error:
         raise BadInput(f"the state of training in {run.path} does not fit: {error!r}") from error

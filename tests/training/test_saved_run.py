@@ -25,13 +25,13 @@ from babygpt.training.checkpoint import Checkpoint, SavedRun, go_on, training_st
 def make(small_corpus: Corpus, tmp_path: Path) -> Callable[..., SavedRun]:
     """Start a run of v4 of eight steps, validated every other, or resume it from its file."""
 
-    def fresh(objective: NextToken | None = None, name: str = "run") -> SavedRun:
+    def fresh(objective: NextToken | None = None, name: str = "run", keep: str = "last") -> SavedRun:
         torch.manual_seed(0)
         config = ModelConfig(small_corpus.tokenizer.vocab_size, 16, n_layer=1, n_head=2, n_embd=16)
         plan = TrainConfig(steps=8, batch_size=4, eval_every=2)
         path = tmp_path / f"{name}.safetensors"
         training = Training(build("v4", config), objective or NextToken(small_corpus, 16), plan)
-        run = SavedRun(path, training, small_corpus.tokenizer, {"corpus": "small"})
+        run = SavedRun(path, training, small_corpus.tokenizer, {"corpus": "small", "keep": keep})
         if path.exists():
             go_on(run, checkpoints.load(path))
         return run
@@ -155,6 +155,35 @@ def test_ruined_weights_do_not_replace_good_ones(make) -> None:
     with pytest.raises(FloatingPointError, match=r"head\.weight holds inf"):
         run.save()
     assert checkpoints.load(run.path).info["steps_done"] == 1
+
+
+class Scripted(NextToken):
+    """An objective whose validation losses are these, one after another."""
+
+    def __init__(self, corpus: Corpus, losses: list[float]) -> None:
+        super().__init__(corpus, 16)
+        self.to_come = losses
+
+    def validate(self, model) -> float:
+        return self.to_come.pop(0)
+
+
+def test_the_best_weights_are_kept_and_the_last_ones_go_on(make, whole, small_corpus: Corpus) -> None:
+    """Stop the run at its sixth step, resume it, and let its lowest loss be that of the fourth."""
+    four = make(name="four")
+    list(islice(four.training.steps(), 4))
+    losses = [3.0, 2.0, 2.5, 2.5, 2.1]  # a resumed run measures its sixth step again
+    stopped = make(Scripted(small_corpus, losses), keep="best")
+    list(islice(stopped.steps(1, []), 6))
+    again = make(Scripted(small_corpus, losses), keep="best")
+    assert (again.training.step, again.kept_step) == (6, 4)
+    assert again.train(save_every=1)
+    assert weights(again) == weights(whole)
+    again.complete(lambda: {"measured": weights(again) == weights(four)})
+    done = checkpoints.load(again.path)
+    assert (done.training, done.info["kept_step"], done.info["measured"]) == (None, 4, True)
+    kept = [p.numpy().tobytes() for p in done.model.state_dict().values()]
+    assert kept == weights(four) != weights(whole)
 
 
 # ---------------------------------------------------------------- the state of a training
