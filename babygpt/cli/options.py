@@ -183,7 +183,9 @@ def list_of(kind: type[int] | type[str]) -> Callable[..., list[Any]]:
 
 shown = partial(click.option, show_default=True)
 corpus_option = shown(
-    "--corpus", default="tales", help="tales, plain-tales, tales-zh, recall, shakespeare, or a file's path"
+    "--corpus",
+    default="tales",
+    help="tales, plain-tales, tales-zh, recall, shakespeare, the path of a file or folder, or - for a pipe",
 )
 save_every_option = shown(
     "--save-every", default=SAVE_EVERY, type=click.IntRange(0), help="steps between checkpoints; 0: end only"
@@ -194,6 +196,7 @@ def sampling_options(command: Command) -> Command:
     """Add the options for the length of a text and for how its characters are drawn."""
     for option in (
         shown("--seed", default=1337, help="of the draws"),
+        click.option("--top-p", type=float, help="draw among the likeliest that have this chance together"),
         click.option("--top-k", type=int, help="draw among the k likeliest characters only"),
         shown("--temperature", default=1.0, help="0 always takes the likeliest character"),
         shown("--tokens", default=200, help="characters to write in each text"),

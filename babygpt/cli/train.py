@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from babygpt.cli import options as shell
-from babygpt.config import ModelConfig, TrainConfig
+from babygpt.config import SAVE_EVERY, ModelConfig, TrainConfig
 from babygpt.errors import BadInput
 
 if TYPE_CHECKING:
@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
     from babygpt.data.corpus import Corpus
     from babygpt.data.tokenizer import CharTokenizer
+    from babygpt.models.language_model import LanguageModel
     from babygpt.models.versions import Version
-    from babygpt.training.checkpoint import SavedRun
+    from babygpt.training.checkpoint import Checkpoint, SavedRun
     from babygpt.training.distributed import Team
 
 # ---------------------------------------------------------------- flags for the options of an encoding
@@ -147,6 +148,14 @@ def list_versions(ctx: click.Context, param: click.Parameter, value: bool) -> No
 @click.option("--out", type=shell.PATH, help="where to write  [default: weights/VERSION.safetensors]")
 @click.option("--overwrite", is_flag=True, help="replace a checkpoint that is there already")
 @click.option("--resume", is_flag=True, help="go on with the run in --out, with the numbers it began with")
+@click.option("--from", type=shell.PATH, help="begin with the weights of this checkpoint")
+@click.option(
+    "--keep",
+    type=click.Choice(["last", "best"]),
+    default="last",
+    show_default=True,
+    help="weights to keep: those of the last step, or of the lowest validation loss",
+)
 @shell.save_every_option
 @click.option("--bound", is_flag=True, help="v7: train on the bound, in which masked tokens weigh 1/t")
 @click.option("--compile", "compiled", is_flag=True, help="let torch.compile make one kernel of many")
@@ -168,7 +177,8 @@ def train(ctx: click.Context, version: str, out: Path | None, **values: Any) -> 
     of an encoding is stored with the model; a flag that VERSION's encoding does not have is refused.
 
     A run that was stopped or killed goes on from its last checkpoint when the same command is given with
-    --resume. `torchrun --nproc-per-node N -m babygpt train ...` shares every batch among N processes.
+    --resume. With --from, a new run begins with another's weights, on any text with the same characters.
+    `torchrun --nproc-per-node N -m babygpt train ...` shares every batch among N processes.
     """
     from babygpt.training.distributed import distributed
 
@@ -188,7 +198,10 @@ def train(ctx: click.Context, version: str, out: Path | None, **values: Any) -> 
             if team.is_main:
                 losses = run.complete(lambda: measure(run, corpus))
                 floor = f", floor {corpus.floor:.3f}" if corpus.floor else ""
-                click.echo(f"{run.training.step} steps, {describe(losses)}{floor}; wrote {out}")
+                kept = (
+                    "" if run.kept_step == run.training.step else f" with the weights of step {run.kept_step}"
+                )
+                click.echo(f"{run.training.step} steps, {describe(losses)}{floor}; wrote {out}{kept}")
 
 
 def start(
@@ -206,28 +219,50 @@ def start(
     from babygpt.objectives import objective_for
     from babygpt.training.checkpoint import go_on, load_unfinished, require_same_text
 
-    masks, options, saved = versions()[version].masks, chosen_options(ctx, version), None
+    masks, options, saved, first = versions()[version].masks, chosen_options(ctx, version), None, None
+    if values["keep"] == "best" and not values["eval_every"]:
+        values["eval_every"] = SAVE_EVERY
     if values["resume"]:
         saved, began = load_unfinished(out, version)
         options = saved.options
         shell.adopt(ctx, values, began | built_with(ctx, version, options), out)  # flags that were not given
+    elif values["from"]:
+        first = load_first(ctx, version, values)
+        options = first.options
     corpus = load_corpus(values["corpus"], with_mask=masks)
     if saved:
         require_same_text(out, saved, corpus)
+    if first:
+        corpus = corpus.encoded_by(first.tokenizer)
     config = ModelConfig(corpus.tokenizer.vocab_size, **shell.fields_of(ModelConfig, values))
     plan = TrainConfig(**shell.fields_of(TrainConfig, values))
     objective = objective_for(version, corpus, config.block_size, bound=values["bound"])
     torch.manual_seed(plan.seed)
-    model = build(version, config, **options).to(pick_device())
+    model = (first.model if first else build(version, config, **options)).to(pick_device())
     if values["compiled"]:
         compile_in_place(model)
     training = team.training(model, objective, plan)
     info = {"corpus": values["corpus"], "text": corpus.fingerprint(), "train": asdict(plan)}
+    info |= {"keep": values["keep"]}
     info |= {"bound": values["bound"]} if masks else {}
     run = team.saved_run(out, training, corpus.tokenizer, info)
     if saved:
         go_on(run, saved)
     return run, corpus
+
+
+def load_first(ctx: click.Context, version: str, values: dict[str, Any]) -> Checkpoint:
+    """Return the checkpoint that --from names, and take its shape for flags that were not given.
+
+    Raises BadInput if it is of another version, or if a flag that was given differs.
+    """
+    from babygpt.training.checkpoint import load
+
+    first, path = load(values["from"]), values["from"]
+    if first.version != version:
+        raise BadInput(f"--from ({path}) is a {first.version}, not a {version}")
+    shell.adopt(ctx, values, asdict(first.model.config) | built_with(ctx, version, first.options), path)
+    return first
 
 
 def measure(run: SavedRun, corpus: Corpus) -> dict[str, float | None]:
@@ -236,7 +271,8 @@ def measure(run: SavedRun, corpus: Corpus) -> dict[str, float | None]:
     from babygpt.objectives import MaskedDiffusion
 
     objective, model = run.training.objective, run.training.model
-    val_loss = run.curve[-1][1] if run.is_measured() else objective.validate(model)
+    known = [loss for step, loss in run.curve if step == run.kept_step]
+    val_loss = known[0] if known else objective.validate(model)
     if not isinstance(objective, MaskedDiffusion):
         return {"val_loss": val_loss}
     bound, error = nelbo(model, corpus.val)
@@ -259,13 +295,19 @@ def describe(losses: dict[str, float | None]) -> str:
 
 @click.command()
 @click.argument("model", type=shell.PATH)
-@click.option("--prompt", help="text to continue  [default: a line end]")
+@click.option("--prompt", multiple=True, help="text to continue, once for each  [default: a line end]")
+@shell.shown("--samples", default=1, type=click.IntRange(1), help="texts to write for each prompt")
 @shell.sampling_options
+@click.option("--stop", help="end a text after this word")
 @shell.shown("--confidence-threshold", default=0.95, help="v7: what is surer appears at once")
 @click.option("--block", type=int, help="v7: characters filled in together  [default: half the window]")
+@shell.shown("--hole", default="_", help="v7: a character of a prompt that stands for one to fill in")
 @click.pass_context
-def generate(ctx: click.Context, model: Path, prompt: str | None, tokens: int, **values: Any) -> None:
-    """Continue a prompt with the checkpoint MODEL, character by character, or a v7 block by block."""
+def generate(ctx: click.Context, model: Path, prompt: tuple[str, ...], **values: Any) -> None:
+    """Continue a prompt with the checkpoint MODEL, character by character, or a v7 block by block.
+
+    A v7 also fills in holes, as in --prompt "ada ch____ ben". It adds nothing to such a prompt.
+    """
     import torch
 
     from babygpt import sampling
@@ -274,30 +316,62 @@ def generate(ctx: click.Context, model: Path, prompt: str | None, tokens: int, *
 
     use_allowed_threads()
     loaded = load(model)
-    kind = versions()[loaded.version]
+    kind, tokenizer = versions()[loaded.version], loaded.tokenizer
     if kind.branches:
         raise BadInput(f"{model} is a {loaded.version}: use `parallel-generate --model {model} --branches 2`")
-    idx, network = first_tokens(loaded.tokenizer, prompt)[None], loaded.model.to(pick_device())
-    draw = torch.Generator().manual_seed(values["seed"])
-    how = (values["temperature"], values["top_k"], draw)
+    network, stop = loaded.model.to(pick_device()), values["stop"] or ""
+    hole = values["hole"] if kind.masks else ""
+    idx = [first_tokens(tokenizer, text, hole) for text in prompt or [None] for _ in range(values["samples"])]
+    how = {name: values[name] for name in ("temperature", "top_k", "top_p")}
+    how["generator"] = torch.Generator().manual_seed(values["seed"])
     if kind.masks:
-        appear = sampling.by_confidence(values["confidence_threshold"])
-        written = sampling.continue_text(network, idx, tokens, appear, *how, values["block"]).tokens
+        written = [write_by_filling_in(network, ids, values, how) for ids in idx]
     else:
         where = f"in a {loaded.version}, which writes one character after another"
-        shell.warn_unused(ctx, ["confidence_threshold", "block"], where)
-        written = sampling.generate(network, idx, tokens, *how)
-    click.echo(loaded.tokenizer.decode(written[0]))
+        shell.warn_unused(ctx, ["confidence_threshold", "block", "hole"], where)
+        ends = tokenizer.encode(stop) if stop else None
+        written = sampling.generate(network, idx, values["tokens"], stop=ends, **how)
+    for number, (begin, ids) in enumerate(zip(idx, written, strict=True), start=1):
+        text = tokenizer.decode(ids)
+        end = text.find(stop, len(begin)) if stop else -1
+        if len(written) > 1:
+            click.echo(f"--- {number} of {len(written)} ---")
+        click.echo(text if end < 0 else text[: end + len(stop)])
 
 
-def first_tokens(tokenizer: CharTokenizer, prompt: str | None) -> Tensor:
+def write_by_filling_in(
+    network: LanguageModel, ids: Tensor, values: Mapping[str, Any], how: Mapping[str, Any]
+) -> Tensor:
+    """Return a text (T,) with its holes filled in, or continued if it has none."""
+    from babygpt import sampling
+    from babygpt.objectives.diffusion import mask_token_id
+
+    order = sampling.by_confidence(values["confidence_threshold"])
+    if bool((ids == mask_token_id(network)).any()):
+        return sampling.fill_in(network, ids[None], order, **how).tokens[0]
+    block, n_tokens = values["block"], values["tokens"]
+    return sampling.continue_text(network, ids[None], n_tokens, order, block=block, **how).tokens[0]
+
+
+def first_tokens(tokenizer: CharTokenizer, prompt: str | None, hole: str) -> Tensor:
     """Return the token ids of a prompt, of a line end if there is none: (T,).
 
-    Raises BadInput for an unknown character, and without a prompt for a vocabulary without a line end.
+    hole  a character that stands for MASK in a prompt; "" for none
+    Raises BadInput for an unknown character, without a prompt for a vocabulary without a line end, and for a
+    hole that could be text.
     """
     if prompt is None and "\n" not in tokenizer.ids:
         from babygpt.data.tokenizer import in_short
 
         known = in_short(tokenizer.characters)
         raise BadInput(f"the model knows no line end to begin with: give a --prompt of {known}")
-    return tokenizer.encode("\n" if prompt is None else prompt)
+    text = "\n" if prompt is None else prompt
+    if not hole or hole not in text:
+        return tokenizer.encode(text)
+    if len(hole) > 1 or hole in tokenizer.ids:
+        raise BadInput(f"--hole ({hole}) must be one character that the model does not know")
+    import torch
+
+    ids = tokenizer.encode(text.replace(hole, tokenizer.characters[0]))
+    holes = torch.tensor([character == hole for character in text])
+    return ids.masked_fill(holes, tokenizer.vocab_size - 1)  # MASK is the last token

@@ -202,8 +202,9 @@ def parallel_generate(
         raise BadInput(f"{path} is a {loaded.version}, which writes one text: use `generate {path}`")
     curriculum.require_codes(loaded.model, branches)
     prompts = encode_prompts(loaded.tokenizer, prompt, branches)
-    how = (values["temperature"], values["top_k"], torch.Generator().manual_seed(values["seed"]))
-    texts = generate_parallel(loaded.model.to(pick_device()), prompts, tokens, *how)
+    how = {name: values[name] for name in ("temperature", "top_k", "top_p")}
+    how["generator"] = torch.Generator().manual_seed(values["seed"])
+    texts = generate_parallel(loaded.model.to(pick_device()), prompts, tokens, **how)
     for b, text in enumerate(texts):
         click.echo(f"--- branch {b} ---\n{loaded.tokenizer.decode(text)}")
 

@@ -10,7 +10,7 @@ from babygpt.cli.train import train as train_command
 from babygpt.data.corpus import load_corpus
 from babygpt.metrics.denoising import nelbo
 from babygpt.models.versions import VERSIONS, build
-from babygpt.objectives import MaskedDiffusion
+from babygpt.objectives import MaskedDiffusion, NextToken
 from babygpt.training import checkpoint
 
 
@@ -55,6 +55,7 @@ CHOSEN = [
     ("v7", ["--layers", "t5", "--both-ways"], {"layers": ["t5"], "both_ways": True}),
     ("fire", ["--width", 4, "--threshold", 5], {"width": 4, "threshold": 5.0}),
     ("v4-yarn", ["--factor", 4], {"factor": 4.0}),
+    ("v4-dynamic", ["--factor", 4], {"factor": 4.0}),
     ("v4-ntk", ["--factor", 2.5, "--theta", 500], {"factor": 2.5, "theta": 500.0}),
     ("v4-interpolated", ["--factor", 4], {"factor": 4.0}),
     ("partial", ["--share", 0.5], {"share": 0.5}),
@@ -170,6 +171,46 @@ def test_resuming_needs_no_flags_of_the_run_and_accepts_a_moved_text(run, refuse
     refused(run(*command), "does not say how it was trained", unfinished)
 
 
+# ---------------------------------------------------------------- runs that begin with a checkpoint
+
+
+def test_a_run_begins_with_the_weights_of_a_checkpoint_on_another_text(run, refused, train, tmp_path):
+    first, other, out = (
+        train("v5", "--fixed", steps=3),
+        tmp_path / "other.txt",
+        tmp_path / "tuned.safetensors",
+    )
+    other.write_text("the mat sat on the cat. " * 20, encoding="utf-8")
+    command = ["train", "v5", "--from", first, "--corpus", other, "--out", out]
+    assert run(*command, "--steps", 1, "--lr-matrix", 1e-9, "--lr-other", 1e-9).exit_code == 0
+    before, tuned = checkpoint.load(first), checkpoint.load(out)
+    assert (tuned.options, tuned.model.config) == (before.options, before.model.config)
+    assert tuned.tokenizer.characters == before.tokenizer.characters
+    for name, p in before.model.state_dict().items():
+        assert torch.allclose(tuned.model.state_dict()[name], p, atol=1e-6), name
+    other.write_text("the mat sat on the dog. " * 20, encoding="utf-8")
+    command = [*command, "--overwrite"]
+    refused(run(*command), "character 'd' at position 19")
+    refused(run(*command, "--n-embd", 32), "--n-embd (32)", "began with 16")
+    refused(run(*command, "--learnable"), "--learnable (True)", "began with False")
+    refused(run("train", "v4", *command[2:]), "is a v5, not a v4")
+    refused(run(*command[:-3], "--out", first, "--overwrite"), "is what --from names")
+
+
+def test_the_best_weights_are_kept(run, small, tmp_path, corpus):
+    out = tmp_path / "m.safetensors"
+    words = ["--corpus", corpus, "--steps", 6, "--eval-every", 2, "--lr-other", 1, "--out", out, *small]
+    result = run("train", "v4", *words, "--keep", "best")
+    assert result.exit_code == 0, result.output
+    found = checkpoint.load(out)
+    step, loss = min(found.info["curve"], key=lambda point: point[1])
+    assert (found.info["kept_step"], found.info["val_loss"]) == (step, loss)
+    assert step < 6
+    assert f"wrote {out} with the weights of step {step}\n" in result.stdout
+    text = load_corpus(corpus)
+    assert NextToken(text, 16).validate(found.model) == pytest.approx(loss, abs=1e-6)
+
+
 def test_a_text_without_a_line_end_needs_a_prompt(run, refused, small, tmp_path):
     corpus, out = tmp_path / "line.txt", tmp_path / "m.safetensors"
     corpus.write_text("the cat sat on the mat. " * 40)
@@ -247,6 +288,38 @@ def test_a_prompt_longer_than_the_window_is_continued(run, denoiser):
     written = run("generate", denoiser, "--prompt", prompt, "--tokens", 5).stdout
     assert written.startswith(prompt)
     assert len(written) == len(prompt) + 5 + 1
+
+
+def test_holes_of_a_prompt_are_filled_in(run, refused, train, denoiser):
+    filled = run("generate", denoiser, "--prompt", "the c__ sat", "--temperature", 0)
+    assert filled.exit_code == 0, filled.output
+    assert len(filled.stdout) == 11 + 1
+    assert (filled.stdout[:5], filled.stdout[7:]) == ("the c", " sat\n")
+    assert run("generate", denoiser, "--prompt", "the c?? sat", "--hole", "?", "--temperature", 0).stdout == (
+        filled.stdout
+    )
+    refused(
+        run("generate", denoiser, "--prompt", "the c_t", "--hole", "t"), "--hole (t) must be one character"
+    )
+    refused(run("generate", train("v4", name="v4"), "--prompt", "the c_t"), "character '_' at position 5")
+
+
+@pytest.mark.parametrize("version", ["v4", "v7-rope"])
+def test_several_texts_are_written_and_end_after_a_word(run, train, version):
+    """Compare with one text at a time, of the likeliest characters."""
+    out = train(version, steps=40)
+    words = ["--temperature", 0, "--tokens", 30]
+    alone = [run("generate", out, "--prompt", prompt, *words).stdout for prompt in ("the", "the cat sat on")]
+    prompts = ["--prompt", "the", "--prompt", "the cat sat on"]
+    many = run("generate", out, *prompts, "--samples", 2, *words).stdout
+    texts = [alone[0], alone[0], alone[1], alone[1]]
+    assert many == "".join(f"--- {i} of 4 ---\n{text}" for i, text in enumerate(texts, start=1))
+    stop = alone[0][3 + 6 : 3 + 8]
+    ended = run("generate", out, "--prompt", "the", "--stop", stop, *words).stdout
+    assert ended == alone[0][: alone[0].index(stop, 3) + 2] + "\n"
+    drawn = {run("generate", out, "--prompt", "the", "--top-p", p, "--tokens", 30).stdout for p in (0.01, 1)}
+    assert alone[0] in drawn
+    assert len(drawn) == 2
 
 
 def test_flags_that_change_nothing_are_named(run, train):
