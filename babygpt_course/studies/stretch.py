@@ -315,7 +315,7 @@ def verdict(results: Results, statement: Statement) -> str:
     (low, number), (high, _) = statement.lower, statement.higher
     if number.startswith(SHARES):
         within = f"{number.rpartition(' ')[0]} 1"
-        if min(learned(results, run, within) for run in (low, high)) <= len(values(results, low, number)) / 2:
+        if any(2 * learned(results, run, within) <= len(values(results, run, within)) for run in (low, high)):
             return "open"
     return exceeds(gaps_of(results, statement), least_of(statement))
 
