@@ -42,7 +42,8 @@ class TwoPlaces(NextToken):
         return super().batch(batch_size, generator)
 
     def losses(self, model: Any, batch: Batch) -> Tensor:
-        return losses_from(model, *batch, self.first)
+        inputs, targets = batch
+        return losses_from(model, inputs, targets, self.first)
 
 
 class NearRotary(Rotary):

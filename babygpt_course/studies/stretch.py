@@ -297,7 +297,7 @@ def values(results: Results, run: str, number: str) -> list[float]:
     what, _, n = number.rpartition(" ")
     if what in ("own", "cost"):
         rival = values(results, run if what == "own" else "v4", f"inside {n}")
-        return [past - own for past, own in zip(values(results, run, f"past {n}"), rival, strict=True)]
+        return differences(values(results, run, f"past {n}"), rival)
     return [one[number] for one in results["runs"]["v4" if run == "none" else run]]
 
 

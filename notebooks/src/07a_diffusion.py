@@ -215,7 +215,7 @@ for name, key in (("v7-rope", "NELBO"), ("v4", "loss")):
 # %% [markdown]
 # First read the top line. In the tales a hole is harder to fill if the text has many holes. Such texts count more in the training loss. So here the training loss is higher than the NELBO.
 #
-# Now compare the last two lines. Is v4 the better model? We cannot say. The tales cost `v7-rope` *at most* 1.06 nats per character, and perhaps far less.
+# Now compare the last two lines. Is v4 the better model? We cannot say. The tales cost `v7-rope` *at most* 1.07 nats per character, and perhaps far less.
 #
 # ## Watch it write
 #

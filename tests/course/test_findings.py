@@ -248,7 +248,7 @@ ROWS = [
         gap(losses_among(BRANCHES, "16 at a time: Fourier", 16), losses_among(BRANCHES, ISOLATED, 16)),
         "+0.118 (99%: +0.101 to +0.135, 12 seeds) above",
     ),
-    ("07a bound and loss", [round(mean(BOARD[v]["1x"]), 2) for v in ("v7-rope", "v4")], [1.06, 0.54]),
+    ("07a bound and loss", [round(mean(BOARD[v]["1x"]), 2) for v in ("v7-rope", "v4")], [1.07, 0.54]),
     (
         "07a shares",
         [
@@ -309,7 +309,7 @@ ROWS = [
         {name: over(found, lookup.SOLVED - 1e-9) for name, found in LOOKUP["accuracy"].items()},
         {"pope": 2, "signed": 0, "v4": 0, "v3": 4},
     ),
-    ("08 front", front(LADDER, masks=False), ["v1", "v2", "v3", "v4", "v5 fixed", "v6", "alibi"]),
+    ("08 front", front(LADDER, masks=False), ["v3", "v4", "v5 fixed", "v6", "alibi"]),
     (
         "08 less v4",
         {name: behind(name) for name in ("v5", "v5 fixed", "v6", "learned", "alibi", "pope", "nope")},
@@ -455,7 +455,7 @@ ROWS = [
             "fails",
             "open",
             "open",
-            "open",
+            "undecided",
             "undecided",
         ],
     ),
@@ -473,7 +473,7 @@ def test_no_model_that_fills_in_answers():
 
 def test_a_bound_rises_in_longer_windows_most_under_gates():
     rise = {v: np.subtract(BOARD[v]["4x"], BOARD[v]["1x"]).mean() for v in ("v7", "v7-rope", "v7-pope")}
-    assert [round(x, 1) for x in rise.values()] == [1.4, 0.4, 0.1]
+    assert [round(x, 2) for x in rise.values()] == [1.28, 0.40, 0.10]
 
 
 def test_the_title_of_a_rival_counts_as_compare_does():

@@ -78,7 +78,7 @@ def test_a_bound_and_a_loss_are_not_subtracted(results):
 
 
 def test_no_model_is_decidedly_below_one_on_the_front():
-    close, far = [1.00, 1.01, 0.99, 1.00, 1.02, 1.01], [1.20, 1.21, 1.19, 1.22, 1.20, 1.21]
+    close, far = 2 * [1.00, 1.01, 0.99, 1.00, 1.02, 1.01], 2 * [1.20, 1.21, 1.19, 1.22, 1.20, 1.21]
     stored = losses(a=close, b=[x + 0.01 * (-1) ** i for i, x in enumerate(close)], c=far)
     assert board.against(stored, "a") == {"b": "undecided", "c": "above"}
     assert board.front(stored, masks=False) == ["a", "b"]
