@@ -1,11 +1,39 @@
 """Promises of every version's encoding that the body relies on."""
 
+import inspect
+import math
+
+import pytest
 import torch
 
-from babygpt.config import ModelConfig
-from babygpt.encodings import ALiBi, Encoding, LearnedPositions, PerLayer, Rotary, Rotary2D, Sinusoidal
-from babygpt.models.versions import VERSIONS
+from babygpt.config import ModelConfig, TrainConfig
+from babygpt.encodings import (
+    FIRE,
+    ALiBi,
+    Encoding,
+    Fourier,
+    LearnedBranches,
+    LearnedPositions,
+    LogKernel,
+    NTKAware,
+    PartialRotary,
+    PerLayer,
+    Polar,
+    PoPE,
+    RandomBranches,
+    Rotary,
+    Rotary2D,
+    Sinusoidal,
+    T5Bias,
+    XPos,
+    YaRN,
+    gaussian,
+)
+from babygpt.errors import BadInput
+from babygpt.models.versions import VERSIONS, build
+from babygpt.objectives import NextToken
 from babygpt.positions import Positions
+from babygpt.training import train
 
 B, H, T, D, C = 4, 4, 6, 8, 32  # as many rows as heads: neither may be taken for the other
 CONFIG = ModelConfig(vocab_size=11, block_size=20, n_layer=2, n_head=H, n_embd=C)
@@ -99,3 +127,67 @@ def test_each_encoding_uses_its_one_hook() -> None:
         learned = isinstance(encoding, LearnedPositions)
         assert bool(list(encoding.parameters())) == learned  # the only one that is trained
         assert encoding.max_positions == (20 if learned else None)  # and that ends
+
+
+# ---------------------------------------------------------------- numbers that make no encoding
+
+SIZES = {"n_head": H, "head_dim": D, "n_embd": C, "max_positions": 20, "block_size": 16}
+REFUSED = [  # encodings, an argument that none of them can use, and the part of the error that names it
+    ((ALiBi, T5Bias, LogKernel, FIRE), {"n_head": 0}, "n_head (0)"),
+    ((Rotary, Rotary2D, gaussian, Fourier, LearnedBranches, RandomBranches), {"head_dim": 7}, "(7) must be"),
+    ((Sinusoidal, Fourier), {"n_embd": 15}, "(15) must be even"),
+    ((Sinusoidal, Rotary, Rotary2D, gaussian, Fourier, Polar, PoPE), {"theta": 0.0}, "theta (0.0)"),
+    ((YaRN,), {"theta": 0.5}, "theta (0.5) must be above 1"),
+    ((NTKAware,), {"head_dim": 2}, "head_dim (2) must be at least 4"),
+    ((NTKAware, YaRN), {"factor": 0.5}, "factor (0.5) must be at least 1"),
+    ((YaRN,), {"block_size": 0}, "block_size (0)"),
+    ((PartialRotary,), {"share": 1.5}, "share (1.5) must lie between 0 and 1"),
+    ((XPos,), {"scale_base": 0.5}, "scale_base (0.5) must be at least 1"),
+    ((Rotary2D,), {"branch_share": -0.1}, "branch_share (-0.1) must lie between 0 and 1"),
+    ((Polar,), {"alpha": math.nan}, "alpha (nan)"),
+    ((LearnedBranches, RandomBranches), {"max_branches": 0}, "max_branches (0)"),
+    ((Fourier,), {"stride": 0}, "stride (0)"),
+    ((Fourier,), {"max_positions": 0}, "max_positions (0)"),
+    ((Fourier,), {"band": 3}, "band (3)"),
+    ((Fourier,), {"band": 2 * C}, f"band ({2 * C})"),
+    ((T5Bias,), {"n_buckets": 1}, "n_buckets (1)"),
+    ((T5Bias,), {"n_buckets": 8, "furthest": 4}, "furthest (4) must be above 4"),
+    ((T5Bias,), {"n_buckets": 9, "both_ways": True}, "n_buckets (9) must be even"),
+    ((FIRE,), {"width": 0}, "width (0)"),
+    ((FIRE,), {"threshold": 0.0}, "threshold (0.0)"),
+    ((gaussian,), {"sigmas": (0.0, 20.0)}, "sigma (0.0)"),
+    ((gaussian,), {"alphas": (-0.1, 0.3)}, "alpha (-0.1)"),
+    ((gaussian,), {"alphas": (0.7, 0.0)}, "alpha (0.0)"),
+    ((gaussian,), {"sigmas": (5.0, math.inf)}, "sigma (inf) cannot be trained"),
+    ((gaussian,), {"alphas": (0.7,)}, "two numbers each"),
+    ((gaussian,), {"kernel": "both"}, "kernel (both) must be one of absolute, relative"),
+]
+
+
+@pytest.mark.parametrize(("encodings", "wrong", "named"), REFUSED)
+def test_a_number_that_makes_no_encoding_is_named(encodings: tuple, wrong: dict, named: str) -> None:
+    for make in encodings:
+        parameters = inspect.signature(make).parameters.values()
+        needed = {p.name: SIZES[p.name] for p in parameters if p.default is p.empty and p.name in SIZES}
+        make(**needed)  # without the wrong number it is made
+        with pytest.raises(BadInput) as refusal:
+            make(**{**needed, **wrong})
+        assert named in str(refusal.value)
+
+
+# ---------------------------------------------------------------- learned kernels
+
+
+@pytest.mark.parametrize("version", ["v5", "v5-absolute", "kerple-log"])
+def test_a_kernel_stays_one_at_a_hundred_times_the_usual_rate(small_corpus, version: str) -> None:
+    """Train at a rate at which plain widths and slopes would fall below 0 in a few steps."""
+    config = ModelConfig(small_corpus.tokenizer.vocab_size, block_size=16, n_layer=1, n_head=2, n_embd=16)
+    model, here, kernels = build(version, config), Positions.arange(16), list[torch.Tensor]()
+    encoding, plan = model.encoding, TrainConfig(steps=12, batch_size=4, lr_other=2.0, warmup=0)
+    for _ in train(model, NextToken(small_corpus, 16), plan):
+        bias = encoding.score_bias(here, here)
+        kernel = encoding.log_kernel(15 - here.time) if bias is None else bias[:, -1]
+        kernels.append(kernel.detach())
+        assert kernels[-1].isfinite().all()
+        assert (kernels[-1].diff() > 0).all()  # the nearer, the larger
+    assert (kernels[-1] - kernels[0]).abs().max() > 0.1

@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from babygpt.encodings import Fourier, LearnedBranches, RandomBranches, Rotary, Rotary2D
-from babygpt.encodings.fourier import BranchCode, fourier
+from babygpt.encodings.fourier import fourier
+from babygpt.errors import BadInput
 from babygpt.positions import Positions
 
 D, C = 8, 16
 THETAS = st.floats(1.5, 1e6)
 STRIDES = st.integers(1, 512)
 CODES = {"fourier": Fourier, "learned": LearnedBranches, "random": RandomBranches}
-TABLES = {"learned": LearnedBranches, "random": RandomBranches}
 
 
 def in_floats(position: int, channel: int, theta: float, band: int) -> float:
@@ -119,47 +119,21 @@ def test_a_model_of_branches_needs_the_branch_of_each_token(awake, text, version
         awake(version)(text(1, 4))
 
 
-def test_the_base_class_has_no_code() -> None:
-    with pytest.raises(TypeError, match="BranchCode does not say"):
-        BranchCode(D).embed(torch.zeros(1, 1, C), Positions(torch.zeros(1), torch.zeros(1)))
-
-
 @pytest.mark.parametrize("learnable", [False, True])
 def test_fourier_refuses_a_branch_beyond_the_table(learnable: bool) -> None:
-    encoding = Fourier(D, C, max_positions=400, stride=100, learnable=learnable)
-    encoding.code(torch.arange(4))
+    encoding = Fourier(D, C, max_positions=301, stride=100, learnable=learnable)
+    encoding.code(torch.arange(4))  # the last of them reads the last row
     for branch in (4, 7, -1):
-        position, where = 100 * branch, rf"\(branch {branch} at stride 100\)"
-        told = f"position {position} is not in the table: it has 0 to 399 {where}"
-        with pytest.raises(ValueError, match=told):
+        told = rf"position {100 * branch} .* 0 to 300 \(branch {branch} at stride 100\)"
+        with pytest.raises(BadInput, match=told):
             encoding.code(torch.tensor([0, branch]))
-    Fourier(D, C, max_positions=301, stride=100, learnable=learnable).code(torch.tensor(3))  # the last row
-    encoding.steer("stride", 200)
-    encoding.code(torch.tensor([0, 1]))
-    with pytest.raises(ValueError, match=r"position 600 is not in the table: .* \(branch 3 at stride 200\)"):
+    encoding.steer("stride", 150)
+    with pytest.raises(BadInput, match="position 450 "):
         encoding.code(torch.tensor([0, 3]))
 
 
-@pytest.mark.parametrize("name", TABLES)
-def test_tables_refuse_a_branch_without_a_row(name: str) -> None:
+@pytest.mark.parametrize("make", [LearnedBranches, RandomBranches])
+def test_tables_refuse_a_branch_without_a_row(make) -> None:
     for branch in (3, -1):
-        with pytest.raises(ValueError, match=f"position {branch} is not in the table: it has 0 to 2"):
-            TABLES[name](D, C, max_branches=3).code(torch.tensor([0, branch]))
-    for rows in (0, -1):
-        with pytest.raises(ValueError, match=rf"max_branches \({rows}\) must be at least 1"):
-            TABLES[name](D, C, max_branches=rows)
-
-
-def test_numbers_that_make_no_code_are_refused() -> None:
-    for make in (*CODES.values(), lambda D, C: Rotary2D(D)):
-        with pytest.raises(ValueError, match=r"\(7\) must be even"):
-            make(7, C)
-    counts = [(name, n) for name in ("stride", "max_positions") for n in (0, -1, 1.5, math.nan)]
-    for wrong, message in (
-        *(({name: n}, rf"{name} \({n}\) must be a(t least 1| whole| finite)") for name, n in counts),
-        *(({"band": n, "max_positions": 64}, rf"\({n}\).* must be even") for n in (0, -2, 3, 1, 6, 32)),
-        ({"n_embd": 15}, "must be even"),
-        ({"theta": -1}, r"theta \(-1"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            Fourier(**{"head_dim": D, "n_embd": C, **wrong})
+        with pytest.raises(BadInput, match=f"position {branch} is not in the table: it has 0 to 2"):
+            make(D, C, max_branches=3).code(torch.tensor([0, branch]))

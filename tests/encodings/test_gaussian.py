@@ -1,23 +1,15 @@
 """The kernel of two Gaussians against plain floats, and RoPE with it."""
 
 import math
-import re
-from pathlib import Path
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from babygpt.config import ModelConfig, TrainConfig
-from babygpt.data.tokenizer import CharTokenizer
 from babygpt.encodings.gaussian import AbsoluteGaussian, Gaussian, RelativeGaussian, gaussian, log_kernel
 from babygpt.encodings.rotary import Rotary
-from babygpt.models.versions import build
-from babygpt.objectives import NextToken
 from babygpt.positions import Positions
-from babygpt.training import train
-from babygpt.training.checkpoint import load, save
 
 D, H = 8, 3
 EVERYWHERE_ONE = {"alphas": (1.0, 0.0), "sigmas": (math.inf, math.inf), "learnable": False}
@@ -121,63 +113,6 @@ def test_with_a_kernel_of_one_the_model_is_v4_and_otherwise_not(awake, text, ver
     assert torch.allclose(model.double()(idx), plain.double()(idx), atol=1e-12)
 
 
-@pytest.mark.parametrize("version", ["v5", "v5-absolute"])
-def test_a_kernel_stays_one_at_a_hundred_times_the_usual_rate(small_corpus, version: str) -> None:
-    """Train at a rate at which a plain width would fall below 0 in a few steps."""
-    config = ModelConfig(small_corpus.tokenizer.vocab_size, block_size=16, n_layer=1, n_head=2, n_embd=16)
-    model, numbers = build(version, config), []
-    plan = TrainConfig(steps=12, batch_size=4, lr_other=2.0, warmup=0, seed=0)
-    for _ in train(model, NextToken(small_corpus, 16), plan):
-        numbers.append([getattr(model.encoding, name) for name in NAMES])
-        assert all(0 < number < math.inf for number in numbers[-1])
-    assert max(abs(math.log(a / b)) for a, b in zip(numbers[0], numbers[-1], strict=True)) > 1
-
-
-@pytest.mark.parametrize("learnable", [True, False])
-def test_a_checkpoint_keeps_a_steered_width(awake, tmp_path: Path, learnable: bool) -> None:
-    """Include a kernel that is not trained."""
-    options, path = {"learnable": learnable}, tmp_path / "steered.safetensors"
-    model = awake("v5", options)
-    assert bool(list(model.encoding.parameters())) == learnable
-    model.encoding.steer("sigma1", 9.5)
-    save(path, model, CharTokenizer("\n .?abcdefg"))
-    loaded = load(path).model.encoding
-    assert loaded.sigma1 == pytest.approx(9.5)
-    assert loaded.sigma2 == model.encoding.sigma2
-    assert bool(list(loaded.parameters())) == learnable
-
-
-# ---------------------------------------------------------------- bad arguments
-
-
-@pytest.mark.parametrize("learnable", [True, False])
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ({"sigmas": (0.0, 20.0)}, r"sigma \(0.0\) must be above 0"),
-        ({"sigmas": (5.0, -2.0)}, r"sigma \(-2.0\) must be above 0"),
-        ({"sigmas": (math.nan, 20.0)}, r"sigma \(nan\) must be a finite number"),
-        ({"alphas": (-0.1, 0.3)}, r"alpha \(-0.1\) must be above 0"),
-        ({"alphas": (0.7, math.nan)}, r"alpha \(nan\) must be a finite number"),
-        ({"alphas": (math.inf, 0.3)}, r"alpha \(inf\) must be a finite number"),
-        ({"alphas": (0.7,)}, "two numbers each"),
-        ({"sigmas": (1.0, 2.0, 3.0)}, "two numbers each"),
-        ({"alphas": (0.0, 0.0)}, r"alpha \(0"),
-        ({"head_dim": 7}, r"\(7\) must be even"),
-        ({"theta": 0}, r"theta \(0\)"),
-        ({"kernel": "both"}, r"kernel \(both\) must be one of absolute, relative"),
-    ],
-)
-def test_numbers_that_make_no_kernel_are_refused(learnable: bool, wrong: dict, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        gaussian(**{"head_dim": D, "learnable": learnable, **wrong})
-
-
-def test_numbers_that_cannot_be_trained_are_refused_unless_fixed() -> None:
-    for name, wrong, message in (
-        ("alphas", (0.7, 0.0), "alpha (0.0) must be above 0"),
-        ("sigmas", (5.0, math.inf), "sigma (inf) cannot be trained"),
-    ):
-        with pytest.raises(ValueError, match=re.escape(message)):
-            gaussian(D, **{name: wrong})
-        assert gaussian(D, learnable=False, **{name: wrong}).log_kernel(torch.arange(9)).isfinite().all()
+def test_a_kernel_that_is_not_trained_may_be_flat_or_have_one_gaussian() -> None:
+    for flat in ({"alphas": (0.7, 0.0)}, {"sigmas": (5.0, math.inf)}):
+        assert gaussian(D, learnable=False, **flat).log_kernel(torch.arange(9)).isfinite().all()

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from babygpt.encodings import LearnedPhase, Polar, PoPE, Quadrature, RandomPhase
 from babygpt.encodings.polar import ALPHA, LONGEST_TABLE, ExactPhase, GatesLast, KeysOnly
+from babygpt.errors import BadInput
 from babygpt.models.transformer import norm
 from babygpt.positions import Positions
 
@@ -135,16 +136,6 @@ def test_phases_begin_at_0_or_uniformly_at_random() -> None:
     assert Polar(D).alpha == ALPHA
 
 
-def test_gated_scores_hold_waves_of_the_difference_and_of_the_sum() -> None:
-    """Use that cos a cos b is half of cos(a - b) and half of cos(a + b): a gate's scores have both."""
-    encoding, (q, k) = KeysOnly(D, alpha=1.0), heads()
-    torch.nn.init.zeros_(encoding.phi)
-    i, j, w = np.arange(T)[:, None, None], np.arange(T)[None, :, None], omega()
-    waves = torch.tensor((np.cos((i - j) * w) + np.cos((i + j) * w)) / 2)  # (T, T, D)
-    expected = torch.einsum("bhid,bhjd,ijd->bhij", q, k, waves)
-    assert torch.allclose(scores(encoding, positions()), expected, atol=1e-10)
-
-
 # ---------------------------------------------------------------- quadrature
 
 
@@ -183,17 +174,7 @@ def test_gates_work_with_an_odd_number_of_channels() -> None:
         assert encoding.wave(positions()).shape == (T, 7)
 
 
-# ---------------------------------------------------------------- bad arguments
-
-
-def test_numbers_and_positions_that_make_no_gate_are_refused() -> None:
-    for alpha in (math.nan, math.inf):
-        with pytest.raises(ValueError, match=rf"alpha \({alpha}\) must be a finite number"):
-            Polar(D, alpha=alpha)
-    for make in (lambda theta: Polar(D, theta=theta), lambda theta: PoPE(H, D, theta=theta)):
-        for theta in (0.0, -1.0):
-            with pytest.raises(ValueError, match=rf"theta \({theta}\)"):
-                make(theta)
+def test_gates_need_to_know_which_tokens_are_masked() -> None:
     for kind in (Polar, KeysOnly, Quadrature):
-        with pytest.raises(ValueError, match=r"positions\.masked"):
+        with pytest.raises(BadInput, match=r"positions\.masked"):
             kind(D).transform_qk(*heads(), Positions(torch.arange(T)))

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from babygpt.config import ModelConfig
-from babygpt.encodings.rotary import Rotary, Rotary2D, angles, rotate
+from babygpt.encodings.rotary import Rotary, Rotary2D, rotate
 from babygpt.errors import BadInput
 from babygpt.models.versions import build
 from babygpt.positions import Positions
@@ -56,28 +56,12 @@ def test_neighbours_make_a_pair_and_turn_anticlockwise() -> None:
     assert second == pytest.approx([0, 0, math.cos(0.1), math.sin(0.1)])
 
 
-def test_each_row_of_a_batch_has_its_own_positions() -> None:
-    x, _ = heads(8, 3)
-    position = torch.tensor([[0, 1, 2], [40, 41, 99]])
-    got = as_complex(rotate(x, position))
-    for b in range(2):
-        assert np.abs(got[b] - turned(x[b], position[b].numpy())).max() < 1e-10
-    assert angles(position[0], 8).shape == (3, 4)
-    assert angles(position, 8).shape == (2, 1, 3, 4)  # broadcasts against heads
-
-
 def test_module_rotates_queries_and_keys_by_equal_angles() -> None:
     q, k = heads(8, 5)
     positions = Positions.arange(5, start=2)
     new_q, new_k = Rotary(8, theta=30.0).transform_qk(q, k, positions)
     for old, new in ((q, new_q), (k, new_k)):
         assert np.abs(as_complex(new) - turned(old, np.arange(2, 7), 30.0)).max() < 1e-10
-
-
-@pytest.mark.parametrize("make", [Rotary, Rotary2D, lambda D: rotate(torch.ones(1, 1, 1, D), torch.zeros(1))])
-def test_an_odd_head_is_refused(make) -> None:
-    with pytest.raises(ValueError, match=r"\(7\) must be even"):
-        make(7)
 
 
 def test_channels_need_not_be_contiguous_in_memory() -> None:
@@ -120,26 +104,9 @@ def test_2d_refuses_a_share_that_leaves_no_pair() -> None:
         (2, 0.5, "time"),
         (2, 0.4, "the branch"),
         (8, 0.1, "the branch"),
-        (8, 1e-320, "the branch"),
         (8, 0.9, "time"),
     ):
         with pytest.raises(BadInput, match=rf"branch_share \({share}\) of {head_dim // 2} .* for {what}"):
             Rotary2D(head_dim, share)
-    for share in (-0.1, 1.1):
-        with pytest.raises(BadInput, match=rf"branch_share \({share}\) must lie between 0 and 1"):
-            Rotary2D(8, share)
     with pytest.raises(BadInput, match="leaves none"):
         build("v6-rope2d", ModelConfig(11, 16, 1, 8, 16))
-
-
-@given(time=POSITIONS, branch=st.integers(0, 50), by=POSITIONS, over=st.integers(0, 50))
-def test_2d_score_depends_on_both_distances(time: int, branch: int, by: int, over: int) -> None:
-    q, k = heads(12)
-    encoding = Rotary2D(12, branch_share=0.5, stride=3.0)
-
-    def score(shift: int, jump: int) -> torch.Tensor:
-        at_q = Positions(torch.tensor([time + shift]), torch.tensor([branch + jump]))
-        at_k = Positions(torch.tensor([shift]), torch.tensor([jump]))
-        return (encoding.transform_qk(q, k, at_q)[0] * encoding.transform_qk(q, k, at_k)[1]).sum(dim=-1)
-
-    assert torch.allclose(score(0, 0), score(by, over), atol=1e-9, rtol=0)

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from functools import partial
 
 import numpy as np
 import pytest
@@ -21,7 +20,7 @@ from babygpt.encodings import (
     YaRN,
 )
 from babygpt.encodings.rotary import angles_at, rotate, rotate_pairs
-from babygpt.encodings.rotary_variants import ntk_theta, yarn_slowed, yarn_temperature
+from babygpt.encodings.rotary_variants import yarn_slowed, yarn_temperature
 from babygpt.errors import BadInput
 from babygpt.positions import Positions
 
@@ -107,14 +106,6 @@ def test_yarn_is_the_published_one(D: int, factor: int, theta: float, window: in
     assert yarn_temperature(factor) == pytest.approx(scale, abs=1e-12)
 
 
-@given(D=DIMS, theta=THETAS, window=st.integers(1, 9) | st.integers(10, 4096))
-def test_yarn_slows_every_pair_that_never_finishes_a_turn(D: int, theta: float, window: int) -> None:
-    turns = window * Rotary(D, theta).frequencies() / (2 * math.pi)
-    slowed = yarn_slowed(D, window, theta)
-    assert (slowed[turns < 1 - 1e-9] == 1).all()
-    assert (slowed[turns > 32 * theta ** (2 / D) + 1e-9] == 0).all()  # one pair further: it is rounded down
-
-
 # ---------------------------------------------------------------- partial RoPE
 
 
@@ -163,19 +154,6 @@ def test_xpos_refuses_positions_whose_factor_overflows() -> None:
 # ---------------------------------------------------------------- beyond the window
 
 
-LIKE_ROPE = [make(D, 1.0, 10_000.0) for make in STRETCHED.values()] + [PartialRotary(D, 1.0), XPos(D, 1e12)]
-
-
-@pytest.mark.parametrize("encoding", LIKE_ROPE, ids=lambda e: type(e).__name__)
-def test_a_variant_that_changes_nothing_is_rope(encoding: Rotary) -> None:
-    """Try a factor of 1, a share of 1, and a very large scale_base."""
-    q, positions = random_heads(5), Positions.arange(5, start=70)
-    for got, plain in zip(
-        encoding.transform_qk(q, -q, positions), Rotary(D).transform_qk(q, -q, positions), strict=True
-    ):
-        torch.testing.assert_close(got, plain, rtol=0, atol=1e-9)
-
-
 @given(D=DIMS, factor=FACTORS, theta=THETAS)
 def test_interpolation_reads_position_m_as_m_over_factor(D: int, factor: float, theta: float) -> None:
     q, far = random_heads(3, D), torch.tensor([0.0, 7.0, 4095.0], dtype=torch.float64)
@@ -202,28 +180,7 @@ def test_yarn_sharpens_scores_by_the_square_of_its_temperature() -> None:
     assert float((new_q * new_k).sum()) == pytest.approx(float((q * k).sum()) * (1 + 0.1 * math.log(4)) ** 2)
 
 
-@pytest.mark.parametrize("method", STRETCHED)
-def test_a_steered_factor_acts_like_a_new_encoding(method: str) -> None:
-    steered, made = STRETCHED[method](16, 1.0, 10_000.0), STRETCHED[method](16, 4.0, 10_000.0)
+def test_yarn_keeps_the_window_of_training_when_its_factor_is_steered() -> None:
+    steered = YaRN(D, 256)
     steered.steer("factor", 4)
-    assert torch.equal(steered.frequencies(), made.frequencies())
-    with pytest.raises(ValueError, match=r"factor \(0.5\) must be at least 1"):
-        steered.steer("factor", 0.5)
-
-
-def test_bad_numbers_are_refused() -> None:
-    for make, message in (
-        *(
-            (partial(PartialRotary, D, x), rf"share \({x}\) must lie between 0 and 1")
-            for x in (-0.1, 1.5, math.nan)
-        ),
-        *((partial(XPos, D, x), rf"scale_base \({x}\) must be at least 1") for x in (0.0, -3.0, 0.5)),
-        (partial(Interpolated, D, 0.5), r"factor \(0.5\) must be at least 1"),
-        (partial(NTKAware, D, math.inf), r"factor \(inf\) must be a finite number"),
-        (partial(NTKAware, 2, 4.0), r"head_dim \(2\) must be at least 4"),
-        (partial(YaRN, D, 0), r"block_size \(0\) must be at least 1"),
-        (partial(YaRN, D, 64, theta=0.5), r"theta \(0.5\) must be above 1"),
-        (partial(ntk_theta, 1e4, D, math.nan), r"factor \(nan\) must be a finite number"),
-    ):
-        with pytest.raises(BadInput, match=message):
-            make()
+    assert torch.equal(steered.frequencies(), YaRN(D, 1024, 4.0).frequencies())

@@ -51,11 +51,3 @@ def test_embed_adds_the_row_of_each_position() -> None:
         assert added[1, t].tolist() == pytest.approx(closed_form(9 + t, 6, 50.0), abs=1e-6)
     for dtype in (torch.bfloat16, torch.float32, torch.float64):
         assert Sinusoidal(6).embed(torch.zeros(1, 2, 6, dtype=dtype), Positions.arange(2)).dtype == dtype
-
-
-def test_an_odd_width_and_a_theta_of_0_or_less_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"\(7\) must be even"):
-        Sinusoidal(7)
-    for theta in (0.0, -2.0, math.nan):
-        with pytest.raises(ValueError, match="theta"):
-            frequencies(8, theta)

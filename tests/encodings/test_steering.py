@@ -1,7 +1,6 @@
 """Numbers set between two steps: the model equals one built with them, or nothing changes."""
 
 import math
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -10,43 +9,28 @@ import torch
 from torch import Tensor
 
 from babygpt import ModelConfig
-from babygpt.encodings import ALiBi, Encoding, Fourier, LearnedPositions, LogKernel, Polar, PoPE, Sinusoidal
-from babygpt.encodings.gaussian import gaussian
-from babygpt.encodings.polar import ExactPhase, GatesLast, KeysOnly, LearnedPhase, Quadrature, RandomPhase
-from babygpt.encodings.rotary import Rotary, Rotary2D
+from babygpt.encodings import Encoding, Fourier, LearnedPhase, LearnedPositions, PoPE, Rotary, gaussian
+from babygpt.errors import BadInput
 from babygpt.models.transformer import Transformer
+from babygpt.models.versions import VERSIONS
 from babygpt.positions import Positions
 
 SHAPE = ModelConfig(vocab_size=11, block_size=12, n_layer=2, n_head=2, n_embd=16)
 C, D, H = SHAPE.n_embd, SHAPE.head_dim, SHAPE.n_head
-Make = Callable[..., Encoding]
-
-# an encoding, one of its numbers, a value, and the argument that makes it so; None where no argument does
-NUMBERS: list[tuple[Make, str, float, dict | None]] = [
-    (partial(ALiBi, H), "steepness", 3.0, {"steepness": 3.0}),
-    *((make, "theta", 50.0, {"theta": 50.0}) for make in (partial(Sinusoidal, C), partial(Fourier, D, C))),
-    *((partial(kind, D), "theta", 50.0, {"theta": 50.0}) for kind in (Rotary, Rotary2D, gaussian)),
-    *((partial(kind, H, D), "theta", 50.0, {"theta": 50.0}) for kind in (LearnedPhase, PoPE)),
-    (partial(Fourier, D, C), "stride", 8.0, {"stride": 8}),
-    (partial(Fourier, D, C, max_positions=512, learnable=True), "stride", 8, {"stride": 8}),
-    (partial(Rotary2D, D), "stride", 7.5, {"stride": 7.5}),
-    *((partial(gate, D), "alpha", 2.0, {"alpha": 2.0}) for gate in (GatesLast, KeysOnly, Quadrature)),
-    *((partial(gate, D), "phi", 0.7, None) for gate in (ExactPhase, RandomPhase, GatesLast, KeysOnly)),
-    (partial(LearnedPhase, H, D), "alpha", 2.0, {"alpha": 2.0}),
-    *((partial(kind, H, D), "delta", -0.7, None) for kind in (LearnedPhase, PoPE)),
-    (partial(LearnedPositions, 12, C), "table", 0.5, None),
-    *((partial(LogKernel, H), name, 0.7, None) for name in ("log_r1", "log_r2")),
-    *(
-        (partial(gaussian, D, kernel, learnable=learnable), *number)
-        for kernel, learnable in (("relative", True), ("absolute", False))
-        for number in (
-            ("sigma1", 2.0, {"sigmas": (2.0, 20.0)}),
-            ("sigma2", 3.0, {"sigmas": (5.0, 3.0)}),
-            ("alpha1", 0.1, {"alphas": (0.1, 0.3)}),
-            ("alpha2", 1.5, {"alphas": (0.7, 1.5)}),
-        )
-    ),
-]
+ENCODED = [name for name, version in VERSIONS.items() if version.encoding]
+NUMBERS = [(name, n) for name in ENCODED for n in VERSIONS[name].make_encoding(SHAPE).steerable()]
+for kind in ("v4-yarn", "v4-dynamic"):  # they keep the window of training: test_rotary_variants
+    NUMBERS.remove((kind, "factor"))
+VALUES = {"theta": 50.0, "stride": 8, "alpha": 2.0, "steepness": 3.0, "factor": 4.0, "scale_base": 9.0}
+VALUES["alpha1"] = 0.1
+PAIRS = {  # numbers of a kernel, which is made from two weights and two widths
+    "sigma1": {"sigmas": (0.7, 20.0)},
+    "sigma2": {"sigmas": (5.0, 0.7)},
+    "alpha1": {"alphas": (0.1, 0.3)},
+    "alpha2": {"alphas": (0.7, 0.7)},
+}
+# The note's norm cancels alpha. The only pair that turns in partial RoPE here turns by 1, whatever theta is.
+IDLE = {("v7-polar", "alpha"), ("v7-exact", "alpha"), ("v7-random", "alpha"), ("partial", "theta")}
 
 
 def model(encoding: Encoding) -> Transformer:
@@ -67,22 +51,32 @@ def logits(around: Transformer) -> Tensor:
         return around(ids, positions)
 
 
-@pytest.mark.parametrize(("make", "name", "value", "argument"), NUMBERS)
-def test_a_steered_model_equals_one_built_with_that_number(
-    make: Make, name: str, value: float, argument: dict | None
-) -> None:
-    torch.manual_seed(1)  # so that random phases and tables are the same
-    steered = model(make())
+def made(version: str, **options) -> Encoding:
+    """Make an encoding whose parameters are random, and the same ones every time."""
     torch.manual_seed(1)
-    expected = make(**(argument or {}))
-    if argument is None:
-        torch.nn.init.constant_(getattr(expected, name), value)
+    encoding = VERSIONS[version].make_encoding(SHAPE, **options)
+    for p in encoding.parameters():
+        p.data += 0.1 * torch.randn(p.shape)
+    return encoding
+
+
+@pytest.mark.parametrize(("version", "name"), NUMBERS)
+def test_a_steered_model_equals_one_built_with_that_number(version: str, name: str) -> None:
+    value, options = VALUES.get(name, 0.7), VERSIONS[version].options()
+    steered = model(made(version))
+    if name in PAIRS:
+        steered, expected = (model(VERSIONS[version].make_encoding(SHAPE, **o)) for o in ({}, PAIRS[name]))
+    else:
+        expected = model(made(version, **({name: value} if name in options else {})))
+    if name not in {**options, **PAIRS}:
+        torch.nn.init.constant_(getattr(expected.encoding, name), value)
     before = logits(steered)
     held = [(p, p.data_ptr()) for p in steered.parameters()]  # as an optimizer holds them
     first = torch.as_tensor(getattr(steered.encoding, name)).detach().clone()
     steered.encoding.steer(name, value)
-    torch.testing.assert_close(logits(steered), logits(model(expected)), rtol=0, atol=1e-5)
-    assert (logits(steered) - before).abs().max() > 1e-3
+    torch.testing.assert_close(logits(steered), logits(expected), rtol=0, atol=1e-5)
+    change = (logits(steered) - before).abs().max()
+    assert change < 1e-3 if (version, name) in IDLE else change > 1e-4
     for p, (one, address) in zip(steered.parameters(), held, strict=True):
         assert p is one
         assert p.data_ptr() == address
@@ -94,13 +88,19 @@ def test_a_steered_model_equals_one_built_with_that_number(
         torch.testing.assert_close(logits(steered), before, rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", ["alpha", "phi"])
-def test_the_notes_norm_cancels_a_steered_number(name: str) -> None:
-    """Include a phase, if all dimensions have the same: it is one factor for all channels."""
-    steered = model(Polar(D))
-    before = logits(steered)
-    steered.encoding.steer(name, 0.7)
-    torch.testing.assert_close(logits(steered), before, rtol=0, atol=1e-3)
+@pytest.mark.parametrize("options", [{"learnable": True, "max_positions": 512}, {"learnable": False}])
+def test_tables_and_fixed_kernels_are_steered_too(options: dict) -> None:
+    branches, kernel = partial(Fourier, D, C, **options), partial(gaussian, D, learnable=options["learnable"])
+    for make, number, value, built in (
+        (branches, "stride", 8, {"stride": 8}),
+        (kernel, "sigma1", 9.5, {"sigmas": (9.5, 20.0)}),
+    ):
+        encoding = make()
+        before = logits(model(encoding))
+        encoding.steer(number, value)
+        after = logits(model(encoding))
+        torch.testing.assert_close(after, logits(model(make(**built))), rtol=0, atol=1e-5)
+        assert (after - before).abs().max() > 1e-4
 
 
 @pytest.mark.parametrize("value", [8, 8.0, np.int64(8), np.float64(8), np.float32(8)])
@@ -115,43 +115,29 @@ def test_a_stride_stays_a_whole_number_for_every_type_of_a_slider(value: float) 
 
 STRIDED = partial(Fourier, D, C, max_positions=400, stride=100)
 REFUSED = [
-    (partial(Fourier, D, C), "stride", 1.5, r"stride \(1.5\) must be a whole number"),
-    (partial(Fourier, D, C), "stride", 0, r"stride \(0\) must be at least 1"),
-    (partial(Fourier, D, C), "stride", math.nan, r"stride \(nan\) must be a finite number"),
-    (partial(Fourier, D, C), "stride", "8", r"stride \('8'\) must be a finite number"),
-    (STRIDED, "stride", 400.0, r"stride \(400\) must be below .* \(400\)"),
+    (partial(Fourier, D, C), "stride", 1.5, "stride (1.5) must be a whole number"),
+    (partial(Fourier, D, C), "stride", 0, "stride (0) must be at least 1"),
+    (STRIDED, "stride", 400.0, "stride (400) must be below max_positions (400)"),
     (partial(STRIDED, learnable=True), "theta", 10.0, "theta made the table that is trained"),
-    (partial(Fourier, D, C), "theta", 0.0, r"theta \(0.0\) must be above 0"),
-    (partial(Fourier, D, C), "max_positions", 9.0, "Fourier has no number called 'max_positions'"),
-    (partial(Fourier, D, C), "n_embd", 9.0, "it has stride, theta"),
-    (partial(Rotary, D), "theta", True, r"theta \(True\) must be a finite number"),
-    (partial(Rotary, D), "theta", None, r"theta \(None\) must be a finite number"),
-    *((partial(Rotary, D), "theta", x, r"theta \(-?inf\) must be a finite") for x in (math.inf, -math.inf)),
-    (partial(Rotary, D), "theta", -10.0, r"theta \(-10.0\) must be above 0"),
-    *((partial(Rotary, D), name, 1.0, f"no number called '{name}'") for name in ("embed", "training", "")),
-    (partial(Rotary2D, D), "theta", 0.0, r"theta \(0.0\) must be above 0"),
-    (partial(Sinusoidal, C), "theta", 0.0, r"theta \(0.0\) must be above 0"),
-    (partial(Sinusoidal, C), "n_embd", 1.0, "Sinusoidal has no number called 'n_embd'"),
-    (partial(gaussian, D), "theta", 0.0, r"theta \(0.0\) must be above 0"),
-    (partial(gaussian, D), "sigma1", 0.0, r"sigma1 \(0.0\) must be above 0"),
-    (partial(gaussian, D), "sigma2", math.inf, r"sigma2 \(inf\) must be"),
-    (partial(gaussian, D, learnable=False), "alpha2", -1.0, r"alpha2 \(-1.0\) must be above 0"),
-    (partial(gaussian, D), "kernel", 1.0, "it has alpha1, alpha2, log_alphas, log_sigmas, sigma1"),
-    (partial(LearnedPhase, H, D), "theta", -1.0, r"theta \(-1.0\) must be above 0"),
-    (partial(LearnedPhase, H, D), "delta", math.nan, r"delta \(nan\) must be a finite number"),
+    (partial(Fourier, D, C), "n_embd", 9.0, "no number called 'n_embd' to steer; it has stride, theta"),
+    (partial(Rotary, D), "theta", math.nan, "theta (nan) must be a finite number"),
+    (partial(Rotary, D), "embed", 1.0, "no number called 'embed'"),
+    (partial(gaussian, D), "sigma1", 0.0, "sigma1 (0.0) must be above 0"),
+    (partial(gaussian, D, learnable=False), "alpha2", -1.0, "alpha2 (-1.0) must be above 0"),
+    (partial(LearnedPhase, H, D), "theta", -1.0, "theta (-1.0) must be above 0"),
     (partial(PoPE, H, D), "alpha", 1.0, "PoPE has no number called 'alpha' to steer; it has delta, theta"),
     (Encoding, "theta", 1.0, "Encoding has no number called 'theta' to steer; it has none"),
-    (partial(LearnedPositions, 9, C), "max_positions", 1.0, "it has table"),
-    (partial(LearnedPositions, 9, C), "table", math.nan, r"table \(nan\) must be a finite number"),
+    (partial(LearnedPositions, 9, C), "table", math.inf, "table (inf) must be a finite number"),
 ]
 
 
 @pytest.mark.parametrize(("make", "name", "value", "message"), REFUSED)
-def test_a_refused_number_changes_nothing(make: Make, name: str, value: float, message: str) -> None:
+def test_a_refused_number_changes_nothing(make, name: str, value: float, message: str) -> None:
     encoding = make()
     before = {number: torch.as_tensor(getattr(encoding, number)).clone() for number in encoding.steerable()}
     for refuse in (encoding.require_steerable, encoding.steer):
-        with pytest.raises(ValueError, match=message):
+        with pytest.raises(BadInput) as refusal:
             refuse(name, value)
+        assert message in str(refusal.value)
     for number, was in before.items():
         assert torch.equal(torch.as_tensor(getattr(encoding, number)), was)
