@@ -14,7 +14,7 @@ from babygpt.data.batches import IGNORED
 from babygpt.data.corpus import Corpus, from_text
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.metrics.denoising import exact_nelbo
-from babygpt.objectives import DiffusionBound, MaskedDiffusion, cross_entropy, denoise
+from babygpt.objectives import DiffusionBound, MaskedDiffusion, denoise
 from babygpt.objectives.diffusion import mask_out, mask_token_id, masking_rates
 from tests.conftest import draw
 
@@ -108,22 +108,17 @@ def test_denoise_passes_masks_on_and_drops_the_logit_of_mask() -> None:
     assert positions.masked.tolist() == [[False, True, False, True], [False] * 4]
 
 
-@pytest.mark.parametrize("version", ["v7", "v7-polar", "v7-rope"])
-def test_loss_is_the_mean_over_masked_tokens(awake, text, version: str) -> None:
-    model = awake(version)
+def test_the_bound_weighs_each_window_by_one_over_its_rate(awake, text) -> None:
+    model = awake("v7")
     windows, rates = text(3, 12, vocab_size=MASK), torch.tensor([0.2, 0.6, 1.0])
     batch = mask_out(windows, rates, MASK, draw())
-    objective, inputs = MaskedDiffusion(numbers(mask_id=MASK), 12), batch[0]
-    masked = inputs == MASK
-    losses = nn.CrossEntropyLoss(reduction="none")(denoise(model, inputs).transpose(1, 2), windows)
-    loss = objective.loss(model, batch)
-    assert loss.item() == pytest.approx(losses[masked].mean().item(), abs=1e-5)
-    loss.backward()
-    assert model.blocks[0].attention.to_q.weight.grad.abs().max() > 0
-    assert torch.equal(model.head.weight.grad[MASK], torch.zeros(16))
+    masked = batch[0] == MASK
+    losses = nn.CrossEntropyLoss(reduction="none")(denoise(model, batch[0]).mT, windows)
     bound = DiffusionBound(numbers(mask_id=MASK), 12).loss(model, batch)
     by_hand = ((losses * masked).sum(dim=1) / rates).sum() / 36
     assert bound.item() == pytest.approx(by_hand.item(), rel=1e-5)
+    bound.backward()
+    assert torch.equal(model.head.weight.grad[MASK], torch.zeros(16))
 
 
 @pytest.mark.parametrize("kind", [MaskedDiffusion, DiffusionBound])
@@ -192,18 +187,6 @@ def test_the_mean_loss_of_drawn_batches_is_the_bound(posterior) -> None:
 # ---------------------------------------------------------------- validation
 
 
-@pytest.mark.parametrize("kind", [MaskedDiffusion, DiffusionBound])
-def test_validation_is_the_mean_over_all_masked_tokens(awake, small_masked_corpus, kind: type) -> None:
-    model = awake("v7", vocab_size=small_masked_corpus.tokenizer.vocab_size)
-    objective = kind(small_masked_corpus, 16, val_windows=100)
-    with torch.no_grad():
-        losses = [
-            cross_entropy(denoise(model, inputs), targets)[targets != IGNORED]
-            for inputs, targets, _ in objective.val_batches()
-        ]
-    assert objective.validate(model) == pytest.approx(torch.cat(losses).mean().item(), abs=1e-5)
-
-
 @pytest.mark.parametrize(("wanted", "looked_at"), [(1, 25), (25, 25), (26, 26), (60, 60)])
 def test_validation_reads_the_whole_text_and_begins_again(wanted: int, looked_at: int) -> None:
     """Read 400 tokens as 25 windows of 16."""
@@ -221,8 +204,6 @@ def test_validation_reads_the_whole_text_and_begins_again(wanted: int, looked_at
 
 
 def test_a_wrong_corpus_mask_or_model_is_refused(small_masked_corpus, awake, text) -> None:
-    with pytest.raises(ValueError, match=r"val_windows \(0\)"):
-        MaskedDiffusion(numbers(), 16, val_windows=0)
     plain = Corpus("plain", CharTokenizer("ab"), torch.arange(99), torch.arange(99))
     with pytest.raises(ValueError, match=r"plain has no MASK token.*with_mask=True"):
         MaskedDiffusion(plain, 16)
