@@ -6,7 +6,6 @@ from itertools import combinations, permutations, product
 import pytest
 import torch
 
-from babygpt.metrics import denoising
 from babygpt.metrics.denoising import MOST_EXACT, exact_nelbo, masked_losses, nelbo
 from babygpt.objectives import denoise
 
@@ -66,13 +65,6 @@ def test_the_estimate_is_the_exact_bound_within_its_error(awake, text, n: int) -
     assert error < 0.1
 
 
-def test_the_smallest_rates_mask_all_tokens_and_no_more(awake, text, monkeypatch) -> None:
-    model, ids = awake("v7", block_size=5), text(10, vocab_size=MASK)
-    monkeypatch.setattr("babygpt.metrics.denoising.masking_rates", lambda n, _: torch.full((n,), 1e-9))
-    _, counts, _ = denoising._masked_windows(model, ids, None, 1, 0)
-    assert counts.tolist() == [5, 5]
-
-
 def test_the_standard_error_covers_the_spread_over_seeds(awake, text) -> None:
     model, ids = awake("v7", block_size=5), text(40, vocab_size=MASK)
     found = [nelbo(model, ids, repeats=4, seed=seed) for seed in range(40)]
@@ -98,16 +90,6 @@ def test_the_bound_of_an_untrained_model_is_log_v(awake, text) -> None:
     assert error < 1e-5
     assert math.isnan(nelbo(model, text(16, vocab_size=MASK))[1])  # one window has no standard error
     assert exact_nelbo(model, text(10, vocab_size=MASK)) == pytest.approx(10 * math.log(10), abs=1e-6)
-
-
-def test_bad_arguments_are_named(awake, text) -> None:
-    for n, arguments, says in (
-        (0, {}, r"tokens \(0\)"),
-        (9, {"repeats": 0}, r"repeats \(0\)"),
-        (9, {"length": -1}, r"length \(-1\)"),
-    ):
-        with pytest.raises(ValueError, match=says):
-            nelbo(awake("v7"), text(n), **arguments)
 
 
 # ---------------------------------------------------------------- pooled and by text

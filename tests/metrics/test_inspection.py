@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from babygpt.config import ModelConfig
-from babygpt.encodings import ALiBi, Encoding, LearnedPhase, Polar, PoPE, Rotary
+from babygpt.encodings import ALiBi, Encoding, LearnedPhase, Rotary
 from babygpt.encodings.gaussian import Gaussian
-from babygpt.encodings.polar import ExactPhase, GatesLast, KeysOnly, Quadrature, RandomPhase
+from babygpt.encodings.polar import KeysOnly, Quadrature, RandomPhase
 from babygpt.errors import BadInput
 from babygpt.metrics import ablate_heads, attention_weights, inspection, without_heads
 from babygpt.metrics.inspection import gates_of, kernel_values, phases_of, reach, weights_of
@@ -152,75 +152,25 @@ def test_a_flat_kernel_reaches_to_the_limit_and_wrong_shares_are_refused() -> No
             reach(flat, wrong)
 
 
-def test_kernels_are_measured_on_their_own_device(monkeypatch):
-    """Use the device "meta", which holds no numbers and, like a GPU, refuses other devices' tensors."""
-    asked = []
-
-    def log_kernel(self, distance):
-        asked.append(distance.device.type)
-        return torch.zeros(distance.shape)
-
-    monkeypatch.setattr(Gaussian, "log_kernel", log_kernel)
-    encoding = Gaussian(8).to("meta")
-    kernel_values(encoding, 3)
-    reach(encoding, 0.5, furthest=4)
-    assert set(asked) == {"meta"}
-
-
 H, T, D = 3, 9, 8
-MASKED = np.arange(T) % 3 == 1
 
 
-def randomized(encoding):
-    """Give an encoding phases other than 0."""
-    for phase in encoding.parameters():
-        torch.nn.init.uniform_(phase, -3, 3)
-    return encoding
-
-
-def phase_of(encoding, name):
-    return getattr(encoding, name).detach().numpy()
-
-
-def both(angles):
-    return np.concatenate([np.cos(angles), np.sin(angles)], axis=-1)
-
-
-GATES = {  # of an encoding's angles (T, D) at each position and channel, before alpha
-    Polar: lambda e, wave: np.cos(wave) * np.cos(phase_of(e, "phi")),
-    **dict.fromkeys(
-        (ExactPhase, RandomPhase, GatesLast, KeysOnly), lambda e, wave: np.cos(wave + phase_of(e, "phi"))
-    ),
-    Quadrature: lambda e, wave: both(wave),
-    LearnedPhase: lambda e, wave: both(wave + phase_of(e, "delta")[:, None]),
-    PoPE: lambda e, wave: both(wave + phase_of(e, "delta")[:, None]),
-}
-
-
-@pytest.mark.parametrize("kind", GATES)
-@given(alpha=st.floats(-2, 2), theta=st.floats(10, 1e6))
-def test_gates_are_those_of_the_formula(kind, alpha, theta):
-    sizes = (H, D) if kind in (LearnedPhase, PoPE) else (D,)
-    encoding = randomized(kind(*sizes, theta=theta) if kind is PoPE else kind(*sizes, alpha, theta))
-    expected = GATES[kind](encoding, np.arange(T)[:, None] * theta ** (-np.arange(D) / D))
-    if kind is not PoPE:
-        expected = expected * np.where(MASKED, alpha, 1.0)[:, None]
-    positions = Positions(torch.arange(T), masked=torch.tensor(MASKED)[None])
-    with torch.no_grad():
-        found = gates_of(encoding, positions).numpy()
-    np.testing.assert_allclose(found, np.broadcast_to(expected, found.shape), atol=1e-6)
-
-
-def test_an_encoding_without_gates_is_refused():
+def test_gates_are_those_that_multiply_a_key():
+    where = Positions(torch.arange(T), masked=torch.arange(T) % 3 == 1)
+    k = torch.ones(1, H, T, D, dtype=torch.float64)
+    for encoding in (KeysOnly(D, alpha=0.4), Quadrature(D, alpha=0.4), LearnedPhase(H, D)):
+        _, gated = encoding.transform_qk(k, k, where)
+        torch.testing.assert_close(gates_of(encoding, where).expand_as(gated), gated)
     for encoding in (Encoding(), Rotary(D), ALiBi(H)):
-        with pytest.raises(ValueError, match=f"^{type(encoding).__name__} has no gates; v7"):
+        with pytest.raises(BadInput, match=f"^{type(encoding).__name__} has no gates; v7"):
             gates_of(encoding, Positions.arange(T))
 
 
 def test_phases_are_a_row_for_each_head_or_one_for_all():
     assert phases_of(Quadrature(D)) is None
     assert phases_of(Rotary(D)) is None
-    polar, apart = randomized(Polar(D)), randomized(LearnedPhase(H, D))
+    polar, apart = RandomPhase(D), LearnedPhase(H, D)
+    torch.nn.init.uniform_(apart.delta)
     assert torch.equal(phases_of(polar), polar.phi[None])
     assert torch.equal(phases_of(apart), apart.delta)
 

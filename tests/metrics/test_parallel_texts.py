@@ -20,7 +20,6 @@ from babygpt.models.versions import VERSIONS
 from babygpt.positions import Positions
 
 PARALLEL = [name for name, version in VERSIONS.items() if version.branches]
-WITH_CODE = [name for name in PARALLEL if name != "v6-none"]
 LENGTH = 9
 
 
@@ -34,8 +33,6 @@ def test_texts_are_spread_from_the_first_token_to_the_last() -> None:
     assert texts[:, 0].tolist() == np.linspace(0, 900, 10).astype(int).tolist()
     assert (texts.diff(dim=1) == 1).all()
     assert texts[-1, -1] == 999
-    with pytest.raises(ValueError, match=r"10 tokens.* at least 11"):
-        evenly_spaced_texts(torch.arange(10), 1, 10)
 
 
 # ---------------------------------------------------------------- other texts
@@ -85,11 +82,8 @@ def test_isolation_removes_the_cost_of_other_texts_and_a_missing_code_that_of_th
 def test_numbers_and_lengths_of_branches_that_do_not_fit_are_refused(awake, text) -> None:
     for measure, n, length, says in (
         (parallel_loss, 0, LENGTH, "0 branches"),
-        (parallel_loss, 2, 17, "a branch of 17 tokens does not fit: the window has 16"),
         (parallel_loss, 13, LENGTH, "12 texts do not make one sample of 13"),
-        (leakage, 0, LENGTH, "0 branches: for a leak there must be at least 2"),
         (leakage, 1, LENGTH, "1 branches: for a leak there must be at least 2"),
-        (leakage, 2, 17, "17 tokens does not fit"),
     ):
         with pytest.raises(ValueError, match=says):
             measure(awake("v6"), text(300), n, length, 12)
@@ -112,15 +106,7 @@ def test_leakage_is_the_mean_divergence_of_branch_0(awake, text, version: str, n
     got = leakage(model, ids, n, LENGTH, n_samples=4)
     assert got == pytest.approx(np.mean(divergences), abs=1e-5)
     assert got > 1e-3
-
-
-def test_isolated_branches_leak_exactly_nothing(awake, text) -> None:
-    samples = [*((version, 3, 7) for version in PARALLEL), ("v6", 2, 1), ("v6", 8, 2), ("v6", 5, 16)]
-    for version, n, length in samples:
-        model = awake(version, {"isolated": True})
-        assert leakage(model, text(300), n, length, n_samples=3) == 0.0
-    # Texts of one token all stand at one time, and no token sees its own time in another branch.
-    assert leakage(awake("v6"), text(300), 3, 1, n_samples=3) == 0.0
+    assert leakage(awake(version, {"isolated": True}), ids, n, LENGTH, n_samples=4) == 0.0
 
 
 # ---------------------------------------------------------------- similarity
@@ -150,16 +136,6 @@ def test_similarity_of_turned_keys_is_the_mean_over_pairs(awake, share: float, s
     assert np.allclose(code_similarity(model, 6), expected, atol=1e-5)
 
 
-def test_codes_with_equal_bands_have_equal_similarities(awake) -> None:
-    """Use the same frequencies and the same stride."""
-    fourier = awake("v6", {"band": 8, "stride": 16})
-    turned = awake("v6-rope2d", {"branch_share": 1.0, "stride": 16})
-    assert np.allclose(code_similarity(fourier, 8), code_similarity(turned, 8), atol=1e-5)
-    assert not np.allclose(
-        code_similarity(awake("v6", {"stride": 16}), 8), code_similarity(turned, 8), atol=0.01
-    )
-
-
 @pytest.mark.parametrize("version", ["v6", "v6-rope2d"])
 def test_layers_are_compared_time_by_time(awake, text, version: str) -> None:
     """Compute the residual stream by hand: block after block, then the mean cosine of each time."""
@@ -176,12 +152,3 @@ def test_layers_are_compared_time_by_time(awake, text, version: str) -> None:
     got = layer_similarity(model, idx, n)
     assert got.shape == (3, n, n)
     assert np.allclose(got, expected, atol=1e-5)
-
-
-def test_equal_texts_differ_in_the_layers_only_if_there_is_a_code(awake, text) -> None:
-    for version in WITH_CODE:
-        last = layer_similarity(awake(version), text(7), 4)[-1]
-        assert last[~np.eye(4, dtype=bool)].max() < 0.999
-    for isolated in (False, True):
-        model = awake("v6-none", {"isolated": isolated})
-        assert np.allclose(layer_similarity(model, text(7), 4), 1.0, atol=1e-5)
