@@ -42,7 +42,6 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for version in ("v4", "v7-rope"):
         words = ["train", version, "--corpus", folder / "text.txt", "--steps", 1, *SHAPE]
         run_here(*words, "--out", folder / f"{version}.safetensors")
-    run_here("pretrain", "--corpus", folder / "text.txt", "--max-steps=1", *SHAPE, "--out-dir", folder / "v6")
     return folder
 
 
@@ -55,11 +54,6 @@ def run_here(*words: object) -> Result:
         errors = [line for line in result.output.splitlines() if line.startswith("Error: ")]
         assert len(errors) == 1, result.output
     return result
-
-
-@pytest.fixture(scope="session")
-def run(desk: Path) -> Callable[..., Result]:
-    return run_here
 
 
 @pytest.fixture(scope="session")
@@ -76,48 +70,28 @@ def start() -> Callable[..., subprocess.Popen]:
     return begin
 
 
-# ---------------------------------------------------------------- files that a command leaves
+# ---------------------------------------------------------------- files that a training leaves
 
 
-def training_words(command: str, desk: Path) -> list[str]:
+def training_words(desk: Path) -> list[str]:
     """Return the words of a training of 8 steps that saves after every second step."""
-    common = ["--corpus", str(desk / "text.txt"), "--save-every", "2", *SHAPE]
-    return {
-        "train": ["train", "v4", "--steps", "8", "--out", "m.safetensors", *common],
-        "pretrain": ["pretrain", "--pe", "fpe", "--max-steps", "8", "--out-dir", ".", *common],
-    }[command]
+    words = ["train", "v4", "--steps", "8", "--out", "m.safetensors", "--save-every", "2"]
+    return [*words, "--corpus", str(desk / "text.txt"), *SHAPE]
 
 
-def contents(folder: Path) -> dict[str, Any]:
-    """Return all that the checkpoints of a folder hold, but for times; and the names of all other files."""
-    return {path.name: content(path) for path in sorted(folder.iterdir())}
-
-
-def content(path: Path) -> Any:
-    if path.suffix != ".safetensors":
-        return "a file"
+def contents(folder: Path) -> Any:
+    """Return what the only file of a folder holds, but for times."""
+    (path,) = folder.iterdir()
     held = checkpoint.load(path)
     weights = {name: p.numpy().tobytes() for name, p in held.model.state_dict().items()}
     kept = {name: value for name, value in held.info.items() if name not in TIMES}
     info = json.dumps(kept, sort_keys=True)
-    return held.version, held.options, info, held.training is None, weights
+    return path.name, held.version, held.options, info, held.training is None, weights
 
 
 @pytest.fixture(scope="session")
-def undisturbed(desk: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], dict[str, Any]]:
-    """Return the files of a training without any fault."""
-    made: dict[str, dict[str, Any]] = {}
-
-    def train(command: str) -> dict[str, Any]:
-        if command not in made:
-            folder = tmp_path_factory.mktemp("undisturbed")
-            before = Path.cwd()
-            os.chdir(folder)
-            try:
-                assert run_here(*training_words(command, desk)).exit_code == 0
-            finally:
-                os.chdir(before)
-            made[command] = contents(folder)
-        return made[command]
-
-    return train
+def undisturbed(desk: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Return the file of a training without any fault."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    assert run_here(*training_words(desk), "--out", folder / "m.safetensors").exit_code == 0
+    return contents(folder)

@@ -59,19 +59,6 @@ def signal_at_change(nth: int, name: str) -> None:
         setattr(os, change, counted(getattr(os, change)))
 
 
-def signal_while_measuring(name: str) -> None:
-    """Send a signal to this process before it measures the trained model."""
-    from babygpt.cli import train
-
-    measure = train.measure
-
-    def send_and_measure(*args: Any) -> Any:
-        os.kill(os.getpid(), getattr(signal, name))
-        return measure(*args)
-
-    train.measure = send_and_measure
-
-
 def log_steps(path: str) -> None:
     """Add a byte to a file for every step that is begun."""
 
