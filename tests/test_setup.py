@@ -1,9 +1,10 @@
-"""The set-up files agree with each other, and none of them depends on this machine."""
+"""The set-up files agree with each other and depend on no machine; what other systems do differently."""
 
 import os
 import re
 import shutil
 import subprocess
+import sys
 import tomllib
 from importlib import metadata
 from itertools import chain
@@ -14,6 +15,11 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
+
+from babygpt.config import ModelConfig
+from babygpt.data.tokenizer import CharTokenizer
+from babygpt.models.versions import build
+from babygpt.training.checkpoint import load, save
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -56,16 +62,12 @@ def environment() -> dict:
 
 
 def test_conda_requires_the_same_packages_and_bounds():
-    lines = [line for line in environment()["dependencies"] if isinstance(line, str)]
+    *lines, last = environment()["dependencies"]
     conda = {name: SpecifierSet(bounds) for name, _, bounds in (s.partition(" ") for s in lines)}
     pip = {CONDA_NAMES.get(r.name, r.name): r.specifier for r in wanted() if r.name not in PIP_ONLY}
     assert conda == {**pip, "python": SpecifierSet(PROJECT["requires-python"]), "pip": SpecifierSet()}
-
-
-def test_conda_takes_packages_from_conda_forge_and_babygpt_from_here():
-    assert environment()["channels"] == ["conda-forge", "nodefaults"]
-    *others, last = environment()["dependencies"][-1]["pip"]
-    assert last == "-e ."
+    *others, own = last["pip"]
+    assert own == "-e ."
     held_by_pip = {r.name: r.specifier for r in map(Requirement, others)}
     assert held_by_pip == {r.name: r.specifier for r in wanted() if r.name in PIP_ONLY}
 
@@ -73,25 +75,12 @@ def test_conda_takes_packages_from_conda_forge_and_babygpt_from_here():
 # ---------------------------------------------------------------- constraints.txt
 
 
-def test_constraints_hold_one_plain_version_each():
-    for requirement in CONSTRAINTS.values():
-        (pin,) = requirement.specifier
-        assert pin.operator == "=="
-        assert "+" not in pin.version, f"{requirement} holds a build of one machine"
-        assert requirement.url is None
-
-
-def test_every_requirement_has_a_lower_bound_and_constraints_are_within_the_bounds():
+def test_constraints_hold_one_version_within_the_bounds():
     for requirement in wanted():
         assert any(one.operator == ">=" for one in requirement.specifier), requirement
         (pin,) = CONSTRAINTS[canonicalize_name(requirement.name)].specifier
         assert requirement.specifier.contains(pin.version), requirement
-
-
-def test_constraints_hold_torch_and_ipykernel_where_the_course_was_measured():
-    assert str(CONSTRAINTS["torch"].specifier) == "==2.13.0"
-    (ipykernel,) = CONSTRAINTS["ipykernel"].specifier
-    assert SpecifierSet(">=6.29,<6.32").contains(ipykernel.version)
+        assert "+" not in pin.version, f"{requirement} holds a build of one machine"
 
 
 def asked_by(requirement: Requirement) -> list[Requirement]:
@@ -157,12 +146,7 @@ def test_recipes_run_in_a_folder_with_a_space(tmp_path: Path):
             text=True,
         )
         assert done.returncode == 0, (target, done.stderr)
-    assert {path.name for path in folder.iterdir()} == {
-        ".venv",
-        "Makefile",
-        "pyproject.toml",
-        "constraints.txt",
-    }
+    assert len(list(folder.iterdir())) == 4  # these, and .venv
     assert (folder / ".venv" / "jupyter" / "ipython").is_dir()
     assert {path.name for path in tmp_path.iterdir()} == {"my course", "my python", "log"}
     assert "my class" in log.read_text().splitlines()
@@ -184,34 +168,34 @@ def test_no_committed_file_names_a_registry_or_a_path_of_one_machine():
     assert not named
 
 
-# ---------------------------------------------------------------- workflows of the code host
+# ---------------------------------------------------------------- Windows
 
 
-def test_the_book_is_built_and_published_without_a_secret():
-    text = (ROOT / ".github" / "workflows" / "book.yml").read_text(encoding="utf-8")
-    jobs = yaml.safe_load(text)["jobs"]
-    assert "make book" in [step.get("run") for step in jobs["build"]["steps"]]
-    assert jobs["publish"]["permissions"] == {"pages": "write", "id-token": "write"}
-    assert "secrets" not in text
+def test_a_system_without_a_hang_up_signal_uses_sigterm() -> None:
+    script = (
+        "import signal; vars(signal).pop('SIGHUP', None); import babygpt.signals as s; print(s.HANG_UP.name)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, encoding="utf-8")
+    assert done.stdout.split() == ["SIGTERM"], done.stderr
 
 
-def test_pre_commit_needs_no_network():
-    config = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))
-    assert {repo["repo"] for repo in config["repos"]} == {"local"}
+def test_a_file_in_a_western_code_page_takes_every_letter() -> None:
+    """Take code page 1252, which Windows uses for output into a file: it has no ✓ and no Chinese."""
+    script = "import runpy, sys; sys.argv[1:] = ['claims', '--help']; "
+    script += "import babygpt.cli; babygpt.cli.main = lambda: print('✓'); "
+    script += "runpy.run_module('babygpt', run_name='__main__')"
+    env = {**os.environ, "PYTHONIOENCODING": "cp1252"}
+    done = subprocess.run([sys.executable, "-c", script], env=env, capture_output=True, encoding="cp1252")
+    assert done.stdout.split() == [r"\u2713"], done.stderr
 
 
-def test_github_runs_the_ci_script():
-    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8"))
-    job = workflow["jobs"]["all"]
-    assert [step["run"].split()[0] for step in job["steps"] if "run" in step] == [".ci/run"]
-    assert os.name == "nt" or os.access(ROOT / ".ci" / "run", os.X_OK)
-    assert "secrets" not in str(workflow)
-
-
-def test_citation_agrees_with_the_package():
-    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
-    assert (citation["cff-version"], citation["type"]) == ("1.2.0", "software")
-    assert citation["message"]
-    assert PROJECT["description"][3:] in citation["title"]
-    assert [author["name"] for author in citation["authors"]] == [a["name"] for a in PROJECT["authors"]]
-    assert (citation["version"], citation["license"]) == (PROJECT["version"], PROJECT["license"])
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="only Linux tells which files are mapped")
+def test_a_checkpoint_that_was_read_can_be_replaced(tmp_path: Path) -> None:
+    """Release the file: Windows cannot replace a file mapped into memory, and --resume writes over it."""
+    path, tokenizer = tmp_path / "a.safetensors", CharTokenizer("ab")
+    model = build("v1", ModelConfig(tokenizer.vocab_size, block_size=4, n_embd=4))
+    state = {"step": 1, "state": model.head.weight.detach().clone()}
+    save(path, model, tokenizer, training=state)
+    read_back = load(path)
+    assert read_back.training is not None
+    assert str(path) not in Path("/proc/self/maps").read_text(encoding="utf-8")
