@@ -1,28 +1,24 @@
-"""The stored notebooks: executed, tidy, in step with their text, and with more prose than a script.
+"""The stored notebooks: executed, tidy, and in step with their text.
 
 Whether they run, and give what they store, is nbval's work (`make test`). A check is a function
 that returns what is wrong with a notebook.
 """
 
-import ast
 import re
 from itertools import zip_longest
 from pathlib import Path
-from statistics import median
 
 import jupytext
 import nbformat
 import pytest
-from IPython.core.inputtransformer2 import TransformerManager
 from nbformat import NotebookNode
 from nbval.plugin import get_sanitize_patterns, metadata_tags
 
-from tools.notebooks import ANSWER, FOLDED, KERNEL, PNG_IN_HTML, WIDGET, quantise
+from tools.notebooks import ANSWER, FOLDED, KERNEL, WIDGET
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 MACHINE_PATH = re.compile(r"(?<![\w.~])/(?:work|root|home|Users|opt|tmp)/\w|\b[A-Z]:\\\w")
-LINES_MEDIAN, LINES_MOST, WORDS_PER_LINE = 5, 15, 4
 
 
 # ---------------------------------------------------------------- parts of a cell
@@ -37,13 +33,6 @@ def code_lines(cell: NotebookNode) -> int:
     """Return the lines of a code cell, without blank ones and comments."""
     lines = [line.strip() for line in cell.source.splitlines()]
     return sum(bool(line) and not line.startswith("#") for line in lines)
-
-
-def imports(cell: NotebookNode) -> list[str]:
-    """Return the import statements of a code cell, without magics."""
-    tree = ast.parse(TransformerManager().transform_cell(cell.source))
-    found = (node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom))
-    return [ast.unparse(node) for node in found]
 
 
 def outputs(nb: NotebookNode) -> list[NotebookNode]:
@@ -100,14 +89,6 @@ def without_machine_paths(nb: NotebookNode) -> list[str]:
     return wrong
 
 
-def with_small_pictures(nb: NotebookNode) -> list[str]:
-    datas = [output.get("data", {}) for output in outputs(nb)]
-    pngs = [data["image/png"] for data in datas if "image/png" in data]
-    pngs += [png for data in datas for png in PNG_IN_HTML.findall(data.get("text/html", ""))]
-    large = [png for png in pngs if quantise(png) != png]
-    return [f"a picture of {len(png)} bytes could be smaller: make notebooks" for png in large]
-
-
 def with_trained_dashboards(nb: NotebookNode) -> list[str]:
     """Require that the description of a dashboard's picture names the step at which it was taken."""
     dashboards = [o for o in outputs(nb) if o.get("data", {}).get("text/plain", "").startswith("<training:")]
@@ -122,36 +103,13 @@ def with_known_tags(nb: NotebookNode) -> list[str]:
     return [f"no such tag: {tag}" for tag in sorted(unknown)]
 
 
-def with_imports_first(nb: NotebookNode) -> list[str]:
-    return [f"imported later on: {line}" for cell in code_cells(nb)[1:] for line in imports(cell)]
-
-
-def with_short_cells(nb: NotebookNode) -> list[str]:
-    lines = [code_lines(cell) for cell in code_cells(nb)]
-    wrong = [f"a code cell of {n} lines; {LINES_MOST} at most" for n in lines if n > LINES_MOST]
-    if lines and median(lines) > LINES_MEDIAN:
-        wrong.append(f"the median code cell has {median(lines)} lines; {LINES_MEDIAN} at most")
-    return wrong
-
-
-def with_prose_leading(nb: NotebookNode) -> list[str]:
-    words = sum(len(cell.source.split()) for cell in nb.cells if cell.cell_type == "markdown")
-    lines = sum(code_lines(cell) for cell in code_cells(nb))
-    few = words < WORDS_PER_LINE * lines
-    return [f"{words} words for {lines} lines of code; {WORDS_PER_LINE} each"] if few else []
-
-
 CHECKS = [
     executed_in_order,
     without_errors,
     without_debris,
     without_machine_paths,
-    with_small_pictures,
     with_trained_dashboards,
     with_known_tags,
-    with_imports_first,
-    with_short_cells,
-    with_prose_leading,
 ]
 
 
