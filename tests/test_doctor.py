@@ -4,7 +4,6 @@ import shutil
 import sys
 import sysconfig
 import tomllib
-from collections import namedtuple
 from importlib import metadata
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from packaging.utils import canonicalize_name
 
 from babygpt import doctor
 from babygpt.cli import main
-from babygpt.doctor import Diagnosis, checks, format_diagnoses
+from babygpt.doctor import Diagnosis, checks
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -61,12 +60,6 @@ def test_this_environment_passes_and_every_package_is_checked_once(monkeypatch):
     assert finding("Python").detail == "{}.{}.{}".format(*sys.version_info)
 
 
-def test_each_diagnosis_is_one_line_with_a_mark():
-    lines = format_diagnoses([Diagnosis("a", True, "fine"), Diagnosis("longer", False, "no")]).splitlines()
-    assert lines == ["✓ a       fine", "✗ longer  no"]
-    assert format_diagnoses([]) == ""
-
-
 # ---------------------------------------------------------------- planted faults
 
 
@@ -75,9 +68,7 @@ def test_each_diagnosis_is_one_line_with_a_mark():
     [
         ("torch", "2.8.1", False),
         ("torch", "2.13.0+cpu", True),
-        ("ipykernel", "7.3.0", False),  # loses requests
         ("ipywidgets", None, False),
-        ("pooch", None, False),
     ],
 )
 def test_versions_outside_the_bounds_fail(pretend, name: str, version: str | None, ok: bool):
@@ -95,14 +86,6 @@ def test_an_install_without_the_lab_passes_with_one_line(pretend, brought: set[s
     assert done.exit_code == 0, done.output
     assert [line[:5] for line in done.output.splitlines() if "pip install -e '.[lab]'" in line] == ["✓ lab"]
     assert not {one.name for one in checks()} & {*LAB, "widgets", "jupyter"}
-
-
-def test_a_missing_babygpt_is_reported(monkeypatch):
-    def gone(name: str):
-        raise metadata.PackageNotFoundError(name)
-
-    monkeypatch.setattr(doctor.metadata, "requires", gone)
-    assert not finding("babygpt").ok
 
 
 def test_the_jupyter_that_the_path_finds_is_this_environments(monkeypatch, tmp_path: Path):
@@ -141,11 +124,3 @@ def test_device_memory_and_threads_are_reported(monkeypatch):
     assert "OMP_NUM_THREADS=2" in finding("threads").detail
     monkeypatch.setenv("BABYGPT_DEVICE", "toaster")
     assert "BABYGPT_DEVICE (toaster)" in finding("device").detail
-    monkeypatch.setitem(sys.modules, "babygpt.device", None)
-    assert not finding("device").ok
-
-
-def test_a_full_disk_is_reported(monkeypatch):
-    usage = namedtuple("usage", "total used free")
-    monkeypatch.setattr(doctor.shutil, "disk_usage", lambda _: usage(100e9, 99.9e9, 0.1e9))
-    assert finding("disk") == Diagnosis("disk", False, "0.1 GB free, 1 GB is needed")

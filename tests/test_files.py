@@ -58,17 +58,6 @@ def test_a_link_and_its_file_have_one_lock(tmp_path: Path):
         pass
 
 
-def test_folders_are_created_and_removed_again_if_they_stay_empty(tmp_path: Path):
-    path = tmp_path / "x" / "y" / "a"
-    require_writable(path)
-    with file_lock(path):
-        assert path.parent.is_dir()
-    assert names(tmp_path) == []
-    with file_lock(path):
-        write_atomically(path, b"1")
-    assert names(path.parent) == ["a"]
-
-
 # ---------------------------------------------------------------- writing
 
 
@@ -105,26 +94,3 @@ def test_a_link_is_followed(tmp_path: Path):
         write_atomically(path, content)
         assert path.is_symlink()
         assert target.read_bytes() == content
-
-
-# ---------------------------------------------------------------- refusals
-
-
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no such files")
-def test_a_path_that_cannot_be_written_is_named(tmp_path: Path):
-    for name in ("folder", "folder2"):
-        (tmp_path / name).mkdir()
-    (tmp_path / "file").write_text("mine")
-    (tmp_path / "circle").symlink_to(tmp_path / "circle")
-    wrong = {
-        "folder": "is a folder or a device",
-        "file/below": "cannot be made: .*file is a file",
-        "circle": "cannot be written",
-        "n" * 256: "too long",
-        "/dev/null": "is a folder or a device",
-        "/proc/nowhere/a": "cannot be written",
-    }
-    for name, message in wrong.items():
-        with pytest.raises(BadInput, match=message):
-            require_writable(tmp_path / name)
-    assert names(tmp_path) == ["circle", "file", "folder", "folder2"]
