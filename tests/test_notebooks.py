@@ -18,7 +18,6 @@ from tools.notebooks import ANSWER, FOLDED, KERNEL, WIDGET
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
-MACHINE_PATH = re.compile(r"(?<![\w.~])/(?:work|root|home|Users|opt|tmp)/\w|\b[A-Z]:\\\w")
 
 
 # ---------------------------------------------------------------- parts of a cell
@@ -38,16 +37,6 @@ def code_lines(cell: NotebookNode) -> int:
 def outputs(nb: NotebookNode) -> list[NotebookNode]:
     """Return all outputs that the cells of a notebook store."""
     return [output for cell in nb.cells for output in cell.get("outputs", [])]
-
-
-def texts(cell: NotebookNode) -> str:
-    """Return all that a cell stores as text in its outputs: everything but pictures."""
-    found = []
-    for output in cell.get("outputs", []):
-        found.append(output.get("text", ""))
-        data = output.get("data", {})
-        found += [str(data[kind]) for kind in data if not kind.startswith("image/")]
-    return "\n".join(found)
 
 
 # ---------------------------------------------------------------- checks, which return [] without a fault
@@ -79,16 +68,6 @@ def without_debris(nb: NotebookNode) -> list[str]:
     return wrong
 
 
-def without_machine_paths(nb: NotebookNode) -> list[str]:
-    places = [str(ROOT), *([str(Path.home())] if len(str(Path.home())) > 5 else [])]
-    wrong = []
-    for number, cell in enumerate(nb.cells):
-        text = texts(cell)
-        if MACHINE_PATH.search(text) or any(place in text for place in places):
-            wrong.append(f"cell {number}: its output names a path of one machine")
-    return wrong
-
-
 def with_trained_dashboards(nb: NotebookNode) -> list[str]:
     """Require that the description of a dashboard's picture names the step at which it was taken."""
     dashboards = [o for o in outputs(nb) if o.get("data", {}).get("text/plain", "").startswith("<training:")]
@@ -107,7 +86,6 @@ CHECKS = [
     executed_in_order,
     without_errors,
     without_debris,
-    without_machine_paths,
     with_trained_dashboards,
     with_known_tags,
 ]

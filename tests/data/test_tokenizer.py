@@ -41,12 +41,6 @@ def test_an_error_names_at_most_twelve_characters(size: int, ends: str) -> None:
     assert len(str(caught.value)) < 120
 
 
-@pytest.mark.parametrize("wrong", [-1, 2, 0.5])
-def test_a_token_that_is_no_id_is_named(wrong: float) -> None:
-    with pytest.raises(BadInput, match=str(wrong)):
-        CharTokenizer("ab").decode([0, wrong])
-
-
 @given(text=st.text(min_size=1), known=TEXT)
 def test_any_text_is_decoded_or_its_first_unknown_character_is_named(text: str, known: str) -> None:
     tokenizer = CharTokenizer.fit(known)

@@ -22,8 +22,11 @@ def closed_form(m: int, width: int, theta: float) -> list[float]:
 
 @given(m=st.integers(0, 100_000), width=WIDTHS, theta=THETAS)
 def test_table_equals_closed_form(m: int, width: int, theta: float) -> None:
-    got = sinusoid(torch.tensor(m), width, theta).tolist()
-    assert got == pytest.approx(closed_form(m, width, theta), abs=1e-6)
+    for got, base in (
+        (sinusoid(torch.tensor(m), width, theta), theta),
+        (sinusoid(torch.tensor(m), width), 1e4),
+    ):
+        assert got.tolist() == pytest.approx(closed_form(m, width, base), abs=1e-6)
 
 
 @given(width=WIDTHS, theta=THETAS)

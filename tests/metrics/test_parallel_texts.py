@@ -6,6 +6,7 @@ import torch
 import torch.nn.functional as F
 
 from babygpt.data.batches import interleave
+from babygpt.errors import BadInput
 from babygpt.metrics.parallel_texts import (
     code_similarity,
     evenly_spaced_texts,
@@ -79,14 +80,9 @@ def test_isolation_removes_the_cost_of_other_texts_and_a_missing_code_that_of_th
         assert gap == pytest.approx(0, abs=1e-5)
 
 
-def test_numbers_and_lengths_of_branches_that_do_not_fit_are_refused(awake, text) -> None:
-    for measure, n, length, says in (
-        (parallel_loss, 0, LENGTH, "0 branches"),
-        (parallel_loss, 13, LENGTH, "12 texts do not make one sample of 13"),
-        (leakage, 1, LENGTH, "1 branches: for a leak there must be at least 2"),
-    ):
-        with pytest.raises(ValueError, match=says):
-            measure(awake("v6"), text(300), n, length, 12)
+def test_too_few_texts_for_a_sample_are_refused(awake, text) -> None:
+    with pytest.raises(BadInput, match="12 texts do not make one sample of 13"):
+        parallel_loss(awake("v6"), text(300), 13, LENGTH, 12)
 
 
 # ---------------------------------------------------------------- leakage
