@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
 
 from babygpt.config import ModelConfig
 from babygpt.data.recall import VALUES, alphabet, recall_windows
@@ -115,10 +114,8 @@ class Reader(LanguageModel):
         self.latest = latest
         self.weight = torch.nn.Parameter(torch.zeros(1))
         self.memory, self.rest = memory, rest
-        self.seen: list[tuple[Tensor, Tensor]] = []
 
     def forward(self, idx, positions=None, cache=None):
-        self.seen.append((idx, positions.time))
         chances = torch.full((*idx.shape, TOKENIZER.vocab_size), self.rest / TOKENIZER.vocab_size)
         for row, ids in enumerate(idx):
             text = TOKENIZER.decode(ids)
