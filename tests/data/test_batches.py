@@ -17,7 +17,6 @@ from babygpt.data.batches import (
     interleave,
     line_starts,
 )
-from babygpt.errors import BadInput
 
 
 @given(n=st.integers(2, 300), block_size=st.integers(1, 40), batch_size=st.integers(1, 9))
@@ -161,9 +160,9 @@ def test_texts_that_make_no_sample_are_refused() -> None:
         (2, 9, "a branch of 9 tokens does not fit: the window has 8 times"),
         (7, 4, "6 texts do not make one sample of 7 branches"),
     ):
-        with pytest.raises(BadInput, match=message):
+        with pytest.raises(ValueError, match=message):
             batches(n, length)
-    with pytest.raises(BadInput, match=r"branches \[1, 1\] must be different"):
+    with pytest.raises(ValueError, match=r"branches \[1, 1\] must be different"):
         interleave([torch.arange(4), torch.arange(3)], [0, 0], [1, 1])
 
 
