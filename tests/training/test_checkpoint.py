@@ -178,15 +178,10 @@ def other_encoding(model: LanguageModel) -> None:
     model.encoding = ALiBi(2)
 
 
-def one_precise_weight(model: LanguageModel) -> None:
-    model.head.double()
-
-
 LOST = {  # changes that no file could hold -> what the one line names
     "another encoding": (other_encoding, "encoding.class is ALiBi, and build('v4') makes Rotary"),
     "no version": (lambda m: setattr(m, "version", None), "does not say which version"),
     "another head": (lambda m: setattr(m, "head", torch.nn.Linear(16, 11)), "head.bias"),
-    "two precisions": (one_precise_weight, "several precisions"),
 }
 
 
