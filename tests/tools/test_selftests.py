@@ -51,7 +51,8 @@ def test_the_selftests_of_the_notebooks_have_no_fault():
 
 
 def selftest(rights: str) -> str:
-    question = "**{}.** Why?\n\n- a) one\n- b) two\n\n<details><summary>Answer</summary>\n\n**{}.** {}\n\n</details>\n"
+    question = "**{}.** Why?\n\n- a) one\n- b) two\n\n"
+    question += "<details><summary>Answer</summary>\n\n**{}.** {}\n\n</details>\n"
     told = {"a": "Because *b* is wrong.", "b": "Because *a* is wrong."}
     return "## Self-test\n\n" + "\n".join(question.format(n, r, told[r]) for n, r in enumerate(rights, 1))
 
