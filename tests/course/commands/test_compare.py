@@ -37,18 +37,18 @@ def test_the_commands_of_note_000_run(run, tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def compared(run, small, tmp_path_factory):
-    """Run a comparison; return its folder, its command line and its output."""
+    """Run a comparison; return its folder and its output."""
     folder = tmp_path_factory.mktemp("compared")
     (folder / "text.txt").write_text("the cat sat on the mat. " * 40, encoding="utf-8")
     brief = "--max-iters 4 --eval-interval 2 --eval-iters 2 --seeds 1,2".split()
     args = ["compare", "encodings", "--corpus", folder / "text.txt", *brief, *small]
     result = run(*args, "--out-dir", folder)
     assert result.exit_code == 0, result.output
-    return folder, args, result
+    return folder, result
 
 
 def test_compare_encodings_writes_the_files_that_note_000_names(compared):
-    folder, _, result = compared
+    folder, result = compared
     results = json.loads((folder / "ablation_results.json").read_text())
     made = [(variant, seed) for seed in (1, 2) for variant in ("rope", "polar")]
     assert [(r["variant"], r["seed"]) for r in results["runs"]] == made
@@ -62,15 +62,6 @@ def test_compare_encodings_writes_the_files_that_note_000_names(compared):
     assert each[0]["2"] == pytest.approx(loss["polar", 2] - loss["rope", 2])
     assert "polar - rope: masked-token validation loss" in result.stdout
     assert "validation loss on 8 windows of 16 characters" in result.stdout
-
-
-def test_compare_encodings_skips_finished_runs(run, compared):
-    folder, args, first = compared
-    again = run(*args, "--out-dir", folder)
-    assert again.stdout.splitlines()[:4] == [
-        f"{name}, seed {seed}: finished before" for seed in (1, 2) for name in ("rope", "polar")
-    ]
-    assert again.stdout.splitlines()[4:] == first.stdout.splitlines()
 
 
 @pytest.fixture
