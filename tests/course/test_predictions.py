@@ -1,10 +1,7 @@
 """A guess is remembered, counted only if it came in time, and never stored in a notebook."""
 
 import ipywidgets
-import nbformat
 import pytest
-from nbclient import NotebookClient
-from nbformat.v4 import new_code_cell, new_notebook
 
 from babygpt.errors import BadInput
 from babygpt_course import predictions
@@ -32,15 +29,11 @@ def share():
 @pytest.mark.parametrize(
     ("args", "kwargs", "words"),
     [
-        (("  ", ["a", "b"]), {}, "question"),
-        ((3, ["a", "b"]), {}, "3"),
         (("?",), {}, "choices, or else low and high"),
         (("?", ["a", "b"]), {"low": 0, "high": 1}, "choices, or else low and high"),
         (("?", "ab"), {}, "'ab'"),
         (("?", ["a", "b", "a"]), {}, "different"),
         (("?",), {"low": 3, "high": 3}, "low=3"),
-        (("?",), {"low": float("nan"), "high": 1}, "nan"),
-        (("?",), {"low": 0, "high": 1, "near": -1}, "near=-1"),
     ],
 )
 def test_an_impossible_question_is_refused(args, kwargs, words):
@@ -122,15 +115,6 @@ def test_near_means_within_a_tenth_of_the_range(guess, mark):
     assert (exact.mark(-2.0), exact.mark(-2.1), exact.in_words(-2.0)) == ("✓", "✗", "−2")
 
 
-def test_an_impossible_outcome_is_refused():
-    for outcome in ("v9", None, 4):
-        with pytest.raises(BadInput, match=str(outcome)):
-            winner().compare(outcome)
-    with pytest.raises(ValueError, match="many"):
-        share().compare("many")
-    assert winner().outcome is share().outcome is None
-
-
 def test_a_late_guess_is_shown_and_not_counted():
     winner().compare("v4")
     winner().field.value = "v4"
@@ -162,25 +146,3 @@ def test_run_all_needs_no_guess():
     assert repr(tally()) == "0 guesses were asked for. No guess was made."
     assert repr(winner().compare("v4")) == f"It came out: v4. {predictions.NO_GUESS}"
     assert winner()._ipython_display_() is None  # outside a kernel, too
-
-
-CELLS = (
-    "from babygpt_course.predictions import predict, tally",
-    "guess = predict('Which?', ['SECRET', 'other'])\nguess",
-    "guess.field.value = 'SEC' + 'RET'\nguess.compare('other')",
-    "tally()",
-)
-
-
-def test_a_notebook_that_ran_holds_widgets_words_and_no_guess(monkeypatch, tmp_path):
-    monkeypatch.setenv("IPYTHONDIR", str(tmp_path))  # in a fresh clone Make's own has no parent yet
-    nb = new_notebook(cells=[new_code_cell(source) for source in CELLS])
-    options = {"timeout": 300, "startup_timeout": 300, "kernel_name": "python3"}
-    NotebookClient(nb, store_widget_state=False, **options).execute()
-    outputs = [[output.data for output in cell.outputs] for cell in nb.cells[1:]]
-    for (data,) in outputs:
-        assert set(data) == {"text/plain", "application/vnd.jupyter.widget-view+json"}
-    assert outputs[0][0]["text/plain"] == "Predict. Which?\n[SECRET / other]"
-    stored = nbformat.writes(new_notebook(cells=nb.cells[2:]))
-    assert "SECRET" not in stored
-    assert "widget-state" not in stored

@@ -1,10 +1,16 @@
-"""The book's pages beside the lessons: claims, board, reference, documents, and their links."""
+"""The book's pages beside the lessons: links, reference, claims, board, heads, search, formulas."""
 
+import json
+import os
 import re
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
+import jupytext
 import pytest
+from bs4 import BeautifulSoup
 
 import babygpt
 from babygpt_course.claims import CLAIMS, VERDICTS, Finding
@@ -15,51 +21,34 @@ from tools.book import docstrings, reference
 from tools.book.board_page import board_page
 from tools.book.claims_page import anchor, claims_page
 from tools.book.documents import CodeHost, rewrite_links, site
+from tools.book.search import parts_of
 
+ROOT = Path(__file__).resolve().parents[2]
 HOST = CodeHost("https://host/owner/name", "abc")
 MEASURED = [(claim, Finding(VERDICTS[n % 4], -0.5, "a < b", 1)) for n, claim in enumerate(CLAIMS)]
-
-
-# ---------------------------------------------------------------- links
-
-
-def test_links_to_pages_and_other_sites_stay_as_they_are():
-    text = (
-        "[a](../docs/glossary.md#seed) [b](04_rope.ipynb) [c](https://arxiv.org/abs/1) [d](#here) "
-        "![p](../figures/rope.png)"
-    )
-    assert rewrite_links(text, "notebooks/03b_sinusoidal.ipynb", site(host=HOST)) == text
 
 
 @pytest.mark.parametrize(
     ("text", "place", "with_host", "without"),
     [
+        ("[a](04_rope.ipynb) [b](https://arxiv.org/abs/1)", "notebooks/05.ipynb", *[None] * 2),
         ("[`r.py`](babygpt/config.py)", "README.md", "[`r.py`]({blob}/babygpt/config.py)", "`r.py`"),
         ("[x](../LICENSE)", "docs/live.md", "[x]({blob}/LICENSE)", "x"),
         ("[x](../docs/notes)", "figures/a.md", *["[x](../docs/notes/README.md)"] * 2),
         ("[`x/`](tools)", "README.md", "[`x/`]({tree}/tools)", "`x/`"),
-        ("[x](../figures/lookup.png)", "docs/results.md", "[x](../figures/lookup.png)", None),
-        ("`[x](tools)`", "README.md", "`[x](tools)`", None),
+        ("[x](../figures/lookup.png)", "docs/results.md", *[None] * 2),
+        ("`[x](tools)`", "README.md", *[None] * 2),
     ],
 )
-def test_other_files_lead_to_the_host_or_are_text(text: str, place: str, with_host: str, without: str | None):
+def test_links_lead_to_pages_or_to_the_host_or_are_text(text, place, with_host, without):
+    """Expect None where a link stays as it is."""
     blob, tree = (f"{HOST.address}/{kind}/{HOST.commit}" for kind in ("blob", "tree"))
-    assert rewrite_links(text, place, site(host=HOST)) == with_host.format(blob=blob, tree=tree)
+    assert rewrite_links(text, place, site(host=HOST)) == (with_host or text).format(blob=blob, tree=tree)
     assert rewrite_links(text, place, site()) == (without or text)
 
 
-# ---------------------------------------------------------------- the reference
-
-
-def test_the_reference_has_every_re_exported_name():
+def test_the_reference_has_a_section_for_every_name_and_the_index_leads_there():
     assert {name.name for name in reference.public_names("babygpt")} == set(babygpt.__all__)
-    for package in reference.packages():
-        text = (reference.folder_of(package) / "__init__.py").read_text(encoding="utf-8")
-        exported = {a for a, b in re.findall(r"import (\w+) as (\w+)$", text, flags=re.M) if a == b}
-        assert exported <= {name.name for name in reference.public_names(package)}, package
-
-
-def test_a_page_has_a_section_for_every_name_and_the_index_leads_there():
     index = reference.index_page()
     for package in reference.packages():
         page, stem = reference.package_page(package, HOST), Path(reference.page_of(package)).stem
@@ -69,51 +58,24 @@ def test_a_page_has_a_section_for_every_name_and_the_index_leads_there():
             assert f'href="{stem}.html#{name.anchor}"' in index
         heads = re.findall(r"^`+\{py:\w+\} (.+)$", page, flags=re.M)
         assert not [head for head in heads if re.search(r"<| at 0x|\*args, \*\*kwargs\)$|'Tensor'", head)]
-    path = "babygpt/encodings/rotary.py"
-    lines = rf'<a href="{HOST.link(path, folder=False)}#L\d+-L\d+">'
-    assert re.search(lines, reference.package_page("babygpt.encodings", HOST))
     things = {name.anchor: name.thing for name in reference.names()}
     rotary = reference.signature(things["babygpt.encodings.Rotary"])
     assert rotary == "(head_dim: int, theta: float = 10000.0)"
     alibi = [name for name, _ in reference.methods(things["babygpt.encodings.ALiBi"])]
     assert alibi == ["score_bias"]  # those of the documented base are not repeated
-    settings = "<dt><code>n_layer</code></dt><dd>number of Transformer blocks</dd>"
-    assert settings in reference.package_page("babygpt")
-    assert 'DIVERGING = "RdBu_r"' in reference.package_page("babygpt.plots")
 
 
-# ---------------------------------------------------------------- docstrings
-
-DOCSTRING = """Rotate x.
-
-It may `turn` < 1.
-
-x         (B, T)  queries, or
-          keys
-low, high the ends, in `unit`
-position  in tokens
-returns   (B, T)  same norm
-Raises ValueError if D is odd, and
-another time.
-Source: a paper.
-"""
-
-
-def test_aligned_lines_become_a_list_and_the_rest_prose():
-    html = docstrings.to_html(DOCSTRING, {"unit": "#unit"}.get)
-    shape = ' <span class="shape">(B, T)</span>'
-    assert html.splitlines() == [
+def test_aligned_lines_of_a_docstring_become_a_list():
+    rows = "x         (B, T)  queries, or\n          keys\nlow, high the ends, in `unit`\n"
+    text = f"Rotate x.\n\n{rows}Source: a < b.\n"
+    assert docstrings.to_html(text, {"unit": "#unit"}.get).splitlines() == [
         "<p>Rotate x.</p>",
-        '<p>It may <code class="literal">turn</code> &lt; 1.</p>',
         '<dl class="arguments">',
-        f"<dt><code>x</code>{shape}</dt><dd>queries, or keys</dd>",
+        '<dt><code>x</code> <span class="shape">(B, T)</span></dt><dd>queries, or keys</dd>',
         "<dt><code>low, high</code></dt><dd>the ends, in "
         '<a href="#unit"><code class="literal">unit</code></a></dd>',
-        "<dt><code>position</code></dt><dd>in tokens</dd>",
-        f"<dt>returns{shape}</dt><dd>same norm</dd>",
         "</dl>",
-        "<p>Raises ValueError if D is odd, and another time.</p>",
-        "<p>Source: a paper.</p>",
+        "<p>Source: a &lt; b.</p>",
     ]
 
 
@@ -122,20 +84,15 @@ def words(html: str) -> Counter[str]:
     return Counter(re.findall(r"[A-Za-z]+", re.sub(r"<[^<>]+>|&\w+;|&#x27;", " ", html)))
 
 
-def test_no_word_of_a_docstring_is_lost_and_all_are_understood():
+def test_no_word_of_a_docstring_is_lost():
     for name in reference.names():
         said = "" if reference.is_constant(name.thing) else reference.docstring(name.thing)
         html = docstrings.to_html(said, reference.addresses(name.package))
         assert words(html) == Counter(re.findall(r"[A-Za-z]+", said)), name
 
 
-# ---------------------------------------------------------------- claims and board
-
-
 def test_the_page_of_claims_shows_each_whole_at_its_own_address():
-    addresses = [anchor(claim) for claim in CLAIMS]
-    assert len(set(addresses)) == len(CLAIMS)
-    assert all(re.fullmatch(r"note-00\d(-\w+)+", address) for address in addresses)
+    assert len({anchor(claim) for claim in CLAIMS}) == len(CLAIMS)
     page = claims_page(MEASURED)
     articles = re.findall(r"<article.*?</article>", page, flags=re.S)
     for (claim, finding), html in zip(MEASURED, articles, strict=True):
@@ -143,9 +100,7 @@ def test_the_page_of_claims_shows_each_whole_at_its_own_address():
         parts += [claim.fault] if finding.verdict == "fails" else []
         assert all(docstrings.inline(part) in html for part in parts)
         assert f'data-note="{claim.note[:3]}" data-verdict="{finding.verdict}"' in html
-        assert '<span class="number">−0.5</span>' in html
         assert "\n\n" not in html  # an empty line would end the block of HTML
-        assert f"(docs/notes/{claim.note[:3]}.md)" in page
     count = Counter(finding.verdict for _, finding in MEASURED)
     text = " ".join(page.split())
     assert f"{count['holds']} hold, {count['depends']} depend" in text
@@ -156,12 +111,84 @@ def test_the_page_of_claims_shows_each_whole_at_its_own_address():
 def test_the_page_of_the_board_has_every_model_and_every_column():
     results = load_results("ladder")
     page = board_page(results)
-    for name in results["board"]:
-        assert f'<th scope="row">{name}</th>' in page
-    for column in COLUMNS:
-        assert f'<th scope="col">{column}</th>' in page
-        assert f"- **{column}**: " in page
-    assert re.search(r"!\[Losses, .* models left to right: .*\]\(figures/ladder\.png\)", page)
+    assert all(f'<th scope="row">{name}</th>' in page for name in results["board"])
+    assert all(f'<th scope="col">{column}</th>' in page for column in COLUMNS)
     assert RULE in page
     assert "luck would decide fewer than 1 of these 55 comparisons" in page
     assert "{" not in page
+
+
+# ---------------------------------------------------------------- made by Sphinx
+
+ADDRESS = "https://somewhere.org/course/"
+PAGES = {
+    "index.md": "# Where?\n\nSentence one. Sentence two & three.\n"
+    "\n```{toctree}\n:hidden:\n\ndeep/lesson\n```\n",
+    "deep/lesson.md": "# 04 · RoPE\n\n**Why <10,000>?**\n\nIt turns. It is slow, as *Press et al. 2021* say."
+    "\n\n## Waves\n\n||loss|\n|-|-|\n|v4|1|\n",
+    "404.md": "---\norphan: true\n---\n# Nothing here\n",
+    "search.md": (ROOT / "book" / "search.md").read_text(encoding="utf-8"),
+}
+
+
+def test_a_published_book_names_its_addresses_and_its_sentences_can_be_found(tmp_path: Path):
+    """Make four pages with the settings of the course's book."""
+    for name, text in PAGES.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    html = tmp_path / "html"
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", "-c", ROOT / "book", tmp_path, html]
+    subprocess.run(command, check=True, env={**os.environ, "BOOK_ADDRESS": ADDRESS})
+    soup = BeautifulSoup((html / "deep" / "lesson.html").read_text(encoding="utf-8"), "html.parser")
+    head = {tag["name"]: tag["content"] for tag in soup.select("meta[name]")}
+    assert soup.title.string == "Why <10,000>? · RoPE · babygpt"
+    assert head["description"] == head["og:description"] == "It turns. It is slow, as Press et al. 2021 say."
+    assert soup.select_one("link[rel=canonical]")["href"] == head["og:url"] == f"{ADDRESS}deep/lesson.html"
+    assert (html / head["og:image"].removeprefix(ADDRESS)).is_file()
+    lost = BeautifulSoup((html / "404.html").read_text(encoding="utf-8"), "html.parser")
+    assert lost.base["href"] == ADDRESS
+    assert f"<loc>{ADDRESS}deep/lesson.html</loc>" in (html / "sitemap.xml").read_text()
+    found = json.loads((html / "_static/sentences.js").read_text("utf-8").partition("= ")[2].rstrip("\n;"))
+    assert found["index"] == [["where", "Where?", ["Sentence one.", "Sentence two & three."]]]
+    told = ["Why <10,000>?", "It turns.", "It is slow, as Press et al. 2021 say."]
+    assert found["deep/lesson"] == [["rope", "04 · RoPE", told], ["waves", "Waves", ["loss", "v4 1"]]]
+
+
+@pytest.mark.parametrize("tag", ["script", "pre", "svg"])
+def test_invisible_text_is_not_found(tag: str):
+    page = f'<article id="furo-main-content"><h1>A</h1><{tag}>no</{tag}><p>Yes.</p></article>'
+    assert list(parts_of(page)) == [("", "A", ["Yes."])]
+
+
+# ---------------------------------------------------------------- formulas
+
+
+def formulas() -> list[tuple[str, bool]]:
+    """Return the formulas of notebooks and documents, and whether each is displayed."""
+    paths = sorted((ROOT / "notebooks/src").glob("*.py"))
+    cells = [cell for path in paths for cell in jupytext.read(path, fmt="py:percent").cells]
+    texts = [cell.source for cell in cells if cell.cell_type == "markdown"]
+    texts += [path.read_text(encoding="utf-8") for path in (ROOT / "docs").rglob("*.md")]
+    prose = [re.sub(r"^```.*?^```|`[^`\n]+`", "", text, flags=re.M | re.S) for text in texts]
+    found = (one for text in prose for one in re.finditer(r"(\$\$?)([^$]+)\1", text))
+    return sorted({(one[2], one[1] == "$$") for one in found})
+
+
+def test_each_formula_becomes_mathml_and_the_font_has_all_its_characters(tmp_path: Path):
+    pytest.importorskip("math_core")
+    from fontTools.ttLib import TTFont
+
+    from tools.book.mathematics import FONT, needed_characters, to_mathml, write_font
+
+    with pytest.raises(ValueError, match="nosuchcommand"):
+        to_mathml(r"\nosuchcommand", False)
+    made = [to_mathml(*formula) for formula in formulas()]
+    assert len(made) > 100
+    assert not [mathml for mathml in made if "merror" in mathml or not mathml.startswith("<math")]
+    write_font(needed_characters(made), tmp_path / FONT)
+    font = TTFont(tmp_path / FONT)
+    assert needed_characters(made) <= {chr(code) for code in font.getBestCmap()}
+    tall = font["MATH"].table.MathVariants.VertGlyphCoverage.glyphs
+    assert {font.getBestCmap()[ord(one)] for one in "()"} <= set(tall)
+    assert "Open Font License" in str(font["name"].getName(13, 3, 1))
+    assert (tmp_path / FONT).stat().st_size < 120_000

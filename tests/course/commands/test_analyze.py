@@ -81,16 +81,3 @@ def test_options_set_width_stride_and_branches(printed_numbers):
 def test_the_default_width_is_that_of_note_002(printed_numbers):
     """Note 002: L2距离17.4, at width 512 and stride 128."""
     assert printed_numbers()["Fourier: distance of neighbours, mean"].startswith("17.4")
-
-
-@pytest.mark.parametrize(
-    ("args", "parts"),
-    [
-        (["--stride", "0"], ["stride (0) must be at least 1"]),
-        (["--branches", "0"], ["branches (0) must be at least 1"]),
-        (["--branches", "1"], ["1 branches", "at least 2"]),
-        (["--width", "7"], ["width (7) must be even"]),
-    ],
-)
-def test_numbers_that_make_no_branch_code_are_refused(run, refused, args, parts):
-    refused(run("analyze", "fourier", *args), *parts)

@@ -1,4 +1,4 @@
-"""`pretrain`: the curriculum of note 002."""
+"""`pretrain` and `parallel-generate`: the curriculum of notes 002 and 003, and what it stores."""
 
 from dataclasses import fields
 
@@ -21,6 +21,13 @@ STAGES = (  # note 002, but for the script's name
     "--min_branches_per_sample 2 --branch_stride 128 --init_weight out/fpe_stage2_2branch/pretrain_512.pth "
     "--out_dir out/fpe_stage3_4branch",
 )
+OTHERS = {  # the notes' other commands
+    "002, baseline": "--pe rope --epochs 3 --batch_size 4 --max_branches_per_sample 2 --out_dir out",
+    "002, new": "--pe fpe --epochs 3 --batch_size 4 --max_branches_per_sample 2 --out_dir out",
+    "002, question 6": "--pe fpe --learning_rate 1e-4 --branch_stride 256 --fpe_learnable --out_dir out",
+    "003, RoPE 2D": "--pe rope --out_dir out",
+    "003, Fourier": "--pe fpe --fpe_theta 10000.0 --fpe_max_positions 32768 --fpe_learnable --out_dir out",
+}
 
 
 def test_the_stages_of_note_002_run_as_written(run, small, tmp_path, corpus, monkeypatch):
@@ -60,16 +67,12 @@ def test_the_stages_of_the_help_can_be_copied(run, small, tmp_path, corpus, monk
     assert [config.n_branches for config in read] == [(1, 1), (2, 2), (2, 4)]
 
 
-def test_learning_rate_sets_the_rates_of_both_optimizers(refused, pretrain, tmp_path, corpus):
+def test_learning_rate_sets_the_rates_of_both_optimizers(pretrain, tmp_path, corpus):
     """Expect the note's rate for both optimizers, and a warning that ours is usually 200 times larger."""
     result = pretrain(corpus, tmp_path / "out", "--learning_rate", "1e-4")
     assert "AdamW at 0.0001, Muon at 0.00015, both 0.005 times their defaults" in result.stderr
     plan = checkpoint.load(tmp_path / "out" / "pretrain.safetensors").info["train"]
     assert (plan["lr_other"], plan["lr_matrix"]) == pytest.approx((1e-4, 1.5e-4))
-    both = pretrain(corpus, tmp_path / "no", "--learning-rate", "1e-4", "--lr-matrix", "0.1")
-    refused(both, "--learning-rate (0.0001) sets both", "leave out --lr-matrix")
-    refused(pretrain(corpus, tmp_path / "no", "--learning-rate", "0"), "lr_matrix (0.0) must be above 0")
-    assert not (tmp_path / "no").exists()
 
 
 def test_a_learnable_code_can_continue_from_a_fixed_one(refused, pretrain, tmp_path, corpus, pretrained):
@@ -144,92 +147,33 @@ def test_the_same_seed_trains_the_same_model(pretrain, contents, tmp_path, corpu
     assert weights != others
 
 
-@pytest.mark.parametrize(
-    ("extra", "parts"),
-    [
-        ("--branches-per-sample 0", ["0 branches", "at least 1"]),
-        ("--min-branches-per-sample 3 --max-branches-per-sample 2", ["at most 2", "at least 3"]),
-        ("--branches-per-sample 2 --max-branches-per-sample 4", ["branches_per_sample (2)", "(4)"]),
-        ("--branches-per-sample 2 --min-branches-per-sample 1", ["min_branches_per_sample (1)"]),
-        ("--branches-per-sample 3 --fpe-max-positions 256", ["3 branches", "position 256", "0 to 255"]),
-        ("--pe learned --learned-rows 2 --branches-per-sample 3", ["3 branches", "0 to 1"]),
-        ("--length 17", ["17 tokens", "16 times"]),
-        ("--length 0", ["0 tokens"]),
-        ("--epochs 0", ["epochs (0) must be at least 1"]),
-        ("--max-steps 0", ["max_steps (0) must be at least 1"]),
-        ("--fpe-theta 0", ["fpe_theta (0.0) must be above 0"]),
-        ("--branch-slice-count 0", ["branch_slice_count (0) must be at least 1"]),
-        ("--branch-slice-count 50 --branches-per-sample 3", ["71 texts in 50 slices", "3 branches"]),
-        ("--branches-per-sample 8", ["7 texts", "8 branches"]),
-        ("--n-embd 30 --n-head 4", ["n_embd (30) must be divisible by n_head (4)"]),
-        ("--corpus no/such/file.txt", ["no/such/file.txt"]),
-        ("--init-weight no/such/pretrain_512.pth", ["no checkpoint at no/such/pretrain_512.pth"]),
-        ("--pe fourier", ["fpe", "rope2d", "learned", "none"]),
-        ("--lr-other 1e38 --lr-matrix 1e38 --max-steps 30", ["loss is", "at step"]),
-    ],
-)
-def test_bad_input_to_pretrain_writes_nothing(refused, pretrain, tmp_path, corpus, extra, parts):
-    out = tmp_path / "deep" / "out"
-    refused(pretrain(corpus, out, *extra.split()), *parts)
-    assert not out.parent.exists()
+@pytest.mark.parametrize("name", OTHERS)
+def test_the_commands_of_notes_002_and_003_run(run, small, tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "text.txt").write_text("the cat sat on the mat.\n" * 200, encoding="utf-8")
+    result = run("pretrain", *OTHERS[name].split(), "--corpus", "text.txt", "--max-steps", 1, *small)
+    assert result.exit_code == 0, result.output
+    version = checkpoint.load(tmp_path / "out" / "pretrain.safetensors").version
+    assert version == ("v6-rope2d" if "--pe rope" in OTHERS[name] else "v6")
+    written = run("parallel_generate", "--model", "out/pretrain_512.pth", "--branches", 2, "--tokens", 3)
+    assert written.stdout.count("--- branch") == 2, written.output
 
 
-@pytest.mark.parametrize("name", ["pretrain.safetensors", "notes.txt"])
-def test_an_out_dir_that_holds_anything_is_left_alone(refused, pretrain, tmp_path, corpus, name):
-    out = tmp_path / "out"
-    out.mkdir()
-    (out / name).write_text("mine")
-    refused(pretrain(corpus, out), f"holds {name} already", out, "--out-dir")
-    assert [(path.name, path.read_text()) for path in out.iterdir()] == [(name, "mine")]
+def test_parallel_generate_writes_each_branch_under_its_heading(run, pretrained):
+    args = ["--branches", 2, "--prompt", "the ", "--prompt", "on", "--tokens", 5, "--seed"]
+    models = (pretrained, 1), (pretrained / "pretrain.safetensors", 1), (pretrained, 2)
+    first, again, other = (run("parallel-generate", "--model", at, *args, seed) for at, seed in models)
+    assert first.exit_code == 0, first.output
+    lines = first.stdout.splitlines()
+    assert lines[0::2] == ["--- branch 0 ---", "--- branch 1 ---"]
+    assert (lines[1].startswith("the "), lines[3].startswith("on")) == (True, True)
+    assert [len(lines[1]), len(lines[3])] == [9, 7]
+    assert first.stdout == again.stdout != other.stdout
 
 
-def test_an_empty_out_dir_is_accepted_and_a_file_is_refused(refused, pretrain, tmp_path, corpus):
-    (tmp_path / "out").mkdir()
-    assert pretrain(corpus, tmp_path / "out").exit_code == 0
-    file = tmp_path / "file"
-    file.write_text("mine")
-    for out in (file, file / "below"):
-        refused(pretrain(corpus, out), f"{out / 'pretrain.safetensors'} cannot be made", f"{file} is a file")
-    assert file.read_text() == "mine"
-
-
-@pytest.mark.parametrize(
-    ("extra", "parts"),
-    [
-        (["--n-embd", "32"], ["n_embd (32)", "(16)"]),
-        (["--n-layer", "2"], ["n_layer (2)", "(1)"]),
-        (["--block-size", "20"], ["block_size (20)", "(16)"]),
-        (["--pe", "rope2d"], ["v6", "v6-rope2d", "not interchangeable"]),
-        (["--pe", "none"], ["v6", "v6-none", "not interchangeable"]),
-        (["--branch-stride", "64"], ["stride (64)", "(128)"]),
-        (["--fpe-theta", "100"], ["theta (100.0)", "(10000.0)"]),
-        (["--isolated"], ["isolated (True)", "(False)"]),
-        (["--fpe-learnable", "--fpe-theta", "100"], ["theta (100.0)", "(10000.0)"]),
-    ],
-)
-def test_weights_that_do_not_fit_are_refused(refused, pretrain, tmp_path, corpus, pretrained, extra, parts):
-    source, out = pretrained / "pretrain.safetensors", tmp_path / "next"
-    before = source.read_bytes()
-    refused(pretrain(corpus, out, "--init-weight", pretrained, *extra), source, *parts)
-    assert source.read_bytes() == before
-    assert not out.exists()
-
-
-def test_weights_of_another_alphabet_are_refused(refused, pretrain, tmp_path, pretrained):
-    other = tmp_path / "other.txt"
-    other.write_text("the dog sat on the mat. " * 40, encoding="utf-8")
-    result = pretrain(str(other), tmp_path / "next", "--init-weight", pretrained)
-    refused(result, "other characters", "lacks 'dg'", "has 'c'")
-    assert not (tmp_path / "next").exists()
-
-
-def test_init_weight_accepts_any_existing_checkpoint(refused, pretrain, tmp_path, corpus, pretrained):
-    source = pretrained / "pretrain.safetensors"
-    moved = source.rename(tmp_path / "moved.safetensors")
-    assert pretrain(corpus, tmp_path / "next", "--init-weight", moved).exit_code == 0
-    for gone in (pretrained, pretrained / "pretrain_512.pth"):
-        refused(pretrain(corpus, tmp_path / "more", "--init-weight", gone), "no checkpoint", gone, source)
-    damaged = pretrained / "pretrain_512.pth"
-    damaged.write_bytes(b"a pickle")
-    refused(pretrain(corpus, tmp_path / "more", "--init-weight", damaged), "no safetensors file", damaged)
-    assert not (tmp_path / "more").exists()
+def test_a_branch_without_a_prompt_begins_a_line(run, pretrain, tmp_path):
+    text = tmp_path / "lines.txt"
+    text.write_text("abc\n" * 300, encoding="utf-8")
+    assert pretrain(str(text), tmp_path / "out").exit_code == 0
+    result = run("parallel-generate", "--model", tmp_path / "out", "--prompt", "ab", "--tokens", 0)
+    assert result.stdout == "--- branch 0 ---\nab\n--- branch 1 ---\n\n\n"

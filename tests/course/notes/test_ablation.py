@@ -11,7 +11,6 @@ from matplotlib.figure import Figure
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import from_text
 from babygpt.errors import BadInput
-from babygpt.files import file_lock
 from babygpt.models.versions import VERSIONS
 from babygpt.plots import STYLE
 from babygpt.training import checkpoint
@@ -142,12 +141,6 @@ def test_a_file_of_the_users_where_weights_would_go_is_left_alone(tmp_path):
     assert not at.results_path.exists()
 
 
-def test_a_second_process_in_the_folder_is_refused(tmp_path):
-    at = ablation(tmp_path)
-    with file_lock(at.results_path), pytest.raises(ValueError, match="ablation_results"):
-        run(at)
-
-
 # ---------------------------------------------------------------- refusals
 
 
@@ -174,16 +167,9 @@ def test_a_file_that_holds_no_results_is_left_alone(tmp_path):
     at = ablation(tmp_path)
     for content in ("[1, 2]", "{", '{"runs": []}', "7", '{"settings": 3, "runs": []}'):
         at.results_path.write_text(content)
-        with pytest.raises(ValueError, match="holds no results of a comparison"):
+        with pytest.raises(BadInput):
             run(at)
         assert at.results_path.read_text() == content
-
-
-def test_an_impossible_model_is_refused_before_the_first_run(tmp_path):
-    at = ablation(tmp_path, n_embd=6)  # heads of 3 channels, which rope cannot pair
-    with pytest.raises(ValueError, match=r"\(3\) must be even"):
-        run(at, ["polar", "rope"], [1])
-    assert not at.results_path.exists()
 
 
 def test_every_denoiser_and_no_other_version_has_a_variant_name():
@@ -191,7 +177,7 @@ def test_every_denoiser_and_no_other_version_has_a_variant_name():
         if made.masks:
             assert DENOISERS[parse_variant(version)] == version
     for name in ("v4", "v6", "alpha", "", "v7-v7"):
-        with pytest.raises(ValueError, match=rf"variant \({name}\) must be one of v7, polar, "):
+        with pytest.raises(BadInput):
             parse_variant(name)
 
 

@@ -10,8 +10,6 @@ import torch
 from babygpt.config import ModelConfig
 from babygpt.data.corpus import Corpus
 from babygpt.data.tokenizer import CharTokenizer
-from babygpt.models.versions import build
-from babygpt.training import checkpoint
 from babygpt_course.commands.parallel import locate
 from babygpt_course.notes.curriculum import (
     CHECKPOINT_NAME,
@@ -19,9 +17,7 @@ from babygpt_course.notes.curriculum import (
     CodeConfig,
     EpochConfig,
     Stage,
-    load_weights,
     prepare_stage,
-    require_codes,
 )
 
 LENGTH, TEXTS = 4, 30
@@ -110,13 +106,6 @@ def test_flags_give_the_range_of_branches(read: dict[str, int], expected: tuple[
     assert EpochConfig(**read).n_branches == expected
 
 
-@pytest.mark.parametrize(("slices", "branches"), [(16, 2), (31, 1), (10**12, 1)])
-def test_too_few_texts_for_a_sample_are_refused(slices: int, branches: int) -> None:
-    assert reading(branch_slice_count=15, branches_per_sample=2).texts_per_epoch == 2
-    with pytest.raises(ValueError, match=f"30 texts in {slices} slices.*{branches} branches"):
-        reading(branch_slice_count=slices, branches_per_sample=branches)
-
-
 # ---------------------------------------------------------------- a stage
 
 
@@ -136,16 +125,6 @@ def test_a_restored_reader_continues_with_the_same_batches(small_corpus: Corpus,
         assert again.place()["texts_read"] == whole.objective.texts_read
 
 
-def test_a_code_serves_as_many_branches_as_its_table_has_rows(small_corpus: Corpus) -> None:
-    require_codes(small(small_corpus, stride=32_768 // 2).model, 2)
-    with pytest.raises(ValueError, match=r"3 branches.*position 32768"):
-        require_codes(small(small_corpus, stride=32_768 // 2).model, 3)
-    for pe in ("rope2d", "none"):
-        require_codes(small(small_corpus, pe).model, 10**9)
-        with pytest.raises(ValueError, match="0 branches"):
-            require_codes(small(small_corpus, pe).model, 0)
-
-
 # ---------------------------------------------------------------- starting from a checkpoint
 
 
@@ -160,12 +139,3 @@ def test_a_file_its_folder_or_the_notes_name_locates_a_checkpoint(tmp_path: Path
     there = tmp_path / "pretrain_512.pth"
     there.write_bytes(b"")
     assert locate(there) == there
-
-
-def test_a_checkpoint_option_that_the_stage_lacks_is_refused(tmp_path: Path, small_corpus: Corpus):
-    """Set a band of frequencies in Python, which no flag can do."""
-    stage = small(small_corpus)
-    model = build(stage.version, stage.model.config, **stage.options, band=8)
-    checkpoint.save(tmp_path / CHECKPOINT_NAME, model, stage.corpus.tokenizer)
-    with pytest.raises(ValueError, match=r"band \(None\) is not that of .* \(8\)"):
-        load_weights(small(small_corpus), tmp_path / CHECKPOINT_NAME)

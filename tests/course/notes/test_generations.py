@@ -9,14 +9,14 @@ import torch
 
 from babygpt.config import ModelConfig
 from babygpt.data.corpus import from_text
-from babygpt.data.tokenizer import CharTokenizer
+from babygpt.errors import BadInput
 from babygpt.models.versions import build
 from babygpt.sampling import by_confidence, continue_text
-from babygpt.training import checkpoint
 from babygpt.training.checkpoint import Checkpoint
 from babygpt_course.notes import generations as experiment
-from babygpt_course.notes.generations import GenerationConfig
+from babygpt_course.notes.generations import GenerationConfig, entropy
 from babygpt_course.studies.paired import format_mean_sd
+from babygpt_course.studies.text_measures import distinct, repeated, words
 
 TEXT = "the cat sat on the mat. " * 60
 CONFIG = GenerationConfig(num_prompts=3, prompt_len=8, gen_len=20, temp=1.0, top_k=4, seed=5)
@@ -90,18 +90,32 @@ def test_a_measure_that_a_text_does_not_have_is_left_out(corpus):
     json.dumps(row, allow_nan=False)
 
 
-# ---------------------------------------------------------------- refusals
+# ---------------------------------------------------------------- numbers of a text, counted by hand
 
 
-def test_only_denoisers_whose_window_holds_prompt_and_block_are_loaded(tmp_path, corpus, wake, models):
-    path = tmp_path / "v4.safetensors"
-    shape = ModelConfig(len(corpus.tokenizer.characters), block_size=12, n_layer=1, n_head=2, n_embd=16)
-    checkpoint.save(path, wake(build("v4", shape)), CharTokenizer(corpus.tokenizer.characters))
-    with pytest.raises(ValueError, match="is a v4: it does not fill in masked tokens"):
-        experiment.load_denoiser(path, CONFIG)
-    path = tmp_path / "rope.safetensors"
-    checkpoint.save(path, models["rope"].model, corpus.tokenizer)
-    assert experiment.load_denoiser(path, CONFIG).version == "v7-rope"
-    with pytest.raises(ValueError, match=r"prompt_len \(9\) must be at most 8: the window of .* holds 16"):
-        experiment.load_denoiser(path, replace(CONFIG, prompt_len=9))
-    experiment.load_denoiser(path, replace(CONFIG, prompt_len=14, gen_len=2))
+def test_shares_of_grams_equal_counts_by_hand():
+    """Count the pairs of abab: ab, ba, ab."""
+    assert distinct("abab", 1) == 2 / 4
+    assert distinct("abab", 2) == 2 / 3
+    assert repeated("abab", 2) == 2 / 3
+    assert repeated("abab", 3) == 0
+
+
+def test_words_are_counted_like_characters():
+    assert words("who's there? ada, ben-hur. ada!") == ["who's", "there", "ada", "ben-hur", "ada"]
+    assert distinct(words("ada met ben. ada met eve."), 2) == 4 / 5
+    assert repeated(words("ada met ben. ada met ben."), 3) == 2 / 4
+
+
+def test_a_text_without_such_grams_has_no_number():
+    for measure in (distinct, repeated):
+        assert math.isnan(measure("ab", 3))
+        with pytest.raises(BadInput):
+            measure("ab", 0)
+    assert math.isnan(entropy(""))
+
+
+def test_entropy_equals_the_value_by_hand():
+    assert entropy("aaaa") == pytest.approx(0)
+    assert entropy("abcd") == pytest.approx(math.log(4))
+    assert entropy("aaab") == pytest.approx(0.75 * math.log(4 / 3) + 0.25 * math.log(4))

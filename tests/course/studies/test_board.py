@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 import torch
-from matplotlib.figure import Figure
 
 from babygpt.config import ModelConfig
+from babygpt.errors import BadInput
 from babygpt.models.versions import VERSIONS, build
 from babygpt.plots.panel import Level, with_base64
 from babygpt.positions import Positions
@@ -15,7 +15,7 @@ from babygpt_course.studies import board
 from babygpt_course.studies.board import COLUMNS, Rung, SingleBranch, paired_differences, table, table_row
 from babygpt_course.studies.ladder_explorer import explore_ladder, measure, panels
 from babygpt_course.studies.results import load_results
-from babygpt_course.studies.sweep import Scale, in_turn, keep_runs
+from babygpt_course.studies.sweep import Scale, in_turn
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -48,17 +48,12 @@ def test_every_seed_of_every_model_is_on_the_board(results):
     assert results["board"]["v4"]["speed"] == 1.0
 
 
-def test_a_part_of_the_board_can_be_measured(tmp_path):
-    part = keep_runs(tmp_path / "ladder.partial.json", only="'v1'")
-    assert [*board.measure_ladder(part, Scale(2, (1,), 9_000, 4), SMALL[:2], 3, 1)["board"]] == ["v1"]
-
-
 def test_a_measurement_that_a_model_does_not_allow_is_left_out(results):
     assert results["board"]["v1"]["past"] == [0.0, 0.0]  # it sees one token, and no window
     assert results["board"]["v7"]["past"] == results["board"]["v7"]["whole"] == [None, None]
     assert results["board"]["v2"]["2x"] == results["board"]["v2"]["past"] == [None, None]
     assert table_row(results, "v2").count("refuses") == 3
-    with pytest.raises(ValueError, match="refuses such a length"):
+    with pytest.raises(BadInput):
         paired_differences(results, "v2", "v4", "4x")
 
 
@@ -72,7 +67,7 @@ def test_a_model_of_branches_reads_one_text_as_branch_0(awake, text):
 
 
 def test_a_bound_and_a_loss_are_not_subtracted(results):
-    with pytest.raises(ValueError, match="a bound and a loss"):
+    with pytest.raises(BadInput):
         paired_differences(results, "v7", "v4")
     assert len(paired_differences(results, "v7", "v4", "roles")) == 2
 
@@ -106,13 +101,6 @@ def test_the_table_names_command_and_every_model_and_marks_bounds(results):
     assert ["≤" in line for line in lines[4:]] == [VERSIONS[rung.version].masks for rung in SMALL]
 
 
-def test_far_losses_and_refusals_are_written_and_stretch_no_axis():
-    ax, rows = Figure().subplots(), {"v4": [0.5, 0.6], "v1": [1.5, 1.7], "v2": []}
-    board.draw_rows(ax, rows, "title", "loss", highest=1.0)
-    assert {(note.get_text(), note.xy[1]) for note in ax.texts} == {("1.60 →", 1), ("refuses", 2)}
-    assert ax.get_xlim()[1] < 1.0
-
-
 # ---------------------------------------------------------------- the explorer
 
 BOARD = {
@@ -135,7 +123,7 @@ def test_losses_are_compared_among_models_of_one_kind_and_answers_among_all():
 
 def test_a_rival_that_cannot_read_the_length_is_refused():
     assert list(measure(BOARD, "loss at 4× length", "b", 5)["rows"]) == ["b"]
-    with pytest.raises(ValueError, match="a refuses"):
+    with pytest.raises(BadInput):
         measure(BOARD, "loss at 4× length", "a", 5)
 
 

@@ -5,8 +5,7 @@ import torch
 
 from babygpt.data.corpus import load_corpus
 from babygpt_course.studies import branches, strides
-from babygpt_course.studies.results import load_results
-from babygpt_course.studies.sweep import SEEDS, Scale, in_turn
+from babygpt_course.studies.sweep import Scale, in_turn
 
 
 @pytest.fixture(scope="module")
@@ -54,18 +53,6 @@ def test_an_echo_is_the_same_story_eight_characters_later(corpus, short_runs):
     times = [batch.time[0][batch.branch[0] == b] for b in (0, 1)]
     assert torch.equal(times[0] + branches.DELAY, times[1])
     assert set(short_runs[branches.ECHO]) == {"ahead", "behind", "ahead, isolated", "behind, isolated"}
-
-
-PLANS = {"branches": branches.branch_plans(400), "strides": strides.stride_plans()}
-
-
-@pytest.mark.parametrize("name", PLANS)
-def test_stored_results_hold_every_run_of_the_plan(name):
-    results = load_results(name)
-    assert results["seeds"] == list(SEEDS)
-    assert set(results["runs"]) == set(PLANS[name])
-    for run, found in results["runs"].items():
-        assert {len(values) for values in found.values()} <= {6, len(SEEDS)}, run  # a few wait for the others
 
 
 def test_the_loss_beside_other_texts_is_the_loss_alone_plus_the_gap():

@@ -1,4 +1,4 @@
-"""Figures: measured, stored with their command, and drawn from the stored numbers."""
+"""Contract of all studies: complete, drawn again, resumed after a stop; foreign results are refused."""
 
 import json
 from dataclasses import replace
@@ -10,9 +10,9 @@ import torch
 from click.testing import CliRunner
 from matplotlib.figure import Figure
 
-from babygpt.device import pick_device
+from babygpt.errors import BadInput
 from babygpt_course.commands.run_studies import figures as command
-from babygpt_course.studies import figures
+from babygpt_course.studies import board, branches, figures, polar_repairs, remasking, stretch, strides
 from babygpt_course.studies.names import draw_names, measure_names
 from babygpt_course.studies.paired import FEWEST_SEEDS, RULE
 from babygpt_course.studies.results import load_results
@@ -21,14 +21,6 @@ from babygpt_course.studies.sweep import SEEDS, Scale, in_turn
 FIGURES = Path(__file__).resolve().parents[3] / "figures"
 OTHERS = {"whole": {"v4": [0.1, 0.2]}, "letters": {"v4": [[0.1, 1.6], [0.2, 1.5]]}}
 QUICK = Scale(steps=4, seeds=(1, 2), n_chars=9_000, n_questions=8)
-
-
-def test_the_hardware_names_all_that_a_result_depends_on() -> None:
-    assert figures.hardware() == {
-        "device": pick_device().type if pick_device().type != "cuda" else torch.cuda.get_device_name(),
-        "threads": torch.get_num_threads(),
-        "instructions": torch.backends.cpu.get_cpu_capability(),
-    }
 
 
 @pytest.fixture
@@ -56,7 +48,28 @@ def test_stored_results_are_drawn_and_name_their_command(name):
         assert study.table(found) == (FIGURES / f"{name}.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", [n for n in figures.FIGURES if n != "floors"])  # which trains nothing
+TRAINED = [name for name in figures.FIGURES if name != "floors"]  # which trains nothing
+PLANS = {  # what is stored for each variant of a study, and the variants
+    "branches": ("runs", branches.branch_plans(400)),
+    "strides": ("runs", strides.stride_plans()),
+    "stretch": ("runs", {*stretch.ARMS, *stretch.UNTUNED, *(f"{name} tuned" for name in stretch.TUNED)}),
+    "polar": ("val_loss", polar_repairs.LABELS),
+    "remasking": ("ways", remasking.WAYS),
+    "ladder": ("board", [rung.name for rung in board.RUNGS]),
+}
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_every_variant_of_the_plan_is_stored(name):
+    found, (key, plan) = load_results(name), PLANS[name]
+    assert set(found[key]) == set(plan)
+    for variant, measured in found[key].items():
+        seeds = measured.values() if isinstance(measured, dict) else [measured]
+        counts = {len(each) for each in seeds if isinstance(each, list)}
+        assert counts <= {6, len(found["seeds"])}, variant  # a few wait for the others
+
+
+@pytest.mark.parametrize("name", TRAINED)
 def test_a_study_that_trains_is_stored_from_twelve_seeds_with_its_hardware_and_the_rule(name):
     found, table = load_results(name), figures.FIGURES[name].table
     assert len(set(found["seeds"])) >= FEWEST_SEEDS
@@ -128,12 +141,14 @@ def test_redrawing_trains_nothing_and_prefers_the_folder_to_the_package(tmp_path
 
 def test_redrawing_without_stored_numbers_is_refused(tmp_path, monkeypatch, measured):
     monkeypatch.setitem(figures.FIGURES, "new", figures.FIGURES["names"])
-    with pytest.raises(ValueError, match="python -m babygpt figures new"):
+    with pytest.raises(BadInput, match="python -m babygpt figures new"):
         figures.make_figure("new", tmp_path, redraw=True)
 
 
-@pytest.mark.parametrize("accuracy", [{"v4": [10**400]}, {"v4": "x"}, [], {"v4": None}])
-def test_numbers_that_cannot_be_drawn_are_refused_by_their_file(tmp_path, accuracy):
-    (tmp_path / "names.json").write_text(json.dumps({"accuracy": accuracy, **OTHERS}))
-    with pytest.raises(ValueError, match=r"names\.json does not hold the results of names"):
-        figures.make_figure("names", tmp_path, redraw=True)
+@pytest.mark.parametrize("name", figures.FIGURES)
+def test_foreign_results_are_refused_by_their_file_and_draw_nothing(tmp_path, name):
+    for foreign in ({"command": "theirs"}, load_results("ladder" if name == "names" else "names")):
+        (tmp_path / f"{name}.json").write_text(json.dumps(foreign))
+        with pytest.raises(BadInput, match=rf"{name}\.json does not hold the results of {name}"):
+            figures.make_figure(name, tmp_path, redraw=True)
+    assert [path.suffix for path in tmp_path.iterdir() if path.stem == name] == [".json"]

@@ -128,15 +128,3 @@ def test_the_cost_is_the_rise_of_the_loss(awake, text):
     assert found[0] == pytest.approx(near - whole, abs=1e-6)
     assert abs(found[0]) > 1e-4
     assert found[1] == pytest.approx(0, abs=1e-6)
-
-
-def test_a_distance_below_zero_is_refused(awake):
-    with pytest.raises(ValueError, match=r"distance \(-1\) must be at least 0"):
-        short_sighted(awake("v4"), -1)
-
-
-def test_hiding_keeps_the_precision_of_a_float64_model(awake, text):
-    """Use 64 tokens: for shorter texts attention's kernel happens to convert a float32 mask."""
-    model, idx = awake("v4", block_size=64), text(2, 64)
-    single = short_sighted(model, 2)(idx)
-    torch.testing.assert_close(short_sighted(model.double(), 2)(idx).float(), single, atol=1e-4, rtol=1e-3)

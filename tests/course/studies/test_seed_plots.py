@@ -25,21 +25,6 @@ def test_strides_are_a_line_for_each_code_and_a_dot_for_each_seed(ax):
     assert dots == [(0.1, 0.3), (0.5,), (1.0,), (0.4,)]
 
 
-def test_groups_of_seeds_are_points_side_by_side(ax):
-    groups = {"300 steps": {"v4": [1.0, 2.0]}, "600 steps": {"v4": [3.0], "v5": [5.0, 6.0]}}
-    seed_plots.draw_seed_points(ax, groups, "a finding", "", "nats")
-    points = {line.get_label(): list(zip(*line.get_data(), strict=True)) for line in ax.lines}
-    assert points["v4"] == [(-0.2, 1.0), (-0.2, 2.0), (0.8, 3.0)]
-    assert points["v5"] == [(1.2, 5.0), (1.2, 6.0)]
-    assert [label.get_text() for label in ax.get_xticklabels()] == list(groups)
-
-
-def test_seed_bars_are_as_high_as_their_means_under_a_dot_for_each_seed(ax):
-    seed_plots.draw_seed_bars(ax, {"v4": [1.0, 3.0], "v5": [2.0, 4.0]}, "Losses", "nats")
-    assert [bar.get_height() for bar in ax.patches] == [2.0, 3.0]
-    assert [list(line.get_ydata()) for line in ax.lines] == [[1.0, 3.0], [2.0, 4.0]]
-
-
 def test_rows_are_a_name_each_with_a_dot_for_each_seed_and_a_bar_at_their_mean(ax):
     values = {"v4": [1.0, 2.0, 6.0], "v3": [2.0, 2.0, 2.0]}
     seed_plots.draw_seed_dots(ax, values, "a finding", "nats", {"floor": -5.0}, means=True)

@@ -76,26 +76,3 @@ def test_cores_are_divided_among_workers(cores, workers, each, monkeypatch):
     monkeypatch.setattr(module, "cpu_count", lambda: cores)
     monkeypatch.setattr(module.torch, "get_num_threads", lambda: cores)
     assert module.threads_of_each(workers) == each
-
-
-@pytest.mark.parametrize(
-    ("options", "chosen", "threads"), [({}, False, 1), ({"cpus_per_task": 4}, False, 4), ({}, True, 64)]
-)
-def test_a_job_takes_its_cores_or_the_chosen_threads(options, chosen, threads, monkeypatch, tmp_path):
-    submitit = pytest.importorskip("submitit")
-
-    class Executor:
-        def __init__(self, **where):
-            assert where == {"folder": tmp_path, "cluster": "slurm"}
-
-        def update_parameters(self, **given):
-            assert given == {"timeout_min": 24 * 60, "cpus_per_task": 1} | options
-
-        def submit(self, function, run, threads):
-            raise KeyboardInterrupt(threads)
-
-    monkeypatch.setattr(submitit, "AutoExecutor", Executor)
-    monkeypatch.setattr(module, "threads_were_chosen", lambda: chosen)
-    monkeypatch.setattr(module.torch, "get_num_threads", lambda: 64)
-    with pytest.raises(KeyboardInterrupt, match=f"^{threads}$"):
-        sweep(("a",), (1,), print, cluster("slurm", tmp_path, 2, options))

@@ -1,0 +1,177 @@
+"""Benchmarks from the shell, and the numbers that they compute from what they time."""
+
+import itertools
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from babygpt.config import ModelConfig, TrainConfig
+from babygpt.data.corpus import Corpus
+from babygpt.models.versions import build
+from babygpt.training import Training
+from benchmarks import gpu, live, step
+from benchmarks.cli import main
+from benchmarks.machine import describe_machine
+from benchmarks.step import MeteredObjective, PartMeter, measure_step
+from tools.browser.recording import dashboard_runs, worst
+
+ROOT = Path(__file__).resolve().parents[2]
+TINY = {"n_layer": 2, "n_head": 2, "n_embd": 16}
+
+
+def run(*args: object) -> Result:
+    return CliRunner().invoke(main, [*map(str, args)])
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    path = tmp_path / "text.txt"
+    path.write_text("to be or not to be, that is the question. " * 50)
+    return path
+
+
+def test_the_last_line_names_command_and_machine_and_is_stored_if_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: dict[str, Any] = {}
+    monkeypatch.setattr("benchmarks.step.measure_step", lambda **given: asked.update(given) or {"step_ms": 1})
+    monkeypatch.chdir(tmp_path)
+    words = ["step", "--version", "v7", "--rounds", 3]
+    results = json.loads(run(*words).stdout.strip().splitlines()[-1])
+    assert results["command"] == "python -m benchmarks step --version v7 --rounds 3"
+    assert (results["machine"], results["step_ms"]) == (describe_machine(), 1)
+    assert (asked["version"], asked["rounds"], asked["batch_size"]) == ("v7", 3, 12)
+    assert list(tmp_path.iterdir()) == []
+    stored = run(*words, "--store", "--folder", tmp_path)
+    assert (tmp_path / "step_v7.json").read_text() == json.dumps(json.loads(stored.stdout), indent=1) + "\n"
+    assert str(tmp_path) not in stored.stdout
+
+
+NUMBERS = [
+    (name, option.opts[0], value)
+    for name, command in sorted(main.commands.items())
+    for option in command.params
+    for value in {"integer": (0,), "float": ("nan",)}.get(option.type.name, ())
+]
+
+
+def test_useless_numbers_are_refused_before_anything_is_measured(
+    text: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("benchmarks.timing.run_in_rounds", pytest.fail)
+    for command, option, value in NUMBERS:
+        corpus = ["--corpus", text] if command in ("recipe", "diffusion") else []
+        result = run(command, option, value, *corpus)
+        assert result.exit_code == 1, (command, option, value)
+        assert option.removeprefix("--").replace("-", "_") in result.stderr
+        assert len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor")  # torch.compile's own, as it looks on
+def test_the_run_for_a_gpu_goes_on_after_a_part_that_fails(
+    text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rehearse it on the processor."""
+
+    def fail(path: Path) -> float:
+        raise RuntimeError("device-side assert\nand much more")
+
+    monkeypatch.setattr(gpu.notebooks, "run", fail)
+    monkeypatch.setattr(gpu, "run_tests", lambda arguments: {"pytest": "1 passed"})
+    monkeypatch.setattr(gpu, "SMALL", replace(gpu.SMALL, versions=("v4",), steps=10))
+    result = run("gpu", "--device", "cpu", "--small", "--corpus", text, "--store", "--folder", tmp_path)
+    assert result.exit_code == 0, result.output
+    stored = json.loads((tmp_path / "gpu.json").read_text())
+    parts, large = stored["parts"], ["large v4, 20 steps", "large v7, 20 steps"]
+    assert list(parts) == ["train v4", "tests", "notebook 02_learned_positions", *large]
+    assert stored["failed"] == ["notebook 02_learned_positions"], result.output
+    assert parts["train v4"]["graph_breaks"] == 0 < parts["train v4"]["eager"]
+    assert parts[large[0]]["val"] <= gpu.SMALL.target
+    assert parts[large[1]]["nelbo"] > 0
+    assert "✗ notebook 02_learned_positions: error RuntimeError: device-side assert\n" in result.output
+
+
+# ---------------------------------------------------------------- a training step
+
+
+@pytest.mark.parametrize("version", ["v1", "v4", "v6"])
+def test_every_part_of_a_step_is_timed_once(small_corpus: Corpus, version: str) -> None:
+    ticks = itertools.count()
+    meter = PartMeter(lambda: float(next(ticks)))
+    model = build(version, ModelConfig(small_corpus.tokenizer.vocab_size, 8, **TINY))
+    objective = MeteredObjective(step.fixed_size_objective(version, small_corpus, 8), meter)
+    training = Training(model, objective, TrainConfig(steps=5, batch_size=3))
+    step.add_meter_hooks(training, meter)
+    before = next(ticks)
+    parts = meter.measure_step(training.steps())
+    after = next(ticks)
+    optimizers = {type(optimizer).__name__ for optimizer in training.optimizers}
+    assert set(parts) == {"rest", "batch", "loss", "forward", "backward"} | optimizers
+    assert sum(parts.values()) == after - before - 2  # nothing is lost, nothing is counted twice
+    assert all(taken >= 1 for taken in parts.values())
+
+
+def test_the_parts_of_a_step_add_up_to_its_time() -> None:
+    results = measure_step("v4", 3, 8, rounds=1, n_chars=9_000, **TINY)
+    assert sum(results["ms"].values()) == pytest.approx(results["step_ms"], abs=0.01)
+    assert results["steps"] == 10  # those of the first round warm up
+
+
+# ---------------------------------------------------------------- dashboards
+
+
+def drawing(t: float, state: str, made: int, frames: int, reading: str = "") -> dict[str, Any]:
+    """Return a drawing of a run that began to train at 10 s, t seconds later; told 50 ms before."""
+    now = 10_000 + 1000 * t
+    known = {"state": state, "made": made, "frames": [frames, 1], "reading": reading}
+    return {"t": now, "at": now - 50, "ms": 2.0, **known}
+
+
+DRAWN = [
+    drawing(-2, "waiting", 0, 1),
+    drawing(-1, "getting ready", 0, 1),
+    drawing(0, "running", 0, 1),
+    drawing(0.2, "running", 1, 1),
+    drawing(0.3, "running", 1, 1),  # nothing new: a hand moved
+    drawing(0.4, "running", 5, 2),
+    drawing(1.0, "running", 9, 2),
+    drawing(1.7, "running", 9, 2, "64 of 128 windows read"),
+    drawing(2.0, "finished", 9, 2),
+    drawing(9.0, "finished", 9, 2),
+]
+BOARD = {"cell": 3, "title": "v5", "watches": 2, "started": 8_500, "drawings": DRAWN}
+MESSAGES = [(9_000, 500), (10_100, 1000), (11_000, 3000), (13_000, 9000)]
+
+
+def test_the_motion_of_a_dashboard_is_read_from_its_drawings() -> None:
+    """Take the worst of two dashboards in each respect; a third never trained."""
+    slow = {**BOARD, "watches": 0, "started": None, "drawings": [*DRAWN[:4], drawing(4, "stopped", 2, 1)]}
+    waits = {**BOARD, "drawings": DRAWN[:2]}
+    runs = dashboard_runs({"boards": [BOARD, slow, waits], "messages": MESSAGES})
+    found, run = worst(runs), runs[0]
+    assert (run.cell, run.title, run.steps, run.seconds) == (3, "v5", 9, 2.0)
+    assert (run.losses_per_s, run.measurements_per_s, run.drawings_per_s) == (1.5, 0.5, 3.0)
+    assert (run.longest_still_s, run.shown_after_ms, run.redraw_ms) == (0.7, 50.0, 2.0)
+    assert (run.kb_per_s, run.ready_s, run.first_loss_ms) == (2.0, 0.5, 50.0)
+    assert (found["losses_per_s"], found["measurements_per_s"], found["longest_still_s"]) == (0.5, 0.5, 3.8)
+
+
+def test_a_later_dashboard_of_a_cell_does_not_count_its_wait_for_the_first_run() -> None:
+    first, later = dashboard_runs({"boards": [BOARD, {**BOARD, "title": "v4"}], "messages": MESSAGES})
+    assert (first.ready_s, later.ready_s) == (0.5, None)
+
+
+def test_the_share_of_the_speed_that_is_kept_has_its_interval() -> None:
+    assert live.share_kept([10, 20], [9, 18]) == {"mean": 0.9, "low": 0.9, "high": 0.9}
+    found = live.share_kept([10, 10, 10], [9, 10, 8])
+    assert found["low"] < 0.8 < found["mean"] < 0.9 < 1 < found["high"]
+
+
+def test_the_page_has_the_stored_numbers_of_the_live_lab() -> None:
+    stored = json.loads((ROOT / "benchmarks/results/live.json").read_text(encoding="utf-8"))
+    text = (ROOT / "docs/benchmarks.md").read_text(encoding="utf-8")
+    assert live.report(stored) in text, "python -m benchmarks report"

@@ -1,0 +1,135 @@
+"""Passages of lessons that quote stored results: each number is computed anew from the results.
+
+`quotes.toml` has a table for each lesson, and says how a passage is computed.
+"""
+
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterable
+from functools import cache, reduce
+from itertools import combinations
+from operator import getitem
+from pathlib import Path
+from string import Formatter
+from typing import Any
+
+import numpy as np
+import pytest
+
+from babygpt_course.museum.costs import differences, effect, load_costs
+from babygpt_course.studies import stretch
+from babygpt_course.studies.branches import losses_among
+from babygpt_course.studies.paired import compare
+from babygpt_course.studies.results import load_results
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES: dict[str, dict[str, Any]] = tomllib.loads((Path(__file__).parent / "quotes.toml").read_text("utf-8"))
+NUMBERS = "no one two three four five six seven eight nine ten eleven twelve".split()
+stored = cache(load_results)
+
+
+# ---------------------------------------------------------------- parts of the expressions
+
+
+def one(name: str, *keys: str) -> Any:
+    """Return what stands under these keys in the results of a study."""
+    return reduce(getitem, keys, stored(name))
+
+
+def pool(name: str, *keys: str) -> np.ndarray:
+    """Return what stands under these keys in the results of a study: one number a seed."""
+    return np.array(one(name, *keys))
+
+
+def board(name: str, key: str = "1x") -> np.ndarray:
+    """Return a number of a model of the ladder, one a seed."""
+    return pool("ladder", "board", name, key)
+
+
+def among(run: str, n: int = 2) -> np.ndarray:
+    """Return the loss among n texts of a run of the studies of branches and strides, one a seed."""
+    runs = one("branches", "runs") | one("strides", "runs")
+    return np.array(losses_among({"runs": runs}, run, n))
+
+
+def reading(run: str, number: str) -> np.ndarray:
+    """Return a number of a run of the study of longer texts, one a seed."""
+    return np.array(stretch.values(stored("stretch"), run, number))
+
+
+def side(gaps: np.ndarray) -> str:
+    """Return on which side of 0 the rule decides that gaps are, or "undecided"."""
+    return compare(gaps.tolist()).side
+
+
+def interval(gaps: np.ndarray) -> tuple[float, float, float]:
+    """Return the mean of gaps, and the ends of its interval."""
+    found = compare(gaps.tolist())
+    return found.mean, found.low, found.high
+
+
+def ends(values: Iterable[float]) -> tuple[float, float]:
+    """Return the smallest and the largest number."""
+    found = sorted(values)
+    return found[0], found[-1]
+
+
+NAMES = {
+    **{f.__name__: f for f in (one, pool, board, among, reading, side, interval, ends)},
+    **{f.__name__: f for f in (Counter, combinations)},
+    **{"np": np, "array": np.array, "mean": np.mean, "word": NUMBERS.__getitem__},
+    **{"museum_gaps": differences, "effect": effect, "load_costs": load_costs},
+}
+
+
+# ---------------------------------------------------------------- pages
+
+
+def plain(text: str) -> str:
+    """Return a text on one line, with plain minus signs and no sign before a zero."""
+    line = re.sub(r"\s*\n(?:#(?: |$))?|\s+", " ", text, flags=re.M).replace("−", "-")
+    return re.sub(r"[+-](0(?:\.0+)?)(?![\d.])", r"\1", line)
+
+
+def pattern(passage: str, numbers: Iterable[Any]) -> str:
+    """Return the pattern of a passage that quotes these numbers; a tie may be rounded either way."""
+    parts, given = [], iter(numbers)
+    for literal, field, form, _ in Formatter().parse(passage):
+        parts.append(re.escape(plain(literal)))
+        if field is not None:
+            number = next(given)
+            near = (number - 1e-7, number + 1e-7) if isinstance(number, float) else (number,)
+            parts.append(f"({'|'.join(sorted({re.escape(plain(format(x, form or ''))) for x in near}))})")
+    return "".join(parts)
+
+
+def missing_passages(page: str) -> list[str]:
+    """Return the passages, as computed, that a page does not have, and the sentences that are not true."""
+    names, text, missing = dict(NAMES), plain((ROOT / page).read_text("utf-8")), []
+    for passage, value in PAGES[page].items():
+        if passage.isidentifier():
+            names[passage] = eval(f"({value})", names)
+            continue
+        found = eval(f"({value})", names)
+        numbers = found if isinstance(found, Iterable) and not isinstance(found, str) else [found]
+        computed = pattern(passage, numbers)
+        if not re.search(computed, text) or ("{" not in passage and not found):
+            missing.append(computed.replace("\\", ""))
+    return missing
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_quotes_what_is_stored(page: str) -> None:
+    assert missing_passages(page) == []
+
+
+def test_another_number_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Change a stored result, then a sentence: the passage that quotes it is missed."""
+    page, sentence = "notebooks/src/02_learned_positions.py", "On aligned windows v2 {} 0.21 nats."
+    bags = stored("order")["bags"]
+    monkeypatch.setitem(bags, "v2, aligned", [loss - 0.1 for loss in bags["v2, aligned"]])
+    assert len(missing_passages(page)) == 2
+    monkeypatch.undo()
+    monkeypatch.setitem(PAGES, page, {**PAGES[page], sentence: "'loses'"})
+    assert missing_passages(page) == ["On aligned windows v2 (loses) 0.21 nats."]
