@@ -20,7 +20,7 @@ from babygpt.config import TrainConfig
 from babygpt.device import device_name, use_allowed_threads
 from babygpt.live.explorer import Range, format_number, still_of
 from babygpt.live.run import Run, State
-from babygpt.live.view import LiveOutput, Still, script, style
+from babygpt.live.view import LiveOutput, script, style
 from babygpt.live.watches import Watch
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import Objective
@@ -78,9 +78,10 @@ def train(
 
 
 class Page(anywidget.AnyWidget):
-    """The page's side of a dashboard.
+    """The page's side of a dashboard. Parts of the run that were sent stay in the page until it is closed.
 
-    facts  that never change
+    facts       that never change
+    everything  returns all parts of the run
     """
 
     _css = style("figure")
@@ -91,40 +92,14 @@ class Page(anywidget.AnyWidget):
         super().__init__(facts=facts, _esm=script("dashboard"))
 
     def get_state(self, key: Any = None, drop_defaults: bool = False) -> dict[str, Any]:
-        """Return the state, for a page that knows nothing with all parts of the run."""
+        """Return the state, for a page that knows nothing with all parts of the run.
+
+        key  names of traits, or parts of the run, which `send_state` sends as they are, from any thread
+        """
+        if isinstance(key, Mapping):
+            return dict(key)
         state: dict[str, Any] = super().get_state(key, drop_defaults)
         return state | self.everything() if key is None else state
-
-    def tell(self, parts: Mapping[str, Any]) -> None:
-        """Send some parts of the state, from any thread. They stay in the page until it is closed."""
-        state, paths, buffers = without_buffers(parts)
-        if self.comm is not None:
-            self.comm.send({"method": "update", "state": state, "buffer_paths": paths}, buffers=buffers)
-
-
-def without_buffers(parts: Mapping[str, Any]) -> tuple[dict[str, Any], list[list[Any]], list[bytes]]:
-    """Return plain data without its bytes, where each stood, and the bytes, as the widgets' protocol asks."""
-    paths: list[list[Any]] = []
-    buffers: list[bytes] = []
-
-    def strip(part: Any, path: list[Any]) -> Any:
-        if isinstance(part, dict):
-            return {
-                key: strip(value, [*path, key])
-                for key, value in part.items()
-                if not take(value, [*path, key])
-            }
-        if isinstance(part, list):
-            return [strip(value, [*path, i]) for i, value in enumerate(part)]
-        return part
-
-    def take(value: Any, path: list[Any]) -> bool:
-        if isinstance(value, bytes):
-            paths.append(path)
-            buffers.append(value)
-        return isinstance(value, bytes)
-
-    return strip(dict(parts), []), paths, buffers
 
 
 class Dashboard(LiveOutput):
@@ -146,10 +121,12 @@ class Dashboard(LiveOutput):
         self.heard, self.problem = 0, ""  # the number of the page's last command, and why it failed
         self.sent, self.sent_frames = 0, [0] * len(self.frames)  # what the page has
         self.due, self.lock = 0.0, threading.Lock()
+        self.moved, self.walked = dict[int, str](), 0  # see `moves`; and steps of the run that were looked at
         self.collect()
         self.facts = self.describe_run(controls)
         self.page = Page(self.facts, self.everything)
-        super().__init__(self.page, f"<training: {run.title}>")
+        words = f"training: {run.title}"
+        super().__init__(self.page, f"<{words}>", lambda: still_of(self.panels(), words))
         self.page.add_class("babygpt-dashboard")  # for tests, and for your own style
         self.page.on_msg(self.obey)
         run.listeners.append(self.update)
@@ -170,8 +147,8 @@ class Dashboard(LiveOutput):
         if other is not None:
             losses = np.array([step.loss for step in other.history])
             facts["baseline"] = {
-                "title": other.title,
                 "losses": pack(losses),
+                "gap": as_plain(gap_panel(run, other, 0)),
                 "words": gap_words(other.title),
             }
         return facts
@@ -179,7 +156,15 @@ class Dashboard(LiveOutput):
     # ------------------------------------------------------------ what is told
 
     def collect(self) -> None:
-        """Make panels of the measurements that are new."""
+        """Make panels of the measurements that are new, and note which dials have moved."""
+        for step in self.run.history[self.walked :]:
+            self.walked += 1
+            if step.changed:
+                moves = [
+                    f"{self.labels.get(name, name)} {format_number(x)}" for name, x in step.changed.items()
+                ]
+                near = (begin for begin in self.moved if step.step - begin < self.run.total / ROOM)
+                self.moved[next(near, step.step)] = ", ".join(moves)
         for i, (watch, frames) in enumerate(self.run.frames.items()):
             while len(self.frames[i]) < len(frames):
                 upto = frames[: len(self.frames[i]) + 1]
@@ -207,15 +192,7 @@ class Dashboard(LiveOutput):
 
     def moves(self) -> list[tuple[int, str]]:
         """Return the steps at which dials were moved, with the new values. Of close ones, only the last."""
-        named: dict[int, str] = {}  # by the first step of each group
-        for step in list(self.run.history):
-            if step.changed:
-                moves = [
-                    f"{self.labels.get(name, name)} {format_number(x)}" for name, x in step.changed.items()
-                ]
-                near = (begin for begin in named if step.step - begin < self.run.total / ROOM)
-                named[next(near, step.step)] = ", ".join(moves)
-        return list(named.items())
+        return list(self.moved.items())
 
     def parts(self, losses: int, frames: Sequence[int]) -> dict[str, Any]:
         """Return the head, and all that is new to a page that has so many losses and frames."""
@@ -246,7 +223,7 @@ class Dashboard(LiveOutput):
             finally:
                 parts = self.parts(self.sent, self.sent_frames)
                 self.sent, self.sent_frames = parts["head"]["made"], parts["head"]["frames"]
-                self.page.tell(parts)
+                self.page.send_state(parts)
         if self.run.state.over:
             self.show_still(update=True)
 
@@ -280,10 +257,6 @@ class Dashboard(LiveOutput):
             losses.append(gap_panel(self.run, self.run.baseline, made))
         return [*losses, *(panel for panel in self.newest if panel is not None)]
 
-    def picture(self) -> Still:
-        """Return the run as it is now as a picture."""
-        return still_of(self.panels(), f"training: {self.run.title}")
-
     def recording(self) -> dict[str, Any]:
         """Return the whole run as plain data, for a page without a kernel."""
         return {"facts": self.facts, **self.everything()}
@@ -304,6 +277,7 @@ def gap_words(title: str) -> dict[str, str]:
     """Return the findings on a gap to a baseline: the page fills in the numbers."""
     return {
         "unknown": f"gap to {title} (nats)",
+        "none": f"less than 0.01 nats from {title}",
         "below": f"{{gap}} nats below {title}",
         "above": f"{{gap}} nats above {title}",
     }
@@ -323,7 +297,7 @@ def loss_panel(board: Dashboard, made: int) -> Panel:
     marks += [Curve("", colour, np.array(losses), steps, "thin"), Curve(run.title, colour, mean, steps)]
     marks += [Level(f"{name} {floor:.3g}", floor) for name, floor in board.floors.items()]
     marks += [Level(words, step, "x") for step, words in board.moves() if step <= made]
-    highest = max(run.uniform_loss, *board.floors.values(), 0.25)
+    highest = max(run.uniform_loss, *board.floors.values(), mean[:20].max(initial=0.25))
     span = (0.0, float(np.ceil(highest * 2.05) / 2))
     return Panel(
         title,
@@ -340,7 +314,9 @@ def gap_panel(run: Run, other: Run, made: int) -> Panel:
     both = min(map(len, each))
     gap, words = each[0][:both] - each[1][:both], gap_words(other.title)
     now = gap[-1] if both else 0.0
-    title = words["below" if now < 0 else "above"].format(gap=f"{abs(now):.2f}") if both else words["unknown"]
+    size = f"{abs(now):.2f}"
+    kind = "unknown" if not both else "none" if size == "0.00" else "below" if now < 0 else "above"
+    title = words[kind].format(gap=size)
     ends = np.floor(20 * gap.min(initial=-0.05)) / 20, np.ceil(20 * gap.max(initial=0.05)) / 20
     marks: list[Mark] = [Curve("", COLOURS["red"], gap, np.arange(1.0, both + 1)), Level("", 0.0)]
     x, y = Axis("step", (0.0, run.total), digits=0), Axis("gap (nats)", (float(ends[0]), float(ends[1])))

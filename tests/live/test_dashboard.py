@@ -1,15 +1,10 @@
 """The dashboard of a run: the page learns every number, buttons and dials act, and nothing is left behind."""
 
-import ctypes
 import gc
-import json
 import sys
 import threading
 import time
-from functools import reduce
 from itertools import count
-from operator import getitem
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -19,12 +14,12 @@ import torch
 from babygpt import live, plots
 from babygpt.config import TrainConfig
 from babygpt.live.dashboard import BLOCK as LOSSES
-from babygpt.live.dashboard import Page, gap_panel, loss_panel, without_buffers
+from babygpt.live.dashboard import Page, gap_panel, loss_panel
 from babygpt.live.run import Run, State
 from babygpt.live.view import LiveOutput
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import NextToken
-from babygpt.plots.panel import Axis, Curve, Level, Panel, unpack, with_base64
+from babygpt.plots.panel import Axis, Curve, Level, Panel, unpack
 
 LONG = 60  # seconds; nothing here takes that long unless it hangs
 BLOCK = 16
@@ -52,7 +47,7 @@ class Model:
     def __init__(self, page, lost=()):
         self.page, self.lost, self.told = page, set(lost), count()
         self.state, self.arrived = page.get_state(), 0
-        page.tell = self.hear
+        page.send_state = self.hear
 
     def hear(self, parts):
         if next(self.told) not in self.lost:
@@ -161,7 +156,7 @@ def test_messages_leave_twenty_times_a_second_on_average_and_at_once_where_it_ma
     run = start(make(), objective)
     run.result()
     told, now = [], [1000.0]
-    monkeypatch.setattr(run.dashboard.page, "tell", lambda parts: told.append(now[0]))
+    monkeypatch.setattr(run.dashboard.page, "send_state", lambda parts: told.append(now[0]))
     monkeypatch.setattr(
         "babygpt.live.dashboard.time", SimpleNamespace(monotonic=lambda: now[0], time=time.time)
     )
@@ -174,25 +169,6 @@ def test_messages_leave_twenty_times_a_second_on_average_and_at_once_where_it_ma
     for _ in range(3):
         run.dashboard.update(at_once=True)
     assert len(told) == before + 3
-
-
-def test_parts_travel_without_their_bytes_and_the_page_puts_these_back():
-    parts = {"a": {"data": b"12", "n": 1}, "b": [{"data": b"3"}, "x"], "c": None}
-    state, paths, buffers = without_buffers(parts)
-    json.dumps(state)
-    for path, buffer in zip(paths, buffers, strict=True):
-        *way, last = path
-        reduce(getitem, way, state)[last] = buffer
-    assert state == parts
-
-
-def test_a_recording_is_json_with_the_whole_run(make, objective):
-    run = start(make(), objective, watches=[watching(levels_panel)], baseline=finished(make, objective))
-    run.result()
-    recorded = json.loads(json.dumps(with_base64(run.dashboard.recording()), allow_nan=False))
-    assert recorded["head"]["made"] == 12
-    assert {"facts", "loss0", "frame0_0", "frame0_4", "head", "moves"} <= set(recorded)
-    assert recorded["facts"]["baseline"]["title"] == "v4"
 
 
 def finished(make, objective):
@@ -220,15 +196,6 @@ def test_buttons_and_words_follow_a_run_through_its_life(make, gated):
     mean = np.mean([step.loss for step in history[2:]])
     for part in ("step 12 of 12", f"loss {mean:.3f}", f"validation {last.val_loss:.3f}"):
         assert part in head["words"]
-
-
-def test_the_stop_button_stops(make, gated):
-    run = start(make(), gated)
-    gated.reach(3)
-    order(run, "stop")
-    gated.let_go()
-    assert len(run.result()) == 3
-    assert run.dashboard.head()["state"] == "stopped"
 
 
 def test_a_waiting_run_offers_to_stop_those_before_it(make, objective, gated):
@@ -315,7 +282,7 @@ def test_panels_of_losses_hold_the_run_its_baseline_floors_and_moves(make, objec
     gap = gap_panel(run, untouched, 12)
     np.testing.assert_allclose(gap.marks[0].y, mean - plots.running_mean(before, 10)[1])
     assert set(gap.marks[0].y[:4]) == {0.0}  # until the dial moves
-    assert gap.title.startswith(f"{abs(gap.marks[0].y[-1]):.2f} nats ")
+    assert gap.title == "less than 0.01 nats from v4"
     assert loss_panel(run.dashboard, 0).title == "steered: the model is untrained"
     assert gap_panel(run, untouched, 0).title == "gap to v4 (nats)"
 
@@ -393,13 +360,6 @@ def alive():
     return {**found, "threads": threading.active_count()}
 
 
-def megabytes():
-    """Return the memory in use, in MB, after glibc has returned its free memory to the system."""
-    if hasattr(libc := ctypes.CDLL(None), "malloc_trim"):
-        libc.malloc_trim(0)
-    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 1e6
-
-
 @pytest.fixture
 def go(make, objective, small_corpus, published, monkeypatch):
     """Run a cell of a notebook n times: a new model under a new dashboard, to its end."""
@@ -418,14 +378,11 @@ def go(make, objective, small_corpus, published, monkeypatch):
     return train
 
 
-@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory in use is read from /proc")
 def test_twenty_runs_leave_no_more_than_one(go):
     run = go(5)
-    before, memory = alive(), megabytes()
+    before = alive()
     run = go(15)
     assert alive() == before
-    assert run is not None
-    assert megabytes() - memory < 25
     assert (kept := go()) is not run
     assert alive() != before  # a second run that is kept is counted
     assert kept.dashboard.root.comm is not None
@@ -435,7 +392,10 @@ def test_a_run_waits_for_its_reader_nowhere(make, objective):
     """Tell from the trainer's thread, so that a cell that holds the main thread holds no message."""
     run = start(make(), objective)
     threads = []
-    tell = run.dashboard.page.tell
-    run.dashboard.page.tell = lambda parts: (threads.append(threading.current_thread().name), tell(parts))
+    tell = run.dashboard.page.send_state
+    run.dashboard.page.send_state = lambda parts: (
+        threads.append(threading.current_thread().name),
+        tell(parts),
+    )
     run.result()
     assert {name.startswith("babygpt trainer") for name in threads} == {True}
