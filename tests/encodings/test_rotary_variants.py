@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable
 from functools import partial
 
-import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -17,7 +16,6 @@ from babygpt.encodings import (
     PartialRotary,
     PerLayer,
     Rotary,
-    XPos,
     YaRN,
 )
 from babygpt.encodings.rotary import angles_at, rotate, rotate_pairs
@@ -126,49 +124,15 @@ def test_pairs_that_do_not_turn_stay_as_they_are(share: float, distance: int) ->
     assert torch.equal(partial[..., :turning], full[..., :turning])
 
 
-# ---------------------------------------------------------------- xPos
-
-
-def pair_scores(q: torch.Tensor, k: torch.Tensor, distance: int, scale_base: float) -> np.ndarray:
-    """Return each pair's part of the score in closed form: Re(q k* e^(i omega d)) zeta^(d / scale_base)."""
-    q_, k_ = (x.double().numpy()[0::2] + 1j * x.double().numpy()[1::2] for x in (q, k))
-    i = np.arange(len(q_))
-    omega, zeta = 10_000.0 ** (-i / len(q_)), (i / len(q_) + 0.4) / 1.4
-    return (q_ * k_.conj() * np.exp(1j * omega * distance)).real * zeta ** (distance / scale_base)
-
-
-@given(D=DIMS, n=st.integers(0, 3000), distance=st.integers(0, 500), base=st.sampled_from([64.0, 100.0, 512]))
-def test_xpos_scores_turn_and_fade_with_the_distance(D: int, n: int, distance: int, base: float) -> None:
-    q, k = random_heads(2, D)[0, 0]
-    ends = Positions(torch.tensor([n + distance, n]))
-    new_q, new_k = XPos(D, base).transform_qk(*(x.expand(1, 1, 2, D) for x in (q, k)), ends)
-    got = (new_q[0, 0, 0] * new_k[0, 0, 1]).view(-1, 2).sum(dim=1)
-    expected = pair_scores(q, k, distance, base)
-    assert np.abs(got.numpy() - expected).max() < 1e-10 * max(1.0, float(np.abs(expected).max()))
-
-
-def test_xpos_refuses_positions_whose_factor_overflows() -> None:
-    encoding = XPos(D, 32.0)
-    last = encoding.max_positions - 1
-    q = torch.ones(1, 1, 1, D)
-    for x in encoding.transform_qk(q, q, Positions(torch.tensor([last]))):
-        assert bool(x.isfinite().all())
-    for positions in (Positions.arange(2, last), Positions(torch.tensor([last + 1]))):
-        q = torch.ones(1, 1, len(positions), D)
-        told = rf"position {last + 1} is beyond xPos with scale_base 32: .* 0 to {last}"
-        with pytest.raises(BadInput, match=told):
-            encoding.transform_qk(q, q, positions)
-
-
 # ---------------------------------------------------------------- beyond the window
 
 
-LIKE_ROPE = [make(D, 1.0, 10_000.0) for make in STRETCHED.values()] + [PartialRotary(D, 1.0), XPos(D, 1e12)]
+LIKE_ROPE = [make(D, 1.0, 10_000.0) for make in STRETCHED.values()] + [PartialRotary(D, 1.0)]
 
 
 @pytest.mark.parametrize("encoding", LIKE_ROPE, ids=lambda e: type(e).__name__)
 def test_a_variant_that_changes_nothing_is_rope(encoding: Rotary) -> None:
-    """Try a factor of 1, a share of 1, and a very large scale_base."""
+    """Try a factor of 1, and a share of 1."""
     q, positions = random_heads(5), Positions.arange(5, start=70)
     for got, plain in zip(
         encoding.transform_qk(q, -q, positions), Rotary(D).transform_qk(q, -q, positions), strict=True
@@ -217,11 +181,9 @@ def test_bad_numbers_are_refused() -> None:
             (partial(PartialRotary, D, x), rf"share \({x}\) must lie between 0 and 1")
             for x in (-0.1, 1.5, math.nan)
         ),
-        *((partial(XPos, D, x), rf"scale_base \({x}\) must be at least 1") for x in (0.0, -3.0, 0.5)),
         (partial(Interpolated, D, 0.5), r"factor \(0.5\) must be at least 1"),
         (partial(NTKAware, D, math.inf), r"factor \(inf\) must be a finite number"),
         (partial(NTKAware, 2, 4.0), r"head_dim \(2\) must be at least 4"),
-        (partial(YaRN, D, 0), r"block_size \(0\) must be at least 1"),
         (partial(YaRN, D, 64, theta=0.5), r"theta \(0.5\) must be above 1"),
         (partial(ntk_theta, 1e4, D, math.nan), r"factor \(nan\) must be a finite number"),
     ):

@@ -141,7 +141,7 @@ class Picky(Encoding):
         return q, k
 
 
-@pytest.mark.parametrize("version", ["v1", "v2", "v3", "learned", "xpos", "v6", "picky"])
+@pytest.mark.parametrize("version", ["v1", "v2", "v3", "learned", "v6", "picky"])
 def test_a_refused_call_leaves_the_cache_as_it_was(awake, wake, text, one_text, version: str) -> None:
     """Refuse an unknown token, a position that does not exist, a shape that does not fit, another batch."""
     model = wake(Transformer(CONFIG, Picky())) if version == "picky" else awake(version)
