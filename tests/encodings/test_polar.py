@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from babygpt.encodings import LearnedPhase, Polar, PoPE, Quadrature, RandomPhase
-from babygpt.encodings.polar import ALPHA, LONGEST_TABLE, ExactPhase, GatesLast, KeysOnly
+from babygpt.encodings.polar import ALPHA, ExactPhase, GatesLast, KeysOnly
 from babygpt.models.transformer import norm
 from babygpt.positions import Positions
 
@@ -58,38 +58,6 @@ def test_gates_are_the_notes(start: int, theta: float) -> None:
     expected = np.cos(np.arange(start, start + T)[:, None] * omega(theta)) * np.cos(phi)
     got = encoding.gate(positions(start)).detach().numpy()
     assert np.abs(got - expected).max() < 1e-6
-
-
-def table_error(encoding: Polar, n: int, start: int = 0) -> float:
-    where = Positions.arange(n, start)
-    expected = np.cos(where.time.numpy()[:, None] * omega(encoding.theta))
-    return float(np.abs(encoding.cosines(where).numpy() - expected).max())
-
-
-def test_gates_are_a_slice_of_a_buffer_in_the_notes_shape() -> None:
-    encoding = Polar(D)
-    inside = encoding.cosines(Positions.arange(5, start=3))
-    assert encoding.pos_gate.shape == (1, 8, 1, D)
-    assert inside.data_ptr() == encoding.pos_gate[:, 3:].data_ptr()  # not computed again
-    assert list(encoding.state_dict()) == ["phi"]  # not stored in checkpoints
-    assert encoding.steerable() == ["alpha", "phi", "theta"]
-
-
-def test_the_table_grows_with_the_text_and_follows_theta() -> None:
-    encoding = Polar(D)
-    for n, start in ((4, 0), (9, 0), (3, 200), (2, LONGEST_TABLE - 1)):
-        assert table_error(encoding, n, start) < 1e-6
-    assert encoding.pos_gate.shape[1] == 256  # the last of these is beyond any table
-    encoding.steer("theta", 50.0)
-    assert table_error(encoding, 6) < 1e-6
-
-
-def test_training_can_use_a_table_built_without_gradients() -> None:
-    encoding = with_phase(Polar(D))
-    with torch.inference_mode():
-        encoding.gate(Positions.arange(4))
-    encoding.gate(Positions.arange(4)).sum().backward()
-    assert (encoding.phi.grad != 0).all()
 
 
 # ---------------------------------------------------------------- repairs
