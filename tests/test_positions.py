@@ -74,7 +74,6 @@ WRONG = [
     lambda x: x[None],  # one row for two
     lambda x: x.expand(3, -1),  # another batch
     lambda x: x[None, None],  # another dimension
-    lambda x: x.tolist(),
 ]
 
 

@@ -136,15 +136,10 @@ def test_a_window_begins_as_if_text_went_before_it() -> None:
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: Spacing(nearest=2), r"nearest \(2\) must be at least 3"),
-        (lambda: Spacing(20, 19), r"furthest \(19\) must be at least nearest \(20\)"),
-        (lambda: Spacing(rate=1.5), r"rate \(1.5\) must lie between 0 and 1"),
-        (lambda: Spacing(rate=float("nan")), r"rate \(nan\)"),
         (lambda: recall_corpus(0), r"n_chars \(0\)"),
         (lambda: recall_windows(TOKENIZER, 2), r"distance \(2\) must be at least 3"),
         (lambda: recall_windows(TOKENIZER, 24, length=24), r"length \(24\) must be at least 25"),
         (lambda: recall_windows(TOKENIZER, 24, length=48, older=(8, 24)), "at least 49"),
-        (lambda: recall_windows(TOKENIZER, 24, n=0), r"n \(0\) must be at least 1"),
         (lambda: recall_windows(CharTokenizer("abc"), 24), "not in the vocabulary"),
     ],
 )

@@ -44,18 +44,11 @@ def test_an_error_names_at_most_twelve_characters(size: int, ends: str) -> None:
 @pytest.mark.parametrize(
     ("ids", "wrong"),
     [
-        ([0, -1], "-1 .* 0 and 1"),
-        ([0, 2], "2 .* 0 and 1"),
-        ([0.5], "0.5"),
-        ([10**30], str(10**30)),
-        (["a"], "a"),
-        (torch.tensor([0.0]), "0.0"),
         (torch.tensor([[0]]), r"\(1, 1\)"),
         (torch.tensor(0), r"\(\)"),
-        ([float("nan")], "nan"),
     ],
 )
-def test_a_token_that_is_no_id_is_named(ids: list | torch.Tensor, wrong: str) -> None:
+def test_ids_that_are_not_one_text_are_refused(ids: torch.Tensor, wrong: str) -> None:
     with pytest.raises(ValueError, match=wrong):
         CharTokenizer("ab").decode(ids)
 

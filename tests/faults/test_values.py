@@ -36,11 +36,10 @@ WRONG = [  # words after `train VERSION`, and what the one line names
     ("v4", "--n-embd 30 --n-head 4", "n_embd (30) must be divisible by n_head (4)"),
     ("v4", "--n-embd 6 --n-head 2", "width (3) must be even"),
     ("v4", "--block-size 100000", "block_size (100000) needs 100001 tokens"),
-    ("v4", "--lr-other nan", "lr_other (nan) must be a finite number"),
-    ("v4", "--lr-matrix inf", "lr_matrix (inf) must be a finite number"),
+    ("v4", "--lr-other nan", "lr_other (nan) must be above 0"),
     ("v4", "--final-lr 2", "final_lr (2.0) must lie between 0 and 1"),
     ("v4", "--theta -1", "theta (-1.0)"),
-    ("v5", "--sigmas 0 9", "sigma (0.0)"),
+    ("v5", "--sigmas 0 9", "sigmas (0.0)"),
     ("v5", "--alphas nan 1", "alpha"),
     ("v7", "--alpha nan", "alpha (nan)"),
     ("v4", "--layers v4,nope", "name 2 encodings"),
@@ -233,14 +232,14 @@ FAR = [10**9, -1]
 MAKE = [
     (partial(ALiBi, n_head=2), ["steepness"]),
     (partial(Sinusoidal, n_embd=16), ["theta"]),
-    (partial(LearnedPositions, n_embd=16, max_positions=32), ["max_positions"]),
+    (partial(LearnedPositions, n_embd=16, max_positions=32), []),
     (partial(Rotary, head_dim=8), ["theta"]),
     (partial(Rotary2D, head_dim=8), ["theta", "stride", "branch_share"]),
-    (partial(Fourier, head_dim=8, n_embd=16), ["theta", "stride", "max_positions"]),
+    (partial(Fourier, head_dim=8, n_embd=16), ["theta", "stride"]),
     (partial(gaussian, 8), ["theta"]),
     (partial(Polar, head_dim=8), ["theta", "alpha"]),
     (partial(T5Bias, n_head=2), ["n_buckets", "furthest"]),
-    (partial(FIRE, n_head=2), ["width", "threshold"]),
+    (partial(FIRE, n_head=2), ["threshold"]),
 ]
 
 

@@ -45,12 +45,8 @@ def test_the_bound_of_an_inexact_model_is_the_mean_surprise_over_all_orders(awak
 
 
 def test_positions_that_cannot_be_measured_exactly_are_refused(awake, text) -> None:
-    for n in (0, MOST_EXACT + 1):
-        with pytest.raises(ValueError, match=f"{n} positions"):
-            exact_nelbo(awake("v7"), text(16), list(range(n)))
-    for at in ([0, 0], [3], [-1]):
-        with pytest.raises(ValueError, match="must be different ones of 0 to 2"):
-            exact_nelbo(awake("v7"), torch.tensor([0, 1, 2]), at)
+    with pytest.raises(ValueError, match=f"{MOST_EXACT + 1} positions"):
+        exact_nelbo(awake("v7"), text(16), list(range(MOST_EXACT + 1)))
 
 
 # ---------------------------------------------------------------- the estimate
@@ -98,16 +94,6 @@ def test_the_bound_of_an_untrained_model_is_log_v(awake, text) -> None:
     assert error < 1e-5
     assert math.isnan(nelbo(model, text(16, vocab_size=MASK))[1])  # one window has no standard error
     assert exact_nelbo(model, text(10, vocab_size=MASK)) == pytest.approx(10 * math.log(10), abs=1e-6)
-
-
-def test_bad_arguments_are_named(awake, text) -> None:
-    for n, arguments, says in (
-        (0, {}, r"tokens \(0\)"),
-        (9, {"repeats": 0}, r"repeats \(0\)"),
-        (9, {"length": -1}, r"length \(-1\)"),
-    ):
-        with pytest.raises(ValueError, match=says):
-            nelbo(awake("v7"), text(n), **arguments)
 
 
 # ---------------------------------------------------------------- pooled and by text
