@@ -25,9 +25,9 @@ def require_positive(config: Any, *names: str) -> None:
             raise BadInput(f"{name} ({value}) must be above 0")
 
 
-def require_countable(name: str, number: int) -> None:
+def require_countable(name: str, number: Any) -> None:
     """Raise BadInput unless a number is whole and at least 1."""
-    if not (isinstance(number, Integral) and number >= 1):
+    if not isinstance(number, Integral) or int(number) < 1:
         raise BadInput(f"{name} ({number}) must be at least 1, and whole")
 
 

@@ -7,9 +7,9 @@ import psutil
 import pytest
 import torch
 
-from babygpt import memory as budget
+from babygpt import device as budget
 from babygpt.config import ModelConfig, TrainConfig
-from babygpt.memory import portions, require_memory_to_train
+from babygpt.device import portions, require_memory_to_train
 from babygpt.metrics import exact_nelbo, loss_by_position, nelbo
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import Branches, MaskedDiffusion, NextToken
@@ -23,7 +23,7 @@ GB = 10**9
 @pytest.fixture
 def memory(monkeypatch):
     """Give the machine this number of bytes of memory."""
-    return lambda size: monkeypatch.setattr("babygpt.memory.device_memory", lambda device: size)
+    return lambda size: monkeypatch.setattr("babygpt.device.device_memory", lambda device: size)
 
 
 # ---------------------------------------------------------------- refusals

@@ -11,8 +11,8 @@ from torch import Tensor
 from babygpt.data.batches import cut
 from babygpt.data.stories import Question, Questions
 from babygpt.data.tokenizer import CharTokenizer
+from babygpt.device import portions
 from babygpt.errors import BadInput
-from babygpt.memory import portions
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives.diffusion import denoise, mask_token_id, masking_rates
 from babygpt.objectives.objective import cross_entropy

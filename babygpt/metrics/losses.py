@@ -11,8 +11,8 @@ from torch import Tensor
 from babygpt.data.batches import cut, evenly_spaced
 from babygpt.data.recall import recall_windows
 from babygpt.data.tokenizer import CharTokenizer
+from babygpt.device import portions
 from babygpt.errors import BadInput
-from babygpt.memory import portions
 from babygpt.models.language_model import LanguageModel, require_causal
 from babygpt.objectives import cross_entropy
 from babygpt.positions import Positions

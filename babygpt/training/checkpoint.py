@@ -22,18 +22,17 @@ from torch import Tensor, nn
 from babygpt.config import SAVE_EVERY, ModelConfig, TrainConfig
 from babygpt.data.corpus import Corpus
 from babygpt.data.tokenizer import CharTokenizer
+from babygpt.device import is_out_of_memory
 from babygpt.encodings.base import Encoding
 from babygpt.errors import BadInput
 from babygpt.files import write_atomically
-from babygpt.memory import is_out_of_memory
 from babygpt.models.language_model import LanguageModel
 from babygpt.models.versions import build
 from babygpt.signals import Ended, deferred_signals
 from babygpt.training.guard import WHAT_TO_TRY
-from babygpt.training.loop import Training
-from babygpt.training.records import Step, follow
+from babygpt.training.loop import Step, Training, follow
 
-FORMATS = (1, 2)  # that are read; 1 knew no steered numbers
+FORMAT = 2
 KEY = "babygpt"  # of our JSON in the header of the file
 TRAINING = "training/"  # begins the names of tensors that belong to the state of training
 LAST = "last."  # begins the names of the last weights in a state of training, where others are kept
@@ -93,7 +92,7 @@ def save(
     first: dict[int, str] = {}
     tied = {name: first[id(x)] for name, x in weights.items() if first.setdefault(id(x), name) != name}
     header = {
-        "format": FORMATS[-1],
+        "format": FORMAT,
         "version": model.version,
         "config": asdict(model.config),
         "options": dict(model.options),
@@ -139,28 +138,27 @@ def load(path: Path | str) -> Checkpoint:
 
 def _assemble(header: dict[str, Any], tensors: dict[str, Tensor]) -> Checkpoint:
     """Build the model of a header and give it its weights and numbers; raises what these raise."""
-    if header["format"] not in FORMATS:
-        raise BadInput(f"it has format {header['format']}, and this babygpt reads {FORMATS}")
+    if header["format"] != FORMAT:
+        raise BadInput(f"it has format {header['format']}, and this babygpt reads {FORMAT}")
     tokenizer = CharTokenizer(header["characters"], header["with_mask"])
     config = ModelConfig(**header["config"])
     if tokenizer.vocab_size != config.vocab_size:
         raise BadInput(f"{tokenizer.vocab_size} tokens for a vocab_size of {config.vocab_size}")
-    options = header.get("options", {})  # the first checkpoints had neither options nor a sum
-    model = build(header["version"], config, **options)
+    model = build(header["version"], config, **header["options"])
     weights = {name: x for name, x in tensors.items() if not name.startswith(TRAINING)}
-    for name, first in header.get("tied", {}).items():
+    for name, first in header["tied"].items():
         module, _, last = name.rpartition(".")
         setattr(model.get_submodule(module), last, model.get_parameter(first))
         weights[name] = weights[first]
-    model.to(precision(weights))
+    model.to(next(iter(weights.values())).dtype)
     model.load_state_dict(weights)
     require_finite_weights(model)
-    set_numbers(model, header.get("numbers", {}))
-    if header.get("sha256") not in (None, digest(tensors)):
+    set_numbers(model, header["numbers"])
+    if header["sha256"] != digest(tensors):
         raise BadInput("its weights changed after they were written")
     state = {name.removeprefix(TRAINING): x for name, x in tensors.items() if name.startswith(TRAINING)}
     training = header["training"] | state if "training" in header else None
-    return Checkpoint(model, tokenizer, dict(header.get("info", {})), training)
+    return Checkpoint(model, tokenizer, dict(header["info"]), training)
 
 
 # ---------------------------------------------------------------- what a file must hold
@@ -185,17 +183,10 @@ def set_numbers(model: nn.Module, numbers: Mapping[str, float]) -> None:
         setattr(encoding, name, encoding.numbers[name].checked(name, value))
 
 
-def traits(model: nn.Module) -> dict[str, Any]:
-    """Return what decides a model's outputs beside weights and steered numbers: dotted name -> value."""
-    found: dict[str, Any] = {}
-    for place, module in model.named_modules():
-        found[f"{place}.class".lstrip(".")] = type(module).__name__
-        numbers = getattr(module, "numbers", ())
-        for name, value in vars(module).items():
-            plain = isinstance(value, bool | int | float | str | tuple | None)
-            if plain and not name.startswith("_") and name not in {"training", "version", *numbers}:
-                found[f"{place}.{name}".lstrip(".")] = value
-    return found
+def outline(model: nn.Module) -> dict[str, Any]:
+    """Return the class of each module of a model, and the shape of each weight, by dotted names."""
+    classes = {f"{place}.class".lstrip("."): type(module).__name__ for place, module in model.named_modules()}
+    return classes | {name: tuple(x.shape) for name, x in model.state_dict().items()}
 
 
 def require_rebuildable(model: LanguageModel, tokenizer: CharTokenizer) -> None:
@@ -212,26 +203,13 @@ def require_rebuildable(model: LanguageModel, tokenizer: CharTokenizer) -> None:
         )
     with torch.device("meta"):
         again = build(model.version, model.config, **model.options)
-    ours, theirs = traits(model), traits(again)
-    ours |= {name: tuple(x.shape) for name, x in model.state_dict().items()}
-    theirs |= {name: tuple(x.shape) for name, x in again.state_dict().items()}
+    ours, theirs = outline(model), outline(again)
     for name in {**theirs, **ours}:
         if ours.get(name) != theirs.get(name):
             raise BadInput(
                 f"{name} is {ours.get(name)}, and build({model.version!r}) makes {theirs.get(name)}: "
                 "save stores weights, options and steered numbers only"
             )
-    precision(model.state_dict())
-
-
-def precision(weights: Mapping[str, Tensor]) -> torch.dtype:
-    """Return the precision of all weights. Raise BadInput if there are several."""
-    found = {x.dtype for x in weights.values() if x.is_floating_point()}
-    if len(found) != 1:
-        raise BadInput(
-            f"weights of several precisions: {', '.join(sorted(map(str, found)))}; use model.to(one)"
-        )
-    return found.pop()
 
 
 def require_finite_weights(model: nn.Module) -> None:
@@ -392,17 +370,13 @@ class SavedRun:
         try:
             yield
         except Exception as error:
-            if is_out_of_memory(error):
-                how = f"{self.advice()}. A smaller batch_size needs less memory"
-                raise MemoryError(self.stopped("out of memory", error, how)) from error
-            if isinstance(error, OSError | FloatingPointError):
-                raise type(error)(self.stopped("stopped", error, self.advice())) from error
-            raise
-
-    def stopped(self, what: str, error: Exception, how: str) -> str:
-        """Return one line: what stopped the run after which step, why, and how it goes on."""
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        return f"{what} after step {self.training.step}: {reason}; {how}"
+            no_memory = is_out_of_memory(error)
+            if not (no_memory or isinstance(error, OSError | FloatingPointError)):
+                raise
+            kind, what = (MemoryError, "out of memory") if no_memory else (type(error), "stopped")
+            reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            how = f"{self.advice()}. A smaller batch_size needs less memory" if no_memory else self.advice()
+            raise kind(f"{what} after step {self.training.step}: {reason}; {how}") from error
 
     def advice(self) -> str:
         """Return a sentence that says which step was saved last, and how the run goes on."""
@@ -448,8 +422,6 @@ def restore(training: Training, state: Mapping[str, Any]) -> None:
         for j, p in enumerate(optimizer.params):
             start = f"optimizer.{i}.{j}."
             found = {name.removeprefix(start): x for name, x in state.items() if name.startswith(start)}
-            if training.step and not found:
-                raise BadInput(f"it lacks what {type(optimizer).__name__} remembers of parameter {j}")
             optimizer.state[j] = {name: x.to(p.device, copy=True) for name, x in found.items()}
 
 
@@ -477,7 +449,7 @@ def go_on(run: SavedRun, saved: Checkpoint) -> None:
     """Continue a run from its checkpoint. Raises BadInput if the checkpoint does not fit."""
     try:
         model = run.training.model
-        if traits(model) != traits(saved.model):
+        if outline(model) != outline(saved.model):
             raise BadInput(f"it is a {saved.version} with {saved.options}")
         model.load_state_dict(saved.model.state_dict())
         set_numbers(model, plain_numbers(saved.model))

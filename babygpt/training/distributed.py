@@ -16,8 +16,8 @@ from torch.distributed.rendezvous import rendezvous
 
 from babygpt.config import TrainConfig
 from babygpt.data.tokenizer import CharTokenizer
+from babygpt.device import is_out_of_memory
 from babygpt.errors import BadInput
-from babygpt.memory import is_out_of_memory
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import Batch, Objective
 from babygpt.training.checkpoint import SavedRun

@@ -111,7 +111,6 @@ EDITS = {  # command -> place in a header, a value, and what the one line says; 
     "train v4 --out m.safetensors": [
         ("info.flags", {"compiled": True, "steps": 9, "save_every": "x", "corpus": 5}, None),
         ("info.corpus", "/proc/kmsg", None),
-        ("info.train.bf16", 0, None),
         ("info.curve", 5, "does not fit"),
         ("info", [1], "does not fit together"),
         ("training.step", "x", "does not fit"),
