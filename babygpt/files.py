@@ -23,31 +23,44 @@ def hidden_sibling(path: Path, ending: str) -> Path:
 
 
 @contextmanager
+def folder_of(path: Path) -> Iterator[None]:
+    """Make the folder of a file; at the end of the context remove it again if it stayed empty."""
+    missing = [folder for folder in path.parents if not folder.exists()]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    finally:
+        for folder in missing:
+            with suppress(OSError):  # it holds something
+                folder.rmdir()
+
+
+@contextmanager
 def file_lock(path: Path) -> Iterator[None]:
     """Open a context in which no other process may lock the same file. The lock dies with its process.
 
     Raises BadInput naming the process that holds it, and OSError in a folder that knows no locks.
     """
     note = hidden_sibling(path.resolve(), LOCK)
-    note.parent.mkdir(parents=True, exist_ok=True)
+    me = f"process {os.getpid()} on {platform.node()} since {time.strftime('%d %B, %H:%M:%S')}"
     lock = FileLock(note, timeout=0)
-    try:
-        lock.acquire()
-    except Timeout:
-        holder = "another process"
-        with suppress(OSError, UnicodeError):  # a locked file cannot be read on Windows
-            holder = note.read_text(encoding="utf-8") or holder
-        ways = f"wait for it, choose another path, or remove {note} if that process is gone for good"
-        raise BadInput(f"{path} is being written by {holder}; {ways}") from None
-    try:
-        with suppress(OSError):  # the disk may be full, and training itself may still find room
-            now = time.strftime("%d %B, %H:%M:%S")
-            note.write_text(f"process {os.getpid()} on {platform.node()} since {now}", encoding="utf-8")
-        yield
-    finally:
-        with suppress(OSError):  # Windows removes no open file
-            note.unlink()  # before the release: afterwards it may be another process's lock
-        lock.release()
+    with folder_of(note):
+        try:
+            lock.acquire()
+        except Timeout:
+            holder = "another process"
+            with suppress(OSError, UnicodeError):  # a locked file cannot be read on Windows
+                holder = note.read_text(encoding="utf-8") or holder
+            ways = f"wait for it, choose another path, or remove {note} if that process is gone for good"
+            raise BadInput(f"{path} is being written by {holder}; {ways}") from None
+        try:
+            with suppress(OSError):  # the disk may be full, and training itself may still find room
+                note.write_text(me, encoding="utf-8")
+            yield
+        finally:
+            with suppress(OSError):  # Windows removes no open file
+                note.unlink()  # before the release: afterwards it may be another process's lock
+            lock.release()
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -80,8 +93,9 @@ def require_writable(path: Path, flag: str = "place") -> None:
         probe = hidden_sibling(path.resolve(), PROBE)
         if path.exists() and not path.is_file():
             raise BadInput(f"{path} is a folder or a device, and a file is meant; choose another {flag}")
-        write_atomically(probe, b"")  # does all that the file itself will need
-        probe.unlink(missing_ok=True)
+        with folder_of(probe):
+            write_atomically(probe, b"")  # does all that the file itself will need
+            probe.unlink(missing_ok=True)
     except (OSError, RuntimeError) as error:  # RuntimeError: links in a circle, before Python 3.13
         reason = getattr(error.__cause__ or error, "strerror", None) or error
         raise BadInput(f"{path} cannot be written: {reason}; choose another {flag}") from None

@@ -58,9 +58,12 @@ def test_a_link_and_its_file_have_one_lock(tmp_path: Path):
         pass
 
 
-def test_missing_folders_are_created(tmp_path: Path):
+def test_folders_are_created_and_removed_again_if_they_stay_empty(tmp_path: Path):
     path = tmp_path / "x" / "y" / "a"
     require_writable(path)
+    with file_lock(path):
+        assert path.parent.is_dir()
+    assert names(tmp_path) == []
     with file_lock(path):
         write_atomically(path, b"1")
     assert names(path.parent) == ["a"]

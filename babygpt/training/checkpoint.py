@@ -29,6 +29,7 @@ from babygpt.files import write_atomically
 from babygpt.models.language_model import LanguageModel
 from babygpt.models.versions import build
 from babygpt.signals import Ended, deferred_signals
+from babygpt.training.distributed import Team
 from babygpt.training.guard import WHAT_TO_TRY
 from babygpt.training.loop import Step, Training, follow
 
@@ -247,6 +248,7 @@ class SavedRun:
     info        description of the run, the same from its first checkpoint to its last. With "keep": "best", a
                 file holds the weights of the lowest validation loss so far, and those of the last step beside
                 them for as long as the run goes on
+    team        the processes that train it: the main one writes and shows, and all stop together
     curve       validation losses so far, each with the step after which it was measured
     saved_step  step of the last checkpoint, 0 if there is none
     best        weights of the lowest validation loss, if they are to be kept and there is one
@@ -256,6 +258,7 @@ class SavedRun:
     training: Training
     tokenizer: CharTokenizer
     info: dict[str, Any]
+    team: Team = field(default_factory=Team)
     curve: list[list[float]] = field(default_factory=list)
     saved_step: int = 0
     best: dict[str, Tensor] = field(default_factory=dict)
@@ -264,11 +267,6 @@ class SavedRun:
     def kept_step(self) -> int:
         """The step after which the model had the weights that a checkpoint holds."""
         return int(min(self.curve, key=itemgetter(1))[0]) if self.best else self.training.step
-
-    @property
-    def is_main(self) -> bool:
-        """Whether this process shows a progress bar: one among several does."""
-        return True
 
     def train(self, save_every: int = SAVE_EVERY) -> bool:
         """Train to the end, or until a signal asks to stop; then save the last step that was made.
@@ -280,7 +278,7 @@ class SavedRun:
         training, total = self.training, self.training.config.steps
         with deferred_signals() as noted, self.errors_with_advice():
             title = str(training.model.version)
-            follow(self.steps(save_every, noted), total, title, done=training.step, show=self.is_main)
+            follow(self.steps(save_every, noted), total, title, done=training.step, show=self.team.is_main)
             if training.step > self.saved_step:
                 self.save()
         for number in noted:
@@ -291,7 +289,7 @@ class SavedRun:
     def steps(self, save_every: int, noted: list[int]) -> Iterator[Step]:
         """Train and save every `save_every` steps and after the last, before the step is validated.
 
-        Raises KeyboardInterrupt after the first step by which a signal was noted.
+        Raises KeyboardInterrupt after the first step by which a signal was noted, in any process.
         """
         training, total = self.training, self.training.config.steps
         if training.step and not self.is_measured():  # it was killed between saving and validating
@@ -301,12 +299,8 @@ class SavedRun:
             if step.step == total or (save_every and step.step % save_every == 0):
                 self.save()
             yield self.validate(step)
-            if self.is_asked_to_stop(noted):
+            if self.team.sum(len(noted)):
                 raise KeyboardInterrupt
-
-    def is_asked_to_stop(self, noted: list[int]) -> bool:
-        """Return whether a signal was noted."""
-        return bool(noted)
 
     def validate(self, step: Step) -> Step:
         """Return the record of the last step with its validation loss, if one is due, and keep the loss."""
@@ -351,11 +345,14 @@ class SavedRun:
         return found
 
     def save(self, finished: bool = False, **measured: Any) -> None:
-        """Write the checkpoint, with the state of training unless it is finished.
+        """Write the checkpoint in the main process, with the state of training unless it is finished.
 
         measured  numbers that are added to the checkpoint's info
         Raises FloatingPointError if the last step has ruined a weight; the file stays as it was.
         """
+        if not self.team.is_main:
+            self.saved_step = self.training.step
+            return
         training = self.training
         require_finite_weights(training.model)  # of the last step, whichever are kept
         info = {**self.info, "steps_done": training.step, "kept_step": self.kept_step, "curve": self.curve}
@@ -371,9 +368,11 @@ class SavedRun:
             yield
         except Exception as error:
             no_memory = is_out_of_memory(error)
-            if not (no_memory or isinstance(error, OSError | FloatingPointError)):
+            lost = self.team.world_size > 1 and isinstance(error, RuntimeError)  # the connection to another
+            if not (no_memory or lost or isinstance(error, OSError | FloatingPointError)):
                 raise
-            kind, what = (MemoryError, "out of memory") if no_memory else (type(error), "stopped")
+            what = "out of memory" if no_memory else "stopped"
+            kind = MemoryError if no_memory else ChildProcessError if lost else type(error)
             reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
             how = f"{self.advice()}. A smaller batch_size needs less memory" if no_memory else self.advice()
             raise kind(f"{what} after step {self.training.step}: {reason}; {how}") from error

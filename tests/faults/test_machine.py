@@ -92,7 +92,7 @@ OBSTACLES = {
     "a link to itself": lambda path: path.symlink_to(path),
     "the user's own file": lambda path: path.write_bytes(b"mine"),
 }
-PLACES = ["own/below", "/proc/nowhere/m", "x" * 300, *(f"{n}.m" for n in OBSTACLES)]
+PLACES = ["own/below", "/proc/nowhere/m", "x" * 300, "folder/" + "y" * 300, *(f"{n}.m" for n in OBSTACLES)]
 
 
 def test_a_target_that_cannot_be_written_is_refused_before_the_first_step(run, desk, work, monkeypatch):
