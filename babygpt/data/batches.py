@@ -146,6 +146,6 @@ def branch_batches(
 def require_branches(low: int, high: int, length: int, block_size: int) -> None:
     """Raise BadInput unless between `low` and `high` texts of `length` tokens fit into a window."""
     if not 1 <= low <= high:
-        raise BadInput(f"{low} to {high} branches: a sample needs at least 1, and no more than the most")
+        raise BadInput(f"at least {low} and at most {high} branches: a sample needs at least 1")
     if not 1 <= length <= block_size:
         raise BadInput(f"a branch of {length} tokens does not fit: the window has {block_size} times")

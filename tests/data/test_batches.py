@@ -178,11 +178,11 @@ def test_texts_that_make_no_sample_are_refused() -> None:
 
     for refused, message in (
         (lambda: evenly_spaced(torch.arange(8), 8, 1), "8 tokens; a window of 8 needs at least 9"),
-        (lambda: batches(0, 4), "0 to 0 branches: a sample needs at least 1"),
+        (lambda: batches(0, 4), "at most 0 branches: a sample needs at least 1"),
         (lambda: batches(2, 9), "a branch of 9 tokens does not fit: the window has 8 times"),
         (lambda: batches(2, 0), "a branch of 0 tokens does not fit"),
         (lambda: batches(7, 4), "6 texts do not make one sample of 7 branches"),
-        (lambda: require_branches(3, 2, 4, 8), "3 to 2 branches"),
+        (lambda: require_branches(3, 2, 4, 8), "at least 3 and at most 2 branches"),
         (lambda: join([4, 3], [0]), "shorter"),
         (lambda: join([4, 3], [0, 0], [0, 1, 2]), "longer"),
         (lambda: join([4, 3], [0, 0], [1, 1]), r"branches \[1, 1\] must be different"),

@@ -84,10 +84,10 @@ def test_isolation_removes_the_cost_of_other_texts_and_a_missing_code_that_of_th
 
 def test_numbers_and_lengths_of_branches_that_do_not_fit_are_refused(awake, text) -> None:
     for measure, n, length, says in (
-        (parallel_loss, 0, LENGTH, "0 to 0 branches"),
+        (parallel_loss, 0, LENGTH, "at most 0 branches"),
         (parallel_loss, 2, 17, "a branch of 17 tokens does not fit: the window has 16"),
         (parallel_loss, 13, LENGTH, "12 texts do not make one sample of 13"),
-        (leakage, 0, LENGTH, "0 to 0 branches"),
+        (leakage, 0, LENGTH, "at most 0 branches"),
         (leakage, 2, 17, "17 tokens does not fit"),
     ):
         with pytest.raises(ValueError, match=says):

@@ -141,8 +141,8 @@ def test_either_part_too_short_is_refused(part: str, make, length: int, message:
 
 def test_impossible_branches_are_named() -> None:
     for wrong, message in (
-        ({"n_branches": (0, 3)}, "0 to 3 branches: a sample needs at least 1"),
-        ({"n_branches": (3, 2)}, "3 to 2 branches"),
+        ({"n_branches": (0, 3)}, "at most 3 branches: a sample needs at least 1"),
+        ({"n_branches": (3, 2)}, "at least 3 and at most 2 branches"),
         ({"length": 17}, "a branch of 17 tokens does not fit: the window has 16 times"),
         ({"length": 0}, "a branch of 0 tokens does not fit"),
         ({"n_branches": (1, 4), "numbers": 3}, "3 numbers are too few for 4 branches"),
