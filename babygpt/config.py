@@ -1,9 +1,8 @@
 """The two sets of numbers that define a run: the shape of the model, and the plan of its training."""
 
-import math
-import operator
 from dataclasses import dataclass, field, fields
-from typing import Any, get_type_hints
+from numbers import Integral
+from typing import Any
 
 from babygpt.errors import BadInput
 
@@ -16,40 +15,8 @@ def setting(default: Any, help: str) -> Any:
 SAVE_EVERY = 100  # steps between two checkpoints of a run
 
 
-def whole_number(name: str, value: Any) -> int:
-    """Return a count of Python, NumPy or PyTorch as an int. Raise BadInput for 2.0, True, "3" and None."""
-    try:
-        if isinstance(value, bool):
-            raise TypeError
-        return operator.index(value)
-    except TypeError:
-        raise BadInput(f"{name} ({value!r}) must be a whole number") from None
-
-
-def finite_number(name: str, value: Any) -> float:
-    """Return a number as a float. Raise BadInput for anything else, for nan and for infinity."""
-    try:
-        number = math.nan if isinstance(value, bool | str) else float(value)
-    except (TypeError, ValueError, OverflowError):
-        number = math.nan
-    if not math.isfinite(number):
-        raise BadInput(f"{name} ({value!r}) must be a finite number")
-    return number
-
-
-KINDS = {int: whole_number, float: finite_number, bool: lambda name, value: bool(value)}
-
-
-def settle_numbers(config: Any) -> None:
-    """Store each number of a dataclass as the int, float or bool that its field says, or raise BadInput."""
-    kinds = get_type_hints(type(config))  # types also where a module's annotations are text
-    for f in fields(config):
-        if (kind := kinds[f.name]) in KINDS:
-            object.__setattr__(config, f.name, KINDS[kind](f.name, getattr(config, f.name)))  # frozen
-
-
 def require_positive(config: Any, *names: str) -> None:
-    """Raise BadInput naming the first of these fields that is not above 0."""
+    """Raise BadInput naming the first of these fields that is not above 0: counts must be at least 1."""
     for name in names:
         value = getattr(config, name)
         if isinstance(value, int):
@@ -58,10 +25,10 @@ def require_positive(config: Any, *names: str) -> None:
             raise BadInput(f"{name} ({value}) must be above 0")
 
 
-def require_countable(name: str, number: int) -> None:
+def require_countable(name: str, number: Any) -> None:
     """Raise BadInput unless a number is whole and at least 1."""
-    if whole_number(name, number) < 1:
-        raise BadInput(f"{name} ({number}) must be at least 1")
+    if not isinstance(number, Integral) or int(number) < 1:
+        raise BadInput(f"{name} ({number}) must be at least 1, and whole")
 
 
 @dataclass(frozen=True)
@@ -75,7 +42,6 @@ class ModelConfig:
     n_embd: int = setting(128, "width of the residual stream, in channels")
 
     def __post_init__(self) -> None:
-        settle_numbers(self)
         require_positive(self, *(f.name for f in fields(self)))
         if self.n_embd % self.n_head:
             raise BadInput(f"n_embd ({self.n_embd}) must be divisible by n_head ({self.n_head})")
@@ -102,7 +68,6 @@ class TrainConfig:
     bf16: bool = setting(False, "multiply matrices in bfloat16; validation stays in float32")
 
     def __post_init__(self) -> None:
-        settle_numbers(self)
         require_positive(self, "steps", "batch_size", "lr_matrix", "lr_other")
         for name in ("warmup", "eval_every", "weight_decay"):
             if getattr(self, name) < 0:

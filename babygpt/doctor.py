@@ -66,8 +66,7 @@ def processor() -> Iterator[Diagnosis]:
         import torch
         from joblib import cpu_count
 
-        from babygpt.device import device_name, pick_device
-        from babygpt.memory import device_memory
+        from babygpt.device import device_memory, device_name, pick_device
 
         name, threads, allowed = device_name(pick_device()), torch.get_num_threads(), cpu_count()
     except (BadInput, ImportError, OSError, RuntimeError) as error:

@@ -5,7 +5,6 @@ Links are followed: the file that a link points to is written, and the link stay
 
 import os
 import platform
-import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -40,7 +39,7 @@ def folder_of(path: Path) -> Iterator[None]:
 def file_lock(path: Path) -> Iterator[None]:
     """Open a context in which no other process may lock the same file. The lock dies with its process.
 
-    Raises BadInput naming the process that holds it, or why no lock can be made there.
+    Raises BadInput naming the process that holds it, and OSError in a folder that knows no locks.
     """
     note = hidden_sibling(path.resolve(), LOCK)
     me = f"process {os.getpid()} on {platform.node()} since {time.strftime('%d %B, %H:%M:%S')}"
@@ -54,8 +53,6 @@ def file_lock(path: Path) -> Iterator[None]:
                 holder = note.read_text(encoding="utf-8") or holder
             ways = f"wait for it, choose another path, or remove {note} if that process is gone for good"
             raise BadInput(f"{path} is being written by {holder}; {ways}") from None
-        except OSError as error:  # some network folders know no locks
-            raise BadInput(f"{path} cannot be locked: {error.strerror}; choose another path") from None
         try:
             with suppress(OSError):  # the disk may be full, and training itself may still find room
                 note.write_text(me, encoding="utf-8")
@@ -69,7 +66,7 @@ def file_lock(path: Path) -> Iterator[None]:
 def write_atomically(path: Path, content: bytes) -> None:
     """Write a file beside its final place and move it there, so that no reader ever sees half of it.
 
-    A file that is replaced keeps its permissions. Hold `file_lock` where several processes may write it.
+    Hold `file_lock` where several processes may write it.
     Raises OSError naming the path if the disk is full or the folder cannot be written to; the old file stays.
     """
     try:
@@ -78,8 +75,6 @@ def write_atomically(path: Path, content: bytes) -> None:
         part = hidden_sibling(target, PART)  # one name: the next call replaces what a killed one left
         try:
             with open(part, "wb") as file:
-                with suppress(OSError):  # there is none to replace, or permissions cannot be set there
-                    shutil.copymode(target, part)
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
@@ -94,18 +89,13 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 def require_writable(path: Path, flag: str = "place") -> None:
     """Raise BadInput naming the flag that gave the path, unless a file can be written there."""
-    advice = f"; choose another {flag}"
     try:
-        target = path.resolve()
-        if target.exists() and not target.is_file():
-            raise BadInput(f"{path} is a folder or a device, and a file is meant{advice}")
-        lowest = next(folder for folder in target.parents if folder.exists())
-        if not lowest.is_dir():
-            raise BadInput(f"{path} cannot be made: {lowest} is a file{advice}")
-        with folder_of(target):
-            write_atomically(hidden_sibling(target, PROBE), b"")  # does all that the file itself will need
-            hidden_sibling(target, PROBE).unlink(missing_ok=True)
+        probe = hidden_sibling(path.resolve(), PROBE)
+        if path.exists() and not path.is_file():
+            raise BadInput(f"{path} is a folder or a device, and a file is meant; choose another {flag}")
+        with folder_of(probe):
+            write_atomically(probe, b"")  # does all that the file itself will need
+            probe.unlink(missing_ok=True)
     except (OSError, RuntimeError) as error:  # RuntimeError: links in a circle, before Python 3.13
-        cause = error.__cause__ or error
-        reason = getattr(cause, "strerror", None) or cause
-        raise BadInput(f"{path} cannot be written: {reason}{advice}") from None
+        reason = getattr(error.__cause__ or error, "strerror", None) or error
+        raise BadInput(f"{path} cannot be written: {reason}; choose another {flag}") from None

@@ -59,11 +59,7 @@ class Positions:
         """Raise BadInput unless each part has a number for each of (B, T) tokens."""
         for name in ("time", "branch", "masked"):
             part = getattr(self, name)
-            if part is None and name != "time":
-                continue
-            if not isinstance(part, Tensor):
-                raise BadInput(f"positions.{name} ({type(part).__name__}) must be a tensor")
-            if part.shape not in (size, size[1:]):
+            if part is not None and part.shape not in (size, size[1:]):
                 raise BadInput(
                     f"positions.{name} of shape {tuple(part.shape)} are not those of the tokens: "
                     f"for {tuple(size)} of them it must be {tuple(size)} or {tuple(size[1:])}"

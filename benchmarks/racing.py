@@ -1,5 +1,6 @@
 """Runs that race to a loss, each by its own recipe and on its own clock."""
 
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -8,7 +9,7 @@ from typing import Any
 import torch
 from tqdm import tqdm
 
-from babygpt.config import ModelConfig, TrainConfig, finite_number
+from babygpt.config import ModelConfig, TrainConfig
 from babygpt.errors import BadInput
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import Objective
@@ -64,7 +65,8 @@ class Race:
     target: float
 
     def __post_init__(self) -> None:
-        finite_number("target", self.target)
+        if not math.isfinite(self.target):
+            raise BadInput(f"target ({self.target}) must be a finite number")
 
 
 class Racer:

@@ -113,7 +113,7 @@ def test_broken_widgets_are_reported(monkeypatch, tmp_path: Path):
 
 
 def test_device_memory_and_threads_are_reported(monkeypatch):
-    monkeypatch.setattr("babygpt.memory.device_memory", lambda device: 2 * 10**9)
+    monkeypatch.setattr("babygpt.device.device_memory", lambda device: 2 * 10**9)
     monkeypatch.setattr(joblib, "cpu_count", lambda: 2)
     monkeypatch.setattr(torch, "get_num_threads", lambda: 8)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)

@@ -93,7 +93,7 @@ def user_error_line(error: Exception) -> str | None:
     line = " ".join(str(error).split())
     if isinstance(error, USER_ERRORS):
         return line
-    from babygpt.memory import is_out_of_memory  # imports torch
+    from babygpt.device import is_out_of_memory  # imports torch
 
     if not is_out_of_memory(error):
         return None

@@ -217,7 +217,7 @@ def start(
     from babygpt.device import compile_in_place, pick_device
     from babygpt.models.versions import build
     from babygpt.objectives import objective_for
-    from babygpt.training.checkpoint import go_on, load_unfinished, require_same_text
+    from babygpt.training.checkpoint import SavedRun, go_on, load_unfinished, require_same_text
 
     masks, options, saved, first = versions()[version].masks, chosen_options(ctx, version), None, None
     if values["keep"] == "best" and not values["eval_every"]:
@@ -245,7 +245,7 @@ def start(
     info = {"corpus": values["corpus"], "text": corpus.fingerprint(), "train": asdict(plan)}
     info |= {"keep": values["keep"]}
     info |= {"bound": values["bound"]} if masks else {}
-    run = team.saved_run(out, training, corpus.tokenizer, info)
+    run = SavedRun(out, training, corpus.tokenizer, info, team)
     if saved:
         go_on(run, saved)
     return run, corpus

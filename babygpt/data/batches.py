@@ -7,17 +7,10 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from babygpt.config import require_countable
 from babygpt.errors import BadInput
 from babygpt.positions import Positions
 
 IGNORED = -100  # marks a token without a target; cross_entropy skips it
-
-
-def require_window(ids: Tensor, length: int) -> None:
-    """Raise BadInput if a text is too short for one window of `length` tokens and its targets."""
-    if len(ids) <= length:
-        raise BadInput(f"the text has {len(ids)} tokens; a window of {length} needs at least {length + 1}")
 
 
 def evenly_spaced(ids: Tensor, length: int, n: int) -> Tensor:
@@ -25,10 +18,10 @@ def evenly_spaced(ids: Tensor, length: int, n: int) -> Tensor:
 
     ids      (N,)  text
     returns  (n,)  whole numbers, in tokens, computed as such: a float32 counts to 2^24 only
-    Raises BadInput if the text is too short, or n is below 1.
+    Raises BadInput if the text is too short.
     """
-    require_window(ids, length)
-    require_countable("n_windows", n)
+    if len(ids) <= length:
+        raise BadInput(f"the text has {len(ids)} tokens; a window of {length} needs at least {length + 1}")
     return torch.arange(n) * (len(ids) - length - 1) // max(1, n - 1)
 
 
@@ -57,10 +50,7 @@ def consecutive_windows(
     ids         (N,)  token ids
     block_size  tokens in a window
     yields      (B, T) inputs and (B, T) targets, each target the token after its input
-    Raises BadInput if the text has fewer than 2 tokens.
     """
-    if len(ids) < 2:
-        raise BadInput(f"the text has {len(ids)} tokens; a target needs at least 2")
     x, y = ids[:-1], ids[1:]
     whole = len(x) // block_size * block_size
     if whole:
@@ -99,12 +89,10 @@ def interleave(
     offsets   n                the time of each text's first token
     branches  n                the branch of each text; 0 to n - 1 by default
     returns   a batch of one row, (1, T_1 + ... + T_n)
-    Raises BadInput if a text has no target, or if two texts have one branch; ValueError if the numbers of
-    offsets or branches differ from that of the texts.
+    Raises BadInput if two texts have one branch; ValueError if the numbers of offsets or branches differ from
+    that of the texts.
     Source: note 002 (branches and times of a sample).
     """
-    if short := [b for b, text in enumerate(texts) if len(text) < 2]:
-        raise BadInput(f"branch {short[0]} has {len(texts[short[0]])} tokens; a target needs at least 2")
     numbers = list(range(len(texts)) if branches is None else branches)
     if len(set(numbers)) < len(numbers) or min(numbers) < 0:
         raise BadInput(f"branches {numbers} must be different whole numbers of at least 0")
@@ -157,9 +145,7 @@ def branch_batches(
 
 def require_branches(low: int, high: int, length: int, block_size: int) -> None:
     """Raise BadInput unless between `low` and `high` texts of `length` tokens fit into a window."""
-    if low < 1:
-        raise BadInput(f"{low} branches: a sample needs at least 1")
-    if high < low:
-        raise BadInput(f"at most {high} branches are fewer than at least {low}")
+    if not 1 <= low <= high:
+        raise BadInput(f"at least {low} and at most {high} branches: a sample needs at least 1")
     if not 1 <= length <= block_size:
         raise BadInput(f"a branch of {length} tokens does not fit: the window has {block_size} times")

@@ -25,7 +25,6 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from babygpt.config import require_countable
 from babygpt.data import tales
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.errors import BadInput
@@ -42,20 +41,11 @@ class Spacing:
     nearest   smallest distance from the value told to the value asked for, in characters
     furthest  largest distance; with 52, both notes mostly fit into a window of 64
     rate      chance that a note begins before a character, if a kind is free and there is room
-    Raises BadInput for a nearest below the length of a note, a furthest below it, or a rate outside 0 to 1.
     """
 
     nearest: int = 8
     furthest: int = 52
     rate: float = 0.12
-
-    def __post_init__(self) -> None:
-        if self.nearest < NOTE:
-            raise BadInput(f"nearest ({self.nearest}) must be at least {NOTE}, the characters of a note")
-        if self.furthest < self.nearest:
-            raise BadInput(f"furthest ({self.furthest}) must be at least nearest ({self.nearest})")
-        if not 0 <= self.rate <= 1:
-            raise BadInput(f"rate ({self.rate}) must lie between 0 and 1")
 
 
 USUAL = Spacing()
@@ -150,7 +140,6 @@ def recall_windows(
     """
     furthest = distance + max(older, default=0)
     length = furthest + 1 if length is None else length
-    require_countable("n", n)
     if distance < NOTE:
         raise BadInput(f"distance ({distance}) must be at least {NOTE}, the characters of a note")
     if length < furthest + 1:

@@ -28,6 +28,5 @@ from babygpt.encodings.rotary_variants import DynamicNTK as DynamicNTK
 from babygpt.encodings.rotary_variants import Interpolated as Interpolated
 from babygpt.encodings.rotary_variants import NTKAware as NTKAware
 from babygpt.encodings.rotary_variants import PartialRotary as PartialRotary
-from babygpt.encodings.rotary_variants import XPos as XPos
 from babygpt.encodings.rotary_variants import YaRN as YaRN
 from babygpt.encodings.sinusoidal import Sinusoidal as Sinusoidal

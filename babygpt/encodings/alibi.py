@@ -5,7 +5,6 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from babygpt.config import require_countable
 from babygpt.encodings.base import Encoding, Number, distances
 from babygpt.positions import Positions
 
@@ -15,11 +14,9 @@ def slopes(n_head: int) -> Tensor:
 
     n_head    number of heads H
     returns   (H,)  score per token of distance
-    Raises BadInput if n_head is below 1.
     Source: Press et al. 2022, arXiv:2108.12409, section 3. The paper interpolates when H is not a
     power of two. Here every H has the same geometric sequence.
     """
-    require_countable("n_head", n_head)
     return 2.0 ** (-8.0 * torch.arange(1, n_head + 1) / n_head)
 
 

@@ -11,7 +11,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from babygpt.config import finite_number
 from babygpt.errors import BadInput
 from babygpt.positions import Positions
 
@@ -41,7 +40,9 @@ class Number:
 
     def checked(self, name: str, value: Any) -> float:
         """Return a value as a float, or as an int where it counts. Raises BadInput if it may not be set."""
-        number = finite_number(name, value)
+        number = float(value)
+        if not math.isfinite(number):
+            raise BadInput(f"{name} ({value}) must be a finite number")
         if self.integer and not number.is_integer():
             raise BadInput(f"{name} ({value}) must be a whole number")
         if number < self.least:

@@ -9,7 +9,6 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from babygpt.config import require_countable
 from babygpt.encodings.base import Encoding, Number
 from babygpt.encodings.learned import look_up, require_known
 from babygpt.encodings.rotary import Rotary
@@ -73,7 +72,7 @@ class Fourier(BranchCode):
     learnable      whether the table is trained; it begins as the sinusoid
     band           channels after which the frequencies begin again; None for n_embd. With the band of a
                    2-D RoPE the two codes have the same frequencies
-    Raises BadInput for an odd width, a band that does not fit, or a stride or table below 1.
+    Raises BadInput for an odd width, a band that does not fit, or a stride below 1.
     Source: notes 002 and 003 (Fourier PE).
     """
 
@@ -90,7 +89,6 @@ class Fourier(BranchCode):
         band: int | None = None,
     ) -> None:
         super().__init__(head_dim)
-        require_countable("max_positions", max_positions)
         self.n_embd, self.theta = n_embd, float(theta)
         self.stride = int(self.numbers["stride"].checked("stride", stride))
         self.table_rows, self.band = max_positions, band
@@ -142,7 +140,6 @@ class LearnedBranches(BranchCode):
 
     def __init__(self, head_dim: int, n_embd: int, max_branches: int = 8) -> None:
         super().__init__(head_dim)
-        require_countable("max_branches", max_branches)
         self.table = self.draw_table(max_branches, n_embd)
 
     def draw_table(self, rows: int, width: int) -> Tensor:

@@ -14,7 +14,6 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from babygpt.config import finite_number
 from babygpt.encodings.base import Number, distances
 from babygpt.encodings.rotary import Rotary
 from babygpt.errors import BadInput
@@ -41,11 +40,11 @@ class Gaussian(Rotary):
     """RoPE with a two-scale Gaussian kernel K, which the two subclasses use in different ways.
 
     head_dim   channels of a head, even
-    alphas     weight of each scale, not negative, not all 0
-    sigmas     width of each scale, in tokens, above 0; infinite for a kernel that never falls
+    alphas     weight of each scale, above 0
+    sigmas     width of each scale, in tokens, above 0; a fixed one may be infinite: a kernel that never falls
     theta      base of RoPE's frequencies
     learnable  whether alphas and sigmas are trained, as logarithms, so that they stay positive
-    Raises BadInput for weights or widths that make no kernel, or that cannot be trained.
+    Raises BadInput unless there are two of each, and if one cannot be trained.
     Source: note 001 (its formula and its defaults).
     """
 
@@ -64,8 +63,11 @@ class Gaussian(Rotary):
         learnable: bool = True,
     ) -> None:
         super().__init__(head_dim, theta)
-        require_kernel(alphas, sigmas, learnable)
+        if len(alphas) != 2 or len(sigmas) != 2:
+            raise BadInput(f"alphas {tuple(alphas)} and sigmas {tuple(sigmas)} must be two numbers each")
         for name, values in (("log_alphas", alphas), ("log_sigmas", sigmas)):
+            for value in values if learnable else ():
+                POSITIVE.checked(name.removeprefix("log_"), value)
             logs = torch.tensor(values, dtype=torch.float32).log()  # (J,)
             if learnable:
                 self.register_parameter(name, nn.Parameter(logs))
@@ -146,18 +148,3 @@ def gaussian(
     if kernel not in KERNELS:
         raise BadInput(f"kernel ({kernel}) must be one of {', '.join(KERNELS)}")
     return KERNELS[kernel](head_dim, alphas, sigmas, theta, learnable)
-
-
-def require_kernel(alphas: Sequence[float], sigmas: Sequence[float], learnable: bool) -> None:
-    """Raise BadInput unless these weights and widths make a kernel, trainable if `learnable`."""
-    if len(alphas) != 2 or len(sigmas) != 2:
-        raise BadInput(f"alphas {tuple(alphas)} and sigmas {tuple(sigmas)} must be two numbers each")
-    for sigma in sigmas:
-        if learnable and sigma == math.inf:
-            raise BadInput("sigma (inf) cannot be trained: choose a finite width, or learnable=False")
-        if sigma != math.inf:
-            POSITIVE.checked("sigma", sigma)
-    for alpha in alphas:
-        finite_number("alpha", alpha)
-        if alpha < 0 or (alpha == 0 and (learnable or not any(alphas))):  # log 0 has no gradient
-            raise BadInput(f"alpha ({alpha}) must be above 0; one of them may be 0 with learnable=False")

@@ -5,7 +5,6 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from babygpt.config import require_countable
 from babygpt.encodings.base import Encoding, Number
 from babygpt.errors import BadInput
 from babygpt.positions import Positions
@@ -31,10 +30,8 @@ def look_up(table: Tensor, position: Tensor) -> Tensor:
     table     (P, C)  one row for each of P positions
     position  (...,)  in tokens
     returns   (..., C)
-    Raises BadInput for a position below 0, at P or beyond, or between two rows.
+    Raises BadInput for a position below 0, at P or beyond.
     """
-    if position.is_floating_point():
-        raise BadInput(f"positions of kind {position.dtype} have no rows in a table: whole numbers have")
     require_known(position, len(table))
     return table[position]
 
@@ -44,7 +41,6 @@ class LearnedPositions(Encoding):
 
     max_positions  rows of the table, in tokens
     n_embd         channels
-    Raises BadInput for a table without rows.
     Source: note 004 (BabyGPT v2); Radford et al. 2018 (GPT), section 3.1.
     """
 
@@ -52,7 +48,6 @@ class LearnedPositions(Encoding):
 
     def __init__(self, max_positions: int, n_embd: int) -> None:
         super().__init__()
-        require_countable("max_positions", max_positions)
         self.max_positions = max_positions
         self.table = nn.Parameter(0.02 * torch.randn(max_positions, n_embd))  # 0.02 as in GPT-2
 

@@ -11,7 +11,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from babygpt.config import require_countable
 from babygpt.encodings.alibi import slopes
 from babygpt.encodings.base import Encoding, Number, distances
 from babygpt.encodings.sinusoidal import high_precision
@@ -28,13 +27,13 @@ def bucket_starts(n_buckets: int, furthest: int) -> list[int]:
     n_buckets  at least 2; an odd number has one more wide bucket
     furthest   in tokens, more than the number of buckets that hold one distance
     returns    n_buckets whole numbers, in tokens; of two that are equal, the first bucket is empty
-    Raises BadInput for fewer buckets, or a `furthest` that leaves the wide ones nothing to hold.
+    Raises BadInput for other numbers.
     """
-    if not (isinstance(n_buckets, int) and n_buckets >= 2):
-        raise BadInput(f"n_buckets ({n_buckets}) must be a whole number of at least 2")
     single, wide = n_buckets // 2, n_buckets - n_buckets // 2
-    if not single < furthest < math.inf:
-        raise BadInput(f"furthest ({furthest}) must be above {single}, the buckets of one distance each")
+    if not 0 < single < furthest < math.inf:
+        raise BadInput(
+            f"n_buckets ({n_buckets}) must be at least 2, and furthest ({furthest}) above {single}"
+        )
     starts = (single * (furthest / single) ** (j / wide) for j in range(wide))
     return [*range(single), *(math.ceil(round(start, 9)) for start in starts)]  # 16.000000000000004 is 16
 
@@ -70,7 +69,7 @@ class T5Bias(Encoding):
     furthest   distance from which on all are alike, in tokens
     both_ways  whether keys after their query have buckets of their own, for models that look both ways
     table      (n_buckets, H)  the numbers, a parameter
-    Raises BadInput if n_head is below 1, and where `bucket` does.
+    Raises BadInput where `bucket` does.
     Source: Raffel et al. 2020, arXiv:1910.10683, section 2.1.
     """
 
@@ -80,7 +79,6 @@ class T5Bias(Encoding):
         self, n_head: int, n_buckets: int = 32, furthest: int = 128, both_ways: bool = False
     ) -> None:
         super().__init__()
-        require_countable("n_head", n_head)
         bucket(torch.zeros(0), n_buckets, furthest, both_ways)  # refuses wrong numbers at once
         self.n_buckets, self.furthest, self.both_ways = n_buckets, furthest, both_ways
         self.table = nn.Parameter(torch.zeros(n_buckets, n_head))
@@ -100,7 +98,6 @@ class LogKernel(Encoding):
     from 0 to 2 and r2 from 0 to 1, at random.
 
     n_head  number of heads
-    Raises BadInput if n_head is below 1.
     Source: Chi et al. 2022, arXiv:2205.09921, the logarithmic kernel.
     """
 
@@ -152,7 +149,7 @@ class FIRE(Encoding):
     width      hidden units, 32 in the paper
     threshold  first value of the threshold, in tokens: a quarter of a window of 64, as public code has 512 of
                2048
-    Raises BadInput for no head, no unit, or a threshold not above 0.
+    Raises BadInput for a threshold not above 0.
     Source: Li et al. 2024, arXiv:2310.04418.
     """
 
@@ -160,8 +157,6 @@ class FIRE(Encoding):
 
     def __init__(self, n_head: int, width: int = 32, threshold: float = 16.0) -> None:
         super().__init__()
-        for name, number in (("n_head", n_head), ("width", width)):
-            require_countable(name, number)
         Number(above=0).checked("threshold", threshold)
         self.log_c = nn.Parameter(torch.tensor([math.log(FIRST_C)]))
         self.log_threshold = nn.Parameter(torch.tensor([math.log(threshold)]))

@@ -16,7 +16,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from babygpt.config import require_countable
 from babygpt.encodings.base import Encoding, Number, norm
 from babygpt.encodings.rotary import angles
 from babygpt.encodings.sinusoidal import THETA
@@ -24,7 +23,6 @@ from babygpt.errors import BadInput
 from babygpt.positions import Positions
 
 ALPHA = 0.3  # the note's
-LONGEST_TABLE = 2**16  # positions, 8 MB for 32 channels; gates further away are computed each time
 
 
 class Waves(Encoding):
@@ -32,7 +30,7 @@ class Waves(Encoding):
 
     head_dim  D, channels of a head
     theta     base of the frequencies
-    Raises BadInput if head_dim is below 1, or theta not above 0.
+    Raises BadInput for a theta not above 0.
     Source: note 000, section 2.1.
     """
 
@@ -40,7 +38,6 @@ class Waves(Encoding):
 
     def __init__(self, head_dim: int, theta: float = 10_000.0) -> None:
         super().__init__()
-        require_countable("head_dim", head_dim)
         self.head_dim, self.theta = head_dim, float(theta)
         self.wave(Positions.arange(1))  # refuses a wrong theta at once
 
@@ -88,42 +85,19 @@ class Polar(Gated):
     spread at alpha 0.3, by half a percent at 0.01, and by a third or more at 0.001; at 0 all is lost. And the
     gradient of cos(phi) is 0 where phi begins, so phi stays there.
 
-    pos_gate  (1, L, 1, D)  cos(i omega) of the positions met so far, in the note's layout for (B, T, H, D).
-              Here heads come before positions, so slices of it have the shape (T, D), which broadcasts
-              against (B, H, T, D). It is not stored in checkpoints: it grows with the text and follows theta.
     Arguments are those of `Gated`.
     Source: note 000, sections 2.1 to 2.3.
     """
 
     numbers: ClassVar = {**Gated.numbers, "phi": Number()}
-    pos_gate: Tensor
 
     def __init__(self, head_dim: int, alpha: float = ALPHA, theta: float = 10_000.0) -> None:
         super().__init__(head_dim, alpha, theta)
         self.phi = nn.Parameter(torch.zeros(head_dim))
-        self.register_buffer("pos_gate", torch.empty(1, 0, 1, head_dim), persistent=False)
-        self._table_theta = self.theta  # of the cosines in pos_gate
-
-    def cosines(self, positions: Positions) -> Tensor:
-        """Return cos(i omega) of each position and dimension: (T, D), a slice of `pos_gate`, or (B, 1, T, D).
-
-        Only consecutive positions up to LONGEST_TABLE are sliced.
-        """
-        start, end = positions.start, (positions.start or 0) + len(positions)
-        if start is None or start < 0 or end > LONGEST_TABLE:
-            return self.wave(positions).cos()
-        table = self.pos_gate  # read once, because a dashboard's thread may replace it
-        if end > table.shape[1] or self._table_theta != self.theta:
-            rows = 1 << (end - 1).bit_length()  # a power of two, so that decoding rarely makes a new table
-            with torch.inference_mode(False):  # training could not use a table made in inference mode
-                wave = self.wave(Positions.arange(rows, device=positions.time.device))
-                table = wave.cos().float()[None, :, None]  # (1, L, 1, D)
-            self.pos_gate, self._table_theta = table, self.theta
-        return table[0, start:end, 0]
 
     def gate(self, positions: Positions) -> Tensor:
         """Return the gate of each position and dimension: (T, D) or (B, 1, T, D)."""
-        return self.cosines(positions) * self.phi.cos()
+        return self.wave(positions).cos().float() * self.phi.cos()
 
     def key_gates(self, positions: Positions) -> Tensor:
         return self.gate(positions) * self.mask_gate(positions)
@@ -189,12 +163,6 @@ class Quadrature(Gated):
         return cos_sin(q, wave), keys
 
 
-def phases(n_head: int, head_dim: int) -> nn.Parameter:
-    """Return a trainable phase for each head and dimension, 0 at first: (H, D). Refuse n_head below 1."""
-    require_countable("n_head", n_head)
-    return nn.Parameter(torch.zeros(n_head, head_dim))
-
-
 class LearnedPhase(Quadrature):
     """Repair 6: the waves of q and k stand apart by a phase, learned for each head and dimension.
 
@@ -208,7 +176,7 @@ class LearnedPhase(Quadrature):
 
     def __init__(self, n_head: int, head_dim: int, alpha: float = ALPHA, theta: float = 10_000.0) -> None:
         super().__init__(head_dim, alpha, theta)
-        self.delta = phases(n_head, head_dim)
+        self.delta = nn.Parameter(torch.zeros(n_head, head_dim))
 
     def key_wave(self, wave: Tensor) -> Tensor:
         """Return the angle of keys, ahead of that of queries by delta: (H, T, D) or (B, H, T, D)."""
@@ -231,7 +199,7 @@ class PoPE(Waves):
 
     def __init__(self, n_head: int, head_dim: int, theta: float = 10_000.0) -> None:
         super().__init__(head_dim, theta)
-        self.delta = phases(n_head, head_dim)
+        self.delta = nn.Parameter(torch.zeros(n_head, head_dim))
 
     def key_wave(self, wave: Tensor) -> Tensor:
         """Return the angle of keys, ahead of that of queries by delta: (H, T, D) or (B, H, T, D)."""

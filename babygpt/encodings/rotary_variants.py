@@ -1,7 +1,6 @@
-"""RoPE with fewer pairs that turn, with scores that fade, and slowed down for texts beyond its window.
+"""RoPE with fewer pairs that turn, and slowed down for texts beyond its window.
 
-- Partial RoPE turns a share of the pairs only. The others match content at any distance.
-- xPos turns all pairs and lets scores fade with distance.
+Partial RoPE turns a share of the pairs only. The others match content at any distance.
 
 Trained on windows of n tokens, a model has seen each pair turn by at most n times its frequency. Beyond the
 window, the slow pairs reach angles that never occurred in training. Four methods slow pairs down by a
@@ -25,7 +24,7 @@ from torch import Tensor
 from babygpt.config import require_countable
 from babygpt.encodings.base import Number
 from babygpt.encodings.rotary import Rotary, angles_at, rotate_pairs
-from babygpt.encodings.sinusoidal import frequencies, high_precision
+from babygpt.encodings.sinusoidal import frequencies
 from babygpt.errors import BadInput
 from babygpt.positions import Positions
 
@@ -49,65 +48,6 @@ class PartialRotary(Rotary):
     def frequencies(self) -> Tensor:
         every = super().frequencies()
         return every.where(torch.arange(len(every)) < self.turning, 0.0)
-
-
-LARGEST = 1e30  # of a key's factor: float32 overflows at 3e38, and scores sum products of such numbers
-GAMMA = 0.4  # of xPos; the quickest pair keeps GAMMA / (1 + GAMMA) of a score over scale_base tokens
-
-
-def fading(head_dim: int) -> Tensor:
-    """Return the part of a pair's score that is left after `scale_base` tokens: (2i/D + gamma) / (1 + gamma).
-
-    returns  (D / 2,)  from 0.29 for the quickest pair towards 1, float64
-    Source: Sun et al. 2022, arXiv:2212.10554, algorithm 1.
-    """
-    pair = torch.arange(0, head_dim, 2, dtype=torch.float64) / head_dim
-    return (pair + GAMMA) / (1 + GAMMA)
-
-
-class XPos(Rotary):
-    """RoPE, with q at m times zeta^(m / scale_base) and k at n divided by zeta^(n / scale_base), per pair.
-
-    A score is a sum over pairs, and pair i's part fades as zeta_i^((m - n) / scale_base). This suits models
-    that look back only: scores of keys ahead would grow. The factor of a key grows without end, so positions
-    end where it reaches 1e30.
-
-    head_dim    channels of a head, even
-    scale_base  tokens over which pairs fade to zeta; 512 in the paper, for windows of 1024
-    theta       base of the frequencies
-    Raises BadInput for a scale_base below 1, and for positions beyond the last.
-    Source: Sun et al. 2022, arXiv:2212.10554.
-    """
-
-    numbers: ClassVar = {**Rotary.numbers, "scale_base": Number(least=1)}
-
-    def __init__(self, head_dim: int, scale_base: float = 512.0, theta: float = 10_000.0) -> None:
-        super().__init__(head_dim, theta)
-        self.scale_base = self.numbers["scale_base"].checked("scale_base", scale_base)
-
-    @property
-    def max_positions(self) -> int:  # type: ignore[override]
-        """The number of positions before a key's factor exceeds LARGEST."""
-        quickest = GAMMA / (1 + GAMMA)  # zeta of pair 0, whose factor grows fastest
-        return 1 + math.floor(self.scale_base * math.log(LARGEST) / -math.log(quickest))
-
-    def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
-        n = self.max_positions
-        # Most positions are known without reading the tensor, which on a GPU would mean waiting for it.
-        if positions.start is None or not 0 <= positions.start <= n - len(positions):
-            furthest = float(positions.time.abs().max()) if len(positions) else 0.0
-            if furthest >= n:
-                base = f"xPos with scale_base {self.scale_base:g}"
-                raise BadInput(f"position {furthest:g} is beyond {base}: it allows 0 to {n - 1}")
-        q, k = super().transform_qk(q, k, positions)
-        scale = self.scale(positions.time).to(q.dtype)
-        return q * scale, k / scale
-
-    def scale(self, position: Tensor) -> Tensor:
-        """Return zeta^(position / scale_base) for each channel: (T,) or (B, T) -> (T, D) or (B, 1, T, D)."""
-        exponent = high_precision(position)[..., None] / self.scale_base
-        scale = fading(self.head_dim).to(exponent).pow(exponent).repeat_interleave(2, dim=-1)
-        return scale if position.dim() == 1 else scale[:, None]
 
 
 MOST_TURNS, FEWEST_TURNS = 32.0, 1.0  # YaRN's, per window; the paper chose them for Llama's windows of 4096

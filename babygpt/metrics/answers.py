@@ -51,10 +51,8 @@ def answer_losses(model: LanguageModel, tokenizer: CharTokenizer, questions: Que
     Where names differ in length, a mean is over the answers that are long enough.
 
     returns   (longest answer + 1,)  nats
-    Raises ValueError without a question, and as `answer_log_probs` does.
+    Raises ValueError as `answer_log_probs` does.
     """
-    if not questions:
-        raise BadInput("0 questions: a mean loss needs at least 1")
     losses = _ending_losses(model, tokenizer, [(q.prompt, q.answer + q.end) for q in questions])
     longest = max(map(len, losses))
     return np.array([np.mean([some[i] for some in losses if len(some) > i]) for i in range(longest)])
@@ -81,8 +79,6 @@ def greedy_answers(model: LanguageModel, tokenizer: CharTokenizer, questions: Qu
     returns   one text for each question
     Raises ValueError if the model is not causal, or a question with its longer name exceeds its window.
     """
-    if not questions:
-        raise BadInput("0 questions: nothing to answer")
     device, answers = next(model.parameters()).device, []
     for i in range(0, len(questions), ROWS):
         some = questions[i : i + ROWS]

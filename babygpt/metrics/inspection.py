@@ -172,15 +172,11 @@ def reach(encoding: Gaussian, share: float, furthest: int = 10_000) -> int:
     """Return the first distance at which K is below a share of K(0).
 
     encoding  with a kernel, which never rises with distance
-    share     between 0 and 1
+    share     above 0, at most 1
     furthest  returned where K is not below the share anywhere before it, in tokens
     returns   tokens
-    Raises ValueError for a share outside its range.
     """
-    if not 0 < share <= 1:
-        raise BadInput(f"share ({share}) must be above 0 and at most 1")
     device = encoding.get("log_alphas").device
-
     peak, least = encoding.log_kernel(torch.tensor(0, device=device)), math.log(share)
 
     def below(distance: int) -> bool:  # in logarithms, because K itself may be too small a number

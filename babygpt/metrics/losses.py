@@ -8,12 +8,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from babygpt.config import require_countable
 from babygpt.data.batches import cut, evenly_spaced
 from babygpt.data.recall import recall_windows
 from babygpt.data.tokenizer import CharTokenizer
+from babygpt.device import portions
 from babygpt.errors import BadInput
-from babygpt.memory import portions
 from babygpt.models.language_model import LanguageModel, require_causal
 from babygpt.objectives import cross_entropy
 from babygpt.positions import Positions
@@ -63,15 +62,13 @@ def position_matched_losses(
                this model itself by default
     returns    (S,) positions in the long window, (n_windows, S) losses from block_size tokens, and
                (n_windows, S) losses of the same targets from all tokens before them; nats
-    Raises ValueError for a length of at most block_size, for n_windows or every below 1, and as
-    `loss_by_position` does.
+    Raises ValueError for a length of at most block_size, and as `loss_by_position` does.
     """
     require_causal(model)
     starts, within = evenly_spaced(ids, length, n_windows), within or model
     block_size = within.config.block_size
     if length <= block_size:
         raise BadInput(f"length ({length}) must be above block_size ({block_size}), to reach past the window")
-    require_countable("every", every)
     at, device = torch.arange(block_size, length, every), next(model.parameters()).device
     positions, inside, past = Positions.arange(length, device=device), [], []
     for start in starts:

@@ -8,7 +8,6 @@ import torch
 from torch import Tensor
 
 from babygpt.data import batches
-from babygpt.errors import BadInput
 from babygpt.metrics.inspection import Hook, hooked
 from babygpt.models.transformer import Block, Transformer
 from babygpt.objectives import branch_losses, mean_loss
@@ -92,10 +91,7 @@ def leakage(model: Transformer, ids: Tensor, n: int, length: int, n_samples: int
     length     tokens of each; all begin at the same time
     n_samples  how many times it is tried
     returns    mean Kullback-Leibler divergence of the predictions, nats per token; 0 if nothing leaks
-    Raises ValueError if n is below 2.
     """
-    if n < 2:
-        raise BadInput(f"{n} branches: for a leak there must be at least 2")
     batches.require_branches(n, n, length, model.config.block_size)
     texts = evenly_spaced_texts(ids, n_samples * (2 * n - 1), length).view(n_samples, 2 * n - 1, -1)
     device, total = next(model.parameters()).device, 0.0

@@ -67,7 +67,6 @@ VERSIONS: dict[str, Version] = {
     "kerple-log": Version("KERPLE, logarithmic", enc.LogKernel),
     "fire": Version("FIRE", enc.FIRE),
     "pope": Version("PoPE", enc.PoPE),
-    "xpos": Version("xPos", enc.XPos),
     "partial": Version("partial RoPE", enc.PartialRotary),
     "v4-nope": Version("RoPE and NoPE in turn", enc.rope_and_none),
     "v4-interpolated": Version("RoPE, interpolated", enc.Interpolated),

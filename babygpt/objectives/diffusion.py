@@ -9,7 +9,6 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from babygpt.config import require_countable
 from babygpt.data.batches import IGNORED, cut
 from babygpt.data.corpus import Corpus
 from babygpt.errors import BadInput
@@ -66,8 +65,7 @@ class MaskedDiffusion(Objective):
     corpus       the text, loaded with_mask
     block_size   tokens in a window
     val_windows  the fewest validation windows: a short validation text is read again, with other masks
-    Raises BadInput if the corpus has no MASK token, if either part is shorter than a window, or val_windows
-    is below 1.
+    Raises BadInput if the corpus has no MASK token, or if either part is shorter than a window.
     Source: Sahoo et al. 2024, arXiv:2406.07524; the mean as in BERT, arXiv:1810.04805.
     """
 
@@ -75,7 +73,6 @@ class MaskedDiffusion(Objective):
         if corpus.tokenizer.mask_id is None:
             raise BadInput(f"{corpus.name} has no MASK token: load it with load_corpus(..., with_mask=True)")
         corpus.require_tokens(block_size, f"block_size ({block_size})")
-        require_countable("val_windows", val_windows)
         self.train, self.val = corpus.train, corpus.val
         self.block_size, self.val_windows = block_size, val_windows
         self.mask_id = corpus.tokenizer.mask_id

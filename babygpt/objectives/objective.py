@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from babygpt.data.batches import IGNORED
-from babygpt.memory import portions
+from babygpt.device import portions
 from babygpt.models.language_model import LanguageModel
 
 Batch = tuple[Tensor, ...]  # (B, T) inputs, (B, T) targets, and whatever else the objective's losses need

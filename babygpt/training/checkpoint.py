@@ -22,18 +22,18 @@ from torch import Tensor, nn
 from babygpt.config import SAVE_EVERY, ModelConfig, TrainConfig
 from babygpt.data.corpus import Corpus
 from babygpt.data.tokenizer import CharTokenizer
+from babygpt.device import is_out_of_memory
 from babygpt.encodings.base import Encoding
 from babygpt.errors import BadInput
 from babygpt.files import write_atomically
-from babygpt.memory import is_out_of_memory
 from babygpt.models.language_model import LanguageModel
 from babygpt.models.versions import build
 from babygpt.signals import Ended, deferred_signals
+from babygpt.training.distributed import Team
 from babygpt.training.guard import WHAT_TO_TRY
-from babygpt.training.loop import Training
-from babygpt.training.records import Step, follow
+from babygpt.training.loop import Step, Training, follow
 
-FORMATS = (1, 2)  # that are read; 1 knew no steered numbers
+FORMAT = 2
 KEY = "babygpt"  # of our JSON in the header of the file
 TRAINING = "training/"  # begins the names of tensors that belong to the state of training
 LAST = "last."  # begins the names of the last weights in a state of training, where others are kept
@@ -93,7 +93,7 @@ def save(
     first: dict[int, str] = {}
     tied = {name: first[id(x)] for name, x in weights.items() if first.setdefault(id(x), name) != name}
     header = {
-        "format": FORMATS[-1],
+        "format": FORMAT,
         "version": model.version,
         "config": asdict(model.config),
         "options": dict(model.options),
@@ -139,28 +139,27 @@ def load(path: Path | str) -> Checkpoint:
 
 def _assemble(header: dict[str, Any], tensors: dict[str, Tensor]) -> Checkpoint:
     """Build the model of a header and give it its weights and numbers; raises what these raise."""
-    if header["format"] not in FORMATS:
-        raise BadInput(f"it has format {header['format']}, and this babygpt reads {FORMATS}")
+    if header["format"] != FORMAT:
+        raise BadInput(f"it has format {header['format']}, and this babygpt reads {FORMAT}")
     tokenizer = CharTokenizer(header["characters"], header["with_mask"])
     config = ModelConfig(**header["config"])
     if tokenizer.vocab_size != config.vocab_size:
         raise BadInput(f"{tokenizer.vocab_size} tokens for a vocab_size of {config.vocab_size}")
-    options = header.get("options", {})  # the first checkpoints had neither options nor a sum
-    model = build(header["version"], config, **options)
+    model = build(header["version"], config, **header["options"])
     weights = {name: x for name, x in tensors.items() if not name.startswith(TRAINING)}
-    for name, first in header.get("tied", {}).items():
+    for name, first in header["tied"].items():
         module, _, last = name.rpartition(".")
         setattr(model.get_submodule(module), last, model.get_parameter(first))
         weights[name] = weights[first]
-    model.to(precision(weights))
+    model.to(next(iter(weights.values())).dtype)
     model.load_state_dict(weights)
     require_finite_weights(model)
-    set_numbers(model, header.get("numbers", {}))
-    if header.get("sha256") not in (None, digest(tensors)):
+    set_numbers(model, header["numbers"])
+    if header["sha256"] != digest(tensors):
         raise BadInput("its weights changed after they were written")
     state = {name.removeprefix(TRAINING): x for name, x in tensors.items() if name.startswith(TRAINING)}
     training = header["training"] | state if "training" in header else None
-    return Checkpoint(model, tokenizer, dict(header.get("info", {})), training)
+    return Checkpoint(model, tokenizer, dict(header["info"]), training)
 
 
 # ---------------------------------------------------------------- what a file must hold
@@ -185,17 +184,10 @@ def set_numbers(model: nn.Module, numbers: Mapping[str, float]) -> None:
         setattr(encoding, name, encoding.numbers[name].checked(name, value))
 
 
-def traits(model: nn.Module) -> dict[str, Any]:
-    """Return what decides a model's outputs beside weights and steered numbers: dotted name -> value."""
-    found: dict[str, Any] = {}
-    for place, module in model.named_modules():
-        found[f"{place}.class".lstrip(".")] = type(module).__name__
-        numbers = getattr(module, "numbers", ())
-        for name, value in vars(module).items():
-            plain = isinstance(value, bool | int | float | str | tuple | None)
-            if plain and not name.startswith("_") and name not in {"training", "version", *numbers}:
-                found[f"{place}.{name}".lstrip(".")] = value
-    return found
+def outline(model: nn.Module) -> dict[str, Any]:
+    """Return the class of each module of a model, and the shape of each weight, by dotted names."""
+    classes = {f"{place}.class".lstrip("."): type(module).__name__ for place, module in model.named_modules()}
+    return classes | {name: tuple(x.shape) for name, x in model.state_dict().items()}
 
 
 def require_rebuildable(model: LanguageModel, tokenizer: CharTokenizer) -> None:
@@ -212,26 +204,13 @@ def require_rebuildable(model: LanguageModel, tokenizer: CharTokenizer) -> None:
         )
     with torch.device("meta"):
         again = build(model.version, model.config, **model.options)
-    ours, theirs = traits(model), traits(again)
-    ours |= {name: tuple(x.shape) for name, x in model.state_dict().items()}
-    theirs |= {name: tuple(x.shape) for name, x in again.state_dict().items()}
+    ours, theirs = outline(model), outline(again)
     for name in {**theirs, **ours}:
         if ours.get(name) != theirs.get(name):
             raise BadInput(
                 f"{name} is {ours.get(name)}, and build({model.version!r}) makes {theirs.get(name)}: "
                 "save stores weights, options and steered numbers only"
             )
-    precision(model.state_dict())
-
-
-def precision(weights: Mapping[str, Tensor]) -> torch.dtype:
-    """Return the precision of all weights. Raise BadInput if there are several."""
-    found = {x.dtype for x in weights.values() if x.is_floating_point()}
-    if len(found) != 1:
-        raise BadInput(
-            f"weights of several precisions: {', '.join(sorted(map(str, found)))}; use model.to(one)"
-        )
-    return found.pop()
 
 
 def require_finite_weights(model: nn.Module) -> None:
@@ -269,6 +248,7 @@ class SavedRun:
     info        description of the run, the same from its first checkpoint to its last. With "keep": "best", a
                 file holds the weights of the lowest validation loss so far, and those of the last step beside
                 them for as long as the run goes on
+    team        the processes that train it: the main one writes and shows, and all stop together
     curve       validation losses so far, each with the step after which it was measured
     saved_step  step of the last checkpoint, 0 if there is none
     best        weights of the lowest validation loss, if they are to be kept and there is one
@@ -278,6 +258,7 @@ class SavedRun:
     training: Training
     tokenizer: CharTokenizer
     info: dict[str, Any]
+    team: Team = field(default_factory=Team)
     curve: list[list[float]] = field(default_factory=list)
     saved_step: int = 0
     best: dict[str, Tensor] = field(default_factory=dict)
@@ -286,11 +267,6 @@ class SavedRun:
     def kept_step(self) -> int:
         """The step after which the model had the weights that a checkpoint holds."""
         return int(min(self.curve, key=itemgetter(1))[0]) if self.best else self.training.step
-
-    @property
-    def is_main(self) -> bool:
-        """Whether this process shows a progress bar: one among several does."""
-        return True
 
     def train(self, save_every: int = SAVE_EVERY) -> bool:
         """Train to the end, or until a signal asks to stop; then save the last step that was made.
@@ -302,7 +278,7 @@ class SavedRun:
         training, total = self.training, self.training.config.steps
         with deferred_signals() as noted, self.errors_with_advice():
             title = str(training.model.version)
-            follow(self.steps(save_every, noted), total, title, done=training.step, show=self.is_main)
+            follow(self.steps(save_every, noted), total, title, done=training.step, show=self.team.is_main)
             if training.step > self.saved_step:
                 self.save()
         for number in noted:
@@ -313,7 +289,7 @@ class SavedRun:
     def steps(self, save_every: int, noted: list[int]) -> Iterator[Step]:
         """Train and save every `save_every` steps and after the last, before the step is validated.
 
-        Raises KeyboardInterrupt after the first step by which a signal was noted.
+        Raises KeyboardInterrupt after the first step by which a signal was noted, in any process.
         """
         training, total = self.training, self.training.config.steps
         if training.step and not self.is_measured():  # it was killed between saving and validating
@@ -323,12 +299,8 @@ class SavedRun:
             if step.step == total or (save_every and step.step % save_every == 0):
                 self.save()
             yield self.validate(step)
-            if self.is_asked_to_stop(noted):
+            if self.team.sum(len(noted)):
                 raise KeyboardInterrupt
-
-    def is_asked_to_stop(self, noted: list[int]) -> bool:
-        """Return whether a signal was noted."""
-        return bool(noted)
 
     def validate(self, step: Step) -> Step:
         """Return the record of the last step with its validation loss, if one is due, and keep the loss."""
@@ -373,11 +345,14 @@ class SavedRun:
         return found
 
     def save(self, finished: bool = False, **measured: Any) -> None:
-        """Write the checkpoint, with the state of training unless it is finished.
+        """Write the checkpoint in the main process, with the state of training unless it is finished.
 
         measured  numbers that are added to the checkpoint's info
         Raises FloatingPointError if the last step has ruined a weight; the file stays as it was.
         """
+        if not self.team.is_main:
+            self.saved_step = self.training.step
+            return
         training = self.training
         require_finite_weights(training.model)  # of the last step, whichever are kept
         info = {**self.info, "steps_done": training.step, "kept_step": self.kept_step, "curve": self.curve}
@@ -392,17 +367,15 @@ class SavedRun:
         try:
             yield
         except Exception as error:
-            if is_out_of_memory(error):
-                how = f"{self.advice()}. A smaller batch_size needs less memory"
-                raise MemoryError(self.stopped("out of memory", error, how)) from error
-            if isinstance(error, OSError | FloatingPointError):
-                raise type(error)(self.stopped("stopped", error, self.advice())) from error
-            raise
-
-    def stopped(self, what: str, error: Exception, how: str) -> str:
-        """Return one line: what stopped the run after which step, why, and how it goes on."""
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        return f"{what} after step {self.training.step}: {reason}; {how}"
+            no_memory = is_out_of_memory(error)
+            lost = self.team.world_size > 1 and isinstance(error, RuntimeError)  # the connection to another
+            if not (no_memory or lost or isinstance(error, OSError | FloatingPointError)):
+                raise
+            what = "out of memory" if no_memory else "stopped"
+            kind = MemoryError if no_memory else ChildProcessError if lost else type(error)
+            reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            how = f"{self.advice()}. A smaller batch_size needs less memory" if no_memory else self.advice()
+            raise kind(f"{what} after step {self.training.step}: {reason}; {how}") from error
 
     def advice(self) -> str:
         """Return a sentence that says which step was saved last, and how the run goes on."""
@@ -448,8 +421,6 @@ def restore(training: Training, state: Mapping[str, Any]) -> None:
         for j, p in enumerate(optimizer.params):
             start = f"optimizer.{i}.{j}."
             found = {name.removeprefix(start): x for name, x in state.items() if name.startswith(start)}
-            if training.step and not found:
-                raise BadInput(f"it lacks what {type(optimizer).__name__} remembers of parameter {j}")
             optimizer.state[j] = {name: x.to(p.device, copy=True) for name, x in found.items()}
 
 
@@ -477,7 +448,7 @@ def go_on(run: SavedRun, saved: Checkpoint) -> None:
     """Continue a run from its checkpoint. Raises BadInput if the checkpoint does not fit."""
     try:
         model = run.training.model
-        if traits(model) != traits(saved.model):
+        if outline(model) != outline(saved.model):
             raise BadInput(f"it is a {saved.version} with {saved.options}")
         model.load_state_dict(saved.model.state_dict())
         set_numbers(model, plain_numbers(saved.model))

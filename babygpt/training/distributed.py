@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from pathlib import Path
-from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -15,12 +13,9 @@ from torch import Tensor, nn
 from torch.distributed.rendezvous import rendezvous
 
 from babygpt.config import TrainConfig
-from babygpt.data.tokenizer import CharTokenizer
 from babygpt.errors import BadInput
-from babygpt.memory import is_out_of_memory
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import Batch, Objective
-from babygpt.training.checkpoint import SavedRun
 from babygpt.training.loop import Training
 
 
@@ -41,13 +36,6 @@ class Team:
         if self.world_size == 1:
             return Training(model, objective, config)
         return SharedTraining(self, model, objective, config)
-
-    def saved_run(
-        self, path: Path, training: Training, tokenizer: CharTokenizer, info: dict[str, Any]
-    ) -> SavedRun:
-        """Return a saved run of such a training."""
-        kind = SharedRun if isinstance(training, SharedTraining) else SavedRun
-        return kind(path, training, tokenizer, info)
 
     def shard(self, batch: Batch) -> Batch:
         """Return this process's rows of a batch. Raises BadInput if there are fewer rows than processes."""
@@ -83,38 +71,6 @@ class SharedTraining(Training):
     def validation_loss(self) -> float:
         """Return the validation loss, which the main process measures while the others wait."""
         return self.team.sum(super().validation_loss() if self.team.is_main else 0.0)
-
-
-class SharedRun(SavedRun):
-    """Saved run of a shared training: the main process writes and shows, and all stop together."""
-
-    training: SharedTraining
-
-    @property
-    def is_main(self) -> bool:
-        """Whether this process writes and shows."""
-        return self.training.team.is_main
-
-    def is_asked_to_stop(self, noted: list[int]) -> bool:
-        """Return whether a signal was noted in any of the processes."""
-        return self.training.team.sum(len(noted)) > 0
-
-    def save(self, finished: bool = False, **measured: Any) -> None:
-        """Write the checkpoint in the main process."""
-        if self.is_main:
-            super().save(finished, **measured)
-        self.saved_step = self.training.step
-
-    @contextmanager
-    def errors_with_advice(self) -> Iterator[None]:
-        """Let the loss of another process say which step was saved, as errors of the machine do."""
-        with super().errors_with_advice():
-            try:
-                yield
-            except RuntimeError as error:  # gloo raises it when the connection to another process ends
-                if is_out_of_memory(error):
-                    raise
-                raise ChildProcessError(str(error)) from error
 
 
 @contextmanager

@@ -19,7 +19,7 @@ import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from babygpt.config import ModelConfig, TrainConfig, require_positive, setting, settle_numbers
+from babygpt.config import ModelConfig, TrainConfig, require_positive, setting
 from babygpt.data.corpus import Corpus
 from babygpt.device import pick_device
 from babygpt.errors import BadInput
@@ -52,7 +52,6 @@ class AblationConfig:
     eval_iters: int = setting(100, "validation batches: the same windows and masks for every run")
 
     def __post_init__(self) -> None:
-        settle_numbers(self)
         require_positive(self, "max_iters", "eval_interval", "eval_iters")
 
 

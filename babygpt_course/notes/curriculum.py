@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from babygpt.config import ModelConfig, TrainConfig, require_positive, setting, settle_numbers
+from babygpt.config import ModelConfig, TrainConfig, require_positive, setting
 from babygpt.data.batches import cut
 from babygpt.data.corpus import Corpus
 from babygpt.data.tokenizer import CharTokenizer, in_short
@@ -57,7 +57,6 @@ class EpochConfig:
     max_steps: int | None = setting(None, "stop after so many steps, the learning rate falling in time")
 
     def __post_init__(self) -> None:
-        settle_numbers(self)
         require_positive(self, "epochs", "batch_size", "branch_slice_count")
         if self.max_steps is not None:
             require_positive(self, "max_steps")
@@ -164,7 +163,6 @@ class CodeConfig:
     isolated: bool = setting(False, "let each branch see nothing but itself")
 
     def __post_init__(self) -> None:
-        settle_numbers(self)
         require_positive(self, "branch_stride", "fpe_theta", "fpe_max_positions", "learned_rows")
 
     def options(self, pe: str) -> dict[str, Any]:

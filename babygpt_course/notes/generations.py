@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from babygpt.config import require_positive, setting, settle_numbers
+from babygpt.config import require_positive, setting
 from babygpt.data.batches import cut
 from babygpt.data.corpus import Corpus
 from babygpt.data.tokenizer import CharTokenizer
@@ -46,7 +46,6 @@ class GenerationConfig:
     seed: int = setting(1337, "seed of the prompts and of the draws")
 
     def __post_init__(self) -> None:
-        settle_numbers(self)
         require_positive(self, "num_prompts", "prompt_len", "gen_len", "top_k")
         for name in ("temp", "confidence_threshold"):
             if not 0 <= getattr(self, name) < math.inf:  # refuses nan too

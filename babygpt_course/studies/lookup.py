@@ -9,9 +9,9 @@ from torch import Tensor
 
 from babygpt import ModelConfig, Positions, TrainConfig, build, plots
 from babygpt.data.batches import IGNORED
+from babygpt.device import portions
 from babygpt.encodings import PoPE
 from babygpt.encodings.polar import cos_sin
-from babygpt.memory import portions
 from babygpt.models.language_model import LanguageModel
 from babygpt.models.transformer import Transformer
 from babygpt.objectives.objective import Batch, Objective, next_token_losses

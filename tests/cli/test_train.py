@@ -59,7 +59,6 @@ CHOSEN = [
     ("v4-ntk", ["--factor", 2.5, "--theta", 500], {"factor": 2.5, "theta": 500.0}),
     ("v4-interpolated", ["--factor", 4], {"factor": 4.0}),
     ("partial", ["--share", 0.5], {"share": 0.5}),
-    ("xpos", ["--scale-base", 8], {"scale_base": 8.0}),
     ("v4-nope", ["--every", 1], {"every": 1}),
 ]
 

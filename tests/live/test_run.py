@@ -318,9 +318,8 @@ def test_an_impossible_steering_is_an_error_of_the_cell_and_the_run_goes_on(make
     run, model = start(make("v5"), gated), make("v5")
     gated.reach(2)
     for name in model.encoding.steerable():
-        for value in (math.nan, "500"):
-            with pytest.raises(BadInput, match=name):
-                run.steer(name, value)
+        with pytest.raises(BadInput, match=name):
+            run.steer(name, math.nan)
     with pytest.raises(BadInput, match="no number called 'thetta'"):
         run.steer("thetta", 500.0)
     gated.let_go()

@@ -69,7 +69,6 @@ def kinds_of_layers(encoding: Encoding) -> tuple[str, ...]:
         ("v6-rope2d", {"branch_share": 0.25}, lambda e: e.branch_width, 2),
         ("v7", {"alpha": 0.5, "theta": 100.0}, lambda e: [e.alpha, e.theta], [0.5, 100.0]),
         ("partial", {"share": 0.5}, lambda e: e.turning, 2),
-        ("xpos", {"scale_base": 32.0, "theta": 500.0}, lambda e: [e.scale_base, e.theta], [32.0, 500.0]),
         ("v4-nope", {"every": 2}, kinds_of_layers, ("Rotary", "Encoding", "Rotary")),
         ("v4-dynamic", {"factor": 4.0}, lambda e: [e.factor, e.window], [4.0, 4.0]),
         ("v4-yarn", {"factor": 4.0}, lambda e: [e.factor, e.window], [4.0, 4.0]),

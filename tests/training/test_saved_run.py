@@ -177,9 +177,7 @@ def test_a_state_from_which_anything_is_missing_is_refused(make) -> None:
     run = make()
     list(islice(run.training.steps(), 2))
     state = training_state(run.training)
-    for left_out in (*state, "optimizer.0."):
-        part = {name: x for name, x in state.items() if not name.startswith(left_out)}
-        if left_out.endswith((".step", ".exp_avg", ".exp_avg_sq")):
-            continue  # PyTorch's own optimizer says so at its next step
+    for left_out in (name for name in state if not name.startswith("optimizer.")):
+        part = {name: x for name, x in state.items() if name != left_out}
         with pytest.raises(BadInput, match="does not fit"):
             go_on(make(), Checkpoint(run.training.model, run.tokenizer, training=part))
