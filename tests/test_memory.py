@@ -7,15 +7,15 @@ import psutil
 import pytest
 import torch
 
-from babygpt import memory as budget
+from babygpt import device as budget
 from babygpt.config import ModelConfig, TrainConfig
-from babygpt.errors import BadInput
-from babygpt.memory import portions, require_memory_to_train
+from babygpt.device import portions, require_memory_to_train
 from babygpt.metrics import exact_nelbo, loss_by_position, nelbo
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import Branches, MaskedDiffusion, NextToken
 from babygpt.training import train
 
+SHAPE = ModelConfig(11, block_size=16, n_layer=3, n_head=2, n_embd=16)
 CPU = torch.device("cpu")
 GB = 10**9
 
@@ -23,7 +23,7 @@ GB = 10**9
 @pytest.fixture
 def memory(monkeypatch):
     """Give the machine this number of bytes of memory."""
-    return lambda size: monkeypatch.setattr("babygpt.memory.device_memory", lambda device: size)
+    return lambda size: monkeypatch.setattr("babygpt.device.device_memory", lambda device: size)
 
 
 # ---------------------------------------------------------------- refusals
@@ -39,22 +39,36 @@ def test_the_memory_is_the_machines_or_the_containers(monkeypatch, tmp_path):
     assert budget.device_memory(CPU) == 2 * GB
 
 
-def test_a_batch_that_cannot_fit_is_refused_and_usual_sizes_are_not(memory):
-    model = build("v4", ModelConfig(11, block_size=64, n_layer=4, n_head=4, n_embd=64))
-    memory(15 * GB)
-    with pytest.raises(BadInput, match="need at least"):
-        require_memory_to_train(model, TrainConfig(batch_size=512), 4096)
+LARGE = {  # a version, its shape, windows of a batch, their length, and the gigabytes that do not do
+    "logits": ("v1", {"vocab_size": 50_000, "n_embd": 8}, 64, 192, 4),
+    "the stream": ("v4", {"n_embd": 64, "n_layer": 4}, 512, 4096, 15),
+}
+
+
+def test_a_batch_that_cannot_fit_is_refused_and_an_eighth_is_not(memory):
+    for version, shape, rows, length, gigabytes in LARGE.values():
+        model = build(version, ModelConfig(**{"vocab_size": 11, "n_head": 4, "n_layer": 1} | shape))
+        plan = TrainConfig(batch_size=rows)
+        memory(gigabytes * GB)
+        with pytest.raises(ValueError, match="need at least"):
+            require_memory_to_train(model, plan, length)
+        require_memory_to_train(model, plan, length // 8)
+        memory(1000 * GB)
+
+
+def test_usual_sizes_fit_into_four_gigabytes(memory):
     memory(4 * GB)
-    for version in ("v1", "v4", "v6", "v7"):
-        model = build(version, ModelConfig(100, block_size=256, n_embd=256, n_layer=6))
-        require_memory_to_train(model, TrainConfig(), 256)
+    for shape in ({}, {"block_size": 256, "n_embd": 256, "n_layer": 6}):
+        for version in ("v1", "v4", "v6", "v7"):
+            model = build(version, ModelConfig(100, **shape))
+            require_memory_to_train(model, TrainConfig(), 256)
 
 
 def test_a_batch_without_room_is_refused_before_the_first_step(small_corpus):
     V = small_corpus.tokenizer.vocab_size
     model = build("v4", ModelConfig(V, block_size=16, n_layer=1, n_head=2, n_embd=16))
     before = [p.clone() for p in model.parameters()]
-    with pytest.raises(BadInput, match="10000000000000 windows"):
+    with pytest.raises(ValueError, match="10000000000000 windows"):
         next(train(model, NextToken(small_corpus, 16), TrainConfig(batch_size=10**13)))
     assert all(torch.equal(p, old) for p, old in zip(model.parameters(), before, strict=True))
 
@@ -113,14 +127,25 @@ def test_scores_decide_how_many_long_rows_go_at_once(awake, memory):
 # ---------------------------------------------------------------- failed allocations
 
 
-def test_only_failed_allocations_are_recognised():
-    with pytest.raises(RuntimeError) as caught:
-        torch.empty(2**60, dtype=torch.uint8)
-    assert budget.is_out_of_memory(caught.value)
+def test_a_failed_allocation_is_recognised_from_any_source():
+    for allocate in (
+        lambda: torch.empty(2**60, dtype=torch.uint8),
+        lambda: np.empty(2**60, dtype=np.uint8),
+        lambda: bytearray(2**62),
+    ):
+        with pytest.raises((RuntimeError, MemoryError)) as caught:
+            allocate()
+        assert budget.is_out_of_memory(caught.value)
+
+
+def test_only_memory_errors_are_recognised():
     for error, known in (
         (torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB"), True),
+        (RuntimeError("std::bad_alloc"), True),
         (RuntimeError("not enough memory: you tried to allocate 9 bytes."), True),  # PyTorch on Windows
+        (OSError(errno.ENOMEM, "Cannot allocate memory"), True),
         (OSError(errno.ENOSPC, "No space left on device"), False),
         (RuntimeError("mat1 and mat2 shapes cannot be multiplied"), False),
+        (ValueError("zeros need at least 3 GB of memory; there are 1"), False),
     ):
         assert budget.is_out_of_memory(error) is known, error

@@ -16,7 +16,6 @@ from babygpt.encodings import (
     PartialRotary,
     PerLayer,
     Rotary,
-    XPos,
     YaRN,
 )
 from babygpt.encodings.rotary import angles_at, rotate, rotate_pairs
@@ -126,29 +125,6 @@ def pair_scores(q: torch.Tensor, k: torch.Tensor, distance: int, scale_base: flo
     i = np.arange(len(q_))
     omega, zeta = 10_000.0 ** (-i / len(q_)), (i / len(q_) + 0.4) / 1.4
     return (q_ * k_.conj() * np.exp(1j * omega * distance)).real * zeta ** (distance / scale_base)
-
-
-@given(D=DIMS, n=st.integers(0, 3000), distance=st.integers(0, 500), base=st.sampled_from([64.0, 100.0, 512]))
-def test_xpos_scores_turn_and_fade_with_the_distance(D: int, n: int, distance: int, base: float) -> None:
-    q, k = random_heads(2, D)[0, 0]
-    ends = Positions(torch.tensor([n + distance, n]))
-    new_q, new_k = XPos(D, base).transform_qk(*(x.expand(1, 1, 2, D) for x in (q, k)), ends)
-    got = (new_q[0, 0, 0] * new_k[0, 0, 1]).view(-1, 2).sum(dim=1)
-    expected = pair_scores(q, k, distance, base)
-    assert np.abs(got.numpy() - expected).max() < 1e-10 * max(1.0, float(np.abs(expected).max()))
-
-
-def test_xpos_refuses_positions_whose_factor_overflows() -> None:
-    encoding = XPos(D, 32.0)
-    last = encoding.max_positions - 1
-    q = torch.ones(1, 1, 1, D)
-    for x in encoding.transform_qk(q, q, Positions(torch.tensor([last]))):
-        assert bool(x.isfinite().all())
-    for positions in (Positions.arange(2, last), Positions(torch.tensor([last + 1]))):
-        q = torch.ones(1, 1, len(positions), D)
-        told = rf"position {last + 1} is beyond xPos with scale_base 32: .* 0 to {last}"
-        with pytest.raises(BadInput, match=told):
-            encoding.transform_qk(q, q, positions)
 
 
 # ---------------------------------------------------------------- beyond the window

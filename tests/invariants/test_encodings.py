@@ -33,7 +33,7 @@ class Stretched(Rotary):
 SHAPE = ModelConfig(vocab_size=11, block_size=600, n_layer=1, n_head=4, n_embd=128)
 ONE_TEXT = [name for name, version in VERSIONS.items() if version.encoding and not version.branches]
 ABSOLUTE = {"v5-absolute", "fire", "v7-polar", "v7-exact", "v7-random", "v7-last", "v7-keys"}
-STRETCHES = ABSOLUTE - {"fire"} | {"pope", "v7-pope", "xpos"}
+STRETCHES = ABSOLUTE - {"fire"} | {"pope", "v7-pope"}
 
 
 @pytest.mark.parametrize("version", ONE_TEXT)
