@@ -115,7 +115,7 @@ def test_a_path_that_cannot_be_written_is_named(tmp_path: Path):
     (tmp_path / "circle").symlink_to(tmp_path / "circle")
     wrong = {
         "folder": "is a folder or a device",
-        "file/below": "cannot be written",
+        "file/below": "cannot be made: .*file is a file",
         "circle": "cannot be written",
         "n" * 256: "too long",
         "/dev/null": "is a folder or a device",
