@@ -93,6 +93,9 @@ def require_writable(path: Path, flag: str = "place") -> None:
         probe = hidden_sibling(path.resolve(), PROBE)
         if path.exists() and not path.is_file():
             raise BadInput(f"{path} is a folder or a device, and a file is meant; choose another {flag}")
+        lowest = next(folder for folder in probe.parents if folder.exists())
+        if not lowest.is_dir():
+            raise BadInput(f"{path} cannot be made: {lowest} is a file; choose another {flag}")
         with folder_of(probe):
             write_atomically(probe, b"")  # does all that the file itself will need
             probe.unlink(missing_ok=True)
