@@ -92,7 +92,9 @@ def next_characters(tokenizer: CharTokenizer, times: int = 150) -> Watch:
     def panel(frames: Frames, title: str, total: int) -> Panel:
         step, table = frames[-1]
         finding = f"After {step} steps the most certain row predicts a character with {percent(table.max())}"
-        cells = Cells(100 * table, high=100.0, reading=reading, rows=marks, columns=marks)
+        cells = Cells(
+            100 * table, high=100.0, reading=reading, rows=marks, columns=marks, label="probability (%)"
+        )
         return Panel(finding, [cells], x, y, width=1.3)
 
     return Watch(bigram_table, panel, times)
@@ -107,7 +109,8 @@ def votes(tokenizer: CharTokenizer, times: int = 150) -> Watch:
     def panel(frames: Frames, title: str, total: int) -> Panel:
         step, found = frames[-1]
         finding = f"After {step} steps a position votes with up to {found.max():.1f} nats"
-        return Panel(finding, [Cells(found.T, 4.0, -4.0, reading, marks)], x, y, width=1.4)
+        cells = Cells(found.T, 4.0, -4.0, reading, marks, label="vote (nats)")
+        return Panel(finding, [cells], x, y, width=1.4)
 
     return Watch(position_votes, panel, times)
 
@@ -196,7 +199,8 @@ def branch_similarity(tokenizer: CharTokenizer, text: str, n: int = 4, times: in
     def panel(frames: Frames, title: str, total: int) -> Panel:
         steps, alike = np.array([step for step, _ in frames]), np.array([means for _, means in frames]).T
         names = ["codes", "input", *(f"after layer {i + 1}" for i in range(len(alike) - 2))]
-        colours = [[*COLOURS.values()][i % len(COLOURS)] for i in range(len(names))]
+        palette = [COLOURS[name] for name in ("blue", "orange", "green", "sky", "grey")]  # not those of gaps
+        colours = [palette[i % len(palette)] for i in range(len(names))]
         marks = [Curve(*each, steps) for each in zip(names, colours, alike, strict=True)]
         finding = f"The branches are {percent(alike[-1, -1])} alike after the last layer"
         y = Axis("cosine", (float(min(0.9, np.floor(10 * alike.min()) / 10)), 1.0))
@@ -220,8 +224,11 @@ def interference(ids: Tensor, length: int, n: int = 2, n_texts: int = 24, times:
     def panel(frames: Frames, title: str, total: int) -> Panel:
         steps, gap = np.array(frames, float).T  # (n,) each
         low, high = np.floor(20 * gap.min(initial=-0.02)) / 20, np.ceil(20 * gap.max(initial=0.02)) / 20
-        finding = f"Among {n} texts, each loses {abs(gap[-1]):.2f} nats {'less' if gap[-1] < 0 else 'more'}"
-        marks: list[Mark] = [Level("no gap", 0.0), Curve("gap", COLOURS["red"], gap, steps, "marked")]
+        size = f"{abs(gap[-1]):.2f}"
+        finding = f"Among {n} texts, each loses {size} nats {'less' if gap[-1] < 0 else 'more'} than alone"
+        if size == "0.00":
+            finding = f"Among {n} texts, each loses as much as alone (to 0.01 nats)"
+        marks: list[Mark] = [Level("no gap", 0.0), Curve("gap", COLOURS["pink"], gap, steps, "marked")]
         y = Axis("gap (nats)", (float(low), float(high)), unit=" nats")
         return Panel(finding, marks, steps_axis(total), y, over_steps=True)
 
@@ -288,7 +295,7 @@ def gates(times: int = 150, length: int = 32) -> Watch:
         ticks = [*((at, mark) for at in middles), *((float(i), str(i)) for i in free)]
         x = Axis("channel: cosines, then sines" if both else "channel")
         y = Axis("position (tokens)", ticks=ticks)
-        cells = Cells(values[head], 1.0, -1.0, reading, rows, boxes=boxes)
+        cells = Cells(values[head], 1.0, -1.0, reading, rows, boxes=boxes, label="gate")
         return Panel(finding, [cells], x, y, width=1.25)
 
     return Watch(measure, panel, times)

@@ -87,6 +87,7 @@ class Cells:
     rows     the names of rows in it; None for their numbers
     columns  the names of columns
     boxes    rows to be framed: the first one, and the one behind the last
+    label    what the colours measure, with the unit
     """
 
     kind = "cells"
@@ -97,6 +98,7 @@ class Cells:
     rows: Sequence[str] | None = None
     columns: Sequence[str] | None = None
     boxes: Sequence[tuple[int, int]] = ()
+    label: str = ""
 
 
 @dataclass(frozen=True)
@@ -111,6 +113,7 @@ class Heads:
     letter   whose row is drawn as bars below the large square, counted from 0; None for no row
     reading  of a cell: a template with {letter} and {mark}, {other} and {otherMark}, and {share}
     row      the finding on the letter whose row is drawn: a template as for `reading`
+    label    what the colours measure
     """
 
     kind = "heads"
@@ -122,6 +125,7 @@ class Heads:
     letter: int | None = None
     reading: str = "“{mark}” ({letter}) gives {share} of its attention to “{otherMark}” ({other})"
     row: str = "Letter {letter}, “{mark}”, looks most at “{otherMark}”: {share}"
+    label: str = "share of attention"
 
 
 @dataclass(frozen=True)

@@ -242,10 +242,18 @@ def draw_legend(panel: Panel, width: float) -> tuple[str, float]:
     for mark in panel.marks:
         if isinstance(mark, Cells | Heads):
             low, high = (mark.low, mark.high) if isinstance(mark, Cells) else (0.0, 1.0)
-            bar = Frame(panel.x, panel.y, measure(name_number(low)) + 10, y - 11, 80, 12)
-            scale = paint(np.linspace(low, high, 81)[None], low, high, bar) + bar.fill(EDGE)
-            parts.append(write(0, y, [name_number(low)]) + scale)
-            parts.append(write(bar.left + bar.width + 7, y, [name_number(high)]))
+            ends = [low, 0.0 if low < 0 else high / 2, high]
+            parts.append(write(0, y, [mark.label]) if mark.label else "")
+            x = measure(mark.label)
+            for i, end in enumerate(ends):  # numbers, and colours between them
+                room = measure(name_number(end)) + 14
+                parts.append(write(x + room / 2, y, [name_number(end)], "", "middle"))
+                bar = Frame(panel.x, panel.y, x + room, y - 11, 40, 12)
+                x = bar.left + bar.width
+                if end < high:
+                    parts.append(
+                        paint(np.linspace(end, ends[i + 1], 41)[None], low, high, bar) + bar.fill(EDGE)
+                    )
     return "".join(parts), y if parts else 0.0
 
 
@@ -339,7 +347,7 @@ def draw_level(level: Level, frame: Frame, crowd: np.ndarray) -> tuple[str, str,
     if level.axis == "y":
         at = float(frame.to_y(level.at))
         path, seen = f"M{frame.left:.1f} {at:.1f}H{right:.1f}", frame.top <= at <= bottom
-        corners = [(x, y) for x in (right - wide - 4, frame.left + 5) for y in (at - tall - 1, at + 1)]
+        corners = [(x, y) for x in (right - wide - 4, frame.left + 5) for y in (at + 1, at - tall - 1)]
     else:
         at = float(frame.to_x(level.at))
         path, seen = f"M{at:.1f} {frame.top:.1f}V{bottom:.1f}", frame.left <= at <= right

@@ -195,10 +195,11 @@ def test_interference_is_the_loss_beside_others_less_that_alone(awake, text):
     alone, beside = (parallel_loss(model, ids, n, 12, 8) for n in (1, 2))
     assert watch.measure(model) == beside - alone
     panel = watch.panel([(0, 0.5), (5, 0.25)], "v6", 10)
-    assert panel.title == "Among 2 texts, each loses 0.25 nats more"
+    assert panel.title == "Among 2 texts, each loses 0.25 nats more than alone"
     assert curves(panel)["gap"][1].tolist() == [0.5, 0.25]
     assert panel.y.span == (-0.05, 0.5)  # it fills the axis
-    assert watch.panel([(0, -0.25)], "v6", 10).title.endswith("0.25 nats less")
+    assert watch.panel([(0, -0.25)], "v6", 10).title.endswith("0.25 nats less than alone")
+    assert watch.panel([(0, -0.004)], "v6", 10).title.endswith("as much as alone (to 0.01 nats)")
 
 
 # ---------------------------------------------------------------- diffusion

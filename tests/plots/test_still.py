@@ -101,7 +101,7 @@ def test_cells_heads_and_words_are_drawn_whole():
     heads = Panel("h", [Heads(weights, list("abcde"), (1, 2), "", np.ones((2, 3)), letter=4)])
     words = Panel("w", [Words(["a", "•", "•"], np.array([0.5, np.nan, 1.0]), np.array([0, 1, 0], bool))])
     root = read(gates, heads, words)
-    assert len(list(root.iter(f"{SVG}image"))) == 2 + 1 + 2  # two scales, gates, and heads
+    assert len(list(root.iter(f"{SVG}image"))) == 2 * 2 + 1 + 2  # two scales of two halves, gates, and heads
     assert {"MASK", "× 2", "Letter 5, “e”, looks most at “a”: 20%", "a", "•"} <= set(texts(root))
     assert texts(read(words)).count("•") == 1  # a given space is blank
     (chosen,) = (r for r in root.iter(f"{SVG}rect") if r.get("stroke") == "#d55e00")
@@ -204,19 +204,20 @@ def image_values(root, nth):
 
 def test_colours_are_the_numbers_in_whole_percents():
     values = np.linspace(-1, 1, 40).reshape(4, 10)
-    root = read(Panel("g", [Cells(values, 1.0, -1.0)]))
-    np.testing.assert_allclose(image_values(root, 1), values, atol=0.008)
-    scale = image_values(root, 0)[0]
-    np.testing.assert_allclose(scale, np.linspace(-1, 1, len(scale)), atol=0.008)
-    assert {"−1", "1"} <= set(texts(root))
-    blue = image_values(read(Panel("g", [Cells(abs(values), 1.0)])), 1)
+    root = read(Panel("g", [Cells(values, 1.0, -1.0, label="gate")]))
+    np.testing.assert_allclose(image_values(root, 2), values, atol=0.008)
+    for nth, ends in enumerate(((-1, 0), (0, 1))):
+        scale = image_values(root, nth)[0]
+        np.testing.assert_allclose(scale, np.linspace(*ends, len(scale)), atol=0.008)
+    assert texts(root)[1:5] == ["gate", "−1", "0", "1"]
+    blue = image_values(read(Panel("g", [Cells(abs(values), 1.0)])), 2)
     np.testing.assert_allclose(-blue, abs(values), atol=0.008)
 
 
 def test_all_heads_stand_in_one_picture_layers_beside_each_other():
     weights = np.random.default_rng(0).dirichlet(np.ones(5), (2, 3, 5))
     root = read(Panel("h", [Heads(weights, list("abcde"), (1, 2), "", np.ones((2, 3)))]))
-    large, all_heads = (-image_values(root, n) for n in (1, 2))
+    large, all_heads = (-image_values(root, n) for n in (2, 3))
     np.testing.assert_allclose(large, weights[1, 2], atol=0.012)
     np.testing.assert_allclose(all_heads[6:11, :5], weights[0, 1], atol=0.012)
     assert all_heads.shape == (17, 11)
@@ -276,7 +277,7 @@ def test_markup_and_dollars_stay_as_they_were_written():
 
 def test_boxes_frame_their_rows_and_many_named_rows_make_a_plot_higher():
     root = read(Panel("g", [Cells(np.eye(4), 1.0, boxes=[(1, 3)])]))
-    edge, box = (r for r in root.iter(f"{SVG}rect") if r.get("width") not in ("100%", "80.0"))
+    edge, box = (r for r in root.iter(f"{SVG}rect") if r.get("width") not in ("100%", "40.0"))
     y, height, whole = float(box.get("y")), float(box.get("height")), float(edge.get("height"))
     assert [(y - float(edge.get("y"))) / whole, height / whole] == pytest.approx([0.25, 0.5], abs=0.01)
     rows = Axis("", (-1, 30), ticks=[(n, f"row {n}") for n in range(30)])

@@ -25,7 +25,7 @@ export function measure({ stride, n, width, theta }) {
 function build(page) {
   const [added, rotated] = ["fourier", "rope"].map(name => {
     const panel = page.panel(name, { x: [0, 1], y: [0, 1], labels: ["branch", "branch"], least: 1 });
-    const cells = panel.axes.matrix((i, j, value) => `branches ${i} and ${j}: cosine ${value.toFixed(2)}`);
+    const cells = panel.axes.matrix("cosine", (i, j, value) => `branches ${i} and ${j}: cosine ${value.toFixed(2)}`);
     return (rows, title) => {
       const ends = [-0.5, rows.length - 0.5];
       panel.axes.span(ends, ends);

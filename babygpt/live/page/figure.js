@@ -8,7 +8,7 @@
 const SVG = "http://www.w3.org/2000/svg";
 const [HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [280, 46, 14, 24, 38]; // of a plot, and the room around its axes
 const WIDTH = 360; // of a picture without axes, in its own units
-const LETTER = 7.3; // width of a letter of a tick, at most
+export const LETTER = 7.3; // width of a letter of a tick, at most
 
 // Of the hues of babygpt.plots; these can be read on white and on black.
 export const COLOURS = { blue: "#2b7bbd", red: "#d55e00", green: "#00916a", pink: "#b5609a", grey: "#808080" };
@@ -200,14 +200,15 @@ export class Axes {
     draw();
   }
 
-  // Coloured cells; `say` puts (row, column, value) into words. Returns what draws rows of numbers.
-  matrix(say) {
+  // Coloured cells. `label` says what their colours measure, and `say` puts (row, column, value) into words.
+  // Returns what draws rows of numbers.
+  matrix(label, say) {
     const cells = new Cells(this);
     let rows = [[0]];
     cells.onread = at => write(this.panel.readout, at ? say(...at, rows[at[0]][at[1]]) : "");
     return (values, top, title) => {
       rows = values;
-      cells.draw(rows.flat(), rows.length, rows[0].length, [-top, top], title);
+      cells.draw(rows.flat(), rows.length, rows[0].length, [-top, top], title, label);
     };
   }
 }
@@ -220,7 +221,9 @@ export class Cells {
     axes.plain = true; // no lines over the cells
     this.canvas = html("canvas", { tabindex: 0, role: "img" });
     axes.panel.plot.prepend(this.canvas);
-    this.ends = [0, 1].map(() => html("li", {}, axes.panel.legend));
+    const scale = html("li", { class: "scale" }, axes.panel.legend);
+    this.label = html("span", {}, scale);
+    this.scale = range(5, i => html(i % 2 ? "i" : "span", {}, scale)); // three numbers, and colours between them
     const moves = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
     for (const kind of ["pointermove", "pointerdown"]) {
       this.canvas.addEventListener(kind, ({ offsetX, offsetY }) => {
@@ -252,25 +255,32 @@ export class Cells {
 
   // values  of all cells, row by row; `offset` is the first one's number
   // ends    values of the palest and the strongest colour; below 0, of the two strongest
-  draw(values, rows, columns, ends, title, offset = 0) {
+  // label   says what the colours measure
+  draw(values, rows, columns, ends, title, label, offset = 0) {
     this.size = [rows, columns];
     paintCells(this.canvas, values, rows, columns, ends, offset);
-    this.ends.forEach((end, i) => {
-      put(end, { style: `--colour: ${COLOURS[ends[0] < 0 && i ? "red" : "blue"]}; --strength: ${ends[i] ? 1 : 0.08}` });
-      write(end, format(ends[i]));
+    const [low, high] = ends, numbers = [low, low < 0 ? 0 : high / 2, high];
+    const ink = numbers.map(number => `rgb(${inkOf(number, low).join(" ")} / ${Math.abs(number) / Math.max(-low, high)})`);
+    write(this.label, label);
+    this.scale.forEach((part, i) => {
+      if (i % 2) put(part, { style: `--from: ${ink[(i - 1) / 2]}; --to: ${ink[(i + 1) / 2]}` });
+      else write(part, format(numbers[i / 2]));
     });
     put(this.canvas, { "aria-label": `${title}. Arrow keys read a cell.` });
     if (this.at) this.read(this.at);
   }
 }
 
+// Of a number in a matrix whose least colour is that of `low`: red, green, blue.
+const inkOf = (number, low) => (low < 0 && number > 0 ? [213, 94, 0] : [43, 123, 189]);
+
 // One pixel for each cell; the browser enlarges them.
 export function paintCells(canvas, values, rows, columns, [low, high], offset = 0) {
   if (canvas.width !== columns || canvas.height !== rows) [canvas.width, canvas.height] = [columns, rows];
-  const image = new ImageData(columns, rows), top = Math.max(-low, high), [blue, red] = [[43, 123, 189], [213, 94, 0]];
+  const image = new ImageData(columns, rows), top = Math.max(-low, high);
   for (let i = 0; i < rows * columns; i++) {
     const value = values[offset + i], strength = Math.min(1, Math.abs(value) / top) || 0;
-    image.data.set([...(low < 0 && value > 0 ? red : blue), 255 * strength], 4 * i);
+    image.data.set([...inkOf(value, low), 255 * strength], 4 * i);
   }
   canvas.getContext("2d").putImageData(image, 0, 0);
 }

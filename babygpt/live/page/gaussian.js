@@ -43,7 +43,7 @@ function build(page) {
 
   const cells = [-0.5, FURTHEST + 0.5], labels = ["position of the key n", "position of the query m"];
   const map = page.panel("scores", { x: cells, y: cells, labels });
-  const matrix = map.axes.matrix((m, n, score) => `query m = ${m}, key n = ${n}: score ${format(score)}`);
+  const matrix = map.axes.matrix("score", (m, n, score) => `query m = ${m}, key n = ${n}: score ${format(score)}`);
   const query = map.axes.line("y", { "stroke-width": 2 });
   html("li", { style: `--colour: ${red}` }, map.legend, "query: drag it");
   const edge = ({ position }) => [map.axes.width, map.axes.Y(position)];

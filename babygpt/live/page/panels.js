@@ -4,11 +4,15 @@
 // fills in Python's templates; it makes no sentence of its own.
 
 import {
-  Axes, Cells, clamp, fixed, format, html, makePanel, paintCells, percent, put, svg, write,
+  Axes, Cells, clamp, fixed, html, LETTER, makePanel, paintCells, percent, put, range, svg, write,
 } from "./figure.js";
 
 const SIDES = [220, 340], SMALL = 54; // of the large square of a head, at least and at most, and of a small one, CSS pixels
 const [ROOM, NARROW] = [8.5, 430]; // room for a letter; width of a panel without room for small heads beside
+const [NAME, NARROWEST] = [52, 42]; // width of a name of small heads, and least width of one above a column
+const [PLACES, DOT, SPARE] = [200, 6, 5]; // along a curve; as many for a dot; so few may lie under a name
+const [LINE, BELOW] = [15, 5]; // height of a name of a level; by so much it may reach below the axes
+const LINES = ["line", "thin", "marked"], DOTS = ["marked", "dots", "rings", "bars"]; // looks of curves
 
 // ---------------------------------------------------------------- numbers
 
@@ -35,6 +39,18 @@ export function readPanel(packed) {
 export const fill = (template, values) => template.replace(/\{(\w+)\}/g, (_, name) => values[name]);
 const withUnit = (value, { digits, unit }) => (Number.isFinite(value) ? `${fixed(value, digits)}${unit}` : "–");
 const least = (values, distance) => values.reduce((best, value, i) => (distance(value) < distance(values[best]) ? i : best), 0);
+
+// The number of the box that covers the fewest places. A name keeps its box while little is below it, so that it
+// does not jump as a curve grows.
+function leastCrowded(boxes, crowd, [width, height], now) {
+  const count = ([left, top, right, bottom]) => {
+    if (left < 0 || top < 0 || right > width || bottom > height + BELOW) return Infinity;
+    return crowd.filter(([x, y]) => x > left && x < right && y > top && y < bottom).length;
+  };
+  if (now < boxes.length && count(boxes[now]) <= SPARE) return now;
+  const counts = boxes.map(count), best = counts.indexOf(Math.min(...counts));
+  return counts[now] <= counts[best] + SPARE ? now : best;
+}
 
 // ---------------------------------------------------------------- views
 
@@ -111,7 +127,7 @@ export class CurvesView extends PanelView {
     axes.view(spec.x, spec.y);
     this.fit();
     const curves = spec.marks.filter(mark => mark.kind === "curve"), end = at ?? Infinity;
-    this.drawLevels(spec.marks.filter(mark => mark.kind === "level"), end);
+    this.drawLevels(spec.marks.filter(mark => mark.kind === "level"), curves, end);
     while (this.curves.length > curves.length) for (const part of Object.values(this.curves.pop())) part.remove();
     curves.forEach((curve, i) => this.drawCurve(i, curve, spec.over_steps ? end : Infinity));
     const named = curves.filter(curve => curve.name);
@@ -135,12 +151,12 @@ export class CurvesView extends PanelView {
     const make = (part, kind) => (parts[part] ??= svg("path", { class: kind, style: `--c: ${colour}` }, axes.inside));
     let n = y.length;
     if (end < Infinity) while (n > 0 && x[n - 1] > end) n--;
-    const line = ["line", "thin", "marked"].includes(look), dots = { marked: "dots", dots: "dots", rings: "rings", bars: "bars" }[look];
-    if (line) {
+    if (LINES.includes(look)) {
       put(make("line", look === "thin" ? "thin" : "curve"), { d: axes.path(x, y, 0, n), style: `--c: ${colour}` });
       put(make("future", "future"), { d: n < y.length ? axes.path(x, y, Math.max(0, n - 1)) : "" });
     }
-    if (dots) {
+    if (DOTS.includes(look)) {
+      const dots = look === "marked" ? "dots" : look;
       const foot = dots === "bars" ? `V${axes.Y(0).toFixed(1)}` : "h0";
       const place = j => `M${axes.X(x[j]).toFixed(1)} ${axes.Y(y[j]).toFixed(1)}${foot}`;
       put(make("dots", dots), { d: Array.from(y.subarray(0, n), (_, j) => place(j)).join("") });
@@ -148,20 +164,39 @@ export class CurvesView extends PanelView {
     }
   }
 
-  drawLevels(levels, end) {
-    const { axes } = this;
-    while (this.levels.length > levels.length) for (const part of Object.values(this.levels.pop())) part.remove();
+  // Dashed lines. Their names hide as little as can be of each other and of whole curves, whatever step is shown.
+  drawLevels(levels, curves, end) {
+    const { axes } = this, { width, height } = axes, crowd = levels.length ? curves.flatMap(curve => this.along(curve)) : [];
+    while (this.levels.length > levels.length) for (const part of Object.values(this.levels.pop())) part.remove?.();
     levels.forEach(({ axis, at, name, colour }, i) => {
       const make = (tag, looks) => svg(tag, looks, tag === "line" ? axes.inside : axes.layer);
-      const { line, text } = (this.levels[i] ??= { line: make("line", { class: "level" }), text: make("text", { class: "name" }) });
-      const place = axis === "y" ? axes.Y(at) : axes.X(at), hidden = axis === "x" && at > end;
-      const [flat, right] = [axis === "y", axis === "x" && place > 0.65 * axes.width];
-      put(line, flat ? { x1: 0, x2: axes.width, y1: place, y2: place } : { x1: place, x2: place, y1: 0, y2: axes.height });
-      const beside = { x: place + (right ? -5 : 5), y: 13 + 15 * (i % 4), "text-anchor": right ? "end" : "start" };
-      const above = { x: axes.width - 4, y: place < 18 ? place + 15 : place - 5, "text-anchor": "end" };
+      const parts = (this.levels[i] ??= { line: make("line", { class: "level" }), text: make("text", { class: "name" }) });
+      const { line, text } = parts;
+      const place = axis === "y" ? axes.Y(at) : axes.X(at), flat = axis === "y", hidden = !flat && at > end;
+      put(line, flat ? { x1: 0, x2: width, y1: place, y2: place } : { x1: place, x2: place, y1: 0, y2: height });
       for (const part of [line, text]) put(part, { style: colour ? `--c: ${colour}` : "", visibility: hidden ? "hidden" : "visible" });
-      write(put(text, flat ? above : beside), name);
+      write(text, name);
+      if (!name) return;
+      const wide = LETTER * name.length, spots = flat
+        ? [width - 4, 4].flatMap(x => [[x, place + 1, x > 4], [x, place - LINE - 2, x > 4]])
+        : range(Math.floor(height / LINE)).flatMap(row => [[place + 5, row * LINE, false], [place - 5, row * LINE, true]]);
+      const boxes = spots.map(([x, y, ends]) => [ends ? x - wide : x, y, ends ? x : x + wide, y + LINE]);
+      const k = (parts.spot = leastCrowded(boxes, crowd, [width, height], parts.spot)), [x, y, ends] = spots[k];
+      put(text, { x, y: y + 12, "text-anchor": ends ? "end" : "start" });
+      const [left, top] = boxes[k];
+      for (let across = left + 3; across < left + wide; across += 6) crowd.push([across, top + 4], [across, top + 11]);
     });
+  }
+
+  // Places along a curve, evenly from its first to its last point, and several at each dot.
+  along({ x, y, look }) {
+    const { axes } = this, last = y.length - 1, place = i => [axes.X(x[i]), axes.Y(y[i])];
+    const between = at => {
+      const [from, to] = [place(Math.floor(at)), place(Math.min(last, Math.floor(at) + 1))];
+      return from.map((pixel, side) => pixel + (at % 1) * (to[side] - pixel));
+    };
+    const lines = LINES.includes(look) && last >= 0 ? range(PLACES, k => between((k * last) / (PLACES - 1))) : [];
+    return [...lines, ...(DOTS.includes(look) ? range(DOT * y.length, k => place(k % y.length)) : [])];
   }
 
   legend(named, { over_steps: steps, y: axis }, read) {
@@ -213,7 +248,7 @@ export class CellsView extends PanelView {
       const [y, bottom] = [axes.Y(first - 0.5), axes.Y(end - 0.5)];
       svg("rect", { class: "frame", x: 0, y, width: axes.width, height: bottom - y }, this.boxes);
     }
-    this.cells.draw(this.mark.values, rows, columns, [this.mark.low, this.mark.high], spec.title);
+    this.cells.draw(this.mark.values, rows, columns, [this.mark.low, this.mark.high], spec.title, this.mark.label);
     this.panel.say(spec.title);
   }
 }
@@ -241,7 +276,6 @@ export class HeadsView extends CellsView {
     super.build(spec);
     const { plot } = this.panel;
     this.small = html("div", { class: "small-heads" }, plot);
-    this.buttons = [];
     this.chosen = null;
     this.cells.onread = at => {
       this.reading = at;
@@ -265,39 +299,54 @@ export class HeadsView extends CellsView {
     const asked = "layer" in values && "head" in values ? [values.layer - 1, values.head - 1] : null;
     const [layer, head] = (asked ?? this.chosen ?? mark.chosen).map((n, i) => clamp(n, 0, [layers, heads][i] - 1));
     this.first = (layer * heads + head) * length * length;
-    const narrow = this.wide < NARROW, all = layers * heads;
-    const size = narrow ? clamp(this.wide / all - 5, 24, SMALL) : clamp(axes.height / heads - 4, 24, SMALL);
-    const beside = narrow ? 0 : layers * (size + 4) + 14;
+    const narrow = this.wide < NARROW; // then a row for each layer, below; else a column for each, beside
+    const size = clamp(narrow ? (this.wide - NAME) / heads - 4 : axes.height / heads - 4, 24, SMALL);
+    const beside = narrow ? 0 : layers * (size + 4) + NAME + 14;
     const wide = Math.min(this.wide - beside, this.side + axes.left + 14), room = (wide - axes.left - 14) / length;
     const spans = { x: [-0.5, length - 0.5], y: [length - 0.5, -0.5] };
     const ends = { x: textTicks(letters, room, true), y: textTicks(letters, axes.height / length) };
     axes.view(...["x", "y"].map(side => ({ ...ends[side], span: spans[side], label: spec[side].label })), wide);
-    this.cells.draw(mark.weights, length, length, [0, 1], spec.title, this.first);
+    this.cells.draw(mark.weights, length, length, [0, 1], spec.title, mark.label, this.first);
     this.small.classList.toggle("below", narrow);
-    put(this.small, { style: `--layers: ${layers}; --size: ${Math.floor(size)}px; left: ${axes.left + axes.width + 18}px` });
-    this.drawSmall(mark, layers, heads, length, layer, head);
+    const places = `--columns: ${narrow ? heads : layers}; --size: ${Math.floor(size)}px; left: ${axes.left + axes.width + 18}px`;
+    put(this.small, { style: places });
+    this.drawSmall(mark, narrow, size, layer, head);
     const k = layer * heads + head, facts = { layer: layer + 1, head: head + 1, share: percent(mark.shares[k]) };
     const own = layer === mark.chosen[0] && head === mark.chosen[1];
     this.panel.say(own ? spec.title : fill(mark.finding, facts));
     this.drawRow("letter" in values ? clamp(values.letter, 1, length) - 1 : mark.letter);
   }
 
-  drawSmall({ weights }, layers, heads, length, layer, head) {
-    for (let j = 0; j < heads; j++) {
-      for (let i = 0; i < layers; i++) {
-        const name = `layer ${i + 1}, head ${j + 1}`, n = j * layers + i;
-        const choose = () => {
-          this.chosen = [i, j];
-          this.host.choose?.({ layer: i + 1, head: j + 1 });
-          this.host.wake(true);
-        };
-        const button = (this.buttons[n] ??= html("button", { type: "button", title: name, "aria-label": name }, this.small));
-        button.onclick = choose;
-        const canvas = button.firstChild ?? html("canvas", {}, button);
-        paintCells(canvas, weights, length, length, [0, 1], (i * heads + j) * length * length);
-        put(button, { "aria-pressed": i === layer && j === head });
-      }
+  // All heads, each a button, with names of the rows and columns of their grid.
+  drawSmall({ weights }, narrow, size, layer, head) {
+    const [layers, heads, length] = weights.shape;
+    if (!this.names) {
+      this.names = [layers, heads].map(many => range(many, () => html("span", { "aria-hidden": true }, this.small)));
+      this.buttons = range(layers, i => range(heads, j => this.smallHead(i, j)));
     }
+    const [[columns, column], [rows, row]] = (narrow ? [1, 0] : [0, 1]).map(side => [this.names[side], ["layer", "head"][side]]);
+    columns.forEach((name, k) => {
+      put(name, { style: `grid-area: 1 / ${k + 1}` });
+      write(name, size < NARROWEST ? `${k + 1}` : `${column} ${k + 1}`);
+    });
+    rows.forEach((name, k) => write(put(name, { style: `grid-area: ${k + 2} / ${columns.length + 1}` }), `${row} ${k + 1}`));
+    this.buttons.flat().forEach((button, n) => {
+      const [i, j] = [Math.floor(n / heads), n % heads];
+      put(button, { style: `grid-area: ${narrow ? `${i + 2} / ${j + 1}` : `${j + 2} / ${i + 1}`}` });
+      put(button, { "aria-pressed": i === layer && j === head });
+      paintCells(button.firstChild, weights, length, length, [0, 1], n * length * length);
+    });
+  }
+
+  smallHead(i, j) {
+    const name = `layer ${i + 1}, head ${j + 1}`, button = html("button", { type: "button", title: name, "aria-label": name }, this.small);
+    html("canvas", {}, button);
+    button.onclick = () => {
+      this.chosen = [i, j];
+      this.host.choose?.({ layer: i + 1, head: j + 1 });
+      this.host.wake(true);
+    };
+    return button;
   }
 
   // The attention of one letter, as bars over the letters that it looks at.

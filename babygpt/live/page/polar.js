@@ -75,12 +75,12 @@ function build(page) {
   const places = [-0.5, LAST + 0.5], { blue, red, green } = COLOURS;
   const waves = page.panel("gates", { x: places, y: places, labels: ["channel", "position (tokens)"] });
   const cell = (i, n, value) => `${hidden(i) ? "MASK" : "token"} at ${i}, channel ${n}: ${format(value)}`;
-  const gates = waves.axes.matrix(cell);
+  const gates = waves.axes.matrix("gate", cell);
   html("li", { style: "--colour: currentColor" }, waves.legend, "frame: MASK tokens");
   waves.axes.frames(range(Math.floor(LAST / PERIOD), i => [i * PERIOD + MASK, (i + 1) * PERIOD]));
   const sides = ["position of the key j", "position of the query i"];
   const map = page.panel("scores", { x: places, y: places, labels: sides });
-  const scores = map.axes.matrix((i, j, score) => `query i = ${i}, key j = ${j}: score ${format(score)}`);
+  const scores = map.axes.matrix("score", (i, j, score) => `query i = ${i}, key j = ${j}: score ${format(score)}`);
 
   const ends = [-SUMS[0], SUMS[0]];
   const lines = page.panel("across", { x: ends, y: [12, -12], labels: ["i − j (tokens)", "score"] });

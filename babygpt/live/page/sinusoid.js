@@ -19,7 +19,7 @@ export function measure({ position, width, theta }) {
 function build(page) {
   const rows = [-0.5, LENGTH - 0.5];
   const codes = page.panel("table", { x: rows, y: rows, labels: ["channel", "position (tokens)"] });
-  const cells = codes.axes.matrix((row, channel, value) => `position ${row}, channel ${channel}: ${value.toFixed(2)}`);
+  const cells = codes.axes.matrix("code", (row, channel, value) => `position ${row}, channel ${channel}: ${value.toFixed(2)}`);
   const line = codes.axes.line("y");
   page.handle(codes.axes.layer, "position", "currentColor", ({ position }) => [codes.axes.width, codes.axes.Y(position)],
     ([, y]) => ({ position: codes.axes.y(y) }));
