@@ -146,6 +146,7 @@ class Dashboard(LiveOutput):
         self.heard, self.problem = 0, ""  # the number of the page's last command, and why it failed
         self.sent, self.sent_frames = 0, [0] * len(self.frames)  # what the page has
         self.due, self.lock = 0.0, threading.Lock()
+        self.moved, self.walked = dict[int, str](), 0  # see `moves`; and steps of the run that were looked at
         self.collect()
         self.facts = self.describe_run(controls)
         self.page = Page(self.facts, self.everything)
@@ -170,8 +171,8 @@ class Dashboard(LiveOutput):
         if other is not None:
             losses = np.array([step.loss for step in other.history])
             facts["baseline"] = {
-                "title": other.title,
                 "losses": pack(losses),
+                "gap": as_plain(gap_panel(run, other, 0)),
                 "words": gap_words(other.title),
             }
         return facts
@@ -179,7 +180,15 @@ class Dashboard(LiveOutput):
     # ------------------------------------------------------------ what is told
 
     def collect(self) -> None:
-        """Make panels of the measurements that are new."""
+        """Make panels of the measurements that are new, and note which dials have moved."""
+        for step in self.run.history[self.walked :]:
+            self.walked += 1
+            if step.changed:
+                moves = [
+                    f"{self.labels.get(name, name)} {format_number(x)}" for name, x in step.changed.items()
+                ]
+                near = (begin for begin in self.moved if step.step - begin < self.run.total / ROOM)
+                self.moved[next(near, step.step)] = ", ".join(moves)
         for i, (watch, frames) in enumerate(self.run.frames.items()):
             while len(self.frames[i]) < len(frames):
                 upto = frames[: len(self.frames[i]) + 1]
@@ -207,15 +216,7 @@ class Dashboard(LiveOutput):
 
     def moves(self) -> list[tuple[int, str]]:
         """Return the steps at which dials were moved, with the new values. Of close ones, only the last."""
-        named: dict[int, str] = {}  # by the first step of each group
-        for step in list(self.run.history):
-            if step.changed:
-                moves = [
-                    f"{self.labels.get(name, name)} {format_number(x)}" for name, x in step.changed.items()
-                ]
-                near = (begin for begin in named if step.step - begin < self.run.total / ROOM)
-                named[next(near, step.step)] = ", ".join(moves)
-        return list(named.items())
+        return list(self.moved.items())
 
     def parts(self, losses: int, frames: Sequence[int]) -> dict[str, Any]:
         """Return the head, and all that is new to a page that has so many losses and frames."""
@@ -304,6 +305,7 @@ def gap_words(title: str) -> dict[str, str]:
     """Return the findings on a gap to a baseline: the page fills in the numbers."""
     return {
         "unknown": f"gap to {title} (nats)",
+        "none": f"less than 0.01 nats from {title}",
         "below": f"{{gap}} nats below {title}",
         "above": f"{{gap}} nats above {title}",
     }
@@ -323,7 +325,7 @@ def loss_panel(board: Dashboard, made: int) -> Panel:
     marks += [Curve("", colour, np.array(losses), steps, "thin"), Curve(run.title, colour, mean, steps)]
     marks += [Level(f"{name} {floor:.3g}", floor) for name, floor in board.floors.items()]
     marks += [Level(words, step, "x") for step, words in board.moves() if step <= made]
-    highest = max(run.uniform_loss, *board.floors.values(), 0.25)
+    highest = max(run.uniform_loss, *board.floors.values(), mean[:20].max(initial=0.25))
     span = (0.0, float(np.ceil(highest * 2.05) / 2))
     return Panel(
         title,
@@ -340,7 +342,9 @@ def gap_panel(run: Run, other: Run, made: int) -> Panel:
     both = min(map(len, each))
     gap, words = each[0][:both] - each[1][:both], gap_words(other.title)
     now = gap[-1] if both else 0.0
-    title = words["below" if now < 0 else "above"].format(gap=f"{abs(now):.2f}") if both else words["unknown"]
+    size = f"{abs(now):.2f}"
+    kind = "unknown" if not both else "none" if size == "0.00" else "below" if now < 0 else "above"
+    title = words[kind].format(gap=size)
     ends = np.floor(20 * gap.min(initial=-0.05)) / 20, np.ceil(20 * gap.max(initial=0.05)) / 20
     marks: list[Mark] = [Curve("", COLOURS["red"], gap, np.arange(1.0, both + 1)), Level("", 0.0)]
     x, y = Axis("step", (0.0, run.total), digits=0), Axis("gap (nats)", (float(ends[0]), float(ends[1])))

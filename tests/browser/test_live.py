@@ -96,7 +96,9 @@ def stop(notebook: Notebook) -> None:
 
 def require_whole(notebook: Notebook, nth: int = 0) -> None:
     """Compare each number of a run that is over with the kernel's."""
-    assert board(notebook, "board.run.series.losses", nth) == pytest.approx(notebook.ask(LOSSES), rel=1e-6)
+    assert board(notebook, "[...board.run.series.losses]", nth) == pytest.approx(
+        notebook.ask(LOSSES), rel=1e-6
+    )
     shown = "board.run.frames.map(frames => frames.map(({ step }) => step))"
     assert board(notebook, shown, nth) == notebook.ask(MEASURED)
 

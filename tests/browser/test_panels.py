@@ -10,6 +10,9 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page
 
+from babygpt import ModelConfig, NextToken, TrainConfig, build, live
+from babygpt.data.corpus import load_corpus
+from babygpt.live.dashboard import gap_panel, loss_panel
 from babygpt.live.view import script, style
 from babygpt.plots.panel import Axis, Cells, Curve, Heads, Level, Panel, Words, as_plain, with_base64
 from babygpt.plots.still import draw_still
@@ -26,13 +29,22 @@ DRAW = """async ([module, packed]) => {
     window.read = x => { view.pointed = x; view.draw(spec); return all("b"); };
     window.cell = at => { view.cells.read(at); return all(".explorer-readout")[0]; };
     const tick = it => [it.textContent, ...["text-anchor", "x", "y"].map(name => it.getAttribute(name))];
-    return { title: all(".explorer-title")[0], legend: all(".explorer-legend span"),
-        all: all("text, li, i, p"),
+    return { title: all(".explorer-title")[0], legend: all(".explorer-legend li:not(.scale) span"),
+        all: all("text, li, i, p, span"),
         ticks: all(".ticks text", tick), lines: all("path.curve", it => it.getAttribute("d")) };
 }"""
 FIXED = """async ([module, numbers]) => {
     const { fixed } = await import(`data:text/javascript,${encodeURIComponent(module)}`);
     return numbers.map(([number, digits]) => fixed(number, digits));
+}"""
+PANELS_OF_RUN = """async ([module, recording, steps]) => {
+    const { Board } = await import(`data:text/javascript,${encodeURIComponent(module)}`);
+    const { run } = new Board(name => recording[name], document.querySelector(".explorer"));
+    const all = (marks, wanted, facts) => marks.filter(({ kind }) => kind === wanted).map(facts);
+    const plain = ({ title, marks, y }) => ({ title, span: y.span,
+        curves: all(marks, "curve", ({ x, y, colour }) => [colour, [...x], [...y]]),
+        levels: all(marks, "level", ({ name, at, axis }) => [name, at, axis]) });
+    return steps.map(step => [run.lossPanel(step), run.gapPanel(step)].map(plain));
 }"""
 LETTERS = list("我•$b<")
 WEIGHTS = np.tril(np.arange(1.0, 26).reshape(5, 5))
@@ -40,7 +52,7 @@ WEIGHTS /= WEIGHTS.sum(1, keepdims=True)
 ONE = Curve("one", "#2b7bbd", np.array([0.125, 1.005, np.nan, 2.675, 4.0]))
 TWO = [ONE, Curve("two", "#d55e00", np.arange(5) / 8, look="marked")]
 STEP, ENDS = Axis("step", (0, 4)), [(0.0, "0%"), (1.0, "100%")]
-GRID = Cells(np.linspace(-1, 1, 12).reshape(3, 4), 1.0, -1.0)
+GRID = Cells(np.linspace(-4, 4, 12).reshape(3, 4), 4.0, -4.0, label="vote (nats)")
 HEADS = Heads(np.stack([WEIGHTS] * 2)[None], LETTERS, (0, 1), "Head {head}", np.zeros((1, 2)))
 FAR = Curve("c", "#808080", np.array([1.0, 30, 1000]), np.array([1.0, 10, 100]))
 SURE = np.array([np.nan, 0.5, 0.9, np.nan, 1.0])
@@ -95,7 +107,12 @@ def test_page_and_still_have_the_same_words(name: str, draw: Any):
         name for _, name in panel.y.ticks or ()
     ]
     expected += [*(curves if len(curves) > 1 else ()), *filter(None, (panel.x.label, panel.y.label))]
-    for word in [*expected, *(LETTERS[2:] if name in ("heads", "words") else ())]:
+    expected += {
+        "cells": ["vote (nats)", "−4", "0", "4"],
+        "heads": [*LETTERS[2:], "share of attention", "0", "0.5", "1", "layer 1", "head 1", "head 2"],
+        "words": LETTERS[2:],
+    }.get(name, [])
+    for word in expected:
         assert word in shown["all"], word
         assert word in " ".join(texts), word
 
@@ -126,7 +143,7 @@ def test_values_that_are_read_are_written_as_python_writes_them(draw: Any):
     page, _ = draw(PANELS["shares"])
     assert page.evaluate("read(4)") == [f"{TWO[1].y[4]:.0f}%"]
     page, _ = draw(PANELS["cells"])
-    assert page.evaluate("cell([2, 1])") == "row 2, column 1: 0.64"
+    assert page.evaluate("cell([2, 1])") == "row 2, column 1: 2.55"
     page, _ = draw(PANELS["heads"])
     want = f"“<” (5) gives {100 * WEIGHTS[4, 1]:.0f}% of its attention to “•” (2)"
     assert page.evaluate("cell([4, 1])") == want
@@ -144,3 +161,34 @@ def test_a_baseline_is_read_at_the_step_that_the_run_has_reached(draw: Callable[
     page, _ = draw(panel)
     assert page.evaluate("window.read(null)") == ["2.00", "2.50"]
     assert page.evaluate("window.read(3)") == ["1.00", "2.50"]
+
+
+def test_losses_and_gaps_are_the_panels_that_python_makes(draw: Callable[[Panel], tuple[Page, Any]]):
+    corpus = load_corpus("tales", n_chars=9_000)
+    shape = ModelConfig(corpus.tokenizer.vocab_size, block_size=16, n_layer=1, n_head=2, n_embd=16)
+
+    def train(title: str, **more: Any) -> Any:
+        return live.train(build("v4", shape), NextToken(corpus, 16), TrainConfig(steps=40), title, **more)
+
+    before = train("first")
+    before.result()
+    run = train(
+        "second", floors={"floor": 0.5}, baseline=before, controls=[live.Slider("theta", 100, 1, 200)]
+    )
+    run.wait_for_step(10)
+    run.steer("theta", 2.0)
+    run.result()
+    page, _ = draw(PANELS["curves"])
+    recording, steps = with_base64(run.dashboard.recording()), [0, 1, 2, 25, 40]
+    shown = page.evaluate(PANELS_OF_RUN, [script("dashboard"), recording, steps])
+    for step, both in zip(steps, shown, strict=True):
+        expected = loss_panel(run.dashboard, step), gap_panel(run, before, step)
+        assert [panel["title"] for panel in both] == [panel.title for panel in expected]
+    for panel, want in zip(shown[-1], expected, strict=True):
+        assert panel["span"] == pytest.approx(want.y.span)
+        curves = [mark for mark in want.marks if isinstance(mark, Curve)]
+        for (colour, x, y), curve in zip(panel["curves"], curves, strict=True):
+            assert colour == curve.colour
+            np.testing.assert_allclose([x, y], [curve.at(), curve.y], rtol=1e-6, atol=1e-6)
+        levels = [[mark.name, mark.at, mark.axis] for mark in want.marks if isinstance(mark, Level)]
+        assert panel["levels"] == levels

@@ -3,7 +3,7 @@
 // The model holds the run in parts, which dashboard.py describes. `head` tells how many there are, so that a page
 // that lacks one knows it. Whatever the page can do alone (go back, play, read values) asks nobody.
 
-import { addInput, clamp, fixed, format, html, makeRoot, put, range, write } from "./figure.js";
+import { addInput, fixed, format, html, makeRoot, put, range, sum, write } from "./figure.js";
 import { decode, fill, readPanel, viewOf } from "./panels.js";
 
 const BLOCK = 256; // losses in a part, as in dashboard.py
@@ -16,38 +16,51 @@ const [UPPER, LOWER] = [190, 118]; // heights of the loss and of the gap below i
 
 // ---------------------------------------------------------------- what the page knows of a run
 
+// Losses and their running means, with room for all steps of a run; curves are views on them, and not copies.
 class Series {
-  constructor(smooth) { Object.assign(this, { smooth, losses: [], mean: [], steps: [] }); }
+  constructor(smooth, total) {
+    Object.assign(this, { smooth, made: 0, all: range(3, () => new Float64Array(total)) });
+    this.all[2].forEach((_, i, steps) => { steps[i] = i + 1; });
+  }
+  get losses() { return this.all[0].subarray(0, this.made); }
+  get mean() { return this.all[1].subarray(0, this.made); }
+  get steps() { return this.all[2].subarray(0, this.made); }
   add(fresh) {
-    for (const loss of fresh) {
-      this.losses.push(loss);
-      const last = this.losses.slice(-this.smooth);
-      this.mean.push(last.reduce((sum, x) => sum + x, 0) / last.length);
-      this.steps.push(this.losses.length);
+    this.all[0].set(fresh, this.made);
+    for (let end = this.made + 1; end <= this.made + fresh.length; end++) {
+      const last = this.all[0].subarray(Math.max(0, end - this.smooth), end);
+      this.all[1][end - 1] = sum([...last]) / last.length;
     }
+    this.made += fresh.length;
   }
 }
 
 class Run {
   constructor(get) {
-    const facts = (this.facts = get("facts")), { baseline, smooth } = facts;
-    Object.assign(this, { get, series: new Series(smooth), frames: range(facts.watches, () => []), newest: [], moves: [] });
+    const facts = (this.facts = get("facts")), { baseline, smooth, total } = facts;
+    Object.assign(this, { get, series: new Series(smooth, total), frames: range(facts.watches, () => []), newest: [], moves: [] });
     this.loss = readPanel(facts.loss);
-    this.baseline = baseline && Object.assign(new Series(smooth), { title: baseline.title, words: baseline.words });
-    this.baseline?.add(decode(baseline.losses));
+    if (baseline) {
+      const losses = decode(baseline.losses);
+      this.before = new Series(smooth, losses.length);
+      this.before.add(losses);
+      this.gap = readPanel(baseline.gap);
+      this.gaps = new Float64Array(Math.min(total, losses.length));
+    }
     this.pull();
   }
-  get made() { return this.series.losses.length; }
+  get made() { return this.series.made; }
 
   // Read the parts that are new; returns whether none is missing.
   pull() {
     const { get, series, frames } = this, head = (this.head = get("head"));
     this.moves = get("moves") ?? [];
-    while (series.losses.length < head.made) {
-      const { length } = series.losses, block = get(`loss${Math.floor(length / BLOCK)}`);
-      const fresh = block ? decode(block).subarray(length % BLOCK) : [];
+    while (series.made < head.made) {
+      const { made } = series, block = get(`loss${Math.floor(made / BLOCK)}`);
+      const fresh = block ? decode(block).subarray(made % BLOCK) : [];
       if (!fresh.length) return false;
       series.add(fresh);
+      for (let i = made; i < Math.min(series.made, this.gaps?.length ?? 0); i++) this.gaps[i] = series.mean[i] - this.before.mean[i];
     }
     return frames.every((have, i) => {
       for (let next; have.length < head.frames[i] && (next = get(`frame${i}_${have.length}`));) {
@@ -68,29 +81,26 @@ class Run {
 
   // The losses after some step, or while validation goes on.
   lossPanel(step) {
-    const { series, facts, baseline, head, moves } = this, { marks, ...panel } = this.loss;
+    const { series, facts, head, moves } = this, { marks, ...panel } = this.loss;
     const { losses, mean, steps } = series, { trained, untrained } = facts.words;
     const title = head.reading && step === this.made ? head.reading
       : step ? fill(trained, { loss: fixed(mean[step - 1]), step }) : untrained;
-    const curves = marks.filter(mark => mark.kind === "curve" && mark.name !== `${baseline?.title} (baseline)`);
-    const shown = curves.map((curve, i) => ({ ...curve, x: Float32Array.from(steps), y: Float32Array.from(i ? mean : losses) }));
-    const grey = marks.filter(mark => mark.kind === "curve" && !curves.includes(mark));
-    const levels = [...marks.filter(mark => mark.kind === "level"), ...moves.map(([at, name]) => ({ kind: "level", axis: "x", at, name, colour: "" }))];
-    const { span } = panel.y, top = Math.max(span[1], Math.ceil(2.1 * Math.max(0, ...mean.slice(0, 20))) / 2);
-    return { ...panel, title, marks: [...grey, ...shown, ...levels], y: { ...panel.y, span: [span[0], top] } };
+    const own = [losses, mean], now = marks.filter(mark => mark.kind === "curve").slice(-2); // behind them, the baseline
+    const drawn = marks.map(mark => (now.includes(mark) ? { ...mark, x: steps, y: own[now.indexOf(mark)] } : mark));
+    const moved = moves.map(([at, name]) => ({ kind: "level", axis: "x", at, name, colour: "" }));
+    const { span } = panel.y, top = Math.max(span[1], Math.ceil(2.05 * Math.max(0, ...mean.subarray(0, 20))) / 2);
+    return { ...panel, title, marks: [...drawn, ...moved], y: { ...panel.y, span: [span[0], top] } };
   }
 
   gapPanel(step) {
-    const { series, baseline } = this, both = Math.min(this.made, baseline.losses.length);
-    const gap = Float32Array.from(range(both, i => series.mean[i] - baseline.mean[i]));
-    const now = step ? gap[Math.min(step, both) - 1] : undefined, { unknown, below, above } = baseline.words;
-    const title = now === undefined ? unknown : fill(now < 0 ? below : above, { gap: fixed(Math.abs(now)) });
-    const [low, high] = gap.reduce(([a, b], x) => [Math.min(a, x), Math.max(b, x)], [-0.05, 0.05]);
+    const { gap, gaps, made } = this, { words } = this.facts.baseline, { marks: [curve, zero], y } = gap;
+    const shown = gaps.subarray(0, made), now = step ? shown[Math.min(step, shown.length) - 1] : undefined, size = fixed(Math.abs(now));
+    const kind = now === undefined ? "unknown" : size === "0.00" ? "none" : now < 0 ? "below" : "above";
+    const [low, high] = shown.reduce(([a, b], x) => [Math.min(a, x), Math.max(b, x)], [-0.05, 0.05]);
     const span = [Math.floor(20 * low) / 20, Math.ceil(20 * high) / 20];
     const ticks = [span[0], 0, span[1]].filter(v => !v || Math.abs(v) > 0.3 * (span[1] - span[0])).map(v => [v, format(v)]);
-    const curve = { kind: "curve", name: "", colour: "#d55e00", look: "line", y: gap, x: Float32Array.from(gap, (_, i) => i + 1) };
-    const zero = { kind: "level", axis: "y", at: 0, name: "", colour: "" };
-    return { ...this.loss, title, marks: [curve, zero], y: { label: "", span, ticks, digits: 2, unit: "" } };
+    const line = { ...curve, y: shown, x: this.series.all[2].subarray(0, shown.length) };
+    return { ...gap, title: fill(words[kind], { gap: size }), marks: [line, zero], y: { ...y, label: "", span, ticks } };
   }
 }
 
@@ -110,9 +120,9 @@ export class Board {
     this.panels = html("div", { class: "explorer-panels" }, this.root);
     this.voice = html("p", { class: "explorer-voice", role: "status" }, this.root);
     const host = { wake: hurry => this.wake(hurry), scrub: step => this.goTo(step) };
-    const column = html("div", { class: "stack" }, this.panels), { baseline } = this.run;
-    this.views = [viewOf(this.run.loss, column, host, baseline ? { height: UPPER } : {})];
-    if (baseline) this.gap = viewOf(this.run.loss, column, host, { height: LOWER });
+    const column = html("div", { class: "stack" }, this.panels), { loss, gap } = this.run;
+    this.views = [viewOf(loss, column, host, gap ? { height: UPPER } : {})];
+    if (gap) this.gap = viewOf(gap, column, host, { height: LOWER });
     this.host = host;
     this.seen = new IntersectionObserver(() => this.wake(), { rootMargin: "200px" });
     this.seen.observe(this.root);
@@ -139,7 +149,8 @@ export class Board {
     this.pace = this.button(line, "×1", () => write(this.pace, `×${SPEEDS[(this.speed = (this.speed + 1) % SPEEDS.length)]}`), "speed");
     this.slider = html("input", { type: "range", min: 0, max: facts.total, step: 1, "aria-label": "show the run after step" }, line);
     this.slider.oninput = () => this.goTo(Number(this.slider.value));
-    this.live = this.button(line, "live", () => this.goTo(null), "follow the newest step");
+    this.place = html("output", { class: "step" }, line);
+    this.live = this.button(line, "", () => this.follow(this.at !== null), "follow the newest step");
   }
 
   buildDials(controls) {
@@ -199,9 +210,14 @@ export class Board {
 
   // ------------------------------------------------------------ time
 
-  // Show the run after a step; null follows the newest one.
+  // Show the run after a step, or follow the newest one from now on.
   goTo(step) {
-    [this.playing, this.at] = [null, step === null ? null : clamp(step, 0, this.run.made)];
+    [this.playing, this.at] = [null, step < this.run.made ? Math.max(0, step) : null];
+    this.wake(true);
+  }
+
+  follow(on) {
+    [this.playing, this.at] = [null, on ? null : this.run.made];
     this.wake(true);
   }
 
@@ -216,7 +232,7 @@ export class Board {
     this.playing += (run.facts.total * Math.min(100, now - this.painted) * SPEEDS[this.speed]) / REPLAY;
     this.at = Math.floor(this.playing);
     if (this.at < run.made) return;
-    [this.playing, this.at] = [null, run.head.over ? run.made : null];
+    [this.playing, this.at] = [null, null];
   }
 
   // ------------------------------------------------------------ drawing
@@ -240,13 +256,13 @@ export class Board {
       const spec = run.panelAt(i, step);
       if (spec) (this.views[i + 1] ??= viewOf(spec, this.panels, this.host)).draw(spec, cursor);
     });
-    this.drawHead(step, cursor !== null);
+    this.drawHead(step);
     this.keepRoom();
     this.onpaint?.(step, newest);
     if (this.playing !== null) this.wake();
   }
 
-  drawHead(step, rewound) {
+  drawHead(step) {
     const { head, facts, made } = this.run;
     const lost = this.gone ? "the kernel is gone: this is what it had sent · " : this.lateness ? `no news for ${this.lateness} s · ` : "";
     write(this.status, lost + head.words);
@@ -264,8 +280,10 @@ export class Board {
     put(this.slider, { "aria-valuetext": `step ${step} of ${facts.total}` });
     put(this.slider, { style: `--made: ${(100 * made) / facts.total}%; --at: ${(100 * step) / facts.total}%` });
     write(this.play, this.playing === null ? "▶" : "❚❚");
-    write(this.live, head.over ? "to the end" : "live");
-    this.live.disabled = !rewound;
+    write(this.place, `step ${step} of ${facts.total}`);
+    const follows = this.at === null, [now, back] = head.over ? ["at the end", "to the end"] : ["● live", "back to live"];
+    write(this.live, follows ? now : back);
+    put(this.live, { "aria-pressed": follows, class: follows && !head.over ? "on-air" : "" });
   }
 
   // Room that a long title has once taken is kept, so that nothing below moves up and down.
