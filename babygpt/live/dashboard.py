@@ -20,7 +20,7 @@ from babygpt.config import TrainConfig
 from babygpt.device import device_name, use_allowed_threads
 from babygpt.live.explorer import Range, format_number, still_of
 from babygpt.live.run import Run, State
-from babygpt.live.view import LiveOutput, Still, script, style
+from babygpt.live.view import LiveOutput, script, style
 from babygpt.live.watches import Watch
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import Objective
@@ -78,9 +78,10 @@ def train(
 
 
 class Page(anywidget.AnyWidget):
-    """The page's side of a dashboard.
+    """The page's side of a dashboard. Parts of the run that were sent stay in the page until it is closed.
 
-    facts  that never change
+    facts       that never change
+    everything  returns all parts of the run
     """
 
     _css = style("figure")
@@ -91,40 +92,14 @@ class Page(anywidget.AnyWidget):
         super().__init__(facts=facts, _esm=script("dashboard"))
 
     def get_state(self, key: Any = None, drop_defaults: bool = False) -> dict[str, Any]:
-        """Return the state, for a page that knows nothing with all parts of the run."""
+        """Return the state, for a page that knows nothing with all parts of the run.
+
+        key  names of traits, or parts of the run, which `send_state` sends as they are, from any thread
+        """
+        if isinstance(key, Mapping):
+            return dict(key)
         state: dict[str, Any] = super().get_state(key, drop_defaults)
         return state | self.everything() if key is None else state
-
-    def tell(self, parts: Mapping[str, Any]) -> None:
-        """Send some parts of the state, from any thread. They stay in the page until it is closed."""
-        state, paths, buffers = without_buffers(parts)
-        if self.comm is not None:
-            self.comm.send({"method": "update", "state": state, "buffer_paths": paths}, buffers=buffers)
-
-
-def without_buffers(parts: Mapping[str, Any]) -> tuple[dict[str, Any], list[list[Any]], list[bytes]]:
-    """Return plain data without its bytes, where each stood, and the bytes, as the widgets' protocol asks."""
-    paths: list[list[Any]] = []
-    buffers: list[bytes] = []
-
-    def strip(part: Any, path: list[Any]) -> Any:
-        if isinstance(part, dict):
-            return {
-                key: strip(value, [*path, key])
-                for key, value in part.items()
-                if not take(value, [*path, key])
-            }
-        if isinstance(part, list):
-            return [strip(value, [*path, i]) for i, value in enumerate(part)]
-        return part
-
-    def take(value: Any, path: list[Any]) -> bool:
-        if isinstance(value, bytes):
-            paths.append(path)
-            buffers.append(value)
-        return isinstance(value, bytes)
-
-    return strip(dict(parts), []), paths, buffers
 
 
 class Dashboard(LiveOutput):
@@ -150,7 +125,8 @@ class Dashboard(LiveOutput):
         self.collect()
         self.facts = self.describe_run(controls)
         self.page = Page(self.facts, self.everything)
-        super().__init__(self.page, f"<training: {run.title}>")
+        words = f"training: {run.title}"
+        super().__init__(self.page, f"<{words}>", lambda: still_of(self.panels(), words))
         self.page.add_class("babygpt-dashboard")  # for tests, and for your own style
         self.page.on_msg(self.obey)
         run.listeners.append(self.update)
@@ -247,7 +223,7 @@ class Dashboard(LiveOutput):
             finally:
                 parts = self.parts(self.sent, self.sent_frames)
                 self.sent, self.sent_frames = parts["head"]["made"], parts["head"]["frames"]
-                self.page.tell(parts)
+                self.page.send_state(parts)
         if self.run.state.over:
             self.show_still(update=True)
 
@@ -280,10 +256,6 @@ class Dashboard(LiveOutput):
         if self.run.baseline is not None:
             losses.append(gap_panel(self.run, self.run.baseline, made))
         return [*losses, *(panel for panel in self.newest if panel is not None)]
-
-    def picture(self) -> Still:
-        """Return the run as it is now as a picture."""
-        return still_of(self.panels(), f"training: {self.run.title}")
 
     def recording(self) -> dict[str, Any]:
         """Return the whole run as plain data, for a page without a kernel."""

@@ -9,7 +9,7 @@ import anywidget
 import traitlets
 
 from babygpt.errors import BadInput
-from babygpt.live.view import LiveOutput, Still, script, style
+from babygpt.live.view import LiveOutput, Output, Still, script, style
 from babygpt.plots.panel import Panel, as_plain
 from babygpt.plots.still import draw_still
 
@@ -178,6 +178,11 @@ class Controlled(anywidget.AnyWidget):
         super().__init__(title=title, controls=facts, _esm=script(module), **more)
         self.add_traits(**{control.name: control.trait().tag(sync=True) for control in controls})
 
+    output: Output  # shows it, and a still for readers without a kernel
+
+    def _ipython_display_(self) -> None:
+        self.output._ipython_display_()
+
     def __repr__(self) -> str:
         return f"<explorer: {self.title}>"
 
@@ -229,7 +234,8 @@ class Explorer(Controlled):
         self.asked = [one.name for one in controls if one.name not in (*in_page, frames_by)]
         self.shown = self.answer()
         self.observe(self.follow, names=self.asked)
-        self.output = ExplorerOutput(self)
+        self.output = LiveOutput(self, repr(self), self.picture)
+        self.add_class("babygpt-explorer")  # for tests, and for your own style
 
     def asked_of(self, values: Values) -> dict[str, Any]:
         """Return those of some values that the kernel needs, by name."""
@@ -268,21 +274,9 @@ class Explorer(Controlled):
         (stops,) = (facts["stops"] for facts in self.controls if facts["name"] == self.frames_by)
         return frames[min(stops.index(values[self.frames_by]), len(frames) - 1)]
 
-    def _ipython_display_(self) -> None:
-        self.output._ipython_display_()
-
-
-class ExplorerOutput(LiveOutput):
-    """Explorer on display."""
-
-    def __init__(self, explorer: Explorer) -> None:
-        self.explorer = explorer
-        super().__init__(explorer, repr(explorer))
-        explorer.add_class("babygpt-explorer")  # for tests, and for your own style
-
     def picture(self) -> Still:
         """Return the panels for the present values as a picture."""
-        return still_of(self.explorer.now(), f"explorer: {self.explorer.title}")
+        return still_of(self.now(), f"explorer: {self.title}")
 
 
 def still_of(panels: Sequence[Panel], title: str) -> Still:

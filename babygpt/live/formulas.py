@@ -29,30 +29,19 @@ class Formula(Controlled):
     def __init__(self, title: str, name: str, controls: Sequence[Control]) -> None:
         self.name = name
         super().__init__(title, name, controls)
-        self.output = FormulaOutput(self)
-
-    def _ipython_display_(self) -> None:
-        self.output._ipython_display_()
+        self.output = Output(self, repr(self), self.picture)
 
     def state(self) -> dict[str, Any]:
         """Return all that a page needs, as JSON: names, controls, and the value of each control."""
         return {"name": self.name, **super().state()}
 
-
-class FormulaOutput(Output):
-    """Formula on display. The picture that stands for it is made by tools/screenshots.py."""
-
-    def __init__(self, formula: Formula) -> None:
-        self.formula = formula
-        super().__init__(formula, repr(formula))
-
     def picture(self) -> Still | None:
-        """Return the picture, or None for a new explorer, which has none yet."""
-        path = PAGE / f"{self.formula.name}.png"
+        """Return the picture that tools/screenshots.py made, or None for a new explorer."""
+        path = PAGE / f"{self.name}.png"
         if not path.exists():
             return None
         with Image.open(path) as picture:
-            alt = f"explorer: {self.formula.title}: {picture.info['Description']}"
+            alt = f"explorer: {self.title}: {picture.info['Description']}"
             return Still(path.read_bytes(), "image/png", alt, round(picture.width / PIXELS), MOVE)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -77,22 +77,19 @@ class Still(NamedTuple):
 class Output:
     """Widget, and a still copy for readers without a kernel: a saved notebook keeps only the copy.
 
-    root   the widget
-    words  equal on every machine
+    root     the widget
+    words    equal on every machine
+    picture  returns a picture of the widget as it is now, or None; without one, the words stand for it
     """
 
-    def __init__(self, root: Any, words: str) -> None:
-        self.root, self.words = root, words
+    def __init__(self, root: Any, words: str, picture: Callable[[], Still | None] = lambda: None) -> None:
+        self.root, self.words, self.picture = root, words, picture
         self.name = f"babygpt-{uuid4().hex}"
         self.cell: tuple[str, str] | None = None
         root.add_class(self.name)
 
     def __repr__(self) -> str:
         return self.words
-
-    def picture(self) -> Still | None:
-        """Return the picture of the widget as it is now, or None if words stand for it."""
-        return None
 
     def still(self) -> str:
         """Return the still copy as HTML."""

@@ -281,8 +281,8 @@ def test_a_second_view_shows_the_same_run_and_both_obey(notebook: Notebook):
 
 def test_lost_messages_are_asked_for(notebook: Notebook):
     lose = """
-tell, sent = dashboard.Page.tell, iter(range(10**6))
-dashboard.Page.tell = lambda page, parts: next(sent) % 3 != 2 and tell(page, parts)
+send, sent = dashboard.Page.send_state, iter(range(10**6))
+dashboard.Page.send_state = lambda page, parts=None: next(sent) % 3 != 2 and send(page, parts)
 run = start("v4", steps=150)
 run.result();"""
     notebook.run(notebook.add_cell(lose))
@@ -433,10 +433,10 @@ def test_keys_go_through_a_dashboard_in_its_order_and_a_projector_shows_it_twice
     until(notebook, "board.run.head.state === 'paused'")
     page.locator(f"{DASHBOARD} button").first.focus()
     seen = []
-    for _ in range(8):
+    for _ in range(9):
         page.keyboard.press("Tab")
         seen.append(page.evaluate(checks.FOCUS))
-    expected = "stop, projector view, play, speed, show the run, θ, v4: the loss, Layer".split(", ")
+    expected = "stop, projector view, play, speed, show the run, follow, θ, v4: the loss, Layer".split(", ")
     for name, found in zip(expected, seen, strict=True):
         assert found[0].startswith(name), seen
         assert found[1], seen  # the focus can be seen

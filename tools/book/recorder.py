@@ -11,7 +11,7 @@ from IPython import get_ipython
 from matplotlib.figure import Figure
 
 from babygpt.live.dashboard import Dashboard
-from babygpt.live.explorer import ExplorerOutput
+from babygpt.live.explorer import Explorer
 from babygpt.live.formulas import Formula
 from babygpt.live.view import LiveOutput
 from babygpt_course.exercises import Exercise
@@ -49,8 +49,8 @@ class Recorder:
             name = output.root.model_id
             if name in self.recorded:
                 continue
-            if isinstance(output, ExplorerOutput):
-                self.recorded[name] = record_explorer(output.explorer)
+            if isinstance(output.root, Explorer):
+                self.recorded[name] = record_explorer(output.root)
             elif isinstance(output, Dashboard) and output.run.state.over:
                 output.update(at_once=True)
                 self.recorded[name] = record_run(output)
