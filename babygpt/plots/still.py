@@ -19,10 +19,12 @@ import numpy as np
 from PIL import Image
 
 from babygpt.plots.panel import DTYPES, Axis, Cells, Curve, Heads, Level, Panel, Words, pack, percent, unpack
+from babygpt.plots.style import COLOURS
 
 ROW, WIDTH, GAP = 1120, 360, 20  # of a row, of a panel of curves, between panels
 FONT, LINE, LABEL = 15, 19, 34  # of letters, from line to line, of the label above a plot
 PLOT, SQUARE, BARS, SMALL = 240, 300, 80, 60  # heights of a plot, the large head, its bars, a small head
+SIDES = 52  # room left and right of a plot, at least
 BLUE, RED = (43, 123, 189), (213, 94, 0)
 EDGE = "fill='none' stroke='#999'"  # of cells
 LEAST = 1e-30  # of a logarithmic axis, or between two ticks
@@ -80,7 +82,7 @@ def draw_panel(panel: Panel) -> Drawing:
     """Draw one panel."""
     width, mark = WIDTH * panel.width, panel.marks[0] if panel.marks else None
     if isinstance(mark, Heads):
-        width = SQUARE + 100 + mark.weights.shape[0] * (SMALL + 5)
+        width = SQUARE + SIDES + 65 + mark.weights.shape[0] * (SMALL + 5)
         svg, plot, height = draw_heads(panel, mark)
     elif isinstance(mark, Words):
         svg, plot, height = draw_words(mark, width)
@@ -144,7 +146,7 @@ def ticks_of(axis: Axis, many: int) -> list[tuple[float, str]]:
         low, high = max(low, LEAST), max(high, LEAST)
         powers = range(math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9) + 1)
         return [(10.0**power, name_number(10.0**power)) for power in powers]
-    rough = (high - low) / many
+    rough = (high - low) / max(2, many)
     if not LEAST < rough < math.inf:
         return []
     power = 10.0 ** math.floor(math.log10(rough))
@@ -202,26 +204,30 @@ def share_of(axis: Axis, values: np.ndarray | float) -> np.ndarray:
 
 def draw_axes(frame: Frame, lines: bool) -> str:
     """Draw ticks, labels and, if `lines`, a grid. Names that would touch an earlier one are left out."""
-    parts, bottom, right = [], frame.top + frame.height, frame.left + frame.width
+    parts, names, bottom, right = [], [], frame.top + frame.height, frame.left + frame.width
     end = -math.inf
     taken: list[tuple[float, float]] = []  # middle and half the height of each name
-    for at, name in ticks_of(frame.x, max(2, int(frame.width // 60))):
+    across, upright = (ticks_of(frame.x, int(frame.width // 60)), ticks_of(frame.y, int(frame.height // 36)))
+    for at, name in across:
         x = float(frame.to_x(at))
-        if lines:
+        if lines and frame.x.ticks is None:
             parts.append(f"<path d='M{x:.1f} {frame.top:.1f}V{bottom:.1f}' stroke='{GRID}'/>")
         half = measure(name) / 2 * (len(name) > 1)  # letters of a text may stand close
         if x - half >= end:
-            parts.append(write(x, bottom + LINE, [name], "", "middle"))
+            names.append(write(x, bottom + LINE, [name], "", "middle"))
             end = x + half
-    for at, name in ticks_of(frame.y, max(2, int(frame.height // 36))):
+    for at, name in upright:
         y = float(frame.to_y(at))
-        names = [line for part in name.split("\n") for line in wrap(part, max(30.0, frame.left - 6))]
-        if lines:
+        words = [line for part in name.split("\n") for line in wrap(part, max(30.0, frame.left - 6))]
+        if lines and frame.y.ticks is None:
             parts.append(f"<path d='M{frame.left:.1f} {y:.1f}H{right:.1f}' stroke='{GRID}'/>")
-        half = LINE / 2 * len(names) * (len(name) > 1)
+        half = LINE / 2 * len(words) * (len(name) > 1)
         if all(abs(y - middle) >= half + other - 3 for middle, other in taken):
-            parts.append(write(frame.left - 6, y + 5 - LINE * (len(names) - 1) / 2, names, "", "end"))
+            names.append(write(frame.left - 6, y + 5 - LINE * (len(words) - 1) / 2, words, "", "end"))
             taken.append((y, half))
+    # Letters of a text, which would touch each other at their own size.
+    close = LINE * len(upright) > frame.height or FONT * len(across) > frame.width
+    parts += ["<g font-size='12'>", *names, "</g>"] if close else names
     quiet = f"fill='{QUIET}'"
     parts.append(write(right, bottom + 2 * LINE, [frame.x.label], quiet, "end"))
     parts.append(write(0, frame.top - 13, [frame.y.label], quiet))
@@ -240,8 +246,8 @@ def draw_legend(panel: Panel, width: float) -> tuple[str, float]:
         parts.append(write(x + 22, y, [curve.name]))
         x += wide + 12
     for mark in panel.marks:
-        if isinstance(mark, Cells | Heads):
-            low, high = (mark.low, mark.high) if isinstance(mark, Cells) else (0.0, 1.0)
+        if isinstance(mark, Cells):
+            low, high = mark.low, mark.high
             ends = [low, 0.0 if low < 0 else high / 2, high]
             parts.append(write(0, y, [mark.label]) if mark.label else "")
             x = measure(mark.label)
@@ -257,18 +263,20 @@ def draw_legend(panel: Panel, width: float) -> tuple[str, float]:
     return "".join(parts), y if parts else 0.0
 
 
-def draw_plot(panel: Panel, width: float) -> tuple[str, float, float]:
-    """Draw curves, levels and cells. Return the upper edge of the plot and the height of all too."""
+def draw_plot(panel: Panel, width: float, tall: float | None = None) -> tuple[str, float, float]:
+    """Draw curves, levels and cells. Return the upper edge of the plot and the height of all too.
+
+    tall  height of the plot; by default it has room for all names of rows
+    """
     x, y = panel.x, panel.y
     cells = next((mark for mark in panel.marks if isinstance(mark, Cells)), None)
     if cells is not None:
         rows, columns = cells.values.shape
         x, y = replace(x, span=(-0.5, columns - 0.5)), replace(y, span=(rows - 0.5, -0.5))
     legend, top = draw_legend(panel, width)
-    many = max(2, PLOT // 36)
-    names = [line for _, name in ticks_of(y, many) for line in name.split("\n")]
-    left = max(40.0, min(0.45 * width, 8 + max(map(measure, names), default=0.0)))
-    height = max(PLOT, LINE * len(y.ticks or ()))
+    names = [line for _, name in ticks_of(y, PLOT // 36) for line in name.split("\n")]
+    left = max(SIDES - 12.0, min(0.45 * width, 8 + max(map(measure, names), default=0.0)))
+    height = tall or max(PLOT, LINE * len(y.ticks or ()))
     frame = Frame(x, y, left, top + LABEL, width - left - 12, height)
     crowd = np.empty((0, 2))  # places where the name of a level would hide something
     inside: list[str] = []
@@ -389,51 +397,53 @@ def paint(values: np.ndarray, low: float, high: float, frame: Frame) -> str:
 
 def draw_heads(panel: Panel, mark: Heads) -> tuple[str, float, float]:
     """Draw one head large, all heads small, and the row of a letter as bars. Return as draw_plot does."""
-    layers, heads, length, _ = mark.weights.shape
+    length, ends = len(mark.letters), (-0.5, len(mark.letters) - 0.5)
     weights = unpack(pack(mark.weights, DTYPES["weights"]))  # as the page has them: equal shares, equal words
     ticks = [(float(i), letter) for i, letter in enumerate(mark.letters)] if SQUARE / length >= 8 else []
-    legend, top = draw_legend(panel, SQUARE)
-    across, down = (Axis(axis.label, ticks=ticks) for axis in (panel.x, panel.y))
-    across, down = replace(across, span=(-0.5, length - 0.5)), replace(down, span=(length - 0.5, -0.5))
-    frame = Frame(across, down, 30.0, top + LABEL, SQUARE, SQUARE)
-    parts = [legend, paint(weights[mark.chosen], 0.0, 1.0, frame), frame.fill(EDGE)]
-    letters = [draw_axes(frame, lines=False)]
-    # All small heads are one picture, which is smaller than one for each, with white cells between them.
-    gap = math.ceil(length / 12)
-    many, unit = np.array([heads, layers]), SMALL / length
-    mosaic = np.full(many * (length + gap) - gap, np.nan)
-    left = frame.left + SQUARE + 18
-    outlines, frames = [], []
-    for i, j in np.ndindex(layers, heads):
-        row, column = j * (length + gap), i * (length + gap)
-        mosaic[row : row + length, column : column + length] = weights[i, j]
-        small = Frame(across, across, left + column * unit, frame.top + row * unit, SMALL, SMALL)
-        outlines.append(small.fill(EDGE))
-        if (i, j) == tuple(mark.chosen):
-            frames.append(small.fill("fill='none' stroke='#d55e00' stroke-width='3'"))
-        if j == 0:
-            letters.append(write(small.left + SMALL / 2, frame.top - 8, [f"layer {i + 1}"], "", "middle"))
-        if i == layers - 1:
-            letters.append(write(small.left + SMALL + 6, small.top + SMALL / 2 + 4, [f"head {j + 1}"]))
-    tall, wide = np.array(mosaic.shape) * unit
-    parts += [paint(mosaic, 0.0, 1.0, Frame(across, across, left, frame.top, wide, tall)), *outlines, *frames]
-    height = frame.top + max(SQUARE, tall) + 2 * LINE + 6
+    x, y = (Axis(axis.label, ends, ticks) for axis in (panel.x, panel.y))
+    boxes = [] if mark.letter is None else [(mark.letter, mark.letter + 1)]
+    cells = Cells(weights[mark.chosen], 1.0, boxes=boxes, label=mark.label)
+    svg, top, height = draw_plot(replace(panel, marks=[cells], x=x, y=y), SQUARE + SIDES, SQUARE)
+    small, tall = draw_small_heads(mark, weights, SQUARE + SIDES + 6, top)
+    parts, height = [svg, small], max(height, top + tall)
     if mark.letter is not None:
         shares = weights[mark.chosen][mark.letter]
-        edge, most = float(frame.to_y(mark.letter - 0.5)), int(shares.argmax())
-        parts.append(replace(frame, top=edge, height=SQUARE / length).fill(f"fill='none' stroke='{INK}'"))
+        most = int(shares.argmax())
         names = {"letter": mark.letter + 1, "mark": mark.letters[mark.letter], "other": most + 1}
         row = mark.row.format(**names, otherMark=mark.letters[most], share=percent(shares[most]))
         finding = wrap(row, 0.93 * SQUARE + 100)
         parts.append(write(0, height + LINE, finding, "font-weight='600'"))
-        top = height + LINE * len(finding) + LABEL
-        below = replace(frame, y=Axis("share of attention", (0.0, 1.0)), top=top, height=BARS)
-        bars = Curve("", "#2b7bbd", shares, look="bars")
-        letters.append(draw_axes(below, lines=False))
-        parts.append(draw_line(bars, below.to_x(bars.at()), below.to_y(shares), float(below.to_y(0.0))))
-        height = top + BARS + 2 * LINE + 6
-    parts.append(f"<g font-size='12'>{''.join(letters)}</g>")  # larger ones would touch each other
-    return "".join(parts), frame.top, height
+        bars = Panel("", [Curve("", COLOURS["blue"], shares, look="bars")], x, Axis("share of attention"))
+        svg, _, more = draw_plot(bars, SQUARE + SIDES, BARS)
+        parts.append(f"<g transform='translate(0,{height + LINE * len(finding):.1f})'>{svg}</g>")
+        height += LINE * len(finding) + more
+    return "".join(parts), top, height
+
+
+def draw_small_heads(mark: Heads, weights: np.ndarray, left: float, top: float) -> tuple[str, float]:
+    """Draw all heads in one picture, which is smaller than one for each, with white cells between them.
+
+    returns  the picture with names, and its height
+    """
+    layers, heads, length, _ = weights.shape
+    gap = math.ceil(length / 12)
+    many, unit = np.array([heads, layers]), SMALL / length
+    mosaic = np.full(many * (length + gap) - gap, np.nan)
+    outlines, names, frames = [], [], []
+    for i, j in np.ndindex(layers, heads):
+        row, column = j * (length + gap), i * (length + gap)
+        mosaic[row : row + length, column : column + length] = weights[i, j]
+        small = Frame(Axis(), Axis(), left + column * unit, top + row * unit, SMALL, SMALL)
+        outlines.append(small.fill(EDGE))
+        if (i, j) == tuple(mark.chosen):
+            frames.append(small.fill("fill='none' stroke='#d55e00' stroke-width='3'"))
+        if j == 0:
+            names.append(write(small.left + SMALL / 2, top - 8, [f"layer {i + 1}"], "", "middle"))
+        if i == layers - 1:
+            names.append(write(small.left + SMALL + 6, small.top + SMALL / 2 + 4, [f"head {j + 1}"]))
+    tall, wide = np.array(mosaic.shape) * unit
+    picture = paint(mosaic, 0.0, 1.0, Frame(Axis(), Axis(), left, top, wide, tall))
+    return "".join([picture, *outlines, *frames, f"<g font-size='12'>{''.join(names)}</g>"]), float(tall)
 
 
 def draw_words(mark: Words, width: float) -> tuple[str, float, float]:
