@@ -20,7 +20,6 @@ from babygpt.plots.panel import Level as Level
 from babygpt.plots.panel import Panel as Panel
 from babygpt.plots.panel import Words as Words
 from babygpt.plots.style import COLOURS as COLOURS
-from babygpt.plots.style import DIVERGING as DIVERGING
 from babygpt.plots.style import ENCODING_COLOURS as ENCODING_COLOURS
 from babygpt.plots.style import STYLE as STYLE
 from babygpt.plots.style import set_style as set_style

@@ -131,7 +131,6 @@ def draw_matrix(
     ticks: Sequence[str] | None = None,
     diverging: bool = False,
     top: float | None = None,
-    square: bool = False,
 ) -> None:
     """Draw a matrix in colours, with a colour bar.
 
@@ -140,26 +139,20 @@ def draw_matrix(
     diverging  whether zero is the middle of the colours
     top        the value at the upper end of the colours, where it must not follow the matrix: the
                lower end is then 0, or -top if diverging
-    square     whether cells are square, whatever the Axes
     """
     highest = top if top is not None else float(np.abs(matrix).max() if diverging else matrix.max())
     lowest = -highest if diverging else 0.0 if top is not None else float(matrix.min())
-    draw_squares(ax, matrix, (lowest, highest), DIVERGING if diverging else None, square)
+    draw_squares(ax, matrix, (lowest, highest), DIVERGING if diverging else None)
     if ticks is not None:
         for axis in (ax.xaxis, ax.yaxis):
             axis.set_ticks(range(len(ticks)), ticks, fontsize=8, **LITERAL)
     set_labels(ax, title, x, y)
 
 
-def draw_squares(
-    ax: Axes, matrix: np.ndarray, span: tuple[float, float], cmap: str | None = None, square: bool = False
-) -> None:
-    """Draw a matrix in colours whose ends are `span`, with a colour bar that is as high as the matrix."""
+def draw_squares(ax: Axes, matrix: np.ndarray, span: tuple[float, float], cmap: str | None = None) -> None:
+    """Draw a matrix in colours whose ends are `span`, with a colour bar."""
     look: Any = {"interpolation": "nearest", "cmap": cmap, "vmin": span[0], "vmax": span[1]}
-    image = ax.imshow(matrix, aspect="equal" if square else "auto", **look)
-    # Beside a square image the bar is as high as the image, whatever the Axes.
-    where: Any = {"cax": ax.inset_axes((1.02, 0.0, 0.035, 1.0))} if square else {"ax": ax}
-    ax.figure.colorbar(image, **where)
+    ax.figure.colorbar(ax.imshow(matrix, aspect="auto", **look), ax=ax)
     ax.grid(visible=False)
 
 
