@@ -44,13 +44,6 @@ def address(html: Path) -> Iterator[str]:
 
 
 @pytest.fixture
-def phone(browser: Browser) -> Iterator[BrowserContext]:
-    context = browser.new_context(viewport=PHONE, has_touch=True, device_scale_factor=2)
-    yield context
-    context.close()
-
-
-@pytest.fixture
 def desk(browser: Browser) -> Iterator[BrowserContext]:
     context = browser.new_context(viewport=DESK)
     yield context
@@ -248,32 +241,6 @@ def test_a_run_begins_at_its_end_and_is_wound_back_by_hand_by_keys_and_by_playin
     assert wrong == []
 
 
-def test_every_control_of_an_explorer_keeps_its_value(desk: BrowserContext, html: Path, address: str):
-    page = desk.new_page()
-    page.goto(address + LESSON)
-    figure = page.locator("figure.live[data-live=explorer]").first
-    asked = recording(figure, html / LESSON)
-    sampler, step = figure.get_by_label("sampler"), figure.get_by_role("slider", name="step")
-    sampler.select_option("changes its mind")
-    for stop in ("0", "1", "2"):
-        step.press("ArrowRight" if stop > "0" else "Home")
-        expect(figure.locator("output")).to_have_text(stop)
-        expect_answer(figure, asked)
-    assert sampler.input_value() == "changes its mind"
-    expect(figure.locator("figcaption")).to_contain_text("temperature = 0.8")
-
-
-def test_a_touch_moves_a_slider(phone: BrowserContext, address: str):
-    page = phone.new_page()
-    page.goto(address + LESSON)
-    slider = time_of(page.locator("figure.live").first)
-    slider.scroll_into_view_if_needed()
-    box = slider.bounding_box()
-    assert box
-    slider.tap(position={"x": box["width"] / 2, "y": box["height"] / 2})
-    assert 100 < int(slider.input_value()) < 260
-
-
 def test_without_scripts_the_still_picture_shows(browser: Browser, address: str):
     context = browser.new_context(viewport=PHONE, java_script_enabled=False)
     page = context.new_page()
@@ -331,15 +298,6 @@ def test_every_lesson_has_a_question_as_title_and_folds_its_imports(html: Path):
         assert "The imports" in fold.summary.get_text()
         assert "import" in fold.select_one("pre").get_text()
     assert len(titles) == len(lessons) > 10
-
-
-def test_a_link_jumps_to_its_target_at_once(phone: BrowserContext, address: str):
-    page = phone.new_page()
-    page.goto(address + LESSON)
-    last = page.locator("article section[id]").last.get_attribute("id")
-    page.evaluate("id => { location.hash = id }", last)
-    top = page.evaluate("id => document.getElementById(id).getBoundingClientRect().top", last)
-    assert 0 <= top < PHONE["height"]
 
 
 # ---------------------------------------------------------------- questions, folds, links

@@ -205,16 +205,6 @@ def test_values_under_the_pointer_are_those_of_the_run(notebook: Notebook):
     assert checks.numbers(read)[1] == pytest.approx(100 * weights[7][2], abs=1)
 
 
-def test_training_twice_waits_and_offers_to_stop_the_first(notebook: Notebook):
-    notebook.run(TRAIN)
-    until_it_goes_on(notebook)
-    notebook.run(TRAIN)
-    until(notebook, "board.run.head.state === 'waiting'")
-    assert notebook.page.locator(DASHBOARD).count() == 1
-    click(notebook, "stop v4, start this one")
-    until_it_goes_on(notebook)
-
-
 def test_an_interrupt_ends_the_waiting_with_one_line_and_the_run_goes_on(notebook: Notebook):
     notebook.run(EXPLORE, TRAIN)
     notebook.start_cell(WAIT)

@@ -2,14 +2,11 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Error
 
-from tools.browser import chromium
-from tools.browser.chromium import CHROMIUM_VARIABLE, find_chromium
 from tools.browser.notebook import EXPLORER, Notebook
 from tools.browser.recording import dashboard_runs
 from tools.browser.server import notebook_text, serve_notebooks
@@ -42,16 +39,6 @@ def opened(browser: Browser, *cells: str, **settings: Any) -> Iterator[Notebook]
         yield notebook
 
 
-def test_a_missing_chromium_gives_the_command_to_install_it(monkeypatch, tmp_path: Path):
-    monkeypatch.setattr(chromium.shutil, "which", lambda _: None)
-    monkeypatch.delenv(CHROMIUM_VARIABLE, raising=False)
-    with pytest.raises(ValueError, match="apt install chromium"):
-        find_chromium()
-    monkeypatch.setenv(CHROMIUM_VARIABLE, str(tmp_path / "nowhere"))
-    with pytest.raises(ValueError, match="nowhere"):
-        find_chromium()
-
-
 def test_the_harness_reports_errors_and_a_picture_that_does_not_change(browser: Browser):
     with opened(browser, STILL, IMPORTS, "1 / 0") as notebook:
         notebook.run_all()
@@ -80,9 +67,3 @@ def test_a_recording_holds_the_drawings_of_a_run_with_its_numbers_and_times(brow
     assert 0 < (run.ready_s or 0) < 60
     assert len(messages) > 2
     assert run.kb_per_s > 0
-
-
-def test_a_timeout_reports_the_state_of_the_page(browser: Browser):
-    late = pytest.raises(TimeoutError, match=r'for 8 s: .*"prompts": \["\[\*\]:"\]')
-    with opened(browser, "import time; time.sleep(60)") as notebook, late:
-        notebook.run_all(timeout=8)

@@ -1,13 +1,10 @@
 """The dashboard of a run: the page learns every number, buttons and dials act, and nothing is left behind."""
 
-import ctypes
 import gc
-import json
 import sys
 import threading
 import time
 from itertools import count
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -22,7 +19,7 @@ from babygpt.live.run import Run, State
 from babygpt.live.view import LiveOutput
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import NextToken
-from babygpt.plots.panel import Axis, Curve, Level, Panel, unpack, with_base64
+from babygpt.plots.panel import Axis, Curve, Level, Panel, unpack
 
 LONG = 60  # seconds; nothing here takes that long unless it hangs
 BLOCK = 16
@@ -174,15 +171,6 @@ def test_messages_leave_twenty_times_a_second_on_average_and_at_once_where_it_ma
     assert len(told) == before + 3
 
 
-def test_a_recording_is_json_with_the_whole_run(make, objective):
-    run = start(make(), objective, watches=[watching(levels_panel)], baseline=finished(make, objective))
-    run.result()
-    recorded = json.loads(json.dumps(with_base64(run.dashboard.recording()), allow_nan=False))
-    assert recorded["head"]["made"] == 12
-    assert {"facts", "loss0", "frame0_0", "frame0_4", "head", "moves"} <= set(recorded)
-    assert recorded["facts"]["baseline"]["gap"]["title"] == "gap to v4 (nats)"
-
-
 def finished(make, objective):
     run = start(make(), objective)
     run.result()
@@ -208,15 +196,6 @@ def test_buttons_and_words_follow_a_run_through_its_life(make, gated):
     mean = np.mean([step.loss for step in history[2:]])
     for part in ("step 12 of 12", f"loss {mean:.3f}", f"validation {last.val_loss:.3f}"):
         assert part in head["words"]
-
-
-def test_the_stop_button_stops(make, gated):
-    run = start(make(), gated)
-    gated.reach(3)
-    order(run, "stop")
-    gated.let_go()
-    assert len(run.result()) == 3
-    assert run.dashboard.head()["state"] == "stopped"
 
 
 def test_a_waiting_run_offers_to_stop_those_before_it(make, objective, gated):
@@ -381,13 +360,6 @@ def alive():
     return {**found, "threads": threading.active_count()}
 
 
-def megabytes():
-    """Return the memory in use, in MB, after glibc has returned its free memory to the system."""
-    if hasattr(libc := ctypes.CDLL(None), "malloc_trim"):
-        libc.malloc_trim(0)
-    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 1e6
-
-
 @pytest.fixture
 def go(make, objective, small_corpus, published, monkeypatch):
     """Run a cell of a notebook n times: a new model under a new dashboard, to its end."""
@@ -406,14 +378,11 @@ def go(make, objective, small_corpus, published, monkeypatch):
     return train
 
 
-@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory in use is read from /proc")
 def test_twenty_runs_leave_no_more_than_one(go):
     run = go(5)
-    before, memory = alive(), megabytes()
+    before = alive()
     run = go(15)
     assert alive() == before
-    assert run is not None
-    assert megabytes() - memory < 25
     assert (kept := go()) is not run
     assert alive() != before  # a second run that is kept is counted
     assert kept.dashboard.root.comm is not None

@@ -13,7 +13,7 @@ from traitlets import TraitError
 
 from babygpt import live
 from babygpt.errors import BadInput
-from babygpt.live import Choice, Line, Scale, Slider
+from babygpt.live import Line, Scale, Slider
 from babygpt.live.formulas import FORMULAS
 from babygpt.plots.panel import Level, Panel, with_base64
 from tools.screenshots import DRAWN_FROM, fingerprint
@@ -47,21 +47,6 @@ def test_the_stops_of_a_scale_rise_in_tenths_of_a_power_of_ten_through_its_first
     assert scale.value in found
     assert all(1 < after / before < 10**0.1 * 1.01 for before, after in pairwise(found))
     assert len(found) <= 10 * math.log10(times) + 4
-
-
-def test_a_page_gets_the_first_value_and_the_label_or_name_of_a_control():
-    for control, value in (
-        (Slider("thing", 10, 0, 10, "{}"), 10),
-        (Scale("thing", 1.0, 1.0, 10.0, "{}"), 1.0),
-        (Choice("thing", (4, 2, 6), "{}"), 4),
-        (Choice("thing", [("four", 4), ("two", 2)], "{}"), 4),
-        (Line("thing", "ann met bob", "{}"), "ann met bob"),
-    ):
-        facts = control.facts()
-        assert (facts["name"], facts["value"], facts["label"]) == ("thing", value, "{}")
-        json.dumps(facts)
-    assert Slider("thing", 1, 0, 2).facts()["label"] == "thing"
-    assert Choice("thing", [("four", 4), ("two", 2)]).facts()["labels"] == ["four", "two"]
 
 
 # ---------------------------------------------------------------- explorers that a page computes

@@ -180,37 +180,6 @@ def test_a_stopped_run_keeps_the_model_and_the_records(make, objective, gated, s
     assert same(weights(model), weights(expected))
 
 
-def test_a_stop_in_the_last_step_or_later_finishes_the_run(make, gated, start):
-    run = start(make(), gated)
-    gated.reach(PLAN.steps)
-    run.stop()
-    gated.let_go()
-    assert len(run.result()) == PLAN.steps
-    run.pause()
-    run.stop()
-    assert run.state is State.FINISHED
-
-
-def test_a_paused_run_can_be_stopped(make, gated, start):
-    run = start(make(), gated)
-    gated.reach(2)
-    run.pause()
-    gated.let_go()
-    run.dashboard.wait_for(State.PAUSED)
-    run.stop()
-    assert len(run.result()) == 2
-
-
-def test_waiting_for_a_step_ends_with_the_step_or_with_the_run(make, gated, start):
-    run = start(make(), gated)
-    gated.reach(4)
-    run.wait_for_step(3)
-    assert len(run.history) == 3
-    gated.let_go()
-    run.wait_for_step(1000)
-    assert run.state is State.FINISHED
-
-
 def test_an_interrupt_of_the_waiting_does_not_interrupt_the_run(make, gated, start, monkeypatch):
     run = start(make(), gated, title="v4")
     with monkeypatch.context() as press:

@@ -2,13 +2,12 @@
 
 import gc
 import weakref
-from types import SimpleNamespace
 
 import pytest
 
 from babygpt.live import Explorer, Slider
 from babygpt.live import view as view_module
-from babygpt.live.view import LiveOutput, Still, script
+from babygpt.live.view import LiveOutput, Still
 from babygpt.plots.panel import Level, Panel
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -110,28 +109,3 @@ def test_any_other_front_end_gets_widget_and_still_copy_in_one_output(published)
 def test_a_wide_still_scrolls_on_a_narrow_page():
     assert "min-width: 650px" in (html := Still(b"x", "image/png", "words", 1000).html())
     assert "overflow-x: auto" in html
-
-
-@pytest.mark.parametrize("name", ["rope", "explorer", "dashboard"])
-def test_a_script_holds_all_that_it_imports_once(name):
-    text = script(name)
-    assert "import {" not in text
-    assert text.count("\nexport default ") == 1
-    assert "export" not in text[: text.index("class Page")]
-    assert text.count("class Axes") == 1
-
-
-def test_the_cell_is_known_if_the_front_end_names_it(monkeypatch):
-    monkeypatch.undo()
-    header = {"header": {"msg_id": "1"}}
-    for parent, cell in (
-        ({"metadata": {"cellId": "a"}, **header}, ("a", "1")),
-        ({"metadata": {}, **header}, None),
-        ({}, None),
-    ):
-        shell = SimpleNamespace(get_parent=lambda parent=parent: parent)
-        monkeypatch.setattr(view_module, "get_ipython", lambda shell=shell: shell)
-        assert view_module.current_cell() == cell
-    for shell in (object(), None):  # IPython without a kernel, and no IPython
-        monkeypatch.setattr(view_module, "get_ipython", lambda shell=shell: shell)
-        assert view_module.current_cell() is None

@@ -71,11 +71,19 @@ WATCHES = {  # the version that each one watches, how it is made, and whether it
 }
 
 
+SHOWN = {
+    "next_characters": lambda model: 100 * bigram_table(model),
+    "votes": lambda model: position_votes(model).T,
+}
+
+
 @pytest.mark.parametrize("name", WATCHES)
 def test_every_panel_is_plain_data_with_a_finding_and_its_frames_stay_as_they_were(awake, text, name):
     version, make, over_steps = WATCHES[name]
     model, watch = awake(version), make(text(400))
     frames = [(0, watch.measure(model))]
+    if name in SHOWN:
+        np.testing.assert_allclose(watch.panel(frames, version, 40).find(Cells).values, SHOWN[name](model))
     first = as_plain(watch.panel(frames, version, 40))
     frames.append((7, watch.measure(model)))
     panel = watch.panel(frames, version, 40)
@@ -108,31 +116,6 @@ def test_roles_are_the_share_of_right_answers_over_the_steps(awake, small_gramma
     np.testing.assert_allclose(curves(panel)["v4"][1], [50, 12.5])
     assert panel.title.startswith("13%")  # as the page rounds
     assert panel.find(Level).at == 50
-
-
-def test_next_characters_are_v1s_table_in_percent(awake):
-    model, watch = awake("v1"), live.next_characters(LETTERS)
-    found = watch.measure(model)
-    np.testing.assert_array_equal(found, bigram_table(model))
-    panel = watch.panel([(0, 0 * found), (7, found)], "v1", 40)
-    np.testing.assert_allclose(panel.find(Cells).values, 100 * found)
-    assert [mark for _, mark in panel.x.ticks] == ["a", "b", "c", "•", "d", "e", "f", "↵", "g", "h", "i"]
-
-
-def test_of_many_characters_every_second_or_third_has_a_tick():
-    many = CharTokenizer(map(chr, range(48, 48 + 65)))
-    ticks = live.votes(many).panel([(0, np.zeros((16, 65)))], "v2", 40).y.ticks
-    assert [at for at, _ in ticks] == list(range(0, 65, 3))
-    assert [mark for _, mark in ticks] == visible(many.characters)[::3]
-
-
-def test_votes_are_v2s_with_a_row_for_each_character(awake):
-    model, watch = awake("v2"), live.votes(LETTERS)
-    found = watch.measure(model)
-    np.testing.assert_array_equal(found, position_votes(model))
-    cells = watch.panel([(7, found)], "v2", 40).find(Cells)
-    np.testing.assert_array_equal(cells.values, found.T)
-    assert cells.rows == visible(LETTERS.characters)
 
 
 def test_the_head_that_has_changed_most_is_the_large_one(awake):
