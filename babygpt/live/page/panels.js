@@ -40,12 +40,12 @@ export const fill = (template, values) => template.replace(/\{(\w+)\}/g, (_, nam
 const withUnit = (value, { digits, unit }) => (Number.isFinite(value) ? `${fixed(value, digits)}${unit}` : "–");
 const least = (values, distance) => values.reduce((best, value, i) => (distance(value) < distance(values[best]) ? i : best), 0);
 
-// The number of the box that covers the fewest places. A name keeps its box while little is below it, so that it
-// does not jump as a curve grows.
+// The number of the box that covers the fewest places and does not leave the axes, or least of all. A name keeps its
+// box while little is below it, so that it does not jump as a curve grows.
 function leastCrowded(boxes, crowd, [width, height], now) {
   const count = ([left, top, right, bottom]) => {
-    if (left < 0 || top < 0 || right > width || bottom > height + BELOW) return Infinity;
-    return crowd.filter(([x, y]) => x > left && x < right && y > top && y < bottom).length;
+    const out = Math.max(0, -left, -top, right - width, bottom - height - BELOW);
+    return 1e4 * out + crowd.filter(([x, y]) => x > left && x < right && y > top && y < bottom).length;
   };
   if (now < boxes.length && count(boxes[now]) <= SPARE) return now;
   const counts = boxes.map(count), best = counts.indexOf(Math.min(...counts));
@@ -174,10 +174,11 @@ export class CurvesView extends PanelView {
       const { line, text } = parts;
       const place = axis === "y" ? axes.Y(at) : axes.X(at), flat = axis === "y", hidden = !flat && at > end;
       put(line, flat ? { x1: 0, x2: width, y1: place, y2: place } : { x1: place, x2: place, y1: 0, y2: height });
-      for (const part of [line, text]) put(part, { style: colour ? `--c: ${colour}` : "", visibility: hidden ? "hidden" : "visible" });
+      const look = { style: colour ? `--c: ${colour}` : "", visibility: hidden ? "hidden" : "visible" };
+      for (const part of [line, text]) put(part, look);
       write(text, name);
       if (!name) return;
-      const wide = LETTER * name.length, spots = flat
+      const wide = LETTER * name.length, spots = flat // x, upper edge, and whether a name ends there
         ? [width - 4, 4].flatMap(x => [[x, place + 1, x > 4], [x, place - LINE - 2, x > 4]])
         : range(Math.floor(height / LINE)).flatMap(row => [[place + 5, row * LINE, false], [place - 5, row * LINE, true]]);
       const boxes = spots.map(([x, y, ends]) => [ends ? x - wide : x, y, ends ? x : x + wide, y + LINE]);
