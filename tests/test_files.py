@@ -31,16 +31,13 @@ def test_a_link_and_its_file_have_one_lock(tmp_path: Path):
 # ---------------------------------------------------------------- writing
 
 
-def test_a_new_file_has_the_umasks_permissions_and_a_replaced_one_keeps_its_own(tmp_path: Path):
+def test_a_new_file_has_the_umasks_permissions(tmp_path: Path):
     path, before = tmp_path / "a", os.umask(0o027)
     try:
         write_atomically(path, b"1")
     finally:
         os.umask(before)
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
-    path.chmod(0o604)
-    write_atomically(path, b"2")
-    assert stat.S_IMODE(path.stat().st_mode) == 0o604
 
 
 def test_an_error_keeps_the_old_file_and_a_killed_write_is_replaced(tmp_path: Path, monkeypatch):

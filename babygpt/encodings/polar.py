@@ -97,7 +97,7 @@ class Polar(Gated):
 
     def gate(self, positions: Positions) -> Tensor:
         """Return the gate of each position and dimension: (T, D) or (B, 1, T, D)."""
-        return self.wave(positions).cos().float() * self.phi.cos()
+        return self.wave(positions).cos().to(self.phi.dtype) * self.phi.cos()
 
     def key_gates(self, positions: Positions) -> Tensor:
         return self.gate(positions) * self.mask_gate(positions)

@@ -423,7 +423,7 @@ ladder.OWN_ENCODING.check(RoPESoFar)
 #
 # </details>
 #
-# **2.** v7-pope has a bound of 1.05, and v4 a loss of 0.54. What follows?
+# **2.** v7-pope has a bound of 1.04, and v4 a loss of 0.54. What follows?
 #
 # - a) v4 is better on these stories, by half a nat
 # - b) v7-pope is better, since its loss is less than the bound
@@ -431,7 +431,7 @@ ladder.OWN_ENCODING.check(RoPESoFar)
 #
 # <details><summary>Answer</summary>
 #
-# **c.** The loss of v7-pope is at most 1.05, and perhaps far less. *a* subtracts a loss from a bound.
+# **c.** The loss of v7-pope is at most 1.04, and perhaps far less. *a* subtracts a loss from a bound.
 #
 # </details>
 #

@@ -77,7 +77,7 @@ def test_the_sinusoid_keeps_its_promises_and_a_wrong_table_is_detected():
 
 def test_alpha_has_an_effect_only_after_the_norm():
     for encoding in (Polar(32), ExactPhase(32), RandomPhase(32)):
-        found = invariants.alpha_is_idle(encoding)
+        found = invariants.alpha_is_idle(encoding.double())
         assert found.holds
         assert found.value < 1e-9
     for encoding in (GatesLast(32), KeysOnly(32), Quadrature(32), LearnedPhase(4, 32)):

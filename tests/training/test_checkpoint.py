@@ -90,15 +90,6 @@ def test_a_loaded_model_has_its_options_and_logits(
     assert type(loaded.model.encoding) is type(model.encoding)
 
 
-def test_a_checkpoint_from_before_there_were_options_is_read(path: Path, made: LanguageModel, text) -> None:
-    header, weights = parts(path)
-    for name in ("options", "numbers", "tied"):
-        del header[name]
-    header["format"] = 1
-    save_file(weights, path, {KEY: json.dumps(header), "sha256": "of then"})
-    assert torch.equal(load(path).model(text(1, 9)), made(text(1, 9)))
-
-
 @pytest.mark.parametrize("with_mask", [False, True])
 def test_a_loaded_tokenizer_equals_the_saved_one(awake, tmp_path: Path, with_mask: bool) -> None:
     tokenizer = CharTokenizer("\n我爱你é", with_mask)
