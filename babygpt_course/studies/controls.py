@@ -4,6 +4,7 @@ Each trains models as another study does, and measures what that study could not
 """
 
 from collections.abc import Callable
+from statistics import mean
 from typing import Any
 
 import torch
@@ -134,12 +135,21 @@ def draw_controls(figure: Figure, results: Results) -> None:
     valley, stride, grows = figure.subplots(1, 3)
     found = results["controls"]
     rows = {f"position {n}": found["v3, two places"][f"at {n}"] for n in BESIDE}
-    draw_seed_dots(valley, rows, "v3, trained at 0 and at 128 alone", "loss (nats per character)")
+    met, between = (mean(found["v3, two places"][f"at {n}"]) for n in PLACES[1:] + (WINDOW,))
+    title = (
+        f"v3 loses {met:.2f} nats where it was trained (0 and 128)\nand {between:.2f} in the middle between"
+    )
+    draw_seed_dots(valley, rows, title, "loss (nats per character)")
     rows = {name: found["moved stride"][name] for name in (f"stride {n}" for n in STRIDES)}
-    draw_seed_dots(stride, rows, "Trained at stride 128", "loss among two (nats per character)")
+    before, *after = (mean(found["moved stride"][f"stride {n}"]) for n in (128, 256, 1))
+    title = "Trained at stride 128: to move it costs\n{:.2f} nats at 256 and {:.2f} at 1"
+    title = title.format(*(loss - before for loss in after))
+    draw_seed_dots(stride, rows, title, "loss among two (nats per character)")
     rows, rings = (
         {f"{n} windows": [100 * x for x in found["company"][f"{n} windows{kind}"]] for n in LENGTHS}
         for kind in ("", ", near")
     )
-    title = f"The value stays {BACK} back while the text grows"
+    first, last, hidden = (mean(x) for x in (rows["1 windows"], rows["8 windows"], rings["8 windows"]))
+    title = f"A value stays {BACK} back while the text grows: recall falls from\n{first:.0f} to {last:.0f}%, "
+    title += f"and is {hidden:.0f}% with the far keys hidden"
     draw_seed_dots(grows, rows, title, "right digits (%); rings: far keys hidden", rings=rings)
