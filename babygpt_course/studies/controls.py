@@ -135,7 +135,7 @@ def draw_controls(figure: Figure, results: Results) -> None:
     valley, stride, grows = figure.subplots(1, 3)
     found = results["controls"]
     rows = {f"position {n}": found["v3, two places"][f"at {n}"] for n in BESIDE}
-    met, between = (mean(found["v3, two places"][f"at {n}"]) for n in PLACES[1:] + (WINDOW,))
+    met, between = (mean(found["v3, two places"][f"at {n}"]) for n in (*PLACES[1:], WINDOW))
     title = (
         f"v3 loses {met:.2f} nats where it was trained (0 and 128)\nand {between:.2f} in the middle between"
     )
@@ -150,6 +150,6 @@ def draw_controls(figure: Figure, results: Results) -> None:
         for kind in ("", ", near")
     )
     first, last, hidden = (mean(x) for x in (rows["1 windows"], rows["8 windows"], rings["8 windows"]))
-    title = f"A value stays {BACK} back while the text grows: recall falls from\n{first:.0f} to {last:.0f}%, "
-    title += f"and is {hidden:.0f}% with the far keys hidden"
+    title = f"A value {BACK} back: {first:.0f}% recalled in a window, {last:.0f}% in\neight, "
+    title += f"and {hidden:.0f}% with the far keys hidden"
     draw_seed_dots(grows, rows, title, "right digits (%); rings: far keys hidden", rings=rings)
