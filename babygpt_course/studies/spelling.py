@@ -8,7 +8,6 @@ the *third* letter of the name in the story, to which a head of layer 1 has told
 import copy
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import product
 from math import inf
 from typing import Any
 
@@ -216,34 +215,30 @@ def by_stage(results: Results, number: Callable[[dict[str, Any]], float]) -> dic
     return {**found, "end, never spells": [number(one) for one in others]}
 
 
+def find_reader(one: dict[str, Any]) -> int:
+    """Return the head of layer 2 that looks most at the second and the third letter of the name."""
+    return int(np.array(one["looks"][1])[:, 1:3].sum(axis=1).argmax())
+
+
 def without_reader(one: dict[str, Any]) -> float:
-    """Return the share of right second letters without the reader, the head of layer 2."""
-    return one["without"][1][one["reader"]]
-
-
-def without_writer(one: dict[str, Any]) -> float:
-    """Return the share of right second letters without the writer, the head of layer 1."""
-    return one["without"][0][one["writer"]]
+    """Return the share of right second letters without the reader."""
+    return one["without"][1][find_reader(one)]
 
 
 def without_other(one: dict[str, Any]) -> float:
-    """Return the lowest share without one head that is neither reader nor writer: the control."""
-    others = ((i, j) for i, j in product(range(2), range(len(one["back"][0]))))
-    chosen = {(1, one["reader"]), (0, one["writer"])}
-    return min(one["without"][i][j] for i, j in others if (i, j) not in chosen)
+    """Return the lowest share without another head of layer 2: the control."""
+    return min(right for head, right in enumerate(one["without"][1]) if head != find_reader(one))
 
 
 NUMBERS: dict[str, Callable[[dict[str, Any]], float]] = {
     "second letter right": lambda one: one["second"],
-    "reader's weight on the third letter": lambda one: one["looks"][1][one["reader"]][2],
-    "writer's weight on the letter before": lambda one: one["back"][0][one["writer"]],
+    "reader's weight on the second letter": lambda one: one["looks"][1][find_reader(one)][1],
+    "reader's weight on the third letter": lambda one: one["looks"][1][find_reader(one)][2],
     "right without the reader": without_reader,
-    "right without the writer": without_writer,
-    "right without the worst other head": without_other,
-    "right without both": lambda one: one["pairs"][one["writer"]][one["reader"]],
-    "patched at the third letter: exchanged": lambda one: one["patched"][2]["exchanged"],
-    "patched at the second letter: exchanged": lambda one: one["patched"][1]["exchanged"],
-    "other heads patched: exchanged": lambda one: one["others"]["exchanged"],
+    "right without the worst other head of layer 2": without_other,
+    "right without the worst head of layer 1": lambda one: min(one["without"][0]),
+    "exchanged at the third letter": lambda one: one["patched"][2]["exchanged"],
+    "exchanged at the second letter": lambda one: one["patched"][1]["exchanged"],
 }
 
 
@@ -253,5 +248,7 @@ def draw_spelling(figure: Figure, results: Results) -> None:
     for ax, stage in zip(axes, ("before", "end", "end, never spells"), strict=True):
         rows = {name: [100 * x for x in by_stage(results, number)[stage]] for name, number in NUMBERS.items()}
         n = len(next(iter(rows.values())))
-        title = {"before": f"{BEFORE} steps before the click", "end": "At the end"}.get(stage, "Never spells")
-        draw_seed_dots(ax, rows, f"{title}: {n} seeds", "%", {"": 20.0}, (-3.0, 103.0))
+        title = {"before": f"{BEFORE} steps before the click", "end": "At the end"}.get(stage)
+        draw_seed_dots(
+            ax, rows, f"{title or 'Seeds that do not spell'}: {n} seeds", "%", {"": 20.0}, (-3.0, 103.0)
+        )

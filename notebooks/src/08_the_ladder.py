@@ -180,7 +180,6 @@ for row, found in enumerate(map(compare, pairs.values())):
     ax.plot([found.low, found.high], [row + 0.3] * 2, color="black", lw=4)
 plt.show()
 
-
 # %% [markdown]
 # A dot is one seed, and the black bar below the dots is the interval.
 #
@@ -207,6 +206,7 @@ power_guess.compare(100 * share_decided(1.0, 12))
 effects = {"none": 0.0, "half a deviation": 0.5, "one deviation": 1.0, "1.3 deviations": 1.3, "two": 2.0}
 rows = [(name, *(f"{share_decided(size, n):.0%}" for n in (12, 20))) for name, size in effects.items()]
 Table(("true difference", "decided with 12 seeds", "with 20"), rows, stable=3)
+
 
 # %% [markdown]
 # The first row counts false alarms: between equal models luck decides about one comparison in a hundred. Nine true differences in ten are seen from 1.3 deviations on, or from 0.95 on with twenty seeds. A difference of half a deviation is seen in one study of seven. So *undecided* often means that the difference is small beside the luck of the seeds, and the interval tells how large it can still be.
@@ -246,7 +246,6 @@ near_mean = predict(
     near=0,
 )
 near_mean
-
 
 # %% [markdown]
 # Each model has a row.
