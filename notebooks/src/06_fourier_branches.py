@@ -226,7 +226,7 @@ else:
     print(f"{len(more)} common steps after the change: too few to compare")
 
 # %% [markdown]
-# The loss leaps, because the model has learned the old code of branch 1 and does not know the new code. How different the two codes are does not matter: if a model of stride 128 is read at stride 256, where its codes are *less* alike than in training, it loses 0.57 nats more (99%: 0.47 to 0.67), and at stride 1 it loses 0.66 more ([twelve seeds](../docs/results.md#three-controls)).
+# The loss leaps, because the model has learned the old code of branch 1 and does not know the new code. How different the two codes are does not matter. At stride 256 they are *less* alike than at 128, and yet a model of stride 128 that is read at 256 loses 0.57 nats more (99%: 0.47 to 0.67). Read at stride 1 it loses 0.66 more ([twelve seeds](../docs/results.md#three-controls)).
 #
 # Is stride 1 also bad from the start? We trained models at both strides for 400 steps. We subtract their losses seed by seed, over twelve seeds, and give the mean with its 99% interval ([lesson 08](08_the_ladder.ipynb)). Under 2-D RoPE stride 1 costs 0.023 nats more than stride 128 (0.014 to 0.033), and under Fourier codes 0.025 (0.006 to 0.045).
 #

@@ -202,10 +202,10 @@ power_guess = predict(
 power_guess
 
 # %% tags=["answer"]
-power_guess.compare(100 * share_decided(1.0, 12))
 effects = {"none": 0.0, "half a deviation": 0.5, "one deviation": 1.0, "1.3 deviations": 1.3, "two": 2.0}
 rows = [(name, *(f"{share_decided(size, n):.0%}" for n in (12, 20))) for name, size in effects.items()]
-Table(("true difference", "decided with 12 seeds", "with 20"), rows, stable=3)
+display(Table(("true difference", "decided with 12 seeds", "with 20"), rows, stable=3))
+power_guess.compare(100 * share_decided(1.0, 12))
 
 
 # %% [markdown]
