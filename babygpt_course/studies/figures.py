@@ -13,6 +13,7 @@ from typing import NamedTuple
 import matplotlib
 import torch
 from matplotlib.figure import Figure
+from PIL import Image
 
 from babygpt import plots
 from babygpt.device import device_name, pick_device
@@ -152,10 +153,11 @@ def make_figure(
 
 
 def draw_figure(study: Study, numbers: Results) -> bytes:
-    """Draw results in the course's style: the bytes of a PNG file."""
-    content = io.BytesIO()
+    """Draw results in the course's style: the bytes of a PNG file of 256 colours."""
+    content, smaller = io.BytesIO(), io.BytesIO()
     with matplotlib.rc_context(plots.STYLE):
         figure = Figure(figsize=study.size)
         study.draw(figure, numbers)
         figure.savefig(content, format="png", dpi=150, metadata={"Software": None})
-    return content.getvalue()
+    Image.open(content).convert("RGB").quantize(256).save(smaller, "png", optimize=True)
+    return smaller.getvalue()
