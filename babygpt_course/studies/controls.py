@@ -16,35 +16,25 @@ from babygpt.data.corpus import Corpus
 from babygpt.encodings import Rotary
 from babygpt.encodings.base import distances
 from babygpt.metrics.parallel_texts import parallel_loss
-from babygpt.objectives.objective import Batch
 from babygpt.positions import Positions
 from babygpt_course.studies import branches, stretch
 from babygpt_course.studies.board import WORLD
-from babygpt_course.studies.order import losses_from
+from babygpt_course.studies.order import WINDOW, AllPositions, losses_from
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.seed_plots import draw_seed_dots
 from babygpt_course.studies.stretching import with_encoding
 from babygpt_course.studies.sweep import Scale, Workers, questions, small_config, sweep, train_from_seed
 
-WINDOW = 64
 PLACES, BESIDE = (0, 128), (0, 32, 64, 96, 128, 160, 192)  # of windows in training, and where they are read
 STRIDES = (128, 256, 64, 1024, 8, 1)  # that a model of stride 128 is read with
 LENGTHS, BACK = (1, 2, 4, 8), 48  # windows of text, in which a value stands so many characters back
 SCALE = Scale(n_questions=200)
 
 
-class TwoPlaces(NextToken):
+class TwoPlaces(AllPositions):
     """Windows that stand together at one of PLACES, so that training meets both and nothing between."""
 
-    first = 0
-
-    def batch(self, batch_size: int, generator: torch.Generator) -> Batch:
-        self.first = PLACES[int(torch.randint(len(PLACES), (), generator=generator))]
-        return super().batch(batch_size, generator)
-
-    def losses(self, model: Any, batch: Batch) -> Tensor:
-        inputs, targets = batch
-        return losses_from(model, inputs, targets, self.first)
+    places = PLACES
 
 
 class NearRotary(Rotary):

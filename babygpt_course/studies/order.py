@@ -1,5 +1,6 @@
 """Study of order in small models: v1 and v2, the mask alone, and a table of sines past its window."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -34,10 +35,11 @@ SCALE = sweeps.Scale(steps=600, seeds=sweeps.MORE_SEEDS)  # at most so many step
 class AllPositions(NextToken):
     """Windows moved to random positions, so that training meets every position of four windows."""
 
+    places: Sequence[int] = range(3 * WINDOW + 1)  # where a batch may begin
     first = 0
 
     def batch(self, batch_size: int, generator: torch.Generator) -> Batch:
-        self.first = int(torch.randint(3 * WINDOW + 1, (), generator=generator))
+        self.first = self.places[int(torch.randint(len(self.places), (), generator=generator))]
         return super().batch(batch_size, generator)
 
     def losses(self, model: LanguageModel, batch: Batch) -> Tensor:
