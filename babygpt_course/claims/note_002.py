@@ -13,7 +13,7 @@ from babygpt.encodings.rotary import angles, rotate_pairs
 from babygpt.models.transformer import norm
 from babygpt.models.versions import build
 from babygpt.positions import Positions
-from babygpt_course.claims.claim import Finding, combine, decide, measured_on, negligible, opposite
+from babygpt_course.claims.claim import Finding, combine, decide, measured_on, negligible
 from babygpt_course.studies import branches
 from babygpt_course.studies.paired import LEAST_SHARE, UNDECIDED, compare, differences, exceeds
 from babygpt_course.studies.results import Results, load_results
@@ -226,10 +226,8 @@ def no_gibberish() -> Finding:
     more = differences(beside, apart)
     points = compare([100 * x for x in more], 100 * LEAST_SHARE)
     reason = f"Two branches write {mean(beside):.1%} unknown words, and isolated branches {mean(apart):.1%}; "
-    reason += (
-        f"the difference is {points:+.1f} points. Four branches write {mean(four):.0%}; the models were "
-    )
-    reason += "trained on two."
+    reason += f"the difference is {points:+.1f} points. Four branches write {mean(four):.0%}; the models "
+    reason += "were trained on two."
     return Finding(negligible(more, LEAST_SHARE), mean(more), reason, 1)
 
 
@@ -251,7 +249,7 @@ def several_are_much_harder_than_one() -> Finding:
     loss = {n: losses_among(run, n) for n, run in runs.items() if run in stored_results()["runs"]}
     alone = losses_among(branches.ISOLATED, branches.TEXTS)
     more = {n: differences(values, alone) for n, values in loss.items()}
-    verdicts = [opposite(negligible(differences)) for differences in more.values()]
+    verdicts = [exceeds(gaps) for gaps in more.values()]
     named = zip(more.items(), verdicts, strict=True)
     reason = "The loss minus that of isolated texts, in nats per character, is: "
     reason += "; ".join(f"{n} branches, {compare(gap):+.3f}, {verdict}" for (n, gap), verdict in named)
