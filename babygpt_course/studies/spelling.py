@@ -141,10 +141,9 @@ def dissect(model: LanguageModel, asked: Asked) -> dict[str, Any]:
     """Measure which heads write the second letter of a name.
 
     returns  "second": share of right second letters; "looks" and "back" as `look`; "without": the same share
-             without each head, (L, H), and "pairs" without a head of each layer, (H, H); "reader" and
-             "writer": the head of layer 2 that looks most at the third letter, and that of layer 1 by which
-             the third letter looks most at the second; "patched": letter of the name -> `patched` for the
-             writer, and "others": for all other heads of layer 1 at the third letter
+             without each head, (L, H), and "pairs" without a head of each layer, (H, H); "writer": the head
+             of layer 1 by which the third letter looks most at the second; "patched": letter of the name ->
+             `patched` for the writer, and "others": for all other heads of layer 1 at the third letter
     """
     looks, back = look(model, asked)
     n = model.config.n_head
@@ -153,14 +152,13 @@ def dissect(model: LanguageModel, asked: Asked) -> dict[str, Any]:
         with without_heads(model, silent):
             return share(second_letters(model, asked) == asked.vowel)
 
-    reader, writer = int(looks[1, :, 2].argmax()), int(back[0].argmax())
+    writer = int(back[0].argmax())
     return {
         "second": right([]),
         "looks": looks.astype(float).round(4).tolist(),
         "back": back.astype(float).round(4).tolist(),
         "without": [[right([(layer, head)]) for head in range(n)] for layer in range(2)],
         "pairs": [[right([(0, one), (1, other)]) for other in range(n)] for one in range(n)],
-        "reader": reader,
         "writer": writer,
         "patched": [patched(model, asked, [writer], letter) for letter in range(LETTERS)],
         "others": patched(model, asked, set(range(n)) - {writer}, 2),
@@ -243,7 +241,7 @@ NUMBERS: dict[str, Callable[[dict[str, Any]], float]] = {
 
 
 def draw_spelling(figure: Figure, results: Results) -> None:
-    """Draw each of NUMBERS before the click, at it and at the end: a dot a seed that spells."""
+    """Draw NUMBERS of seeds that spell, before the click and at the end, and of those that do not."""
     axes = figure.subplots(1, 3, sharey=True)
     for ax, stage in zip(axes, ("before", "end", "end, never spells"), strict=True):
         rows = {name: [100 * x for x in by_stage(results, number)[stage]] for name, number in NUMBERS.items()}
