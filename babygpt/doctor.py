@@ -81,7 +81,8 @@ def processor() -> Iterator[Diagnosis]:
 
 def lab(packages: list[Diagnosis]) -> Iterator[Diagnosis]:
     """Check JupyterLab, its widgets and its command, or say in one line that they are not installed."""
-    if all(one.detail.startswith("missing") for one in packages if one.name != "ipykernel"):  # of an editor
+    elsewhere = {"ipykernel", "tokenizers"}  # an editor brings the one, transformers the other
+    if all(one.detail.startswith("missing") for one in packages if one.name not in elsewhere):
         yield Diagnosis("lab", True, f"not installed; the notebooks need it: {FIX}")
         return
     yield from packages

@@ -79,7 +79,7 @@ def test_versions_outside_the_bounds_fail(pretend, name: str, version: str | Non
     assert found.detail.startswith(version or "missing")
 
 
-@pytest.mark.parametrize("brought", [set(), {"ipykernel"}], ids=["shell", "editor"])
+@pytest.mark.parametrize("brought", [set(), {"ipykernel", "tokenizers"}], ids=["shell", "editor"])
 def test_an_install_without_the_lab_passes_with_one_line(pretend, brought: set[str]):
     pretend(**dict.fromkeys({*LAB} - brought))
     done = CliRunner().invoke(main, ["doctor"])

@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PIP = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
-LAB = ("IPython", "anywidget", "ipykernel", "ipywidgets", "jupyterlab")
+LAB = ("IPython", "anywidget", "gguf", "ipykernel", "ipywidgets", "jupyterlab", "tokenizers")
 WITHOUT_LAB = f"import sys\nsys.modules.update(dict.fromkeys({LAB}))\n"  # to import one raises ImportError
 COMMAND = "import runpy\nrunpy.run_module('babygpt', run_name='__main__')"
 
