@@ -32,7 +32,7 @@ class Diagnosis(NamedTuple):
 
 
 def checks() -> list[Diagnosis]:
-    """Check every package, the processor, the lab if it is installed, and the disk."""
+    """Check every package, the processor, the lab if it is installed, the disk, and what others register."""
     try:
         needs = [Requirement(line) for line in metadata.requires("babygpt") or []]
     except metadata.PackageNotFoundError:
@@ -40,7 +40,7 @@ def checks() -> list[Diagnosis]:
     always = [package(need) for need in needs if need.marker is None]
     of_lab = [package(need) for need in needs if str(need.marker) == 'extra == "lab"']
     python = Diagnosis("Python", True, platform.python_version())  # pip refuses one that is too old
-    return [python, *always, *processor(), *lab(of_lab), disk()]
+    return [python, *always, *processor(), *lab(of_lab), disk(), *registered()]
 
 
 def format_diagnoses(findings: list[Diagnosis]) -> str:
@@ -119,3 +119,12 @@ def disk() -> Diagnosis:
     free = shutil.disk_usage(Path.cwd()).free
     advice = "" if free >= DISK else ", 1 GB is needed"
     return Diagnosis("disk", not advice, f"{free / 1e9:.1f} GB free{advice}")
+
+
+def registered() -> Iterator[Diagnosis]:
+    """Yield the finding of each function that a package registers as an entry point of `babygpt.checks`."""
+    for point in metadata.entry_points(group="babygpt.checks"):
+        try:
+            yield point.load()()
+        except ImportError as error:
+            yield Diagnosis(point.name, False, f"cannot be checked: {error}; {FIX}")

@@ -25,6 +25,7 @@ RUNGS = [
     {"__main__", "__init__"},
 ]
 COURSE_RUNGS = [
+    {"real"},
     {"studies", "predictions"},
     {"claims", "exercises", "museum", "notes"},
     {"commands"},
@@ -38,7 +39,7 @@ ONLY_IN = {
     "matplotlib": {"plots", "studies", "exercises", "notes", "live"},
     "playwright": set(),
     "click": {"cli", "commands"},
-    "pooch": {"data"},
+    "pooch": {"data", "real"},
     "safetensors": {"training"},
     "filelock": {"files"},
 }

@@ -112,6 +112,13 @@ def test_broken_widgets_are_reported(monkeypatch, tmp_path: Path):
     assert "jupyterlab_widgets" in finding("widgets").detail
 
 
+def test_a_registered_check_that_cannot_be_imported_is_reported(monkeypatch):
+    point = metadata.EntryPoint("theirs", "babygpt_of_theirs:check", "babygpt.checks")
+    monkeypatch.setattr(metadata, "entry_points", lambda group: [point])
+    assert not finding("theirs").ok
+    assert "babygpt_of_theirs" in finding("theirs").detail
+
+
 def test_device_memory_and_threads_are_reported(monkeypatch):
     monkeypatch.setattr("babygpt.device.device_memory", lambda device: 2 * 10**9)
     monkeypatch.setattr(joblib, "cpu_count", lambda: 2)

@@ -86,3 +86,8 @@ def test_the_live_lab_asks_for_its_extra(installed: Path, tmp_path: Path):
     assert done.returncode == 1
     assert "ImportError: babygpt.live" in done.stderr
     assert "[lab]" in done.stderr
+
+
+def test_the_doctor_also_makes_the_check_of_the_course(installed: Path, tmp_path: Path):
+    done = run(installed, COMMAND, "doctor", cwd=tmp_path)
+    assert "real model" in done.stdout, done.stderr

@@ -1,0 +1,1 @@
+"""A published language model with babygpt's rotation."""

@@ -1,0 +1,20 @@
+"""A real language model for these tests; without it they are skipped, unless BABYGPT_REAL_TESTS=required."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from babygpt.errors import BadInput
+from babygpt_course.real.file import model_file
+
+
+@pytest.fixture(scope="session")
+def real_model() -> Path:
+    """Return the path of the model's file."""
+    try:
+        return model_file()
+    except BadInput as missing:
+        if os.environ.get("BABYGPT_REAL_TESTS") == "required":
+            raise
+        pytest.skip(str(missing))
