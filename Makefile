@@ -39,6 +39,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(PY) -m jupyter labextension disable "@jupyterlab/apputils-extension:announcements" \
 	  >/dev/null 2>&1 || true
 	@mkdir -p "$(IPYTHONDIR)"
+	@$(PY) -m babygpt_course.real.file || true
 	@touch $(STAMP)
 
 lab: env  ## open the course in JupyterLab (ARGS="--no-browser" and the like go to it)
