@@ -147,9 +147,9 @@ def rope_2d_leaves_branches_alike() -> Finding:
     cosine, inside, rival = rope_cosine(4096), least_alike("2-D RoPE"), mean(least_alike("Fourier"))
     side = compare([likeness - ALIKE for likeness in inside], 0.0).side
     streams = {"above": "holds", "below": "fails"}.get(side, UNDECIDED)
-    reason = f"One rotated vector is {cosine:.0%} alike over the pairs that rotate with the branch, and "
-    reason += f"{(1 + cosine) / 2:.0%} over all. Inside trained models, two branches with the same text are "
-    reason += f"at least {min(inside):.1%} alike, and {rival:.0%} with Fourier codes ({len(inside)} seeds)."
+    reason = f"One rotated vector has cosine {cosine:.2f} over the pairs that rotate with the branch, and "
+    reason += f"{(1 + cosine) / 2:.2f} over all. Inside trained models, two branches with the same text have "
+    reason += f"at least {min(inside):.3f}, and {rival:.2f} with Fourier codes ({len(inside)} seeds)."
     return Finding(combine(decide(cosine >= ALIKE), streams), cosine, reason, 1)
 
 
@@ -160,7 +160,7 @@ distance_of_codes = measured_on(SCOPE)(lambda: about(17.4, code_distance(128), 1
 def similarity_is_31_percent() -> Finding:
     """Measure the cosine of the Fourier codes of positions 0 and 128, width 512."""
     cosine, twice = code_cosine(128), code_cosine(256)
-    reason = f"Codes 17.4 apart are {cosine:.0%} alike. At stride 256, codes are {twice:.0%} alike."
+    reason = f"Codes 17.4 apart have cosine {cosine:.2f}. At stride 256 the cosine is {twice:.2f}."
     return about(0.31, cosine, 2, reason)
 
 

@@ -48,7 +48,7 @@ def spacing_does_not_matter_to_codes() -> Finding:
     """Measure how much less alike two codes are at stride 128 than at stride 1."""
     near, far = code_cosine(1), code_cosine(128)
     reason = f"All codes differ; at spacing 1 their distance is {code_distance(1):.1f}. They do not differ "
-    reason += f"equally: they are {near:.0%} alike at spacing 1 and {far:.0%} at 128 (note: 0.85, 0.31)."
+    reason += f"equally: their cosine is {near:.2f} at spacing 1 and {far:.2f} at 128 (note: 0.85, 0.31)."
     apart = min(map(code_distance, range(1, 129))) > 0
     return Finding(decide(apart, abs(near - far) < 0.01), near - far, reason)
 
@@ -62,9 +62,9 @@ def divided_code(branch: int, stride: int) -> torch.Tensor:
 def dividing_leaves_no_stride() -> Finding:
     """Measure the largest change of branch 1's code between two strides in the old program."""
     change = max(float((divided_code(1, s) - divided_code(1, 1)).norm()) for s in (8, 128, WIDEST))
-    reason = "The data multiply by the stride and the model divides by it. So two branches are "
-    reason += f"{code_cosine(1):.0%} alike at every stride. Without the division they are "
-    reason += f"{code_cosine(WIDEST):.0%} alike at stride {WIDEST}."
+    reason = "The data multiply by the stride and the model divides by it. So two branches have cosine "
+    reason += f"{code_cosine(1):.2f} at every stride. Without the division it is "
+    reason += f"{code_cosine(WIDEST):.2f} at stride {WIDEST}."
     return Finding(decide(change == 0), change, reason)
 
 

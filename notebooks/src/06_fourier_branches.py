@@ -117,7 +117,7 @@ for stride in (128, 1):
 Table(("stride", "cosine of the codes", "score of a", "score of b", "weight of a"), rows, stable=5)
 
 # %% [markdown]
-# Look at the row of stride 128. The cosine of the two codes is 0.33: we say that they are *33% alike*. So *a* scores 9.8, and *b* scores 9.8 · 0.33 = 3.2. The softmax gives *a* the weight $e^{9.8}/(e^{9.8} + e^{3.2}) = 99.9\%$. At stride 1 the codes are 97% alike, and *a* gets only 58%.
+# Look at the row of stride 128. The cosine of the two codes is 0.33. So *a* scores 9.8, and *b* scores 9.8 · 0.33 = 3.2. The softmax gives *a* the weight $e^{9.8}/(e^{9.8} + e^{3.2}) = 99.9\%$. At stride 1 the cosine is 0.97, and *a* gets only 58%.
 #
 # ## The rival: 2-D RoPE
 #
@@ -136,11 +136,11 @@ added, rotated = (x @ x.T / x.square().sum(dim=-1) for x in (codes, turned))  # 
 alike_guess.compare(kinds[int(np.sign(round(float((rotated - added)[0, 1]), 4)))])
 
 # %% [markdown]
-# The two squares compare every two branches, under <span class="light-fourier">Fourier codes</span> and under <span class="light-rope">2-D RoPE</span>. They begin at stride 128 and the note's width of 512, where neighbouring branches are 41% alike. Move the sliders: the squares stay equal.
+# The two squares compare every two branches, under <span class="light-fourier">Fourier codes</span> and under <span class="light-rope">2-D RoPE</span>. They begin at stride 128 and the note's width of 512, where neighbouring branches have a cosine of 0.41. Move the sliders: the squares stay equal.
 #
 # Why? Take one pair of channels with the frequency $\omega$, and two branches at $p$ and $p'$. In the Fourier codes the pair is $(\sin p\omega, \cos p\omega)$ and $(\sin p'\omega, \cos p'\omega)$. Their dot product is $\cos (p - p')\omega$. 2-D RoPE rotates the pair by $p\omega$ and by $p'\omega$. The angle between the results is $(p - p')\omega$, with the same cosine.
 #
-# In <span class="light-first">the third panel</span>, blue is the cosine over all pairs, and orange is the slowest pair alone. At the first values of the sliders, this pair is alike in all branches.
+# In <span class="light-first">the third panel</span>, blue is the cosine over all pairs, and orange is the slowest pair alone. At the first values of the sliders, this pair has a cosine near 1 in all branches.
 #
 # ## Train three models
 #
@@ -171,7 +171,7 @@ for name in options:
     runs[name] = live.train(models[name], objective, recipe, name, floors, watches)
 
 # %% [markdown]
-# The middle panel puts *one* text into both branches, and shows how alike the branches are. The curve *codes* compares the codes of the two branches. The other curves compare the vectors of the two branches, first at the input and then after each layer. 2-D RoPE has no codes. There the curve *codes* compares a whole key, rotated for branch 0, with the same key, rotated for branch 1. Half of the key rotates with time only, so this curve is higher. Without a code all curves lie at 1.
+# The middle panel puts *one* text into both branches, and shows their cosine. The curve *codes* compares the codes of the two branches. The other curves compare the vectors of the two branches, first at the input and then after each layer. 2-D RoPE has no codes. There the curve *codes* compares a whole key, rotated for branch 0, with the same key, rotated for branch 1. Half of the key rotates with time only, so this curve is higher. Without a code all curves lie at 1.
 #
 # The right panel shows the gap. The next table shows your gaps and *ours*, from twelve stored runs of each model with 400 steps.
 
@@ -192,7 +192,7 @@ gap_guess.compare(answers[sum(gap > 0.02 for gap in gaps.values())])
 #
 # ## Change the stride while the model learns
 #
-# The Fourier model starts once more, with the same weights and texts. After 120 steps we change its stride from 128 to 1. Branch 0 keeps its code, because $0 \cdot s = 0$. Branch 1 gets a new code, which is 97% like the code of branch 0.
+# The Fourier model starts once more, with the same weights and texts. After 120 steps we change its stride from 128 to 1. Branch 0 keeps its code, because $0 \cdot s = 0$. Branch 1 gets a new code. Its cosine with the code of branch 0 is 0.97.
 
 # %%
 ways = ["it hardly changes", "it leaps, and is back at the end"]
@@ -230,7 +230,7 @@ else:
 #
 # Is stride 1 also bad from the start? We trained models at both strides for 400 steps. We subtract their losses seed by seed, over twelve seeds, and give the mean with its 99% interval ([lesson 08](08_the_ladder.ipynb)). Under 2-D RoPE stride 1 costs 0.023 nats more than stride 128 (0.014 to 0.033), and under Fourier codes 0.025 (0.006 to 0.045).
 #
-# So codes that are 97% alike cost little, if the model has them from the start. Some channels of these codes differ more: in the two channels with the highest frequency, the codes are only $\cos 1 = 54\%$ alike. A head can use these.
+# So codes with a cosine of 0.97 cost little, if the model has them from the start. Some channels of these codes differ more: in the two channels with the highest frequency, the cosine is only $\cos 1 = 0.54$. A head can use these.
 #
 # ## More texts than in training
 #
@@ -478,8 +478,8 @@ tasks.STRIDE_MATTERS.check(stride_matters)
 # %% [markdown]
 # ## What the source notes say
 #
-# - *At stride 128 two branches are 31% alike under Fourier codes.* At the note's width of 512 they are 41% alike. The 31% belong to stride 256.
-# - *2-D RoPE leaves branches 93 to 99% alike, even at stride 4096.* The note measured one slow pair. *At least 93%* holds for the vectors inside our models with 2-D RoPE, which are at least 99% alike. It fails for the cosine that we computed above. So the verdict is *depends*.
+# - *At stride 128 two branches are 31% alike under Fourier codes.* The note means a cosine of 0.31. At its width of 512 the cosine is 0.41, and 0.31 belongs to stride 256.
+# - *2-D RoPE leaves branches 93 to 99% alike, even at stride 4096.* The note measured one slow pair. *At least 93%* holds for the vectors inside our models with 2-D RoPE, whose cosine is at least 0.99. It fails for the cosine that we computed above. So the verdict is *depends*.
 # - *A Fourier code needs no stride.* Then stride 1 would be as good as 128. It costs 0.025 nats more, although it keeps two texts apart. So the verdict is *depends*.
 # - *The outputs of two branches are independent.* The loss agrees: with either code the other text costs less than 0.003 nats. But only the isolation mask makes them exactly independent.
 #
