@@ -9,6 +9,7 @@ was reloaded, gets all parts at once.
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import anywidget
@@ -146,11 +147,7 @@ class Dashboard(LiveOutput):
         }
         if other is not None:
             losses = np.array([step.loss for step in other.history])
-            facts["baseline"] = {
-                "losses": pack(losses),
-                "gap": as_plain(gap_panel(run, other, 0)),
-                "words": gap_words(other.title),
-            }
+            facts["baseline"] = {"losses": pack(losses), "words": gap_words(other.title)}
         return facts
 
     # ------------------------------------------------------------ what is told
@@ -250,12 +247,16 @@ class Dashboard(LiveOutput):
     # ------------------------------------------------------------ for readers without a kernel
 
     def panels(self) -> list[Panel]:
-        """Return the run as it is now: losses, the gap to the baseline, and what the watches see."""
-        made = len(self.run.history)
-        losses = [loss_panel(self, made)]
-        if self.run.baseline is not None:
-            losses.append(gap_panel(self.run, self.run.baseline, made))
-        return [*losses, *(panel for panel in self.newest if panel is not None)]
+        """Return the run as it is now, with the moves of dials: losses, and what the watches see."""
+        seen = [loss_panel(self, len(self.run.history)), *(panel for panel in self.newest if panel)]
+        return [self.with_moves(panel) for panel in seen]
+
+    def with_moves(self, panel: Panel) -> Panel:
+        """Return a panel with a mark at each move of a dial, if its x counts steps."""
+        moved = [Level(words, step, "x") for step, words in self.moves() if panel.over_steps]
+        return replace(
+            panel, marks=[*panel.marks, *moved], below=panel.below and self.with_moves(panel.below)
+        )
 
     def recording(self) -> dict[str, Any]:
         """Return the whole run as plain data, for a page without a kernel."""
@@ -284,7 +285,7 @@ def gap_words(title: str) -> dict[str, str]:
 
 
 def loss_panel(board: Dashboard, made: int) -> Panel:
-    """Return the losses of the first `made` steps, with the floors and the baseline."""
+    """Return the losses of the first `made` steps with the floors, and the gap to a baseline below."""
     run, losses = board.run, [step.loss for step in board.run.history[:made]]
     steps, mean = running_mean(losses, SMOOTH)
     words = loss_words(run.title)
@@ -294,9 +295,9 @@ def loss_panel(board: Dashboard, made: int) -> Panel:
         grey = running_mean([step.loss for step in other.history], SMOOTH)
         marks.append(Curve(f"{other.title} (baseline)", COLOURS["grey"], grey[1], grey[0]))
     colour = ENCODING_COLOURS.get(run.title, COLOURS["blue"])
-    marks += [Curve("", colour, np.array(losses), steps, "thin"), Curve(run.title, colour, mean, steps)]
+    smooth = f"{run.title}, mean of {SMOOTH} steps"  # it makes a leap a ramp; the thin line has each step
+    marks += [Curve("", colour, np.array(losses), steps, "thin"), Curve(smooth, colour, mean, steps)]
     marks += [Level(f"{name} {floor:.3g}", floor) for name, floor in board.floors.items()]
-    marks += [Level(words, step, "x") for step, words in board.moves() if step <= made]
     highest = max(run.uniform_loss, *board.floors.values(), mean[:20].max(initial=0.25))
     span = (0.0, float(np.ceil(highest * 2.05) / 2))
     return Panel(
@@ -305,6 +306,7 @@ def loss_panel(board: Dashboard, made: int) -> Panel:
         Axis("step", (0.0, run.total), digits=0),
         Axis("loss (nats per character)", span),
         over_steps=True,
+        below=gap_panel(run, other, made) if other else None,
     )
 
 

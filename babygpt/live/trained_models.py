@@ -15,11 +15,11 @@ import torch
 from babygpt.data.tokenizer import MASK, CharTokenizer
 from babygpt.errors import BadInput
 from babygpt.live.explorer import Choice, Control, Explorer, Line, Scale, Slider, format_number
-from babygpt.live.watches import HOLE, encode_masked
+from babygpt.live.watches import FULLER, HOLE, encode_masked, ticks_of
 from babygpt.metrics.inspection import attention_weights
 from babygpt.models.language_model import LanguageModel
 from babygpt.models.transformer import Transformer
-from babygpt.plots.panel import Axis, Curve, Heads, Level, Panel, Words, percent
+from babygpt.plots.panel import DTYPES, Axis, Curve, Heads, Level, Panel, Words, pack, percent, unpack
 from babygpt.plots.style import COLOURS, visible
 from babygpt.sampling.diffusion import Filled, by_confidence, by_entropy, fill_in
 from babygpt.sampling.remasking import SecondThoughts, drafts
@@ -75,9 +75,15 @@ def attention_panels(weights: np.ndarray, values: Mapping[str, Any]) -> list[Pan
     layer, head = values["layer"] - 1, values["head"] - 1
     finding = "Layer {layer}, head {head}: {share} of the weight is on the letter before"
     title = finding.format(layer=layer + 1, head=head + 1, share=percent(shares[layer, head]))
-    letter = min(values["letter"], weights.shape[-1]) - 1
-    heads = Heads(weights, visible(values["text"]), (layer, head), finding, shares, letter)
-    return [Panel(title, [heads], Axis("letter looked at"), Axis("letter that looks"), width=1.5)]
+    letters, m = visible(values["text"]), min(values["letter"], weights.shape[-1]) - 1
+    heads = Heads(weights, letters, (layer, head), finding, shares, m)
+    row = unpack(pack(weights, DTYPES["weights"]))[layer, head, m]  # as the page has it: equal words
+    n = int(row.argmax())
+    words = {"letter": m + 1, "mark": letters[m], "other": n + 1, "otherMark": letters[n]}
+    bars = [Curve("", COLOURS["blue"], row, look="bars")]
+    x = Axis("letter looked at", (-0.5, len(letters) - 0.5), ticks_of(letters))
+    below = Panel(heads.row.format(**words, share=percent(row[n])), bars, x, Axis("share of attention"))
+    return [Panel(title, [heads], x, Axis("letter that looks"), width=1.5, below=below)]
 
 
 # ------------------------------------------------------------ a text being filled in
@@ -177,7 +183,7 @@ def filling_panels(
         words = Words(marks, np.where(there, sure[step], np.nan), ~holes)
         later = Curve("still to come", COLOURS["grey"], sure[-1][hidden], when[-1][hidden], "dots")
         now = Curve("written so far", COLOURS["blue"], sure[step][there], when[step][there], "dots")
-        page = Panel(f"Step {step} of {total}: {left}", [words], note=f"written with {how}", width=1.4)
+        page = Panel(f"Step {step} of {total}: {left}", [words], note=f"{FULLER}, with {how}", width=1.4)
         return [page, Panel(pace, [*level, later, now], x, y)]
 
     return [frame(step) for step in range(total + 1)]

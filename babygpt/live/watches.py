@@ -68,7 +68,7 @@ def roles(tokenizer: CharTokenizer, questions: Sequence[Question], times: int = 
         marks: list[Mark] = [Level("chance", 50.0), Curve(title, colour, 100 * right, steps, "marked")]
         ticks = [(float(tick), str(tick)) for tick in (0, 25, 50, 75, 100)]
         y = Axis("right answers (%)", (0.0, 105.0), ticks, unit="%", digits=0)
-        finding = f"{percent(right[-1])} of the answers are right"
+        finding = f"After {steps[-1]:.0f} steps {percent(right[-1])} of the answers are right"
         return Panel(finding, marks, steps_axis(total), y, over_steps=True)
 
     return Watch(lambda model: role_accuracy(model, tokenizer, questions), panel, times)
@@ -139,8 +139,9 @@ def heads(tokenizer: CharTokenizer, text: str, times: int = 100) -> Watch:
         first, now = (np.asarray(weights, np.float32) for _, weights in (frames[0], frames[-1]))
         change = np.abs(now - first).sum(axis=-1).mean(axis=-1) / 2  # (L, H), shares of 1
         layer, head = divmod(int(change.argmax()), change.shape[1])
-        words = f" changed most: {percent(change.max())} of its attention since step 0"
-        other = "Layer {layer}, head {head} changed {share} of its attention since step 0"
+        since = f"of its attention in {frames[-1][0]} steps"
+        words = f" changed most: {percent(change.max())} {since}"
+        other = f"Layer {{layer}}, head {{head}} changed {{share}} {since}"
         if len(frames) == 1:
             words, other = " is shown large, before training", "Layer {layer}, head {head}, before training"
         finding = f"Layer {layer + 1}, head {head + 1}{words}"
@@ -156,7 +157,7 @@ def kernel(furthest: int = 64, times: int = 150) -> Watch:
     Measuring raises BadInput if the model's encoding has no kernel.
     """
     x = Axis("distance (tokens)", (0.0, float(furthest)), digits=0)
-    y = Axis("K, as a share of K at distance 0")
+    y = Axis("K: how much a key so far away counts")
 
     def measure(model: Any) -> np.ndarray:
         if not isinstance(model.encoding, Gaussian):
@@ -170,7 +171,7 @@ def kernel(furthest: int = 64, times: int = 150) -> Watch:
     def panel(frames: Frames, title: str, total: int) -> Panel:
         first, now = (values / values[0] for _, values in (frames[0], frames[-1]))
         before, halved = half_distance(first), half_distance(now)
-        finding = f"K halves {halved}"
+        finding = f"After {frames[-1][0]} steps the kernel K halves {halved}"
         if before != halved:
             finding += f", at first {before.removesuffix(' tokens')}"
         curves = [Curve("at first", COLOURS["grey"], first), Curve("now", COLOURS["red"], now)]
@@ -202,9 +203,9 @@ def branch_similarity(tokenizer: CharTokenizer, text: str, n: int = 4, times: in
         palette = [COLOURS[name] for name in ("blue", "orange", "green", "sky", "grey")]  # not those of gaps
         colours = [palette[i % len(palette)] for i in range(len(names))]
         marks = [Curve(*each, steps) for each in zip(names, colours, alike, strict=True)]
-        finding = f"The branches are {percent(alike[-1, -1])} alike after the last layer"
+        finding = f"After {steps[-1]} steps the branches leave the last layer with cosine {alike[-1, -1]:.2f}"
         y = Axis("cosine", (float(min(0.9, np.floor(10 * alike.min()) / 10)), 1.0))
-        return Panel(finding, marks, steps_axis(total), y, width=1.2, over_steps=True)
+        return Panel(finding, marks, steps_axis(total), y, over_steps=True)
 
     return Watch(measure, panel, times)
 
@@ -225,9 +226,10 @@ def interference(ids: Tensor, length: int, n: int = 2, n_texts: int = 24, times:
         steps, gap = np.array(frames, float).T  # (n,) each
         low, high = np.floor(20 * gap.min(initial=-0.02)) / 20, np.ceil(20 * gap.max(initial=0.02)) / 20
         size = f"{abs(gap[-1]):.2f}"
-        finding = f"Among {n} texts, each loses {size} nats {'less' if gap[-1] < 0 else 'more'} than alone"
+        loss = f"{size} nats {'less' if gap[-1] < 0 else 'more'} than alone"
         if size == "0.00":
-            finding = f"Among {n} texts, each loses as much as alone (to 0.01 nats)"
+            loss = "as much as alone (to 0.01 nats)"
+        finding = f"After {steps[-1]:.0f} steps each of {n} texts loses {loss}"
         marks: list[Mark] = [Level("no gap", 0.0), Curve("gap", COLOURS["pink"], gap, steps, "marked")]
         y = Axis("gap (nats)", (float(low), float(high)), unit=" nats")
         return Panel(finding, marks, steps_axis(total), y, over_steps=True)
@@ -257,7 +259,7 @@ def encode_masked(tokenizer: CharTokenizer, text: str) -> Tensor:
 
 
 def gates(times: int = 150, length: int = 32) -> Watch:
-    """Watch the gates of a model's keys, before any norm: a row for each position.
+    """Watch the gates of a model's keys, before any norm: a row for each position. Phases are drawn below.
 
     The last four of every sixteen positions are MASK. If each head has gates of its own, the head is drawn
     whose phases have moved furthest.
@@ -284,11 +286,11 @@ def gates(times: int = 150, length: int = 32) -> Watch:
         return values.astype(np.float16), angles, alpha
 
     def panel(frames: Frames, title: str, total: int) -> Panel:
-        (_, first, _), (values, now, alpha) = frames[0][1], frames[-1][1]
+        (_, first, _), (step, (values, now, alpha)) = frames[0][1], frames[-1]
         moved = np.abs(now - first).max(axis=-1, initial=0.0)  # (H or 1,) radians
         head = int(moved.argmax())
-        whose = f"Head {head + 1}'s phases" if len(moved) > 1 else "Phases"
-        change = f"{whose} moved by {moved[head]:.2f} rad"
+        whose = f"head {head + 1}'s phases" if len(moved) > 1 else "the phases"
+        change = f"After {step} steps {whose} have moved by at most {moved[head]:.2f} rad"
         finding = change if now.size else "No phase to learn: the gates stay"
         both = values.shape[-1] > now.shape[-1]  # an encoding without phases has sines too
         mark = "MASK" if alpha is None else f"MASK × {format_number(alpha)}"
@@ -296,11 +298,29 @@ def gates(times: int = 150, length: int = 32) -> Watch:
         x = Axis("channel: cosines, then sines" if both else "channel")
         y = Axis("position (tokens)", ticks=ticks)
         cells = Cells(values[head], 1.0, -1.0, reading, rows, boxes=boxes, label="gate")
-        return Panel(finding, [cells], x, y, width=1.25)
+        lower = phases_panel(first[head], now[head], values.shape[-1]) if now.size else None
+        return Panel(finding, [cells], x, y, width=1.25, below=lower)
 
     return Watch(measure, panel, times)
 
 
+def phases_panel(first: np.ndarray, now: np.ndarray, channels: int) -> Panel:
+    """Show the phases of one head, each below the columns of its gates.
+
+    first, now  (D,) radians, before the first step and now
+    channels    columns: D, or 2D for cosines and then sines
+    """
+    curves = [
+        Curve(name if begin == 0 else "", COLOURS[colour], phases, begin + np.arange(len(now)))
+        for name, colour, phases in (("at first", "grey", first), ("now", "red", now))
+        for begin in range(0, channels, len(now))
+    ]
+    end = max(0.2, np.ceil(10 * np.abs([first, now]).max()) / 10)
+    y = Axis("phase (rad)", (-float(end), float(end)))
+    return Panel("", curves, Axis("", (-0.5, channels - 0.5)), y)
+
+
+FULLER = "the fuller a cell, the surer the model was of the character it wrote"
 ROUNDS = 3  # in which a watched text is filled in: each takes a pass of the model
 
 
@@ -331,6 +351,6 @@ def filled_text(tokenizer: CharTokenizer, text: str, times: int = 60, columns: i
         sure = filled.confidence[0].cpu().masked_fill(given, torch.nan).numpy()
         finding = f"After {step} steps the model is {percent(np.nanmean(sure))} sure of its characters"
         words = Words(visible(tokenizer.decode(filled.tokens[0])), sure, given.numpy(), columns)
-        return Panel(finding, [words], note="white: given · colour: written, and how sure", width=1.4)
+        return Panel(finding, [words], note=FULLER, width=1.4)
 
     return Watch(lambda model: fill_in(model, idx, surest_share, temperature=0), panel, times)

@@ -110,7 +110,7 @@ class Heads:
     chosen   layer and head of the large square, counted from 0; a reader may choose another
     finding  of a head that the reader has chosen: a template with {layer}, {head} and {share}
     shares   (n_layer, n_head) of this template
-    letter   whose row is drawn as bars below the large square, counted from 0; None for no row
+    letter   whose row has a frame, counted from 0, or None; the panel below the heads shows it as bars
     reading  of a cell: a template with {letter} and {mark}, {other} and {otherMark}, and {share}
     row      the finding on the letter whose row is drawn: a template as for `reading`
     label    what the colours measure
@@ -160,6 +160,7 @@ class Panel:
     note        a line below the picture
     width       relative to that of a panel of curves
     over_steps  whether x counts the steps of a run: at an earlier step its curves end there
+    below       a low panel of curves under this one, whose x is the same; its title may be empty
     """
 
     title: str
@@ -169,6 +170,7 @@ class Panel:
     note: str = ""
     width: float = 1.0
     over_steps: bool = False
+    below: Panel | None = None
 
     def find(self, kind: type[Mark], nth: int = 0) -> Any:
         """Return the nth mark of a kind."""

@@ -18,12 +18,12 @@ from unicodedata import combining, east_asian_width
 import numpy as np
 from PIL import Image
 
-from babygpt.plots.panel import DTYPES, Axis, Cells, Curve, Heads, Level, Panel, Words, pack, percent, unpack
-from babygpt.plots.style import COLOURS
+from babygpt.plots.panel import DTYPES, Axis, Cells, Curve, Heads, Level, Panel, Words, pack, unpack
 
 ROW, WIDTH, GAP = 1120, 360, 20  # of a row, of a panel of curves, between panels
 FONT, LINE, LABEL = 15, 19, 34  # of letters, from line to line, of the label above a plot
-PLOT, SQUARE, BARS, SMALL = 240, 300, 80, 60  # heights of a plot, the large head, its bars, a small head
+PLOT, UPPER, LOWER = 240, 150, 80  # heights of a plot, of one with another below, and of that
+SQUARE, SMALL = 300, 60  # of the large head, and of a small one
 SIDES = 52  # room left and right of a plot, at least
 BLUE, RED = (43, 123, 189), (213, 94, 0)
 EDGE = "fill='none' stroke='#999'"  # of cells
@@ -56,7 +56,8 @@ def draw_still(panels: Sequence[Panel]) -> tuple[str, str, int]:
     size = f"viewBox='0 0 {width} {top:.0f}' width='{width}' height='{top:.0f}'"
     paper = "<rect width='100%' height='100%' fill='white'/>"
     svg = f"<svg xmlns='http://www.w3.org/2000/svg' {size} {look}>{paper}{''.join(parts)}</svg>"
-    return svg, "; ".join(panel.title for panel in panels), width
+    titles = [(panel.title, panel.below.title if panel.below else "") for panel in panels]
+    return svg, "; ".join(upper + (lower and f"; {lower}") for upper, lower in titles), width
 
 
 @dataclass(frozen=True)
@@ -81,13 +82,20 @@ class Drawing:
 def draw_panel(panel: Panel) -> Drawing:
     """Draw one panel."""
     width, mark = WIDTH * panel.width, panel.marks[0] if panel.marks else None
+    wide, below = width, panel.below
     if isinstance(mark, Heads):
-        width = SQUARE + SIDES + 65 + mark.weights.shape[0] * (SMALL + 5)
+        wide, width = SQUARE + SIDES, SQUARE + SIDES + 65 + mark.weights.shape[0] * (SMALL + 5)
         svg, plot, height = draw_heads(panel, mark)
     elif isinstance(mark, Words):
         svg, plot, height = draw_words(mark, width)
     else:
-        svg, plot, height = draw_plot(panel, width)
+        svg, plot, height = draw_plot(panel, width, UPPER if below and not panel.y.ticks else None)
+    if below:
+        title = wrap(below.title, wide)
+        lower, _, tall = draw_plot(below, wide, LOWER, left_of(axes_of(panel)[1], wide))
+        svg += write(0, height + LINE, title, "font-weight='600'")
+        svg += f"<g transform='translate(0,{height + LINE * len(title):.1f})'>{lower}</g>"
+        height += LINE * len(title) + tall
     note = wrap(panel.note, width)
     svg += write(0, height + LINE - 4, note, f"fill='{QUIET}'")
     title = wrap(panel.title, width)
@@ -150,9 +158,11 @@ def ticks_of(axis: Axis, many: int) -> list[tuple[float, str]]:
     if not LEAST < rough < math.inf:
         return []
     power = 10.0 ** math.floor(math.log10(rough))
-    step = next(n * power for n in (1, 2, 5, 10) if n * power >= 0.999 * rough)
-    steps = range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)
-    return [(n * step, name_number(n * step)) for n in steps]
+    sizes = [n * power for n in (1, 2, 5, 10)]
+    counts = [range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1) for step in sizes]
+    i = next(i for i, step in enumerate(sizes) if step >= 0.999 * rough)
+    i -= i > 0 and len(counts[i]) == 1  # two ticks at least
+    return [(n * sizes[i], name_number(n * sizes[i])) for n in counts[i]]
 
 
 # ---------------------------------------------------------------- plots
@@ -238,7 +248,7 @@ def draw_legend(panel: Panel, width: float) -> tuple[str, float]:
     """Return names of curves or the ends of colours, and their height."""
     named = [mark for mark in panel.marks if isinstance(mark, Curve) and mark.name]
     parts, x, y = [], 0.0, LINE
-    for curve in named if len(named) > 1 else []:
+    for curve in named:
         wide = 26 + measure(curve.name)
         if x and x + wide > width:
             x, y = 0.0, y + LINE
@@ -263,19 +273,33 @@ def draw_legend(panel: Panel, width: float) -> tuple[str, float]:
     return "".join(parts), y if parts else 0.0
 
 
-def draw_plot(panel: Panel, width: float, tall: float | None = None) -> tuple[str, float, float]:
+def axes_of(panel: Panel) -> tuple[Axis, Axis]:
+    """Return x and y of a panel; of cells they count columns, and rows downwards."""
+    x, y = panel.x, panel.y
+    for mark in panel.marks:
+        if isinstance(mark, Cells):
+            rows, columns = mark.values.shape
+            x, y = replace(x, span=(-0.5, columns - 0.5)), replace(y, span=(rows - 0.5, -0.5))
+    return x, y
+
+
+def left_of(y: Axis, width: float) -> float:
+    """Return the room for the names of an upright axis."""
+    names = [line for _, name in ticks_of(y, PLOT // 36) for line in name.split("\n")]
+    return max(SIDES - 12.0, min(0.45 * width, 8 + max(map(measure, names), default=0.0)))
+
+
+def draw_plot(
+    panel: Panel, width: float, tall: float | None = None, margin: float = 0.0
+) -> tuple[str, float, float]:
     """Draw curves, levels and cells. Return the upper edge of the plot and the height of all too.
 
-    tall  height of the plot; by default it has room for all names of rows
+    tall    height of the plot; by default it has room for all names of rows
+    margin  left of the plot, at least
     """
-    x, y = panel.x, panel.y
-    cells = next((mark for mark in panel.marks if isinstance(mark, Cells)), None)
-    if cells is not None:
-        rows, columns = cells.values.shape
-        x, y = replace(x, span=(-0.5, columns - 0.5)), replace(y, span=(rows - 0.5, -0.5))
+    x, y = axes_of(panel)
     legend, top = draw_legend(panel, width)
-    names = [line for _, name in ticks_of(y, PLOT // 36) for line in name.split("\n")]
-    left = max(SIDES - 12.0, min(0.45 * width, 8 + max(map(measure, names), default=0.0)))
+    left = max(margin, left_of(y, width))
     height = tall or max(PLOT, LINE * len(y.ticks or ()))
     frame = Frame(x, y, left, top + LABEL, width - left - 12, height)
     crowd = np.empty((0, 2))  # places where the name of a level would hide something
@@ -301,7 +325,8 @@ def draw_plot(panel: Panel, width: float, tall: float | None = None) -> tuple[st
             inside.append(line)
             over.append(name)
     body = f"<svg {frame.place()} viewBox='{frame.box()}' overflow='hidden'>{''.join(inside)}</svg>"  # clips
-    svg = legend + draw_axes(frame, cells is None) + body + "".join(over)
+    grid = not any(isinstance(mark, Cells) for mark in panel.marks)
+    svg = legend + draw_axes(frame, grid) + body + "".join(over)
     return svg, frame.top, frame.top + height + 2 * LINE + 6
 
 
@@ -405,19 +430,7 @@ def draw_heads(panel: Panel, mark: Heads) -> tuple[str, float, float]:
     cells = Cells(weights[mark.chosen], 1.0, boxes=boxes, label=mark.label)
     svg, top, height = draw_plot(replace(panel, marks=[cells], x=x, y=y), SQUARE + SIDES, SQUARE)
     small, tall = draw_small_heads(mark, weights, SQUARE + SIDES + 6, top)
-    parts, height = [svg, small], max(height, top + tall)
-    if mark.letter is not None:
-        shares = weights[mark.chosen][mark.letter]
-        most = int(shares.argmax())
-        names = {"letter": mark.letter + 1, "mark": mark.letters[mark.letter], "other": most + 1}
-        row = mark.row.format(**names, otherMark=mark.letters[most], share=percent(shares[most]))
-        finding = wrap(row, 0.93 * SQUARE + 100)
-        parts.append(write(0, height + LINE, finding, "font-weight='600'"))
-        bars = Panel("", [Curve("", COLOURS["blue"], shares, look="bars")], x, Axis("share of attention"))
-        svg, _, more = draw_plot(bars, SQUARE + SIDES, BARS)
-        parts.append(f"<g transform='translate(0,{height + LINE * len(finding):.1f})'>{svg}</g>")
-        height += LINE * len(finding) + more
-    return "".join(parts), top, height
+    return svg + small, top, max(height, top + tall)
 
 
 def draw_small_heads(mark: Heads, weights: np.ndarray, left: float, top: float) -> tuple[str, float]:

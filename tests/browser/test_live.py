@@ -131,7 +131,8 @@ def test_a_waiting_cell_serves_the_page_and_later_cells_run_in_order(notebook: N
     until(notebook, "board.run.moves.length")
     click(notebook, "pause")
     until(notebook, "board.run.head.state === 'paused'")
-    assert "θ 7,940" in notebook.page.locator(f"{DASHBOARD} text.name").all_text_contents()
+    for mark in ("text.name", ".moves i"):  # in the picture, on the timeline
+        assert "θ 7,940" in notebook.page.locator(f"{DASHBOARD} {mark}").all_text_contents()
     click(notebook, "resume")
     until_it_goes_on(notebook)
     stop(notebook)

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page
 
 from babygpt import ModelConfig, NextToken, TrainConfig, build, live
 from babygpt.data.corpus import load_corpus
-from babygpt.live.dashboard import gap_panel, loss_panel
+from babygpt.live.dashboard import loss_panel
 from babygpt.live.view import script, style
 from babygpt.plots.panel import Axis, Cells, Curve, Heads, Level, Panel, Words, as_plain, with_base64
 from babygpt.plots.still import draw_still
@@ -29,7 +29,9 @@ DRAW = """async ([module, packed]) => {
     window.read = x => { view.pointed = x; view.draw(spec); return all("b"); };
     window.cell = at => { view.cells.read(at); return all(".explorer-readout")[0]; };
     const tick = it => [it.textContent, ...["text-anchor", "x", "y"].map(name => it.getAttribute(name))];
-    return { title: all(".explorer-title")[0], legend: all(".explorer-legend li:not(.scale) span"),
+    window.scrub = step => { view.draw(spec, step); return all("b"); };
+    window.lefts = () => all(".axes > svg", it => it.getAttribute("x"));
+    return { title: all(".explorer-title").join("; "), legend: all(".explorer-legend li:not(.scale) span"),
         all: all("text, li, i, p, span"),
         ticks: all(".ticks text", tick), lines: all("path.curve", it => it.getAttribute("d")) };
 }"""
@@ -41,10 +43,11 @@ PANELS_OF_RUN = """async ([module, recording, steps]) => {
     const { Board } = await import(`data:text/javascript,${encodeURIComponent(module)}`);
     const { run } = new Board(name => recording[name], document.querySelector(".explorer"));
     const all = (marks, wanted, facts) => marks.filter(({ kind }) => kind === wanted).map(facts);
+    const both = panel => [panel, ...(panel.below ? [panel.below] : [])];
     const plain = ({ title, marks, y }) => ({ title, span: y.span,
         curves: all(marks, "curve", ({ x, y, colour }) => [colour, [...x], [...y]]),
         levels: all(marks, "level", ({ name, at, axis }) => [name, at, axis]) });
-    return steps.map(step => [run.lossPanel(step), run.gapPanel(step)].map(plain));
+    return steps.map(step => run.panels(step).flatMap(both).map(plain));
 }"""
 LETTERS = list("我•$b<")
 WEIGHTS = np.tril(np.arange(1.0, 26).reshape(5, 5))
@@ -56,12 +59,17 @@ GRID = Cells(np.linspace(-4, 4, 12).reshape(3, 4), 4.0, -4.0, label="vote (nats)
 HEADS = Heads(np.stack([WEIGHTS] * 2)[None], LETTERS, (0, 1), "Head {head}", np.zeros((1, 2)))
 FAR = Curve("c", "#808080", np.array([1.0, 30, 1000]), np.array([1.0, 10, 100]))
 SURE = np.array([np.nan, 0.5, 0.9, np.nan, 1.0])
+LONG = [(0.0, "a row with a long name")]
+UNDER = Panel(
+    "Under it", [Curve("", "#2b7bbd", np.arange(4) / 4)], Axis("", (-0.5, 3.5)), Axis("rad", (0, 1))
+)
 PANELS = {
     "curves": Panel("A loss & a <b>floor</b>", [*TWO, Level("floor", 0.4)], STEP, Axis("nats", (0, 4))),
     "shares": Panel("Right answers", TWO[1:], STEP, Axis("right", (0, 1), ENDS, unit="%", digits=0)),
     "log": Panel("Equal ratios", [FAR], Axis("θ", (1, 100), log=True), Axis("", (1, 1000), log=True)),
     "cells": Panel("Cells", [GRID], Axis("column"), Axis("row")),
     "heads": Panel("One head", [HEADS]),
+    "below": Panel("Above", [GRID], Axis("column"), Axis("row", ticks=LONG), below=UNDER),
     "words": Panel("A text", [Words(LETTERS, SURE, np.isnan(SURE))]),
 }
 
@@ -100,15 +108,17 @@ def test_page_and_still_have_the_same_words(name: str, draw: Any):
     panel, (_, shown) = PANELS[name], draw(PANELS[name])
     svg, words, _ = draw_still([panel])
     texts = [text.text or "" for text in ElementTree.fromstring(svg).iter(f"{SVG}text")]
-    assert shown["title"] == words == panel.title
+    panels = [panel, *([panel.below] if panel.below else [])]
+    assert shown["title"] == words == "; ".join(one.title for one in panels)
     curves = [mark.name for mark in panel.marks if isinstance(mark, Curve)]
     assert shown["legend"] == curves
     expected = [mark.name for mark in panel.marks if isinstance(mark, Level)] + [
         name for _, name in panel.y.ticks or ()
     ]
-    expected += [*(curves if len(curves) > 1 else ()), *filter(None, (panel.x.label, panel.y.label))]
+    expected += [*curves, *filter(None, (axis.label for one in panels for axis in (one.x, one.y)))]
     expected += {
         "cells": ["vote (nats)", "−4", "0", "4"],
+        "below": ["vote (nats)", "Under it"],
         "heads": [*LETTERS[2:], "share of attention", "0", "0.5", "1", "layer 1", "head 1", "head 2"],
         "words": LETTERS[2:],
     }.get(name, [])
@@ -154,6 +164,23 @@ def test_values_that_are_read_are_written_as_python_writes_them(draw: Any):
     assert page.evaluate(FIXED, [script("figure"), numbers]) == expected
 
 
+def test_a_panel_below_begins_where_the_one_above_does(draw: Any):
+    page, _ = draw(PANELS["below"])
+    upper, lower = (float(x) for x in page.evaluate("lefts()"))
+    assert upper == lower > 100
+    root = ElementTree.fromstring(draw_still([PANELS["below"]])[0])
+    upper, lower = (float(svg.get("x") or 0) for svg in root.iter(f"{SVG}svg") if svg is not root)
+    assert upper == lower > 100
+
+
+def test_an_earlier_step_shows_the_measurement_before_it(draw: Any):
+    gap = Curve("gap", "#2b7bbd", np.array([0.1, 0.2, 0.3]), np.array([0.0, 40, 80]), "marked")
+    page, _ = draw(Panel("Gaps", [gap], Axis("step", (0, 100)), Axis("nats", (0, 1)), over_steps=True))
+    assert [page.evaluate("scrub(70)"), page.evaluate("scrub(80)")] == [["0.20"], ["0.30"]]
+    page, _ = draw(Panel("Not over steps", [gap], Axis("distance", (0, 100)), Axis("K", (0, 1))))
+    assert page.evaluate("scrub(40)") == [""]
+
+
 def test_a_baseline_is_read_at_the_step_that_the_run_has_reached(draw: Callable[[Panel], tuple[Page, Any]]):
     baseline = Curve("baseline", "#808080", np.array([3.0, 2.0, 1.0]), np.array([1.0, 2.0, 3.0]))
     run = Curve("run", "#2b7bbd", np.array([3.5, 2.5]), np.array([1.0, 2.0]))
@@ -173,7 +200,11 @@ def test_losses_and_gaps_are_the_panels_that_python_makes(draw: Callable[[Panel]
     before = train("first")
     before.result()
     run = train(
-        "second", floors={"floor": 0.5}, baseline=before, controls=[live.Slider("theta", 100, 1, 200)]
+        "second",
+        floors={"floor": 0.5},
+        baseline=before,
+        controls=[live.Slider("theta", 100, 1, 200)],
+        watches=[live.Watch(lambda model: 0.5, live.roles(corpus.tokenizer, []).panel, times=4)],
     )
     run.wait_for_step(10)
     run.steer("theta", 2.0)
@@ -182,9 +213,11 @@ def test_losses_and_gaps_are_the_panels_that_python_makes(draw: Callable[[Panel]
     recording, steps = with_base64(run.dashboard.recording()), [0, 1, 2, 25, 40]
     shown = page.evaluate(PANELS_OF_RUN, [script("dashboard"), recording, steps])
     for step, both in zip(steps, shown, strict=True):
-        expected = loss_panel(run.dashboard, step), gap_panel(run, before, step)
-        assert [panel["title"] for panel in both] == [panel.title for panel in expected]
+        loss = loss_panel(run.dashboard, step)
+        assert [panel["title"] for panel in both][:2] == [loss.title, loss.below.title]
+    expected = [one for panel in run.dashboard.panels() for one in (panel, panel.below) if one]
     for panel, want in zip(shown[-1], expected, strict=True):
+        assert panel["title"] == want.title
         assert panel["span"] == pytest.approx(want.y.span)
         curves = [mark for mark in want.marks if isinstance(mark, Curve)]
         for (colour, x, y), curve in zip(panel["curves"], curves, strict=True):

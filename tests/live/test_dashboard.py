@@ -14,7 +14,7 @@ import torch
 from babygpt import live, plots
 from babygpt.config import TrainConfig
 from babygpt.live.dashboard import BLOCK as LOSSES
-from babygpt.live.dashboard import Page, gap_panel, loss_panel
+from babygpt.live.dashboard import Page, loss_panel
 from babygpt.live.run import Run, State
 from babygpt.live.view import LiveOutput
 from babygpt.models.language_model import LanguageModel
@@ -262,12 +262,13 @@ def test_the_progress_of_validation_is_told(make, small_corpus):
 
 def test_panels_of_losses_hold_the_run_its_baseline_floors_and_moves(make, objective, gated):
     untouched = finished(make, objective)
-    run = start(make(), gated, title="steered", baseline=untouched)
+    watches = [watching(steps_panel), watching(levels_panel)]
+    run = start(make(), gated, title="steered", baseline=untouched, watches=watches)
     gated.reach(4)
     run.steer("theta", 5.0)
     gated.let_go()
     losses, before = ([step.loss for step in one.result()] for one in (run, untouched))
-    panel = loss_panel(run.dashboard, 12)
+    panel, over_steps, other = run.dashboard.panels()
     (grey, raw, smooth), levels = panel.marks[:3], panel.marks[3:]
     steps, mean = plots.running_mean(losses, 10)
     np.testing.assert_allclose(grey.y, plots.running_mean(before, 10)[1])
@@ -279,12 +280,16 @@ def test_panels_of_losses_hold_the_run_its_baseline_floors_and_moves(make, objec
     ]
     assert panel.title == f"steered: the loss is {mean[-1]:.2f} nats at step 12"
     assert panel.x.span == (0, 12)
-    gap = gap_panel(run, untouched, 12)
+    assert smooth.name == "steered, mean of 10 steps"
+    gap = panel.below
+    for marked in (gap, over_steps):
+        assert marked.marks[-1] == Level("theta 5", 5, "x")
+    assert other.marks == [Level("", 6)]  # its x counts no steps
     np.testing.assert_allclose(gap.marks[0].y, mean - plots.running_mean(before, 10)[1])
     assert set(gap.marks[0].y[:4]) == {0.0}  # until the dial moves
     assert gap.title == "less than 0.01 nats from v4"
-    assert loss_panel(run.dashboard, 0).title == "steered: the model is untrained"
-    assert gap_panel(run, untouched, 0).title == "gap to v4 (nats)"
+    first = loss_panel(run.dashboard, 0)
+    assert (first.title, first.below.title) == ("steered: the model is untrained", "gap to v4 (nats)")
 
 
 def test_the_last_still_shows_the_end_and_takes_the_place_of_the_first(make, objective, published):

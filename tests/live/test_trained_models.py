@@ -10,6 +10,7 @@ from babygpt import live
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.errors import BadInput
 from babygpt.live import trained_models
+from babygpt.live.watches import FULLER
 from babygpt.metrics.inspection import attention_weights
 from babygpt.plots import Curve, Heads, Level, Words, visible
 from babygpt.plots.panel import with_base64
@@ -51,8 +52,13 @@ def test_the_attention_shown_is_that_of_layer_head_and_letter(awake):
         mark = panel.find(Heads)
         np.testing.assert_array_equal(mark.weights, expected)
         assert (mark.chosen, mark.letters) == ((layer - 1, head - 1), visible("abc dab"))
-        assert mark.letter == min(letter, 7) - 1  # the last one, beyond the end
+        m = min(letter, 7) - 1  # the last one, beyond the end
+        assert mark.letter == m
         weights = expected[layer - 1, head - 1]
+        row, text = panel.below.find(Curve).y, visible("abc dab")
+        np.testing.assert_allclose(row, weights[m], atol=0.01)  # as the page has it
+        n = int(row.argmax())
+        assert panel.below.title.startswith(f"Letter {m + 1}, “{text[m]}”, looks most at “{text[n]}”: ")
         before = np.mean([weights[m, m - 1] for m in range(1, 7)])
         assert mark.shares[layer - 1, head - 1] == pytest.approx(before)
         assert (
@@ -114,7 +120,7 @@ def test_a_step_shows_the_characters_that_had_appeared_by_then(awake):
         assert dots(steps)["still to come"] == list(zip(when[later], sure[later], strict=True))
         assert steps.title == "1.0 characters a step"
         assert steps.find(Level).at == 1.0
-        assert page.note == "written with threshold 100%, temperature 0.8, top-k 3, draw 0"
+        assert page.note == f"{FULLER}, with threshold 100%, temperature 0.8, top-k 3, draw 0"
 
 
 def test_a_changed_mind_shows_each_draft_and_the_characters_taken_back(awake):

@@ -114,7 +114,7 @@ def test_roles_are_the_share_of_right_answers_over_the_steps(awake, small_gramma
     panel = watch.panel([(0, 0.5), (10, 0.125)], "v4", 40)
     assert curves(panel)["v4"][0] == [0, 10]
     np.testing.assert_allclose(curves(panel)["v4"][1], [50, 12.5])
-    assert panel.title.startswith("13%")  # as the page rounds
+    assert panel.title == "After 10 steps 13% of the answers are right"  # as the page rounds
     assert panel.find(Level).at == 50
 
 
@@ -132,9 +132,9 @@ def test_the_head_that_has_changed_most_is_the_large_one(awake):
     np.testing.assert_array_equal(mark.weights, now)
     np.testing.assert_allclose(mark.shares, [[0, 0.2, 0], [0, 0, 0.4]])
     assert (mark.chosen, mark.letters) == ((1, 2), ["a", "b", "•", "a", "b"])
-    assert panel.title == "Layer 2, head 3 changed most: 40% of its attention since step 0"
+    assert panel.title == "Layer 2, head 3 changed most: 40% of its attention in 7 steps"
     other = mark.finding.format(layer=1, head=2, share="20%")
-    assert other == "Layer 1, head 2 changed 20% of its attention since step 0"
+    assert other == "Layer 1, head 2 changed 20% of its attention in 7 steps"
 
 
 def test_the_kernel_is_shown_as_a_share_beside_the_first_one(awake):
@@ -149,8 +149,11 @@ def test_the_kernel_is_shown_as_a_share_beside_the_first_one(awake):
     panel = watch.panel([(0, first), (7, now)], "v5", 40)
     np.testing.assert_allclose(curves(panel)["at first"][1], expected, rtol=1e-4)
     np.testing.assert_allclose(curves(panel)["now"][1], np.exp(-(m**2) / 200), rtol=1e-4)
-    assert panel.title == "K halves in 12 tokens, at first in 8"  # 10 times the square root of 2 ln 2
-    assert watch.panel([(9, np.ones(33))], "v5", 40).title == "K halves beyond 32 tokens"
+    halves = "After {} steps the kernel K halves {}"
+    assert panel.title == halves.format(
+        7, "in 12 tokens, at first in 8"
+    )  # 10 times the square root of 2 ln 2
+    assert watch.panel([(9, np.ones(33))], "v5", 40).title == halves.format(9, "beyond 32 tokens")
     with pytest.raises(BadInput, match="Rotary has no kernel"):
         watch.measure(awake("v4"))
 
@@ -167,7 +170,7 @@ def test_the_curves_are_the_similarities_of_codes_and_streams(awake):
     names = ("codes", "input", "after layer 1", "after layer 2", "after layer 3")
     for name, mean in zip(names, means, strict=True):
         np.testing.assert_allclose(curves(panel)[name][1], [0, mean], atol=1e-6)
-    assert panel.title == f"The branches are {means[-1]:.0%} alike after the last layer"
+    assert panel.title == f"After 7 steps the branches leave the last layer with cosine {means[-1]:.2f}"
     assert not any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())
     assert torch.is_grad_enabled()
 
@@ -178,7 +181,7 @@ def test_interference_is_the_loss_beside_others_less_that_alone(awake, text):
     alone, beside = (parallel_loss(model, ids, n, 12, 8) for n in (1, 2))
     assert watch.measure(model) == beside - alone
     panel = watch.panel([(0, 0.5), (5, 0.25)], "v6", 10)
-    assert panel.title == "Among 2 texts, each loses 0.25 nats more than alone"
+    assert panel.title == "After 5 steps each of 2 texts loses 0.25 nats more than alone"
     assert curves(panel)["gap"][1].tolist() == [0.5, 0.25]
     assert panel.y.span == (-0.05, 0.5)  # it fills the axis
     assert watch.panel([(0, -0.25)], "v6", 10).title.endswith("0.25 nats less than alone")
@@ -209,6 +212,7 @@ def test_gates_are_shown_position_by_channel(awake, version):
     assert sorted(panel.y.ticks) == [(0, "0"), (8, "8"), (13.5, mark), (16, "16")]
     assert ("sines" in panel.x.label) == (expected.shape[-1] == 16)
     assert (panel.title == "No phase to learn: the gates stay") == (version == "v7-quadrature")
+    assert (panel.below is None) == (version == "v7-quadrature")
 
 
 def test_the_gates_shown_are_those_whose_phases_moved_furthest(awake):
@@ -223,15 +227,22 @@ def test_the_gates_shown_are_those_whose_phases_moved_furthest(awake):
     np.testing.assert_array_equal(first[0], before)  # a measurement does not move with the model
     panel = watch.panel([(0, first), (7, now)], "v7", 40)
     np.testing.assert_array_equal(panel.find(Cells).values, now[0][1])
-    assert panel.title == "Head 2's phases moved by 0.75 rad"
+    assert panel.title == "After 7 steps head 2's phases have moved by at most 0.75 rad"
     assert (13.5, "MASK × 0.6") in panel.y.ticks
+    for mark, phases in zip(panel.below.marks, np.repeat([first[1][1], now[1][1]], 2, axis=0), strict=True):
+        np.testing.assert_array_equal(mark.y, phases)
+    below = [mark.at().tolist() for mark in panel.below.marks]
+    assert below == [[*range(8)], [*range(8, 16)]] * 2  # of cosines, and of sines, which share them
+    end = max(0.2, np.ceil(10 * np.abs([first[1][1], now[1][1]]).max()) / 10)
+    assert panel.below.y.span == (-end, end)
 
     model, watch = awake("v7-random"), live.gates()  # one phase for all heads
     first = watch.measure(model)
     with torch.no_grad():
         model.encoding.phi[2] += 0.5
     panel = watch.panel([(0, first), (7, watch.measure(model))], "v7-random", 40)
-    assert panel.title == "Phases moved by 0.50 rad"
+    assert panel.title == "After 7 steps the phases have moved by at most 0.50 rad"
+    assert len(panel.below.marks) == 2  # cosines alone
     with pytest.raises(BadInput, match="has no gates; v7"):
         watch.measure(awake("v7-rope"))
 

@@ -1,6 +1,6 @@
 // Codes of branches: Fourier's and 2-D RoPE's have the same cosines; and what the slowest pair alone says.
 
-import { COLOURS, dot, explorer, frequencies, most, percent, range } from "./figure.js";
+import { COLOURS, dot, explorer, frequencies, most, range } from "./figure.js";
 
 const MOST_BRANCHES = 16;
 
@@ -42,11 +42,11 @@ function build(page) {
 
   return (values, { fourier, rope, distance, alike, slowest }) => {
     const apart = most(fourier.map((row, i) => row.map((value, j) => value - rope[i][j])));
-    added(fourier, `Fourier: neighbours are ${percent(alike[1])} alike, ${distance.toFixed(1)} apart`);
+    added(fourier, `Fourier: neighbours have cosine ${alike[1].toFixed(2)} and are ${distance.toFixed(1)} apart`);
     rotated(rope, `2-D RoPE: the same cosines, within ${apart.toExponential(0)}`);
     all(alike);
     alone(slowest);
-    first.say(`The slowest pair alone: ${percent(slowest[1])} alike`);
+    first.say(`The slowest pair: cosine ${slowest[1].toFixed(2)}`);
   };
 }
 

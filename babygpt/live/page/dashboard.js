@@ -3,7 +3,7 @@
 // The model holds the run in parts, which dashboard.py describes. `head` tells how many there are, so that a page
 // that lacks one knows it. Whatever the page can do alone (go back, play, read values) asks nobody.
 
-import { addInput, fixed, format, html, makeRoot, put, range, sum, write } from "./figure.js";
+import { addInput, fixed, html, makeRoot, put, range, sum, write } from "./figure.js";
 import { decode, fill, readPanel, viewOf } from "./panels.js";
 
 const BLOCK = 256; // losses in a part, as in dashboard.py
@@ -12,7 +12,6 @@ const REPLAY = 6000; // ms of a whole replay, at its usual speed
 const SPEEDS = [1, 2, 4, 0.5];
 const SILENCE = 4000; // ms without news of a training, after which the page says so
 const PATIENCE = 1000; // ms without an answer to a command
-const [UPPER, LOWER] = [190, 118]; // heights of the loss and of the gap below it; together as high as other panels
 
 // ---------------------------------------------------------------- what the page knows of a run
 
@@ -44,7 +43,6 @@ class Run {
       const losses = decode(baseline.losses);
       this.before = new Series(smooth, losses.length);
       this.before.add(losses);
-      this.gap = readPanel(baseline.gap);
       this.gaps = new Float64Array(Math.min(total, losses.length));
     }
     this.pull();
@@ -79,28 +77,37 @@ class Run {
     return frame.panel ?? (this.newest[i] && { ...this.newest[i].panel, title: frame.title });
   }
 
-  // The losses after some step, or while validation goes on.
+  // All panels as they are after some step, with a mark at each move of a dial where x counts steps.
+  panels(step) {
+    const all = [this.lossPanel(step), ...this.frames.map((_, i) => this.panelAt(i, step))];
+    return all.map(panel => panel && this.withMoves(panel));
+  }
+  withMoves(panel) {
+    const moves = panel.over_steps ? this.moves : [], below = panel.below && this.withMoves(panel.below);
+    const moved = moves.map(([at, name]) => ({ kind: "level", axis: "x", at, name, colour: "" }));
+    return { ...panel, marks: [...panel.marks, ...moved], below };
+  }
+
+  // The losses after some step, or while validation goes on, and the gap to the baseline.
   lossPanel(step) {
-    const { series, facts, head, moves } = this, { marks, ...panel } = this.loss;
+    const { series, facts, head } = this, { marks, ...panel } = this.loss;
     const { losses, mean, steps } = series, { trained, untrained } = facts.words;
     const title = head.reading && step === this.made ? head.reading
       : step ? fill(trained, { loss: fixed(mean[step - 1]), step }) : untrained;
     const own = [losses, mean], now = marks.filter(mark => mark.kind === "curve").slice(-2); // behind them, the baseline
     const drawn = marks.map(mark => (now.includes(mark) ? { ...mark, x: steps, y: own[now.indexOf(mark)] } : mark));
-    const moved = moves.map(([at, name]) => ({ kind: "level", axis: "x", at, name, colour: "" }));
     const { span } = panel.y, top = Math.max(span[1], Math.ceil(2.05 * Math.max(0, ...mean.subarray(0, 20))) / 2);
-    return { ...panel, title, marks: [...drawn, ...moved], y: { ...panel.y, span: [span[0], top] } };
+    return { ...panel, title, marks: drawn, y: { ...panel.y, span: [span[0], top] }, below: panel.below && this.gapPanel(step) };
   }
 
   gapPanel(step) {
-    const { gap, gaps, made } = this, { words } = this.facts.baseline, { marks: [curve, zero], y } = gap;
+    const { gaps, made, loss: { below } } = this, { words } = this.facts.baseline, { marks: [curve, zero], y } = below;
     const shown = gaps.subarray(0, made), now = step ? shown[Math.min(step, shown.length) - 1] : undefined, size = fixed(Math.abs(now));
     const kind = now === undefined ? "unknown" : size === "0.00" ? "none" : now < 0 ? "below" : "above";
     const [low, high] = shown.reduce(([a, b], x) => [Math.min(a, x), Math.max(b, x)], [-0.05, 0.05]);
     const span = [Math.floor(20 * low) / 20, Math.ceil(20 * high) / 20];
-    const ticks = [span[0], 0, span[1]].filter(v => !v || Math.abs(v) > 0.3 * (span[1] - span[0])).map(v => [v, format(v)]);
     const line = { ...curve, y: shown, x: this.series.all[2].subarray(0, shown.length) };
-    return { ...gap, title: fill(words[kind], { gap: size }), marks: [line, zero], y: { ...y, label: "", span, ticks } };
+    return { ...below, title: fill(words[kind], { gap: size }), marks: [line, zero], y: { ...y, span } };
   }
 }
 
@@ -119,11 +126,8 @@ export class Board {
     this.problem = html("p", { class: "problem", role: "alert" }, this.root);
     this.panels = html("div", { class: "explorer-panels" }, this.root);
     this.voice = html("p", { class: "explorer-voice", role: "status" }, this.root);
-    const host = { wake: hurry => this.wake(hurry), scrub: step => this.goTo(step) };
-    const column = html("div", { class: "stack" }, this.panels), { loss, gap } = this.run;
-    this.views = [viewOf(loss, column, host, gap ? { height: UPPER } : {})];
-    if (gap) this.gap = viewOf(gap, column, host, { height: LOWER });
-    this.host = host;
+    this.host = { wake: hurry => this.wake(hurry), scrub: step => this.goTo(step) };
+    this.views = [];
     this.seen = new IntersectionObserver(() => this.wake(), { rootMargin: "200px" });
     this.seen.observe(this.root);
     this.watchdog = tell && setInterval(() => this.listen(), 1000);
@@ -147,7 +151,9 @@ export class Board {
     const line = html("div", { class: "row time" }, this.root);
     this.play = this.button(line, "▶", () => this.replay(), "play the run");
     this.pace = this.button(line, "×1", () => write(this.pace, `×${SPEEDS[(this.speed = (this.speed + 1) % SPEEDS.length)]}`), "speed");
-    this.slider = html("input", { type: "range", min: 0, max: facts.total, step: 1, "aria-label": "show the run after step" }, line);
+    const track = html("div", { class: "track" }, line);
+    this.slider = html("input", { type: "range", min: 0, max: facts.total, step: 1, "aria-label": "show the run after step" }, track);
+    this.moves = html("div", { class: "moves" }, track);
     this.slider.oninput = () => this.goTo(Number(this.slider.value));
     this.place = html("output", { class: "step" }, line);
     this.live = this.button(line, "", () => this.follow(this.at !== null), "follow the newest step");
@@ -187,9 +193,6 @@ export class Board {
     if (this.lacks) this.askAgain(now);
     [this.heard, this.gone] = [now, false];
     if (run.head.heard >= this.asked) this.root.classList.remove("waits");
-    for (const [name, value] of Object.entries(run.head.values)) { // a cell may have moved it
-      if (value !== this.told[name]) this.inputs[name]?.((this.told[name] = value));
-    }
     this.wake();
   }
 
@@ -250,11 +253,8 @@ export class Board {
     if (this.playing !== null) this.advance(now);
     Object.assign(this, { painted: now, hurry: false });
     const { run } = this, newest = run.made, step = this.at ?? newest, cursor = this.at !== null && this.at < newest ? this.at : null;
-    this.views[0].draw(run.lossPanel(step), cursor);
-    this.gap?.draw(run.gapPanel(step), cursor);
-    run.frames.forEach((_, i) => {
-      const spec = run.panelAt(i, step);
-      if (spec) (this.views[i + 1] ??= viewOf(spec, this.panels, this.host)).draw(spec, cursor);
+    run.panels(step).forEach((spec, i) => {
+      if (spec) (this.views[i] ??= viewOf(spec, this.panels, this.host)).draw(spec, cursor);
     });
     this.drawHead(step);
     this.keepRoom();
@@ -276,19 +276,32 @@ export class Board {
       this.offer.hidden = !head.offer;
       for (const input of this.root.querySelectorAll(".explorer-controls input")) input.disabled = this.gone || head.over;
     }
+    for (const [name, value] of Object.entries(head.values)) { // a cell may have moved it
+      if (value !== this.told[name]) this.inputs[name]?.((this.told[name] = value));
+    }
     this.slider.value = step;
     put(this.slider, { "aria-valuetext": `step ${step} of ${facts.total}` });
     put(this.slider, { style: `--made: ${(100 * made) / facts.total}%; --at: ${(100 * step) / facts.total}%` });
+    this.drawMoves(facts.total);
     write(this.play, this.playing === null ? "▶" : "❚❚");
     write(this.place, `step ${step} of ${facts.total}`);
-    const follows = this.at === null, [now, back] = head.over ? ["at the end", "to the end"] : ["● live", "back to live"];
+    const follows = this.at === null, [now, back] = head.over ? ["at the end", "to the end"] : ["live", "back to live"];
     write(this.live, follows ? now : back);
     put(this.live, { "aria-pressed": follows, class: follows && !head.over ? "on-air" : "" });
   }
 
+  // A tick on the timeline for each move of a dial, with its words.
+  drawMoves(total) {
+    this.run.moves.forEach(([at, name], i) => {
+      const tick = this.moves.children[i] ?? html("span", {}, this.moves);
+      put(tick, { style: `--share: ${(100 * at) / total}%` });
+      write(tick.firstChild ?? html("i", {}, tick), name);
+    });
+  }
+
   // Room that a long title has once taken is kept, so that nothing below moves up and down.
   keepRoom() {
-    const titles = [...this.panels.querySelectorAll(":scope > .explorer-panel > .explorer-title, .stack > :first-child > .explorer-title")];
+    const titles = [...this.panels.querySelectorAll(":scope > .explorer-panel > .explorer-title")];
     const width = this.views[0].wide, longest = Math.max(...titles.map(title => title.textContent.length));
     if (width !== this.roomFor) Object.assign(this, { room: 0, longest: 0, roomFor: width });
     if (longest <= this.longest) return; // to measure lays out the page
@@ -301,7 +314,7 @@ export class Board {
     cancelAnimationFrame(this.timer);
     clearInterval(this.watchdog);
     this.seen.disconnect();
-    for (const view of [...this.views, this.gap]) view?.remove();
+    for (const view of this.views) view?.remove();
     this.root.remove();
   }
 }

@@ -93,7 +93,7 @@ function valueAt({ span, log }, share) {
 }
 
 // Axes are { label, span, ticks, log, least }: `span` from left to right, or from bottom to top; `ticks` are pairs
-// of a value and its name, or nothing for round numbers.
+// of a value and its name, or nothing for round numbers. `margin` of y is the least room for its names.
 export class Axes {
   constructor(panel, { x, y, height = HEIGHT }) {
     Object.assign(this, { panel, sides: { x, y }, total: height, left: LEFT, width: 300, onlay: [] });
@@ -123,7 +123,7 @@ export class Axes {
   lay() {
     const { sides: { x, y }, room = WIDTH } = this, up = clamp(Math.floor(this.height / 36), 2, 6);
     const upright = y.ticks ?? ticksOf(y, up).map(tick => [tick, format(tick)]), names = upright.flatMap(([, name]) => name.split("\n"));
-    this.left = clamp(12 + LETTER * Math.max(0, ...names.map(name => name.length)), LEFT, Math.max(LEFT, 0.45 * room));
+    this.left = clamp(12 + LETTER * Math.max(0, ...names.map(name => name.length)), y.margin ?? LEFT, Math.max(LEFT, 0.45 * room));
     this.width = Math.max(40, room - this.left - RIGHT);
     put(this.inside, { x: this.left, width: this.width });
     for (const layer of [this.ticks, this.layer]) put(layer, { transform: `translate(${this.left},${TOP})` });
@@ -191,13 +191,11 @@ export class Axes {
 
   // Frames around rows of cells: from the first one to the one behind the last.
   frames(rows) {
-    const frames = rows.map(() => svg("rect", { class: "frame", x: 0 }, this.inside));
-    const draw = () => rows.forEach(([first, end], i) => {
-      const [from, to] = [this.Y(first - 0.5), this.Y(end - 0.5)];
-      put(frames[i], { y: from, width: this.width, height: to - from });
-    });
-    this.onlay.push(draw);
-    draw();
+    this.framed ??= svg("g", {}, this.inside);
+    this.framed.replaceChildren(...rows.map(([first, end]) => {
+      const [y, bottom] = [this.Y(first - 0.5), this.Y(end - 0.5)];
+      return svg("rect", { class: "frame", x: 0, y, width: this.width, height: bottom - y });
+    }));
   }
 
   // Coloured cells. `label` says what their colours measure, and `say` puts (row, column, value) into words.

@@ -4,7 +4,7 @@
 // fills in Python's templates; it makes no sentence of its own.
 
 import {
-  Axes, Cells, clamp, fixed, html, LETTER, makePanel, paintCells, percent, put, range, svg, write,
+  Cells, clamp, fixed, html, LETTER, makePanel, nearest, paintCells, percent, put, range, svg, write,
 } from "./figure.js";
 
 const SIDES = [220, 340], SMALL = 54; // of the large square of a head, at least and at most, and of a small one, CSS pixels
@@ -12,6 +12,7 @@ const [ROOM, NARROW] = [8.5, 430]; // room for a letter; width of a panel withou
 const [NAME, NARROWEST] = [52, 42]; // width of a name of small heads, and least width of one above a column
 const [PLACES, DOT, SPARE] = [200, 6, 5]; // along a curve; as many for a dot; so few may lie under a name
 const [LINE, BELOW] = [15, 5]; // height of a name of a level; by so much it may reach below the axes
+const [UPPER, LOWER] = [190, 118]; // heights of a panel with another one below, and of that; together as others
 const LINES = ["line", "thin", "marked"], DOTS = ["marked", "dots", "rings", "bars"]; // looks of curves
 
 // ---------------------------------------------------------------- numbers
@@ -32,13 +33,14 @@ export function decode(part) {
 // A panel as Python packs it, ready to be drawn: a curve without x counts its points.
 export function readPanel(packed) {
   const spec = decode(packed);
-  for (const mark of spec.marks) if (mark.kind === "curve") mark.x ??= mark.y.map((_, i) => i);
+  for (const { marks } of [spec, ...(spec.below ? [spec.below] : [])]) {
+    for (const mark of marks) if (mark.kind === "curve") mark.x ??= mark.y.map((_, i) => i);
+  }
   return spec;
 }
 
 export const fill = (template, values) => template.replace(/\{(\w+)\}/g, (_, name) => values[name]);
 const withUnit = (value, { digits, unit }) => (Number.isFinite(value) ? `${fixed(value, digits)}${unit}` : "–");
-const least = (values, distance) => values.reduce((best, value, i) => (distance(value) < distance(values[best]) ? i : best), 0);
 
 // The number of the box that covers the fewest places and does not leave the axes, or least of all. A name keeps its
 // box while little is below it, so that it does not jump as a curve grows.
@@ -68,9 +70,20 @@ export class PanelView {
     this.spec = spec;
     this.show(spec, at, values);
     if (spec.note && !this.reading) write(this.panel.readout, spec.note);
+    const below = this.below(spec, values);
+    if (below) this.drawBelow(below, at);
+  }
+  // The panel under this one, or nothing.
+  below(spec) { return spec.below; }
+  drawBelow(spec, at) {
+    const { box, readout } = this.panel, { left, width } = this.axes;
+    this.lower ??= viewOf(spec, box, this.host, { height: LOWER });
+    this.lower.draw({ ...spec, y: { ...spec.y, margin: left } }, at);
+    this.lower.panel.box.style.maxWidth = `${left + width + 14}px`;
+    box.append(readout);
   }
   build(spec) {
-    const axes = { x: spec.x, y: spec.y, ...this.look };
+    const axes = { x: spec.x, y: spec.y, ...(spec.below && { height: UPPER }), ...this.look };
     this.panel = makePanel(this.parent, spec.title, axes);
     this.panel.box.style.setProperty("--grow", spec.width);
     put(this.panel.svg, { "aria-hidden": true }); // plot or canvas has the words
@@ -83,7 +96,10 @@ export class PanelView {
   // The width of the plot, in CSS pixels. To read it anew in each frame would lay out the page as often.
   get wide() { return this.room ?? this.plot.clientWidth; }
   fit() { if (this.wide) this.axes.resize(this.wide); }
-  remove() { this.resized?.disconnect(); }
+  remove() {
+    this.resized?.disconnect();
+    this.lower?.remove();
+  }
 }
 
 // Curves and levels over two axes. Pointing, or arrow keys, read the values of all curves at one x.
@@ -93,7 +109,7 @@ export class CurvesView extends PanelView {
     Object.assign(this, { curves: [], levels: [], pointed: null });
     this.cursor = svg("line", { class: "cursor" }, this.axes.inside);
     this.foot = svg("text", { class: "foot", "text-anchor": "middle" }, this.axes.layer);
-    put(this.plot, { tabindex: 0, role: "img" });
+    put(this.plot, { role: "img", ...(this.longest(spec) && { tabindex: 0 }) });
     const read = x => { this.pointed = x; this.host.wake(true); };
     const at = event => {
       const [across] = this.axes.place(event);
@@ -108,16 +124,16 @@ export class CurvesView extends PanelView {
     }
     for (const kind of ["pointerleave", "blur"]) this.plot.addEventListener(kind, () => read(null));
     this.plot.addEventListener("keydown", event => {
-      const way = { ArrowLeft: -1, ArrowRight: 1 }[event.key], curve = this.longest();
+      const way = { ArrowLeft: -1, ArrowRight: 1 }[event.key], curve = this.longest(this.spec);
       if (!way || !curve) return;
-      const now = this.pointed === null ? curve.y.length : least(curve.x, x => Math.abs(x - this.pointed));
+      const now = this.pointed === null ? curve.y.length : nearest(curve.x, this.pointed);
       read(curve.x[clamp(now + way, 0, curve.y.length - 1)]);
       event.preventDefault();
     });
   }
 
-  longest() {
-    const curves = this.spec.marks.filter(mark => mark.kind === "curve" && mark.name);
+  longest(spec) {
+    const curves = spec.marks.filter(mark => mark.kind === "curve" && mark.name);
     return curves.sort((a, b) => b.y.length - a.y.length)[0];
   }
 
@@ -131,19 +147,20 @@ export class CurvesView extends PanelView {
     while (this.curves.length > curves.length) for (const part of Object.values(this.curves.pop())) part.remove();
     curves.forEach((curve, i) => this.drawCurve(i, curve, spec.over_steps ? end : Infinity));
     const named = curves.filter(curve => curve.name);
-    const read = this.pointed ?? at;
-    const nearest = this.pointed === null ? null : this.readings(named, spec, read);
+    const read = this.pointed ?? (spec.over_steps ? at : null);
+    const found = this.pointed === null ? null : this.readings(named, spec, read);
     this.legend(named, spec, read);
-    const x = nearest ?? (spec.over_steps ? at : null);
-    this.showCursor(x, nearest === null ? "" : `${spec.x.label.split(" (")[0]} ${fixed(nearest, spec.x.digits)}`);
+    const x = found ?? (spec.over_steps ? at : null);
+    this.showCursor(x, found === null ? "" : `${spec.x.label.split(" (")[0]} ${fixed(found, spec.x.digits)}`);
     this.panel.say(spec.title);
-    put(this.plot, { "aria-label": `${spec.title}. ${this.panel.legend.textContent}. Arrow keys read values.` });
+    const keys = named.length ? ` ${this.panel.legend.textContent}. Arrow keys read values.` : "";
+    put(this.plot, { "aria-label": `${spec.title || spec.y.label}.${keys}` });
   }
 
   // The x of the point that is nearest to where the hand points.
   readings(named, { over_steps: steps, x: { span } }, read) {
-    const all = named.flatMap(({ x, y }) => (y.length ? [x[least(x, value => Math.abs(value - read))]] : []));
-    return all.length ? all[least(all, value => Math.abs(value - read))] : steps ? clamp(read, ...span) : null;
+    const all = named.flatMap(({ x, y }) => (y.length ? [x[nearest(x, read)]] : []));
+    return all.length ? all[nearest(all, read)] : steps ? clamp(read, ...span) : null;
   }
 
   drawCurve(i, { colour, x, y, look }, end) {
@@ -160,6 +177,7 @@ export class CurvesView extends PanelView {
       const foot = dots === "bars" ? `V${axes.Y(0).toFixed(1)}` : "h0";
       const place = j => `M${axes.X(x[j]).toFixed(1)} ${axes.Y(y[j]).toFixed(1)}${foot}`;
       put(make("dots", dots), { d: Array.from(y.subarray(0, n), (_, j) => place(j)).join("") });
+      if (dots === "bars") parts.dots.style.strokeWidth = clamp((0.8 * axes.width) / y.length, 2, 12);
       if (dots === "rings") put(make("holes", "holes"), { d: parts.dots.getAttribute("d") });
     }
   }
@@ -210,7 +228,7 @@ export class CurvesView extends PanelView {
       if (!entry.firstChild) for (const tag of ["span", "b"]) html(tag, {}, entry);
       put(entry, { style: `--colour: ${colour}`, class: look });
       write(entry.firstChild, name);
-      const k = at === null || !y.length ? -1 : least(x, value => Math.abs(value - at));
+      const k = at === null || !y.length ? -1 : this.pointed === null ? x.findLastIndex(value => value <= at) : nearest(x, at);
       const lines = !["dots", "rings"].includes(look) || steps;
       write(entry.lastChild, k >= 0 && lines ? withUnit(y[k], axis) : "");
     });
@@ -229,7 +247,6 @@ export class CellsView extends PanelView {
   build(spec) {
     super.build(spec);
     this.cells = new Cells(this.axes);
-    this.boxes = svg("g", {}, this.axes.inside);
     this.cells.onread = at => {
       this.reading = at;
       const { reading, rows, columns, values } = this.mark, [row, column] = at ?? [0, 0];
@@ -244,11 +261,7 @@ export class CellsView extends PanelView {
     const [rows, columns] = this.mark.values.shape;
     axes.view({ ...spec.x, span: [-0.5, columns - 0.5], least: 1 }, { ...spec.y, span: [rows - 0.5, -0.5], least: 1 });
     this.fit();
-    this.boxes.replaceChildren();
-    for (const [first, end] of this.mark.boxes) {
-      const [y, bottom] = [axes.Y(first - 0.5), axes.Y(end - 0.5)];
-      svg("rect", { class: "frame", x: 0, y, width: axes.width, height: bottom - y }, this.boxes);
-    }
+    axes.frames(this.mark.boxes);
     this.cells.draw(this.mark.values, rows, columns, [this.mark.low, this.mark.high], spec.title, this.mark.label);
     this.panel.say(spec.title);
   }
@@ -315,7 +328,15 @@ export class HeadsView extends CellsView {
     const k = layer * heads + head, facts = { layer: layer + 1, head: head + 1, share: percent(mark.shares[k]) };
     const own = layer === mark.chosen[0] && head === mark.chosen[1];
     this.panel.say(own ? spec.title : fill(mark.finding, facts));
-    this.drawRow("letter" in values ? clamp(values.letter, 1, length) - 1 : mark.letter);
+  }
+
+  // The attention of one letter, as bars over the letters that it looks at.
+  below({ below }, { letter }) {
+    if (!below) return null;
+    const { letters, row } = this.mark, m = letter ? clamp(letter, 1, letters.length) - 1 : this.mark.letter;
+    const y = Float32Array.from(letters, (_, n) => this.weight(m, n)), most = y.indexOf(Math.max(...y));
+    this.axes.frames([[m, m + 1]]);
+    return { ...below, title: fill(row, this.attended(m, most)), marks: [{ ...below.marks[0], y }], x: this.axes.sides.x };
   }
 
   // All heads, each a button, with names of the rows and columns of their grid.
@@ -349,24 +370,6 @@ export class HeadsView extends CellsView {
     };
     return button;
   }
-
-  // The attention of one letter, as bars over the letters that it looks at.
-  drawRow(letter) {
-    if (letter === null) return;
-    const { letters } = this.mark, length = letters.length;
-    this.row ??= makePanel(this.panel.box, "row", { x: { span: [0, 1] }, y: { span: [0, 1] }, height: 150 });
-    const { axes } = this.row, shares = Float32Array.from(letters, (_, n) => this.weight(letter, n));
-    const x = { ...this.axes.sides.x, label: "letter looked at" };
-    axes.view(x, { label: "share of attention", span: [0, 1] }, this.axes.left + this.axes.width + 14);
-    this.bars ??= svg("path", { class: "bars", style: "--c: #2b7bbd" }, axes.inside);
-    const bar = (share, n) => `M${axes.X(n).toFixed(1)} ${axes.Y(share).toFixed(1)}V${axes.Y(0)}`;
-    put(this.bars, { d: Array.from(shares, bar).join(""), "stroke-width": clamp((0.8 * axes.width) / length, 2, 12) });
-    const largest = least(shares, share => -share);
-    this.row.say(fill(this.mark.row, this.attended(letter, largest)));
-    this.line ??= svg("rect", { class: "frame" }, this.boxes.parentNode);
-    const [y, bottom] = [this.axes.Y(letter - 0.5), this.axes.Y(letter + 0.5)];
-    put(this.line, { x: 0, y, width: this.axes.width, height: bottom - y });
-  }
 }
 
 // A text; what the model wrote stands in cells that are as full as it was sure.
@@ -376,7 +379,6 @@ export class WordsView extends PanelView {
     this.panel.svg.remove();
     this.panel.box.style.setProperty("--grow", spec.width);
     this.page = html("div", { class: "words" }, this.plot);
-    html("li", { class: "full" }, this.panel.legend);
     for (const kind of ["pointerover", "pointerdown"]) this.page.addEventListener(kind, ({ target }) => this.read(target));
     this.page.addEventListener("pointerleave", () => this.read(null));
   }
@@ -399,7 +401,6 @@ export class WordsView extends PanelView {
       const written = sure[i] >= 0;
       put(cell, { class: written ? "written" : "", style: written ? `--sure: ${percent(sure[i])}` : "" });
     });
-    write(this.panel.legend.firstChild, "written by the model: the fuller a cell, the surer it was");
     this.panel.say(spec.title);
     put(this.page, { role: "img", "aria-label": `${spec.title}: ${characters.join("").replaceAll("•", " ")}` });
   }

@@ -77,7 +77,7 @@ function build(page) {
   const cell = (i, n, value) => `${hidden(i) ? "MASK" : "token"} at ${i}, channel ${n}: ${format(value)}`;
   const gates = waves.axes.matrix("gate", cell);
   html("li", { style: "--colour: currentColor" }, waves.legend, "frame: MASK tokens");
-  waves.axes.frames(range(Math.floor(LAST / PERIOD), i => [i * PERIOD + MASK, (i + 1) * PERIOD]));
+  const masked = range(Math.floor(LAST / PERIOD), i => [i * PERIOD + MASK, (i + 1) * PERIOD]);
   const sides = ["position of the key j", "position of the query i"];
   const map = page.panel("scores", { x: places, y: places, labels: sides });
   const scores = map.axes.matrix("score", (i, j, score) => `query i = ${i}, key j = ${j}: score ${format(score)}`);
@@ -94,6 +94,7 @@ function build(page) {
     waves.say(moved);
     waves.axes.span([-0.5, found.gates[0].length - 0.5], places);
     gates(found.gates, top.gates, moved);
+    waves.axes.frames(masked);
     const change = step < 1e-9 ? "constant along diagonals" : `diagonals change by ${step.toFixed(2)}`;
     const finding = `φ = ${format(Math.round(values.phi))}°: ${change}`;
     map.say(finding);
