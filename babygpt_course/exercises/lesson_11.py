@@ -1,0 +1,273 @@
+"""Exercises of notebook 11: induction heads, an ablation with controls, positions, and pairs that turn."""
+
+import math
+import random
+from collections.abc import Callable
+from itertools import product
+from statistics import median
+from typing import Any
+
+import torch
+from torch import Generator, Tensor
+from torch.nn.functional import pad
+
+from babygpt.errors import BadInput
+from babygpt_course.exercises.checks import ask, ask_bool, require, require_equal, require_shape
+from babygpt_course.exercises.compare import describe
+from babygpt_course.exercises.exercise import Exercise, dice, each, integer, read_tasks
+
+TASKS = read_tasks("lesson_11")
+
+
+def induction_answer(weights: Tensor, idx: Tensor) -> Tensor:
+    """Mean attention of each head to all that followed the same token before: (n_layer, n_head)."""
+    same = idx[:, None] == idx
+    follower = pad(same[:, :-1], (1, 0)).tril(-1)  # (T, T): True at [m, n + 1]
+    return (weights * follower).sum(dim=-1)[..., follower.any(dim=1)].mean(dim=-1)
+
+
+def wrong_shares(weights: Tensor, same: Tensor, follower: Tensor) -> dict[str, Tensor]:
+    """Measure heads with each mistake: sentence for the learner -> (n_layer, n_head).
+
+    same, follower  (T, T)  which tokens are equal, and where followers of earlier occurrences stand
+    """
+    found, seen = (weights * follower).sum(dim=-1), follower.any(dim=1)  # (n_layer, n_head, T) and (T,)
+    number, equal = follower.sum(dim=1), same.tril(-1)
+    present = pad(equal[:, :-1], (1, 0))
+    last = follower & (follower.flip(1).cumsum(dim=1).flip(1) == 1)
+
+    def share(columns: Tensor, rows: Tensor = seen) -> Tensor:
+        return (weights * columns).sum(dim=-1)[..., rows].mean(dim=-1)
+
+    itself = "That is the equal token itself. Induction looks at the token that followed it"
+    before = "That is the token before the equal one. Its follower comes after it"
+    neighbour = "Leave a token out of the mean if its only equal token before it is its neighbour"
+    above = "Weights above the diagonal are 0. Is a row of your table the token that looks?"
+    one_each = "Add up the attention to all followers of a token, and do not take their mean"
+    return {
+        itself: share(equal),
+        before: share(pad(equal[:, 1:], (0, 1))),
+        "Earlier occurrences are all that there are, not only the last one": share(last),
+        one_each: (found / number)[..., seen].mean(dim=-1),
+        "The mean is over tokens with an earlier occurrence, not over all tokens": found.mean(dim=-1),
+        "The mean is over tokens, not over pairs of a token and a follower": found.sum(dim=-1) / number.sum(),
+        "The present token is no follower: n + 1 must lie before m": share(present, present.any(dim=1)),
+        neighbour: share(follower, equal.any(dim=1)),
+        above: share(follower.T),
+    }
+
+
+def drawn_text(draw: Generator, T: int, kind: str) -> Tensor:
+    """Draw ids (T,) in which some token has an earlier occurrence.
+
+    kind  "twice": a third of the tokens come again, in another order; "often": from a few ids, no two
+          neighbours equal; "side by side": from a few ids, and the first two are equal
+    """
+    few = T // 3
+    if kind == "twice":
+        text = torch.cat((torch.arange(T - few), torch.randperm(few, generator=draw)))
+    else:
+        least, few = (1, max(few, 3)) if kind == "often" else (0, few)
+        steps = torch.randint(least, few, (T,), generator=draw)
+        steps[1] *= least
+        text = steps.cumsum(dim=0) % few
+    return torch.randperm(50_000, generator=draw)[text]
+
+
+def finds_heads(attempt: Any, draw: Generator, kind: str) -> None:
+    """Ask for the shares of random causal attention on texts of one kind."""
+    for n_layer, n_head, T in ((1, 1, 6), (1, 2, 9), (3, 2, 24), (2, 4, 40)):
+        idx = drawn_text(draw, T, kind)
+        scores = 2 * torch.randn(n_layer, n_head, T, T, generator=draw)
+        weights = scores.masked_fill(torch.ones(T, T).triu(1) > 0, -torch.inf).softmax(dim=-1)
+        same = idx[:, None] == idx
+        follower = pad(same[:, :-1], (1, 0)).tril(-1)
+        m = int(follower.any(dim=1).nonzero()[0])
+        hint = f". The followers for token {m} are {follower[m].nonzero().flatten().tolist()}"
+        what = f"idx {describe(idx.tolist())}, weights of shape {tuple(weights.shape)}"
+        got, want = ask(attempt, weights, idx, what=what), induction_answer(weights, idx)
+        require_equal(got, want, what, wrong_shares(weights, same, follower), hint, 1e-5)
+
+
+INDUCTION = Exercise(
+    TASKS["Find the heads of a kind"], each(finds_heads, "twice", "often", "side by side"), induction_answer
+)
+
+
+Head = tuple[int, int]  # layer and number
+NOISE = 0.01  # nats that a loss may be off
+
+
+def stands_out_answer(
+    loss: Callable[[list], float], n_layer: int, n_head: int, head: tuple[int, int]
+) -> bool:
+    """Whether silencing this head costs five times the median of others, and more than noise."""
+    others = [at for at in product(range(n_layer), range(n_head)) if at != head]
+    controls = random.sample(others, min(20, len(others)))
+    whole = loss([])
+    usual = median(loss([at]) - whole for at in controls)
+    return loss([head]) - whole > max(5 * usual, 0.1)
+
+
+def black_box(whole: float, costs: dict[Head, float], rng: random.Random) -> Callable[[Any], float]:
+    """Return the loss of a model whose heads cost so many nats each, with noise in every call."""
+
+    def loss(silent: Any) -> float:
+        listed = isinstance(silent, list | tuple | set) and all(isinstance(at, tuple) for at in silent)
+        if not listed or not set(silent) <= set(costs):
+            known = f"a list of heads of this model, such as [(0, {max(costs)[1]})]"
+            raise BadInput(f"`loss` needs {known}, and was given {describe(silent)}")
+        return whole + sum(costs[at] for at in set(silent)) + rng.uniform(-NOISE, NOISE)
+
+    return loss
+
+
+def drawn_costs(
+    rng: random.Random, n_layer: int, n_head: int, size: float, needed: int | None
+) -> dict[Head, float]:
+    """Draw what each head costs in nats: `size` or so, and 13 to 60 times as much if it is needed.
+
+    needed  number of these heads; None for those of one layer, in a model where another layer costs nothing
+            without any one of its heads but the first. In other models a tenth of the heads costs nothing.
+    """
+    heads = list(product(range(n_layer), range(n_head)))
+    chosen, idle = rng.sample(heads, needed or 0), rng.sample(heads, len(heads) // 10)
+    if needed is None:
+        one, other = rng.sample(range(n_layer), 2)
+        chosen, idle = [(one, i) for i in range(n_head)], [(other, i) for i in range(1, n_head)]
+    costs = {at: size * rng.uniform(0.7, 1.3) for at in heads} | dict.fromkeys(idle, 0.0)
+    return costs | {at: max(size, 0.03) * rng.uniform(13, 60) for at in chosen}
+
+
+LIMIT = "Is your limit too high, or the head among its own controls?"
+LOSSES = "Compare costs, not losses: first subtract the loss of the whole model"
+ALIKE = "The others cost about as much. Did you compare this head with the whole model alone?"
+FAINT = "That is noise"
+FEW = "A tenth of the heads is needed, and a tenth costs nothing: take the median of many controls"
+LAYER = "One layer is needed, and the heads of another cost nothing: draw controls from all layers"
+MODELS = {  # advice, layers and heads, loss, what heads cost, how many are needed; by what is asked of them
+    True: (
+        (LIMIT, (1, 2), 1.1, 0.05, 1),
+        (LIMIT, (2, 3), 1.1, 0.03, 1),
+        (LOSSES, (4, 4), 9.0, 0.05, 1),
+        (LIMIT, (30, 9), 3.0, 0.0, 1),
+    ),
+    False: (
+        (FAINT, (3, 4), 1.1, 0.0, 0),
+        (ALIKE, (2, 3), 1.1, 2.0, 0),
+        (LOSSES, (6, 6), 9.0, 0.05, 1),
+    ),
+    None: ((FEW, (12, 12), 2.0, 0.15, 14), (LAYER, (12, 12), 1.1, 0.15, None)),
+}
+
+
+def compares(attempt: Any, draw: Generator, asked: bool | None) -> None:
+    """Ask for all heads of some models that stand out (True), that do not, or for all heads (None)."""
+    for advice, (n_layer, n_head), whole, size, needed in MODELS[asked]:
+        rng = dice(draw)
+        costs = drawn_costs(rng, n_layer, n_head, size, needed)
+        loss = black_box(whole, costs, rng)
+        for at, cost in costs.items():
+            others = [other for head, other in costs.items() if head != at]
+            right = cost > max(5 * median(others), 0.1)
+            if asked in {None, right}:
+                what = f"head {at} of {n_layer} layers with {n_head} heads each"
+                found = ask_bool(attempt, loss, n_layer, n_head, at, what=what)
+                verdict = f"you find that {what} {'stands out' if found else 'does not stand out'}"
+                usual = f"others {median(others):.2f} in the median, up to {max(others):.2f}"
+                why = f"It costs {cost:.2f} nats, {usual}, and the whole model has a loss of {whole:.2f}"
+                require(found == right, f"{verdict}. {why}. {advice}")
+
+
+STANDS_OUT = Exercise(
+    TASKS["An ablation with a control"], each(compares, True, False, None), stands_out_answer, seconds=20.0
+)
+
+
+def positions_after_answer(held: Tensor, n: int) -> Tensor:
+    """Positions (n,) of the tokens that follow those of a cache."""
+    start = int(held[-1]) + 1 if len(held) else 0
+    return torch.arange(start, start + n)
+
+
+def continues(attempt: Any, draw: Generator, kind: str) -> None:
+    """Ask for the next positions after caches that hold a whole text, a later one, parts, or nothing."""
+    for number, n in ((4, 1), (5, 3), (integer(draw, 20, 60), integer(draw, 4, 30))):
+        start = integer(draw, *{"later": (3000, 8000), "parts": (1, 200)}.get(kind, (0, 1)))
+        held = torch.arange(start, start + (0 if kind == "empty" else number))
+        if kind == "parts":
+            held += (torch.arange(number) >= integer(draw, 1, number)) * integer(draw, 3, 5000)
+        want, steps = positions_after_answer(held, n), torch.arange(n)
+        mistakes = {
+            "Positions go on from the last one, and do not begin at 0 again": steps,
+            "You counted the tokens in the cache. Positions go on from the last one": len(held) + steps,
+            "Some tokens were dropped, so the count of the rest is no distance": start + len(held) + steps,
+            "This position is taken: begin one later": want - 1,
+            "You left one position out": want + 1,
+            "Each new token has a position of its own": want[:1].expand(n),
+        }
+        what = f"held {describe(held)} and n = {n}"
+        got = ask(attempt, held, n, what=what)
+        require_equal(got, want, what, mistakes)
+        kind_of_number = require_shape(got, what, (n,)).dtype
+        require(not kind_of_number.is_floating_point, f"for {what} came out: {kind_of_number}, and not int64")
+
+
+POSITIONS = Exercise(
+    TASKS["Positions after a cache"],
+    each(continues, "whole", "later", "parts", "empty"),
+    positions_after_answer,
+)
+
+
+def turning_answer(head_dim: int, theta: float, length: int, share: float) -> int:
+    """Number of pairs that turn by a share of a circle or more within a text."""
+    angles = (length - 1) * theta ** (-torch.arange(0, head_dim, 2) / head_dim)
+    return int((angles >= share * 2 * math.pi).sum())
+
+
+def circles(D: int, theta: float, steps: int, exponent: float = -2) -> Tensor:
+    """Return how many circles each pair turns in so many steps: (D/2,)."""
+    return steps / (2 * math.pi) * theta ** (exponent * torch.arange(D // 2, dtype=torch.float64) / D)
+
+
+Ends = tuple[tuple[int, int], ...]
+ONCE: Ends = ((50, 200_000), (40, 5000), (100, 101))  # ends of theta, of the length, of the share in percent
+PART: Ends = ((50, 200_000), (50, 500), (1, 300))
+SHORT: Ends = ((50, 200_000), (3, 9), (1, 20))
+NONE: Ends = ((50, 200_000), (2, 7), (100, 400))
+ALL: Ends = ((5, 50), (1000, 5000), (30, 60))
+
+
+def counts_pairs(attempt: Any, draw: Generator, *kinds: Ends) -> None:
+    """Ask for the number of pairs that turn, with numbers between each of these ends."""
+    for ends in 4 * kinds:
+        near = True
+        while near:
+            D, (theta, length, percent) = 2 * integer(draw, 8, 65), (integer(draw, *two) for two in ends)
+            share, right = percent / 100, circles(D, theta, length - 1)
+            near = bool(((right / share).log().abs() < 0.01).any())
+        wrong = {
+            "A full circle is 2π radians": 2 * math.pi * right,
+            "From the first to the last token there are length − 1 steps": circles(D, theta, length),
+            "That is the turn of one step": circles(D, theta, 1),
+            "You counted channels, and a pair has two": right.repeat(2),
+            "The exponent is −2i/D, not −i/D": circles(D, theta, length - 1, -1),
+            "In −2i/D, D is the number of channels, not of pairs": circles(D, theta, length - 1, -4),
+            "The exponent −2i/D is negative: later pairs turn more slowly": circles(D, theta, length - 1, 2),
+        }
+        want = int((right >= share).sum())
+        around = [f"pair {i} turns by {right[i]:.3f}" for i in (want - 1, want) if 0 <= i < D // 2]
+        what = f"head_dim {D}, theta {theta}, length {length}, share {share:g}"
+        mistakes = {text: int((turned >= share).sum()) for text, turned in wrong.items()}
+        got = ask(attempt, D, float(theta), length, share, what=what)
+        require_equal(got, want, what, mistakes, f". In circles, {' and '.join(around)}")
+
+
+TURNING = Exercise(
+    TASKS["How far a pair reaches"],
+    each(counts_pairs, (ONCE,), (PART, SHORT), (NONE, ALL)),
+    turning_answer,
+)
+
+EXERCISES = (INDUCTION, STANDS_OUT, POSITIONS, TURNING)
