@@ -18,6 +18,7 @@ from babygpt.plots.panel import Curve as Curve
 from babygpt.plots.panel import Heads as Heads
 from babygpt.plots.panel import Level as Level
 from babygpt.plots.panel import Panel as Panel
+from babygpt.plots.panel import Trials as Trials
 from babygpt.plots.panel import Words as Words
 from babygpt.plots.style import COLOURS as COLOURS
 from babygpt.plots.style import ENCODING_COLOURS as ENCODING_COLOURS

@@ -1,8 +1,8 @@
 """Panels: a picture as plain data, in numbers and words. The page draws it (panels.js), and so does a still.
 
-A panel has a title that tells the finding, two axes, and marks: curves, levels, cells, heads, words. Whoever
-makes one chooses every word, also those that are read from a picture: a template such as "row {row}: {value}"
-is filled in by the page. No widgets, no Matplotlib, no torch.
+A panel has a title that tells the finding, two axes, and marks: curves, levels, cells, heads, words, trials.
+Whoever makes one chooses every word, also those that are read from a picture: a template such as "row {row}:
+{value}" is filled in by the page. No widgets, no Matplotlib, no torch.
 """
 
 from __future__ import annotations
@@ -35,6 +35,13 @@ class Axis:
     log: bool = False
     unit: str = ""
     digits: int | None = 2
+
+    def write(self, value: float | str) -> str:
+        """Return a value with its unit, as the page writes it; a text stays as it is."""
+        if isinstance(value, str):
+            return value
+        number = f"{value:.3g}" if self.digits is None else f"{value:.{self.digits}f}"
+        return number.replace("-", "−") + self.unit
 
 
 @dataclass(frozen=True)
@@ -147,7 +154,28 @@ class Words:
     reading: str = "character {letter}, “{mark}”: the model was {share} sure"
 
 
-Mark = Curve | Level | Cells | Heads | Words
+@dataclass(frozen=True)
+class Trials:
+    """Table of what was measured: a row of the baseline, and one of the present trial.
+
+    The page keeps the rows of earlier trials below them, so that a reader can compare and go back.
+
+    quantities  of the columns: label, unit and digits; a bar is full at the upper end of the span
+    names       of the baseline and of the present trial; the name of the baseline alone if that is shown
+    values      of each row: a number, or a text, for each quantity
+    settings    of each row: the values of controls that bring it back, by name
+    label       what the names are
+    """
+
+    kind = "trials"
+    quantities: Sequence[Axis]
+    names: Sequence[str]
+    values: Sequence[Sequence[float | str]]
+    settings: Sequence[Mapping[str, Any]]
+    label: str = "trial"
+
+
+Mark = Curve | Level | Cells | Heads | Words | Trials
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,8 @@ from unicodedata import combining, east_asian_width
 import numpy as np
 from PIL import Image
 
-from babygpt.plots.panel import DTYPES, Axis, Cells, Curve, Heads, Level, Panel, Words, pack, unpack
+from babygpt.plots.panel import DTYPES, Axis, Cells, Curve, Heads, Level, Panel, Trials, Words, pack, unpack
+from babygpt.plots.style import COLOURS
 
 ROW, WIDTH, GAP = 1120, 360, 20  # of a row, of a panel of curves, between panels
 FONT, LINE, LABEL = 15, 19, 34  # of letters, from line to line, of the label above a plot
@@ -88,6 +89,8 @@ def draw_panel(panel: Panel) -> Drawing:
         svg, plot, height = draw_heads(panel, mark)
     elif isinstance(mark, Words):
         svg, plot, height = draw_words(mark, width)
+    elif isinstance(mark, Trials):
+        svg, plot, height = draw_trials(mark, width)
     else:
         svg, plot, height = draw_plot(panel, width, UPPER if below and not panel.y.ticks else None)
     if below:
@@ -417,7 +420,7 @@ def paint(values: np.ndarray, low: float, high: float, frame: Frame) -> str:
     return frame.fill(f"{look} {png}", "image")
 
 
-# ---------------------------------------------------------------- heads and words
+# ---------------------------------------------------------------- heads, words, trials
 
 
 def draw_heads(panel: Panel, mark: Heads) -> tuple[str, float, float]:
@@ -475,3 +478,32 @@ def draw_words(mark: Words, width: float) -> tuple[str, float, float]:
     look = f"font-family='ui-monospace,Menlo,Consolas,monospace' font-size='{min(20.0, wide):.1f}'"
     parts.append(f"<g {look} text-anchor='middle'>{''.join(letters)}</g>")
     return "".join(parts), 6.0, 12 + (tall + 8) * -(-len(mark.characters) // columns)
+
+
+def draw_trials(mark: Trials, width: float) -> tuple[str, float, float]:
+    """Draw the baseline and the present trial: for each quantity a value, a bar, and a line at the baseline.
+
+    Return as draw_plot does.
+    """
+    column, numbers = width / len(mark.quantities), dict[int, np.ndarray]()
+    labels = [wrap(quantity.label, column - 12) for quantity in mark.quantities]
+    parts = [write(column * i, LINE, label, f"fill='{QUIET}'") for i, label in enumerate(labels)]
+    top = LINE * max(map(len, labels)) + 4.0
+    for i, (quantity, both) in enumerate(zip(mark.quantities, zip(*mark.values, strict=True), strict=True)):
+        if not isinstance(both[0], str):
+            numbers[i] = (column - 24) * np.array(both) / max(quantity.span[1], *both)
+    for row, (name, values) in enumerate(zip(mark.names, mark.values, strict=True)):
+        parts.append(write(0, top + LINE, [f"{mark.label}: {name}"], "font-weight='600'"))
+        for i, (quantity, value) in enumerate(zip(mark.quantities, values, strict=True)):
+            parts.append(write(column * i, top + 2 * LINE, [quantity.write(value)]))
+            if i in numbers:
+                left, colour = column * i, COLOURS["blue" if row else "grey"]
+                for x, path, ink, thick in (
+                    (left, f"h{column - 24:.1f}", GRID, 8),
+                    (left, f"h{numbers[i][row]:.1f}", colour, 8),
+                    (left + numbers[i][0], "m0 -4v8", INK, 2),
+                ):
+                    start = f"M{x:.1f} {top + 2 * LINE + 9:.1f}"
+                    parts.append(f"<path d='{start}{path}' stroke='{ink}' stroke-width='{thick}'/>")
+        top += 2 * LINE + 24
+    return "".join(parts), 6.0, top

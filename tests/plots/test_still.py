@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from babygpt.plots.panel import Axis, Cells, Curve, Heads, Level, Panel, Words
+from babygpt.plots.panel import Axis, Cells, Curve, Heads, Level, Panel, Trials, Words
 from babygpt.plots.still import FONT, draw_still, measure, wrap
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -213,6 +213,19 @@ def test_all_heads_stand_in_one_picture_layers_beside_each_other():
     np.testing.assert_allclose(large, weights[1, 2], atol=0.012)
     np.testing.assert_allclose(all_heads[6:11, :5], weights[0, 1], atol=0.012)
     assert all_heads.shape == (17, 11)
+
+
+def test_bars_of_trials_are_as_long_as_their_values():
+    quantities = [Axis("right", (0, 100), unit="%", digits=0), Axis("loss", (0, 2)), Axis("who fed?")]
+    values = [(80.0, 1.0, "ada"), (40.0, 4.0, "b<n")]
+    root = read(Panel("t", [Trials(quantities, ["whole", "less"], values, [{}, {}])]))
+    labels = ["right", "loss", "who fed?"]
+    rows = ["trial: whole", "80%", "1.00", "ada", "trial: less", "40%", "4.00", "b<n"]
+    assert texts(root)[1:] == [*labels, *rows]
+    paths = [re.findall(r"-?[\d.]+", path.get("d")) for path in root.iter(f"{SVG}path")]
+    full, bars, lines = (np.array([path[:3] for path in paths[i::3]], float).T for i in range(3))
+    assert bars[2] / full[2] == pytest.approx([0.8, 0.25, 0.4, 1.0], abs=0.01)
+    assert (lines[0] - full[0]) / full[2] == pytest.approx([0.8, 0.25] * 2, abs=0.01)
 
 
 def test_plots_of_a_row_begin_equally_high_below_titles_of_any_length():
