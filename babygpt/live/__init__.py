@@ -15,6 +15,7 @@ from babygpt.live.explorer import Explorer as Explorer
 from babygpt.live.explorer import Line as Line
 from babygpt.live.explorer import Scale as Scale
 from babygpt.live.explorer import Slider as Slider
+from babygpt.live.explorer import Switches as Switches
 from babygpt.live.formulas import alibi as alibi
 from babygpt.live.formulas import branches as branches
 from babygpt.live.formulas import gaussian as gaussian

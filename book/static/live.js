@@ -13,10 +13,15 @@ async function unpack(text) {
 
 // What the kernel answered for the values of the controls that were recorded together, in all combinations.
 function answer({ together, controls, answers, ...state }, before) {
+  let unknown = null;
   const number = together.reduce((sum, name) => {
-    const { stops, options } = controls.find(control => control.name === name);
-    return stops ? sum * stops.length + $figure.nearest(stops, state[name]) : sum * options.length + options.indexOf(state[name]);
+    const control = controls.find(control => control.name === name), { stops, options } = control;
+    if (stops) return sum * stops.length + $figure.nearest(stops, state[name]);
+    const at = options.findIndex(option => JSON.stringify(option) === JSON.stringify(state[name]));
+    if (at < 0) unknown = control;
+    return sum * options.length + at;
   }, 0);
+  if (unknown) return { ...before, asked: {}, frames: [], problem: unknown.refusal };
   return { ...before, ...answers[number] }; // of a refused combination there is only the problem
 }
 

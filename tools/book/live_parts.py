@@ -78,6 +78,6 @@ def write_scripts(names: Iterable[str], html: Path) -> None:
     """Write the scripts of some explorers of formulas, those of recordings, and their style, into a book."""
     folder = html / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / STYLESHEET).write_text(style("figure"), encoding="utf-8")
+    (folder / STYLESHEET).write_text(style("figure", "switches"), encoding="utf-8")
     for name in (*names, *RECORDED):
         (folder / f"{name}.js").write_text(page_script(name), encoding="utf-8")

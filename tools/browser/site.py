@@ -13,7 +13,8 @@ from tools.book.live_parts import formula_html, write_scripts
 
 PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Explorers</title>
 <meta name="viewport" content="width=device-width"><link rel="icon" href="data:,">
-<style>body {{ margin: 12px; background: white; font-family: system-ui }} .live {{ margin: 24px 0 }}
+<style>:root {{ color-scheme: light dark }}
+body {{ margin: 12px; background: white; font-family: system-ui }} .live {{ margin: 24px 0 }}
 @media (prefers-color-scheme: dark) {{ body {{ background: #131416; color: #ddd }} }}</style>
 <main><h1>Explorers</h1>{}</main></html>"""
 

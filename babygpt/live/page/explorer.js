@@ -3,6 +3,7 @@
 
 import { addInputs, html, mount, nearest, write } from "./figure.js";
 import { readPanel, viewOf } from "./panels.js";
+import { addSwitches, same, TrialsView } from "./switches.js";
 
 const PATIENCE = 1000; // ms without an answer, after which the page says that it waits
 
@@ -15,7 +16,11 @@ function make(page) {
     },
   };
   root.classList.add("trained");
-  const problem = html("p", { class: "problem", role: "alert" }, root), limits = addInputs(page);
+  const all = Object.entries(controls), grids = all.filter(([, control]) => control.columns);
+  const shows = grids.map(([, control]) => addSwitches(page, control));
+  const problem = html("p", { class: "problem", role: "alert" }, root);
+  const others = Object.fromEntries(all.filter(([, control]) => !control.columns)); // have inputs, and a button for all
+  const limits = grids.length === all.length ? {} : addInputs(Object.assign(Object.create(page), { controls: others }));
   let shown = null, frames = [], waiting = 0;
 
   function draw() {
@@ -26,12 +31,17 @@ function make(page) {
     }
     const stops = controls[shown.frames_by]?.stops, at = stops ? nearest(stops, values[shown.frames_by]) : 0;
     Object.assign(limits, shown.limits);
-    write(problem, shown.problem);
-    frames[Math.min(at, frames.length - 1)].forEach((spec, i) => {
-      (views[i] ??= viewOf(spec, page.panels, host)).draw(spec, null, values);
+    const frame = frames[Math.min(at, frames.length - 1)] ?? []; // none where a recording has no answer
+    frame.forEach((spec, i) => {
+      const make = spec.marks[0]?.kind === "trials" ? (...parts) => new TrialsView(...parts) : viewOf.bind(null, spec);
+      (views[i] ??= make(page.panels, host)).draw(spec, null, values);
     });
+    root.classList.toggle("unanswered", !frame.length);
+    if (!frame.length) for (const view of views) view.choose?.(null, shown.problem);
+    write(problem, frame.length ? shown.problem : "");
     for (const knob of page.knobs) knob(values);
-    const behind = Object.entries(shown.asked).some(([name, value]) => values[name] !== value);
+    for (const show of shows) show(values, frame[0]?.title ?? shown.problem);
+    const behind = Object.entries(shown.asked).some(([name, value]) => !same(values[name], value));
     if (!behind) waiting = clearTimeout(waiting);
     else waiting ||= setTimeout(() => root.classList.add("waits"), PATIENCE);
     if (!behind) root.classList.remove("waits");

@@ -40,7 +40,7 @@ export function readPanel(packed) {
 }
 
 export const fill = (template, values) => template.replace(/\{(\w+)\}/g, (_, name) => values[name]);
-const withUnit = (value, { digits, unit }) => (Number.isFinite(value) ? `${fixed(value, digits)}${unit}` : "–");
+export const withUnit = (value, { digits, unit }) => (Number.isFinite(value) ? `${fixed(value, digits)}${unit}` : "–");
 
 // The number of the box that covers the fewest places and does not leave the axes, or least of all. A name keeps its
 // box while little is below it, so that it does not jump as a curve grows.
