@@ -27,7 +27,7 @@ RUNGS = [
 COURSE_RUNGS = [
     {"real"},
     {"studies", "predictions"},
-    {"claims", "exercises", "museum", "notes"},
+    {"claims", "exercises", "museum", "notes", "tools"},
     {"commands"},
     {"__init__"},
 ]
