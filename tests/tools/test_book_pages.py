@@ -34,6 +34,7 @@ MEASURED = [(claim, Finding(VERDICTS[n % 4], -0.5, "a < b", 1)) for n, claim in 
         ("[a](04_rope.ipynb) [b](https://arxiv.org/abs/1)", "notebooks/05.ipynb", *[None] * 2),
         ("[`r.py`](babygpt/config.py)", "README.md", "[`r.py`]({blob}/babygpt/config.py)", "`r.py`"),
         ("[x](../LICENSE)", "docs/live.md", "[x]({blob}/LICENSE)", "x"),
+        ("[x](docs/story.md)", "CONTRIBUTING.md", "[x]({blob}/docs/story.md)", "x"),
         ("[x](../docs/notes)", "figures/a.md", *["[x](../docs/notes/README.md)"] * 2),
         ("[`x/`](tools)", "README.md", "[`x/`]({tree}/tools)", "`x/`"),
         ("[x](../figures/lookup.png)", "docs/results.md", *[None] * 2),

@@ -11,6 +11,7 @@ from posixpath import dirname, normpath, relpath
 from tools.book.reference import ROOT
 
 DOCUMENTS = ("*.md", "docs/**/*.md", "figures/*.md")
+NO_PAGES = {"docs/story.md"}  # it tells maintainers what learners shall find out
 # Code is passed over: what looks like a link there is none. The text of a link may itself hold code.
 LINK = re.compile(
     r"^(?P<fence>```+|~~~+).*?^(?P=fence)[ \t]*$|(?P<tick>`+)(?:(?!\n\n).)+?(?P=tick)(?!`)"
@@ -59,7 +60,7 @@ def code_host(environment: Mapping[str, str] = os.environ) -> CodeHost | None:
 def site(root: Path = ROOT, host: CodeHost | None = None) -> Site:
     """Return the book of a repository: its documents and notebooks are pages."""
     paths = [path for pattern in (*DOCUMENTS, "notebooks/*.ipynb") for path in root.glob(pattern)]
-    return Site(root, frozenset(path.relative_to(root).as_posix() for path in paths), host)
+    return Site(root, frozenset(path.relative_to(root).as_posix() for path in paths) - NO_PAGES, host)
 
 
 def rewrite_links(text: str, place: str, book: Site) -> str:
