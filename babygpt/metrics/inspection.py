@@ -3,7 +3,7 @@
 import math
 import threading
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -19,6 +19,7 @@ from babygpt.models.language_model import BagOfTokens, BagWithPositions, Languag
 from babygpt.models.transformer import Attention, Context, Transformer, score_scale
 from babygpt.positions import Positions
 
+Head = tuple[int, int]  # layer and head, counted from 0
 Hook = tuple[Callable[..., Any], Callable[..., Any]]  # a module's method that registers it, and the hook
 
 
@@ -55,34 +56,66 @@ def hooked(hooks: Iterable[Hook]) -> Iterator[None]:
 
 
 @contextmanager
-def without_heads(model: LanguageModel, heads: Iterable[tuple[int, int]]) -> Iterator[None]:
-    """Silence some heads: within the `with`, they write 0. The model itself is not changed.
+def with_heads(model: LanguageModel, changes: Mapping[Head, Callable[[Tensor], Tensor]]) -> Iterator[None]:
+    """Change what some heads write: within the `with`, a function is applied to it. The model stays as it is.
 
     A head writes n_embd / n_head channels of the input of its layer's `out` matrix. Only the thread that
-    entered the `with` notices; another one may train the same model meanwhile. A model never saw such zeros
-    in training, so what fails without a head may need more than what that head tells.
+    entered the `with` notices; another one may train the same model meanwhile.
+
+    changes  (layer, head), counted from 0 -> a function of what it writes, (B, T, D), that changes nothing in
+             place
+    Raises ValueError for a head that does not exist, or a model without attention.
+    """
+    layers, of_layer = attention_layers(model), dict[int, dict[int, Callable[[Tensor], Tensor]]]()
+    for (layer, head), change in changes.items():
+        if not (0 <= layer < len(layers) and 0 <= head < layers[layer].n_head):
+            shape = f"{len(layers)} layers of {layers[0].n_head} heads, counted from 0"
+            raise BadInput(f"head {head} of layer {layer} does not exist: this model has {shape}")
+        of_layer.setdefault(layer, {})[head] = change
+
+    def changed(some: Mapping[int, Callable[[Tensor], Tensor]]) -> Callable[..., Tensor]:
+        def hook(_: nn.Module, inputs: tuple[Tensor]) -> Tensor:
+            written = inputs[0].unflatten(-1, (layers[0].n_head, -1)).clone()  # (B, T, H, D)
+            for head, change in some.items():
+                written[:, :, head] = change(written[:, :, head])
+            return written.flatten(2)
+
+        return hook
+
+    with hooked((layers[at].out.register_forward_pre_hook, changed(some)) for at, some in of_layer.items()):
+        yield
+
+
+@contextmanager
+def without_heads(model: LanguageModel, heads: Iterable[Head]) -> Iterator[None]:
+    """Silence some heads: within the `with`, they write 0.
+
+    A model never saw such zeros in training, so what fails without a head may need more than what it tells.
 
     heads  (layer, head) of each, counted from 0
     Raises ValueError for a head that does not exist, or a model without attention.
     Source: Michel et al. 2019, arXiv:1905.10650, section 2.2.
     """
-    layers, silent = attention_layers(model), dict[int, list[int]]()
-    for layer, head in heads:
-        if not (0 <= layer < len(layers) and 0 <= head < layers[layer].n_head):
-            shape = f"{len(layers)} layers of {layers[0].n_head} heads, counted from 0"
-            raise BadInput(f"head {head} of layer {layer} does not exist: this model has {shape}")
-        silent.setdefault(layer, []).append(head)
-
-    def silence(some: list[int]) -> Callable[..., Tensor]:
-        def hook(_: nn.Module, inputs: tuple[Tensor]) -> Tensor:
-            written = inputs[0].unflatten(-1, (layers[0].n_head, -1)).clone()  # (B, T, H, D)
-            written[:, :, some] = 0.0
-            return written.flatten(2)
-
-        return hook
-
-    with hooked((layers[at].out.register_forward_pre_hook, silence(some)) for at, some in silent.items()):
+    with with_heads(model, dict.fromkeys(heads, torch.zeros_like)):
         yield
+
+
+@torch.inference_mode()
+def written_by_heads(model: LanguageModel, idx: Tensor) -> list[Tensor]:
+    """Return what each head of each layer writes at each token: (B, T, n_head, D), one tensor a layer.
+
+    idx  (B, T)  token ids
+    Raises BadInput for a model without attention.
+    """
+    found: list[Tensor] = []
+
+    def record(n_head: int) -> Callable[..., None]:
+        return lambda _, inputs: found.append(inputs[0].unflatten(-1, (n_head, -1)))
+
+    layers, device = attention_layers(model), next(model.parameters()).device
+    with hooked((layer.out.register_forward_pre_hook, record(layer.n_head)) for layer in layers):
+        model(idx.to(device))
+    return found
 
 
 def ablate_heads(model: LanguageModel, score: Callable[[LanguageModel], float]) -> np.ndarray:
@@ -107,7 +140,7 @@ def weights_of(layer: Attention, x: Tensor, context: Context) -> tuple[Tensor, T
     returns   (B, H, T, T) weights, rows sum to 1, and (B, H, T, D) values
     """
     q, k, v = layer.qkv(x, context)
-    scores = q @ k.transpose(-1, -2) * score_scale(v)  # (B, H, T, T)
+    scores = q @ k.transpose(-1, -2) * score_scale(v, layer.sharpness)  # (B, H, T, T)
     if context.attn_mask is not None:
         scores = scores + context.attn_mask
     elif context.causal:
@@ -117,6 +150,26 @@ def weights_of(layer: Attention, x: Tensor, context: Context) -> tuple[Tensor, T
 
 
 @torch.inference_mode()
+def each_weights(
+    model: LanguageModel, idx: Tensor, use: Callable[[Tensor], Any], positions: Positions | None = None
+) -> list[Any]:
+    """Return what a function makes of the attention weights of each layer, without keeping all of them.
+
+    idx  (B, T)  token ids
+    use  takes the weights of one layer, (B, H, T, T)
+    Raises BadInput for a model without attention: v1, v2.
+    """
+    found: list[Any] = []
+
+    def record(layer: Attention, inputs: tuple[Tensor, Context]) -> None:
+        found.append(use(weights_of(layer, *inputs)[0]))
+
+    device = next(model.parameters()).device
+    with hooked((layer.register_forward_pre_hook, record) for layer in attention_layers(model)):
+        model(idx.to(device), None if positions is None else positions.to(device))
+    return found
+
+
 def attention_weights(model: Transformer, idx: Tensor, positions: Positions | None = None) -> np.ndarray:
     """Return the attention weights of every layer and head on one text.
 
@@ -125,15 +178,7 @@ def attention_weights(model: Transformer, idx: Tensor, positions: Positions | No
     returns    (n_layer, n_head, T, T)  row m tells what token m looks at, and sums to 1
     Raises BadInput for a model without attention: v1, v2.
     """
-    found: list[Tensor] = []
-
-    def record(layer: Attention, inputs: tuple[Tensor, Context]) -> None:
-        found.append(weights_of(layer, *inputs)[0][0])
-
-    device = next(model.parameters()).device
-    with hooked((layer.register_forward_pre_hook, record) for layer in attention_layers(model)):
-        model(idx[None].to(device), None if positions is None else positions.to(device))
-    return torch.stack(found).float().cpu().numpy()
+    return torch.stack(each_weights(model, idx[None], lambda w: w[0], positions)).float().cpu().numpy()
 
 
 # ---------------------------------------------------------------- tables, kernels, gates

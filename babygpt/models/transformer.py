@@ -38,16 +38,18 @@ class Context:
 SHARPNESS = 2.0
 
 
-def score_scale(v: Tensor) -> float:
-    """Return the factor of q k^T: plain attention's 1/sqrt(D), times SHARPNESS.
+def score_scale(v: Tensor, sharpness: float = SHARPNESS) -> float:
+    """Return the factor of q k^T: plain attention's 1/sqrt(D), times the sharpness.
 
     v  (..., D)  values, whose width no encoding changes; some encodings give q and k more than D channels
     """
-    return SHARPNESS / v.shape[-1] ** 0.5
+    return sharpness / v.shape[-1] ** 0.5
 
 
 class Attention(nn.Module):
     """Multi-head attention; the encoding may transform q and k, the mask may change the scores."""
+
+    sharpness = SHARPNESS  # 1 in a model that leaves q and k as long as they are
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -70,7 +72,7 @@ class Attention(nn.Module):
             k, v = context.cache.append(self, k, v)
         causal = context.causal and context.attn_mask is None and q.shape[2] == k.shape[2]
         y = F.scaled_dot_product_attention(
-            q, k, v, attn_mask=context.attn_mask, is_causal=causal, scale=score_scale(v)
+            q, k, v, attn_mask=context.attn_mask, is_causal=causal, scale=score_scale(v, self.sharpness)
         )
         return self.out(y.transpose(1, 2).flatten(2))  # (B, T, C)
 

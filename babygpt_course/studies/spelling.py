@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import torch
 from matplotlib.figure import Figure
-from torch import Tensor, nn
+from torch import Tensor
 
 from babygpt import NextToken, TrainConfig, build, load_corpus, metrics
 from babygpt.data.corpus import Corpus
 from babygpt.data.stories import Question
-from babygpt.metrics.inspection import attention_layers, hooked, weights_of, without_heads
+from babygpt.metrics.inspection import each_weights, with_heads, without_heads, written_by_heads
 from babygpt.models.language_model import LanguageModel
 from babygpt_course.studies.board import WORLD
 from babygpt_course.studies.clicks import EVERY, LEAST, click_step
@@ -89,14 +89,8 @@ def look(model: LanguageModel, asked: Asked) -> tuple[np.ndarray, np.ndarray]:
     returns  (L, H, 4) from the answer's first letter to each letter of the name in the story, and (L, H) from
              the name's third letter to its second
     """
-    found: list[Tensor] = []
     rows = torch.arange(len(asked.ids))
-    with hooked(
-        (layer.register_forward_pre_hook, lambda layer, inputs: found.append(weights_of(layer, *inputs)[0]))
-        for layer in attention_layers(model)
-    ):
-        model(asked.ids.to(next(model.parameters()).device))
-    weights = torch.stack(found).cpu()  # (L, Q, H, T, T)
+    weights = torch.stack(each_weights(model, asked.ids, Tensor.cpu))  # (L, Q, H, T, T)
     to_name = [weights[:, rows, :, asked.last, asked.mention + i].mean(dim=0) for i in range(LETTERS)]
     back = weights[:, rows, :, asked.mention + 2, asked.mention + 1].mean(dim=0)
     return torch.stack(to_name, dim=-1).numpy(), back.numpy()
@@ -111,22 +105,18 @@ def patched(model: LanguageModel, asked: Asked, heads: Iterable[int], letter: in
     returns the shares of questions after which the vowel of the story is predicted ("kept"), and that of the
             twin ("exchanged")
     """
-    layer, device, some = attention_layers(model)[0], next(model.parameters()).device, list(heads)
-    at, rows, kept = asked.mention + letter, torch.arange(len(asked.ids)), list[Tensor]()
+    at, rows = asked.mention + letter, torch.arange(len(asked.ids))
+    twins = written_by_heads(model, asked.twins)[0]  # (Q, T, H, D)
 
-    def record(_: nn.Module, inputs: tuple[Tensor]) -> None:
-        kept.append(inputs[0].unflatten(-1, (layer.n_head, -1))[rows, at])  # (Q, H, D)
+    def exchange(head: int) -> Callable[[Tensor], Tensor]:
+        def exchanged(written: Tensor) -> Tensor:
+            written = written.clone()  # (Q, T, D)
+            written[rows, at] = twins[rows, at, head]
+            return written
 
-    def exchange(_: nn.Module, inputs: tuple[Tensor]) -> Tensor:
-        written = inputs[0].unflatten(-1, (layer.n_head, -1)).clone()  # (Q, T, H, D)
-        place = written[rows, at]
-        place[:, some] = kept[0][:, some]
-        written[rows, at] = place
-        return written.flatten(2)
+        return exchanged
 
-    with hooked([(layer.out.register_forward_pre_hook, record)]):
-        model(asked.twins.to(device))
-    with hooked([(layer.out.register_forward_pre_hook, exchange)]):
+    with with_heads(model, {(0, head): exchange(head) for head in heads}):
         found = second_letters(model, asked)
     return {"kept": share(found == asked.vowel), "exchanged": share(found == asked.other)}
 
