@@ -29,6 +29,7 @@ from babygpt_course.studies import (
     names,
     order,
     polar_repairs,
+    published_model,
     remasking,
     spelling,
     stretch,
@@ -70,6 +71,13 @@ FIGURES: dict[str, Study] = {
     "clicks": Study(clicks.measure_clicks, clicks.draw_clicks, (13.0, 5.0), clicks.table, clicks.join_models),
     "controls": Study(controls.measure_controls, controls.draw_controls, (16.0, 4.4)),
     "spelling": Study(spelling.measure_spelling, spelling.draw_spelling, (16.0, 5.0)),
+    "real": Study(
+        published_model.measure_published,
+        published_model.draw_published,
+        (16.0, 6.0),
+        published_model.table,
+        published_model.join_parts,
+    ),
     "ladder": Study(board.measure_ladder, board.draw_ladder, (15.0, 8.0), board.table),
 }
 

@@ -48,9 +48,10 @@ class Comparison:
 
     mean   difference, averaged over seeds
     low    lower end of Student's 99% interval, and `high` its upper end
-    n      number of seeds
+    n      number of seeds, or of whatever else `of` names
     fresh  mean over the last six seeds, which were not used to find the difference
     least  smallest effect that counts
+    of     what the differences are paired by
     """
 
     mean: float
@@ -59,6 +60,7 @@ class Comparison:
     n: int
     fresh: float
     least: float
+    of: str = "seed"
 
     @property
     def side(self) -> str:
@@ -77,25 +79,26 @@ class Comparison:
     def __format__(self, form: str) -> str:
         """Write mean and interval; `form` is that of a number, such as "+.3f"."""
         middle, low, high = (f"{x + 0.0:{form or '+.2f'}}" for x in (self.mean, self.low, self.high))
-        seeds = f"{self.n} seed{'s' if self.n > 1 else ''}"
+        seeds = f"{self.n} {self.of}{'s' if self.n > 1 else ''}"
         return f"{middle} ({seeds})" if self.n < 2 else f"{middle} ({LEVEL:.0%}: {low} to {high}, {seeds})"
 
     def __str__(self) -> str:
         return format(self)
 
 
-def compare(differences: Sequence[float], least: float = LEAST_LOSS) -> Comparison:
+def compare(differences: Sequence[float], least: float = LEAST_LOSS, of: str = "seed") -> Comparison:
     """Compare two variants by their paired differences.
 
     differences  one model's number minus its rival's, one a seed; the six fresh seeds are the last
     least        smallest effect that counts
+    of           what they are paired by: "seed", or "text" for one model that reads many texts
     Raises BadInput if there is none, or if one is nan or infinite, as of a run that diverged.
     """
     if not len(differences) or not all(map(isfinite, differences)):
         raise BadInput(f"differences ({', '.join(map(str, differences))}) must be finite, and at least one")
     n, middle = len(differences), mean(differences)
     half = critical_t(n) * stdev(differences) / sqrt(n) if n > 1 else inf
-    return Comparison(middle, middle - half, middle + half, n, mean(differences[-FRESH:]), least)
+    return Comparison(middle, middle - half, middle + half, n, mean(differences[-FRESH:]), least, of)
 
 
 def exceeds(differences: Sequence[float], least: float = LEAST_LOSS) -> str:

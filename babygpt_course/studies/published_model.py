@@ -1,0 +1,340 @@
+"""Study of a published model: what its rotation, its pairs, its heads and its cache are worth, text by text.
+
+Nothing is trained. Differences are paired by text: 24 texts that were written for this study, and 24 draws of
+random tokens that are read twice.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from statistics import mean
+from typing import Any, cast
+
+import numpy as np
+import torch
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+from torch import Tensor
+
+from babygpt.encodings.base import Encoding
+from babygpt.encodings.rotary import Rotary, angles_at, rotate, rotate_pairs
+from babygpt.encodings.rotary_variants import Interpolated, NTKAware, YaRN
+from babygpt.metrics.inspection import with_heads, without_heads, written_by_heads
+from babygpt.plots import COLOURS
+from babygpt.plots.figures import set_labels
+from babygpt.plots.panel import percent
+from babygpt.positions import Positions
+from babygpt.tables import markdown
+from babygpt_course.real.heads import BEFORE, FIRST, FOLLOWED, KINDS, head_looks, looks_by_distance, repeated
+from babygpt_course.real.model import RealModel, read_model, token_losses, use_encoding
+from babygpt_course.real.questions import margins, mirrors
+from babygpt_course.real.tokenizer import RealTokenizer
+from babygpt_course.studies.paired import Comparison, compare, differences
+from babygpt_course.studies.results import Results
+from babygpt_course.studies.sweep import Workers, in_turn, sweep
+
+TEXTS = Path(__file__).parent / "published_model.txt"  # separated by lines of three dashes
+SHIFT, HALF, FURTHEST, WINDOW = 5000, 60, 128, 8192  # tokens
+FACTOR = 4.0  # how much longer than that window texts could be
+PAIRS = (4, 8, 12, 16, 20, 24)  # frozen at either end, of 32
+PREVIOUS, INDUCTION, WEAKER = (16, 0), (18, 6), (17, 3)  # heads that a first look at other texts had found
+N_RANDOM, N_ASKED, N_MAPPED = 5, 12, 2
+Function = Callable[[Tensor, Tensor], Tensor]
+
+
+@cache
+def published() -> tuple[RealModel, RealTokenizer]:
+    """Return the model, which is read once."""
+    return read_model()
+
+
+def texts() -> list[str]:
+    """Return the texts of this study."""
+    return [text.strip() for text in TEXTS.read_text(encoding="utf-8").split("\n---\n")]
+
+
+def loss(model: RealModel, idx: Tensor, positions: Positions | None = None) -> float:
+    """Return the mean loss of a text, in nats a token."""
+    return round(float(token_losses(model, idx, positions).mean()), 4)
+
+
+def loss_with(model: RealModel, idx: Tensor, encoding: Encoding | Function) -> float:
+    """Return the mean loss of a text with another encoding."""
+    with use_encoding(model, encoding):
+        return loss(model, idx)
+
+
+# ---------------------------------------------------------------- rotations
+
+
+def half_split(theta: float) -> Function:
+    """Return a rotation that pairs channel i with channel i + D/2: the other layout."""
+
+    def turned(x: Tensor, position: Tensor) -> Tensor:
+        sides = x.unflatten(-1, (2, -1)).transpose(-1, -2).flatten(-2)  # i beside i + D/2
+        return rotate(sides, position, theta).unflatten(-1, (-1, 2)).transpose(-1, -2).flatten(-2)
+
+    return turned
+
+
+def frozen(own: Rotary, stays: Tensor) -> Function:
+    """Return a rotation in which some pairs of channels do not turn. stays  (D / 2,)  whether a pair turns"""
+    return lambda x, position: rotate_pairs(x, angles_at(position, own.frequencies().where(stays, 0.0)))
+
+
+def rotations(own: Rotary, n: int) -> dict[str, Encoding | Function]:
+    """Return what takes the place of a model's own RoPE: name -> encoding, for a text of n tokens."""
+    D, theta = own.head_dim, own.theta
+    pair, second = torch.arange(D // 2), n // 2
+    variants: dict[str, Encoding | Function] = {
+        "none": Encoding(),
+        "other layout": half_split(theta),
+        "theta / 10": Rotary(D, theta / 10),
+        "theta / 100": Rotary(D, theta / 100),
+        "positions / 2": Interpolated(D, 2.0, theta),
+        "positions / 4": Interpolated(D, FACTOR, theta),
+        "positions * 2": lambda x, position: rotate(x, 2 * position, theta),
+        "NTK-aware, 4": NTKAware(D, FACTOR, theta),
+        "YaRN, 4": YaRN(D, int(FACTOR) * WINDOW, FACTOR, theta),
+        "restarted": lambda x, position: rotate(
+            x, position.where(position < second, position - second), theta
+        ),
+    }
+    slow = {f"slowest {k} frozen": frozen(own, pair < len(pair) - k) for k in PAIRS}
+    return variants | slow | {f"quickest {k} frozen": frozen(own, pair >= k) for k in PAIRS}
+
+
+def measure_rotations(number: int) -> dict[str, float]:
+    """Return the loss of one text under each rotation: nats a token."""
+    model, tokenizer = published()
+    idx = tokenizer.encode(texts()[number])
+    changed = {
+        name: loss_with(model, idx, one)
+        for name, one in rotations(cast(Rotary, model.encoding), len(idx)).items()
+    }
+    moved = loss(model, idx, Positions.arange(len(idx), SHIFT))
+    return {"own": loss(model, idx), "tokens": len(idx), "shifted": moved, **changed}
+
+
+# ---------------------------------------------------------------- heads
+
+
+def measure_heads(number: int) -> dict[str, Any]:
+    """Return where heads look on one text, as shares of attention."""
+    model, tokenizer = published()
+    idx = tokenizer.encode(texts()[number])
+    looks = head_looks(model, idx)
+    far = looks_by_distance(model, idx, FURTHEST).mean(axis=(0, 1))
+    return {
+        "to the first": float(looks[FIRST].mean()),
+        "heads that sink": float((looks[FIRST] > 0.5).mean()),
+        "by distance": far.astype(float).round(5).tolist(),
+        "looks": [looks[kind].astype(float).round(3).tolist() for kind in KINDS],
+    }
+
+
+def halves(model: RealModel, idx: Tensor) -> tuple[float, float]:
+    """Return the losses of a repeated text: of its first half, and of its second without its first token."""
+    losses = token_losses(model, idx)
+    return float(losses[:HALF].mean()), float(losses[HALF + 1 :].mean())
+
+
+def measure_induction(number: int) -> dict[str, Any]:
+    """Return the losses of random tokens that are read twice, with all heads and without some."""
+    model, tokenizer = published()
+    idx = repeated(HALF, tokenizer.vocab_size, tokenizer.start, number)
+    first, second = halves(model, idx)
+    every = [(layer, head) for layer in range(model.config.n_layer) for head in range(model.config.n_head)]
+    drawn = np.random.default_rng(number).choice(len(every), N_RANDOM, replace=False)
+    silent = {str(head): [head] for head in (PREVIOUS, INDUCTION, WEAKER)}
+    silent |= {"both": [PREVIOUS, INDUCTION], "random": [every[i] for i in drawn]}
+    found: dict[str, Any] = {"first": first, "second": second}
+    for name, heads in silent.items():
+        with without_heads(model, heads):
+            found[f"without {name}"] = halves(model, idx)[1]
+    looks = [head_looks(model, idx)[kind].astype(float).round(3).tolist() for kind in KINDS]
+    return {**{name: round(value, 4) for name, value in found.items()}, "looks": looks}
+
+
+def measure_map(number: int) -> dict[str, list[list[float]]]:
+    """Return the loss of one repeated text's second half without each head: (n_layer, n_head)."""
+    model, tokenizer = published()
+    idx = repeated(HALF, tokenizer.vocab_size, tokenizer.start, number)
+
+    def without(head: tuple[int, int]) -> float:
+        with without_heads(model, [head]):
+            return round(halves(model, idx)[1], 3)
+
+    shape = range(model.config.n_layer), range(model.config.n_head)
+    return {"second": [[without((layer, head)) for head in shape[1]] for layer in shape[0]]}
+
+
+def measure_patch(number: int) -> dict[str, float]:
+    """Exchange what one head writes at two places of the first half, behind two random tokens.
+
+    returns  for the first of these tokens in the second half, in nats: log p of what followed it minus log p
+             of what followed the other; with the "own" outputs, with those of PREVIOUS "exchanged" at these
+             two places, and as a "control" with those of the next head of its layer
+    """
+    model, tokenizer = published()
+    idx = repeated(HALF, tokenizer.vocab_size, tokenizer.start, number)
+    one, other = 1 + np.random.default_rng(number).choice(HALF - 1, 2, replace=False)  # places of the tokens
+    written = written_by_heads(model, idx[None])[PREVIOUS[0]]  # (1, T, H, D)
+
+    @torch.inference_mode()
+    def margin(head: int | None) -> float:
+        def exchange(mine: Tensor) -> Tensor:
+            mine = mine.clone()
+            mine[:, [one + 1, other + 1]] = written[:, [other + 1, one + 1], head]
+            return mine
+
+        with with_heads(model, {} if head is None else {(PREVIOUS[0], head): exchange}):
+            logits = model(idx[None].to(model.token_embedding.weight.device))[0, HALF + one]
+        return round(float(logits[idx[one + 1]] - logits[idx[other + 1]]), 3)
+
+    return {"own": margin(None), "exchanged": margin(PREVIOUS[1]), "control": margin(PREVIOUS[1] + 1)}
+
+
+# ---------------------------------------------------------------- questions
+
+
+def measure_questions(n_examples: int) -> dict[str, list[float]]:
+    """Return by how much the right name is likelier than the other one: nats, one a question."""
+    return {"margins": margins(*published(), mirrors(n_examples)).round(3).tolist()}
+
+
+def measure_answering(layer: int) -> dict[str, list[list[float]]]:
+    """Return these margins after two examples, without each head of a layer: (n_head, questions)."""
+    model, tokenizer = published()
+
+    def without(head: int) -> list[float]:
+        with without_heads(model, [(layer, head)]):
+            return margins(model, tokenizer, mirrors(2)[:N_ASKED]).round(3).tolist()
+
+    return {"margins": [without(head) for head in range(model.config.n_head)]}
+
+
+PARTS: dict[str, tuple[Callable[[int], Mapping[str, Any]], int]] = {  # what is measured, and how often
+    "rotations": (measure_rotations, 24),
+    "heads": (measure_heads, 24),
+    "induction": (measure_induction, 24),
+    "patch": (measure_patch, 24),
+    "map": (measure_map, N_MAPPED),
+    "questions": (measure_questions, 5),
+    "answering": (measure_answering, 30),
+}
+
+
+def measure_published(workers: Workers = in_turn, parts: Mapping[str, Any] = PARTS) -> Results:
+    """Measure each part on each of its texts.
+
+    returns  part -> name of the number -> one a text; of lists that only describe, such as where heads look,
+             the mean over texts
+    """
+    found: Results = {}
+    for part, (_, n) in parts.items():
+        found |= sweep([part], range(n), lambda part, number: parts[part][0](number), workers)
+    for part, name in (
+        ("heads", "looks"),
+        ("heads", "by distance"),
+        ("induction", "looks"),
+        ("map", "second"),
+    ):
+        if name in found.get(part, {}):
+            found[part][name] = np.mean(found[part][name], axis=0).round(5).tolist()
+    return found
+
+
+# ---------------------------------------------------------------- of stored results
+
+
+def costs(results: Results, part: str, own: str) -> dict[str, Comparison]:
+    """Return by how much each change raises the loss, paired by text: name -> nats a token."""
+    found = {name: values for name, values in results[part].items() if isinstance(values[0], float)}
+    return {
+        name: compare(differences(values, found[own]), of="text")
+        for name, values in found.items()
+        if name not in (own, "first")
+    }
+
+
+def table(results: Results) -> str:
+    """Return as Markdown what each change costs, and how the questions are answered."""
+    texts = results["rotations"]
+    rows = [
+        (name, f"{mean(texts[name]):.2f}", f"{cost:+.3f}")
+        for name, cost in costs(results, "rotations", "own").items()
+    ]
+    heads = results["induction"]
+    silent = [
+        (name, f"{mean(heads[name]):.2f}", f"{cost:+.2f}")
+        for name, cost in costs(results, "induction", "second").items()
+    ]
+    asked = [
+        (str(n), percent(mean(x > 0 for x in margins)), f"{mean(margins):+.2f}")
+        for n, margins in enumerate(results["questions"]["margins"])
+    ]
+    own = mean(texts["own"])
+    return "\n".join(
+        [
+            f"`{results['command']}`, {results['minutes']:.0f} minutes. {len(texts['own'])} texts of "
+            f"{min(texts['tokens'])} to {max(texts['tokens'])} tokens, {own:.2f} nats a token.\n",
+            markdown(("in place of its rotation", "loss", "more than its own (nats a token)"), rows),
+            f"Random tokens, read twice: {mean(heads['first']):.1f} nats a token in the first half, "
+            f"{mean(heads['second']):.2f} in the second. Heads are counted from 0.\n",
+            markdown(("second half", "loss", "more than with all heads (nats a token)"), silent),
+            markdown(("examples before a question", "right answers", "margin (nats)"), asked),
+        ]
+    )
+
+
+def draw_published(figure: Figure, results: Results) -> None:
+    """Draw what frozen pairs cost, what each head looks at, and what each silenced head costs."""
+    pairs, looks, silent = figure.subplots(1, 3, width_ratios=[1.6, 1, 1])
+    draw_frozen(pairs, results)
+    draw_kinds(looks, np.array(results["induction"]["looks"]))
+    cost = np.array(results["map"]["second"]) - mean(results["induction"]["second"][:N_MAPPED])
+    image = silent.imshow(cost, cmap="Reds", vmin=0, vmax=3, aspect="auto")
+    figure.colorbar(image, ax=silent, label="nats a token, 3 and more", extend="max")
+    few = (cost > 0.5).sum()
+    set_labels(
+        silent, f"{few} of {cost.size} heads cost more than\n0.5 nats when one is silenced", "head", "layer"
+    )
+
+
+def join_parts(stored: Results, found: Results) -> Results:
+    """Return stored results with the parts that another call of the command measured."""
+    minutes = round(stored["minutes"] + found["minutes"], 1)
+    return {**stored, **{part: found[part] for part in PARTS if found.get(part)}, "minutes": minutes}
+
+
+def draw_frozen(ax: Axes, results: Results) -> None:
+    """Draw the loss as more pairs stand still, from either end: a dot for each text, a line for the mean."""
+    texts = results["rotations"]
+    for end, colour in (("quickest", "orange"), ("slowest", "blue")):
+        losses = np.array([texts["own"], *(texts[f"{end} {k} frozen"] for k in PAIRS)])
+        ax.plot((0, *PAIRS), losses, ".", color=COLOURS[colour], alpha=0.25)
+        ax.plot((0, *PAIRS), losses.mean(axis=1), "o-", color=COLOURS[colour], label=f"the {end} pairs")
+    ax.axhline(mean(texts["none"]), color=COLOURS["grey"], ls="--", label="all 32: no rotation")
+    found = costs(results, "rotations", "own")
+    slow, quick = (found[f"{end} 8 frozen"].mean for end in ("slowest", "quickest"))
+    title = f"The eight slowest pairs add {slow + 0.0:.2f} nats when they\nstand still, the eight quickest"
+    set_labels(ax, f"{title} {quick:.2f}", "pairs that stand still, of 32", "loss (nats a token)")
+    ax.legend()
+
+
+def draw_kinds(ax: Axes, looks: np.ndarray) -> None:
+    """Draw the map of all heads: the colour tells what a head looks at, its strength how much.
+
+    looks  (4, n_layer, n_head)  shares of attention, in the order of KINDS
+    """
+    shown = {FIRST: "grey", BEFORE: "blue", FOLLOWED: "orange"}
+    shares = np.stack([looks[KINDS.index(kind)] for kind in shown])  # (3, L, H)
+    kind, share = shares.argmax(axis=0), shares.max(axis=0)[..., None]
+    colours = np.array([to_rgb(COLOURS[name]) for name in shown.values()])[kind]  # (L, H, 3)
+    ax.imshow(1 - share * (1 - colours), aspect="auto")
+    counts = [f"{((kind == i) & (share[..., 0] > 0.5)).sum()} {name}" for i, name in enumerate(shown)]
+    set_labels(ax, "Heads with more than half of their weight on\n" + ", ".join(counts), "head", "layer")
+    ax.legend([Patch(color=COLOURS[name]) for name in shown.values()], shown, loc="upper right", fontsize=9)
