@@ -7,10 +7,12 @@ import pytest
 
 from babygpt.errors import BadInput
 from babygpt_course.real.file import model_file
+from babygpt_course.real.model import RealModel, read_model
+from babygpt_course.real.tokenizer import RealTokenizer
 
 
 @pytest.fixture(scope="session")
-def real_model() -> Path:
+def real_file() -> Path:
     """Return the path of the model's file."""
     try:
         return model_file()
@@ -18,3 +20,9 @@ def real_model() -> Path:
         if os.environ.get("BABYGPT_REAL_TESTS") == "required":
             raise
         pytest.skip(str(missing))
+
+
+@pytest.fixture(scope="session")
+def real_model(real_file: Path) -> tuple[RealModel, RealTokenizer]:
+    """Return the model and its tokenizer, which are read once."""
+    return read_model(real_file)

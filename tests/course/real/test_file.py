@@ -151,12 +151,12 @@ def test_the_doctor_says_whether_the_model_is_there(monkeypatch: pytest.MonkeyPa
     assert found() == (True, str(place))
 
 
-def test_the_page_states_the_numbers_of_the_file(real_model: Path) -> None:
-    """Read the real file: pytest makes `real_model` before `place`, which expects another one."""
-    read, page = GGUFReader(real_model), PAGE.read_text(encoding="utf-8")
+def test_the_page_states_the_numbers_of_the_file(real_file: Path) -> None:
+    """Read the real file: pytest makes `real_file` before `place`, which expects another one."""
+    read, page = GGUFReader(real_file), PAGE.read_text(encoding="utf-8")
     rows = re.findall(r"^\|[^|]+\| ([\d,]+) \| `(.+)` \|$", page, flags=re.M)
     assert len(rows) == 9
     stated = {field: int(number.replace(",", "")) for number, field in rows}
     assert stated == {field: read.fields[field].contents() for field in stated}
     assert f"{sum(int(tensor.n_elements) for tensor in read.tensors):,} weights" in page
-    assert f"{real_model.stat().st_size / 1e6:.0f} MB" in page
+    assert f"{real_file.stat().st_size / 1e6:.0f} MB" in page

@@ -11,7 +11,6 @@ from babygpt.models.cache import KVCache
 from babygpt.positions import Positions
 from babygpt.sampling import generate
 from babygpt_course.exercises.lesson_04 import half_split_answer, interleave_rows_answer, pairs_side_by_side
-from babygpt_course.real.file import model_file
 from babygpt_course.real.model import token_losses, use_encoding
 
 TEXT = "Der Fluß rose by 12 cm, and “nobody” saw it: 我爱你!\n\n  Ada ran. Ada ran."
@@ -30,9 +29,10 @@ def logits(real_model, idx):
         return real_model[0](idx)
 
 
-def test_tokens_and_logits_are_those_of_transformers_with_and_without_a_cache(real_model, idx, logits):
-    model, tokenizer = real_model
-    path = model_file()
+def test_tokens_and_logits_are_those_of_transformers_with_and_without_a_cache(
+    real_file, real_model, idx, logits
+):
+    (model, tokenizer), path = real_model, real_file
     theirs = AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name)
     assert theirs.encode(TEXT) == tokenizer.encode(TEXT, start=False).tolist()
     assert tokenizer.decode(idx[0]) == "\n" + TEXT
