@@ -11,7 +11,9 @@ from babygpt.metrics.denoising import masked_losses as masked_losses
 from babygpt.metrics.denoising import nelbo as nelbo
 from babygpt.metrics.inspection import ablate_heads as ablate_heads
 from babygpt.metrics.inspection import attention_weights as attention_weights
+from babygpt.metrics.inspection import with_heads as with_heads
 from babygpt.metrics.inspection import without_heads as without_heads
+from babygpt.metrics.inspection import written_by_heads as written_by_heads
 from babygpt.metrics.losses import loss_by_position as loss_by_position
 from babygpt.metrics.losses import position_matched_change as position_matched_change
 from babygpt.metrics.losses import position_matched_losses as position_matched_losses

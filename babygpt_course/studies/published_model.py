@@ -40,7 +40,8 @@ SHIFT, HALF, FURTHEST, WINDOW = 5000, 60, 128, 8192  # tokens
 FACTOR = 4.0  # how much longer than that window texts could be
 PAIRS = (4, 8, 12, 16, 20, 24)  # frozen at either end, of 32
 PREVIOUS, INDUCTION, WEAKER = (16, 0), (18, 6), (17, 3)  # heads that a first look at other texts had found
-N_RANDOM, N_ASKED, N_MAPPED = 5, 12, 2
+N_RANDOM, N_ASKED, N_MAPPED = 5, 12, 1
+LATE = range(15, 23)  # layers in which the heads are that look up, counted from 0
 Function = Callable[[Tensor, Tensor], Tensor]
 
 
@@ -205,13 +206,13 @@ def measure_questions(n_examples: int) -> dict[str, list[float]]:
     return {"margins": margins(*published(), mirrors(n_examples)).round(3).tolist()}
 
 
-def measure_answering(layer: int) -> dict[str, list[list[float]]]:
-    """Return these margins after two examples, without each head of a layer: (n_head, questions)."""
-    model, tokenizer = published()
+def measure_answering(number: int) -> dict[str, list[list[float]]]:
+    """Return these margins after an example, without each head of a layer of LATE: (n_head, questions)."""
+    (model, tokenizer), layer = published(), LATE[number]
 
     def without(head: int) -> list[float]:
         with without_heads(model, [(layer, head)]):
-            return margins(model, tokenizer, mirrors(2)[:N_ASKED]).round(3).tolist()
+            return margins(model, tokenizer, mirrors(1)[:N_ASKED]).round(3).tolist()
 
     return {"margins": [without(head) for head in range(model.config.n_head)]}
 
@@ -223,7 +224,7 @@ PARTS: dict[str, tuple[Callable[[int], Mapping[str, Any]], int]] = {  # what is 
     "patch": (measure_patch, 24),
     "map": (measure_map, N_MAPPED),
     "questions": (measure_questions, 5),
-    "answering": (measure_answering, 30),
+    "answering": (measure_answering, len(LATE)),
 }
 
 
@@ -296,7 +297,7 @@ def draw_published(figure: Figure, results: Results) -> None:
     draw_frozen(pairs, results)
     draw_kinds(looks, np.array(results["induction"]["looks"]))
     cost = np.array(results["map"]["second"]) - mean(results["induction"]["second"][:N_MAPPED])
-    image = silent.imshow(cost, cmap="Reds", vmin=0, vmax=3, aspect="auto")
+    image = silent.imshow(cost, cmap="Reds", vmin=0, vmax=3, aspect="auto", extent=from_one(cost))
     figure.colorbar(image, ax=silent, label="nats a token, 3 and more", extend="max")
     few = (cost > 0.5).sum()
     set_labels(
@@ -320,9 +321,14 @@ def draw_frozen(ax: Axes, results: Results) -> None:
     ax.axhline(mean(texts["none"]), color=COLOURS["grey"], ls="--", label="all 32: no rotation")
     found = costs(results, "rotations", "own")
     slow, quick = (found[f"{end} 8 frozen"].mean for end in ("slowest", "quickest"))
-    title = f"The eight slowest pairs add {slow + 0.0:.2f} nats when they\nstand still, the eight quickest"
+    title = f"To stop the eight slowest pairs costs {abs(slow):.2f} nats,\nand the eight quickest"
     set_labels(ax, f"{title} {quick:.2f}", "pairs that stand still, of 32", "loss (nats a token)")
     ax.legend()
+
+
+def from_one(grid: np.ndarray) -> tuple[float, float, float, float]:
+    """Return the edges of a picture (n_layer, n_head) whose rows and columns are counted from 1."""
+    return 0.5, grid.shape[1] + 0.5, grid.shape[0] + 0.5, 0.5
 
 
 def draw_kinds(ax: Axes, looks: np.ndarray) -> None:
@@ -334,7 +340,9 @@ def draw_kinds(ax: Axes, looks: np.ndarray) -> None:
     shares = np.stack([looks[KINDS.index(kind)] for kind in shown])  # (3, L, H)
     kind, share = shares.argmax(axis=0), shares.max(axis=0)[..., None]
     colours = np.array([to_rgb(COLOURS[name]) for name in shown.values()])[kind]  # (L, H, 3)
-    ax.imshow(1 - share * (1 - colours), aspect="auto")
-    counts = [f"{((kind == i) & (share[..., 0] > 0.5)).sum()} {name}" for i, name in enumerate(shown)]
-    set_labels(ax, "Heads with more than half of their weight on\n" + ", ".join(counts), "head", "layer")
-    ax.legend([Patch(color=COLOURS[name]) for name in shown.values()], shown, loc="upper right", fontsize=9)
+    ax.imshow(1 - share * (1 - colours), aspect="auto", extent=from_one(share))
+    some = [(one > 0.5).sum() for one in shares]
+    title = "{} heads look mostly at the first token, {} at the\ntoken before, {} at what followed last time"
+    set_labels(ax, title.format(*some), "head", "layer")
+    patches = [Patch(color=COLOURS[name]) for name in shown.values()]
+    ax.legend(patches, shown, loc="upper center", bbox_to_anchor=(0.5, -0.1), fontsize=9)
