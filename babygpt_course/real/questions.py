@@ -52,11 +52,14 @@ def mirrors(n_examples: int) -> list[Mirror]:
 
 @torch.inference_mode()
 def margins(model: RealModel, tokenizer: RealTokenizer, asked: Sequence[Mirror]) -> np.ndarray:
-    """Return log p of the right name minus log p of the other one: (Q,) nats, below 0 where it is wrong."""
-    device, found = model.token_embedding.weight.device, []
-    for mirror in asked:
-        stream = model.read(tokenizer.encode(mirror.text)[None].to(device))[0, -1]  # (C,)
-        ids = [int(tokenizer.encode(f" {name}", start=False)[0]) for name in (mirror.right, mirror.other)]
-        right, other = model.token_embedding.weight[ids] @ stream
-        found.append(float(right - other))
-    return np.array(found)
+    """Return log p of the right name minus log p of the other one: (Q,) nats, below 0 where it is wrong.
+
+    asked  with equally many examples each, so that all are equally long
+    """
+    idx = torch.stack([tokenizer.encode(mirror.text) for mirror in asked])  # equally long, (Q, T)
+    weight = model.token_embedding.weight
+    stream = model.read(idx.to(weight.device))[:, -1]  # (Q, C)
+    names = [(f" {mirror.right}", f" {mirror.other}") for mirror in asked]
+    ids = torch.tensor([[int(tokenizer.encode(name, start=False)[0]) for name in two] for two in names])
+    right, other = weight[ids.T.to(weight.device)]  # (Q, C) each
+    return ((right - other) * stream).sum(dim=-1).cpu().numpy()

@@ -296,6 +296,8 @@ def draw_published(figure: Figure, results: Results) -> None:
     pairs, looks, silent = figure.subplots(1, 3, width_ratios=[1.6, 1, 1])
     draw_frozen(pairs, results)
     draw_kinds(looks, np.array(results["induction"]["looks"]))
+    if "map" not in results:
+        return
     cost = np.array(results["map"]["second"]) - mean(results["induction"]["second"][:N_MAPPED])
     image = silent.imshow(cost, cmap="Reds", vmin=0, vmax=3, aspect="auto", extent=from_one(cost))
     figure.colorbar(image, ax=silent, label="nats a token, 3 and more", extend="max")

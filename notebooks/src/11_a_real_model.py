@@ -45,7 +45,7 @@ model, tokenizer = read_model()
 views.attention(model, tokenizer, "Sam chased Anna. Who chased Anna? Sam.", layer=17, head=1)
 
 # %% [markdown]
-# A token of this model is a word or a piece of a word, so the picture has one row for each token, and the row shows where it looks. Every text begins with a line end, ↵, which means nothing. **Layer 17, head 1** looks at the token before. Now move both sliders, and you will see that many heads look at the line end: a head has to give its weight to *something*, because a [softmax](../docs/glossary.md#softmax) adds up to 1, and the first token is where heads look that find nothing else. Such a token is called an [attention sink](../docs/glossary.md#attention-sink). In 24 texts it gets 36% of all attention, and 29% of the heads give it more than half of theirs.
+# A token of this model is a word or a piece of a word, so the picture has one row for each token, and the row shows where it looks. Every text begins with a line end, ↵, which means nothing. **Layer 17, head 1** looks at the token before. Now move both sliders, and you will see that many heads look at the line end. A head has to give its weight to *something*, because a [softmax](../docs/glossary.md#softmax) adds up to 1, so the first token is where heads look that find nothing else. Such a token is called an [attention sink](../docs/glossary.md#attention-sink). In 24 texts it gets 36% of all attention, and 29% of the heads give it more than half of theirs.
 #
 # Does the model speak? It continues a text, and the most probable token is taken each time.
 
@@ -146,7 +146,7 @@ D = model.config.head_dim
 stretched = [Interpolated(D, 4, theta), NTKAware(D, 4, theta), YaRN(D, 4 * 8192, 4, theta)]
 losses, keys = [loss_with(one) for one in stretched], ["positions / 4", "NTK-aware, 4", "YaRN, 4"]
 prices = published_model.costs(study, "rotations", "own")
-rows = [(way, f"{loss - own:+.2f}", f"{prices[key]:+.2f}") for way, loss, key in zip(ways, losses, keys)]
+rows = [(way, f"{loss - own:+.2f}", f"{prices[key]:+.2f}") for way, loss, key in zip(ways, losses, keys, strict=True)]
 display(Table(("way", "this text (nats more)", "24 texts: mean and 99% interval"), rows, stable=1))
 dear_guess.compare(ways[int(np.argmax(losses))])
 
@@ -192,19 +192,18 @@ silent_guess
 # %% tags=["answer", "nbval-ignore-output"]
 before, induction = (16, 0), (18, 6)  # layer and head, counted from 0
 five = [(3, 2), (9, 5), (13, 7), (21, 4), (26, 1)]
-named = {"layer 17, head 1": [before], "layer 19, head 7": [induction], "five others": five}
-costs = []
-for silent in named.values():
+names, costs = ("layer 17, head 1", "layer 19, head 7", "five others"), []
+for silent in ([before], [induction], five):
     with without_heads(model, silent):
         costs.append(published_model.halves(model, random)[1] - second)
 stored = published_model.costs(study, "induction", "second")
 keys = [f"without {before}", f"without {induction}", "without random"]
-rows = [(name, f"{cost:+.2f}", f"{stored[key]:+.2f}") for name, cost, key in zip(named, costs, keys)]
+rows = [(name, f"{cost:+.2f}", f"{stored[key]:+.2f}") for name, cost, key in zip(names, costs, keys, strict=True)]
 display(Table(("silent", "this draw (nats more)", "24 draws: mean and 99% interval"), rows, stable=1))
 silent_guess.compare([*silent_guess.options][int(np.argmax(costs))])
 
 # %% [markdown]
-# Without layer 17, head 1 the second half costs 6.5 nats a token more (99%: 6.2 to 6.9), although this head never looks at what followed. Without the strongest induction head it costs 1.9 more, because others do the same work. Five heads drawn at random cost 0.3 together (0.1 to 0.6), so it matters *which* head is silent, and not that one is.
+# Without layer 17, head 1 the second half costs 6.5 nats a token more (99%: 6.2 to 6.8), although this head never looks at what followed. Without the strongest induction head it costs 1.9 more, because others do the same work. Five heads drawn at random cost 0.3 together (0.1 to 0.6), so it matters *which* head is silent, and not that one is.
 #
 # ## Exchange what it wrote
 #
@@ -230,7 +229,7 @@ for name, change in {"as it is": {}, "exchanged": exchanged(16, 0), "another hea
 # %% [markdown]
 # The margin says how much more probable the token is that really followed than the one that followed the other place. In 24 draws it is 14.9 nats with the head's own notes. With two notes exchanged it falls to −0.7 on average, and in 11 of the 24 draws the model now prefers the wrong token, whereas exchanging what the next head of this layer wrote changes nothing (15.2). So the ablation could not tell, and the exchange does: **the note that this head leaves behind a token is what the later heads search for.**
 #
-# That is the circuit of two layers which your v4 needed to spell a name ([04](04_rope.ipynb)): in half of the seeds that learned to spell, a head of layer 1 tells each letter which letter stands before it, and a head of layer 2 reads the vowel from the letter behind it ([all results](../docs/results.md)).
+# A v4 that has learned to spell ([04](04_rope.ipynb)) leaves such notes too, in three of the six seeds that we took apart: a head of layer 1 tells each letter which letter stands before it. But there a head of layer 2 reads the note itself, the vowel, from the letter behind it ([all results](../docs/results.md)). SmolLM2 only searches for the note, and then reads the token that stands there.
 #
 # ## Ask who did it
 #
@@ -254,7 +253,7 @@ plt.show()
 asked_guess.compare(shown[int(np.digitize((answers[1] > 0).mean(), [0.6, 0.85]))])
 
 # %% [markdown]
-# Without an example it names the right person in 22 of 30 questions. After one answered question about other people it is right in all 30, and after two to four in 28 or 29. No weight has changed. The example shows which kind of answer is wanted, and the order of the words tells which one it is.
+# Without an example it names the right person in 22 of 30 questions. After one answered question about other people it is right in all 30, and after two to four in 28 or 29. No weight has changed. The example shows which kind of answer is wanted, and the order of the words tells which one it is. Of the 72 heads in layers 16 to 23, four cost more than 1 of the 2.5 nats of margin when one of them is silent, the head that leaves the notes among them, and the median head costs 0.08.
 #
 # Now it is your turn. Each click below silences a head, and the model reads the random text and six questions again. Which heads does it need to copy, and does it need the same ones to tell who did it? Begin with layer 17, head 1, then try orange heads alone and in pairs, and grey ones as a control.
 

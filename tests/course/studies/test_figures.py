@@ -12,7 +12,16 @@ from matplotlib.figure import Figure
 
 from babygpt.errors import BadInput
 from babygpt_course.commands.run_studies import figures as command
-from babygpt_course.studies import board, branches, figures, polar_repairs, remasking, stretch, strides
+from babygpt_course.studies import (
+    board,
+    branches,
+    figures,
+    polar_repairs,
+    published_model,
+    remasking,
+    stretch,
+    strides,
+)
 from babygpt_course.studies.names import draw_names, measure_names
 from babygpt_course.studies.paired import FEWEST_SEEDS, RULE
 from babygpt_course.studies.results import load_results
@@ -48,7 +57,7 @@ def test_stored_results_are_drawn_and_name_their_command(name):
         assert study.table(found) == (FIGURES / f"{name}.md").read_text(encoding="utf-8")
 
 
-TRAINED = [name for name in figures.FIGURES if name != "floors"]  # which trains nothing
+TRAINED = [name for name in figures.FIGURES if name not in ("floors", "real")]  # which train nothing
 PLANS = {  # what is stored for each variant of a study, and the variants
     "branches": ("runs", branches.branch_plans(400)),
     "strides": ("runs", strides.stride_plans()),
@@ -96,7 +105,9 @@ def test_the_command_stores_numbers_and_resumes_after_a_stop(tmp_path, monkeypat
     assert [len(seeds) for seeds in one["val_loss"].values()] == [2, 2]
 
 
+ONCE = {part: (measure, 1) for part, (measure, _) in published_model.PARTS.items() if part != "map"}
 QUICK_STUDIES = {
+    "real": {"parts": ONCE},  # without its map, for which each head is silenced
     "floors": {"names": ("plain-tales",), "n_windows": 4},
     "remasking": {"scale": QUICK, "n_texts": 1},
     "ladder": {"scale": QUICK, "floor_windows": 3, "rounds": 1},
