@@ -40,6 +40,7 @@ SHIFT, HALF, FURTHEST, WINDOW = 5000, 60, 128, 8192  # tokens
 FACTOR = 4.0  # how much longer than that window texts could be
 PAIRS = (4, 8, 12, 16, 20, 24)  # frozen at either end, of 32
 PREVIOUS, INDUCTION, WEAKER = (16, 0), (18, 6), (17, 3)  # heads that a first look at other texts had found
+EARLY = (0, 5)  # which costs the map's random text most
 N_RANDOM, N_ASKED, N_MAPPED = 5, 12, 1
 LATE = range(15, 23)  # layers in which the heads are that look up, counted from 0
 Function = Callable[[Tensor, Tensor], Tensor]
@@ -159,6 +160,17 @@ def measure_induction(number: int) -> dict[str, Any]:
     return {**{name: round(value, 4) for name, value in found.items()}, "looks": looks}
 
 
+def measure_silenced(number: int) -> dict[str, float]:
+    """Return the loss of one ordinary text, with all heads and without one of four: nats a token."""
+    model, tokenizer = published()
+    idx = tokenizer.encode(texts()[number])
+    found = {"own": loss(model, idx)}
+    for head in (PREVIOUS, INDUCTION, WEAKER, EARLY):
+        with without_heads(model, [head]):
+            found[f"without {head}"] = loss(model, idx)
+    return found
+
+
 def measure_map(number: int) -> dict[str, list[list[float]]]:
     """Return the loss of one repeated text's second half without each head: (n_layer, n_head)."""
     model, tokenizer = published()
@@ -221,6 +233,7 @@ PARTS: dict[str, tuple[Callable[[int], Mapping[str, Any]], int]] = {  # what is 
     "rotations": (measure_rotations, 24),
     "heads": (measure_heads, 24),
     "induction": (measure_induction, 24),
+    "silenced": (measure_silenced, 24),
     "patch": (measure_patch, 24),
     "map": (measure_map, N_MAPPED),
     "questions": (measure_questions, 5),

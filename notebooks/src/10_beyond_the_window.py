@@ -443,4 +443,4 @@ tasks.FORGETS.check(forgets)
 # %% [markdown]
 # ## What comes next
 #
-# `stretched(model, method, factor)` takes any model of yours with RoPE. In [08 · The ladder](08_the_ladder.ipynb) you can compare an encoding of your own.
+# `stretched(model, method, factor)` takes any model of yours with RoPE. [11 · A real model](11_a_real_model.ipynb) asks of a published model what you have asked of your own.

@@ -79,7 +79,7 @@ moved_guess.compare(sizes[int(np.digitize(abs(moved - own), [0.001, 0.1]))])
 #
 # ## Take the rotation away
 #
-# If distances are all that it has, what is it worth without them? We try two changes. In the first one nothing turns, so the words of a text become a bag, apart from what a causal mask lets a model infer ([03a](03a_attention.ipynb)). The second one is a bug that happens when weights are copied from one program to another: the rotation takes channel $i$ with channel $i + D/2$, although these weights were trained with neighbours as pairs. That is the exercise on layouts of lesson 04, and its own solution to `half_split` is the rotation used here.
+# If distances are all that it has, what is it worth without them? We try two changes. In the first one nothing turns, so the words of a text become a bag, apart from what a causal mask lets a model infer ([03a](03a_attention.ipynb)). The second one is a bug that happens when weights are copied from one program to another: the rotation takes channel $i$ with channel $i + D/2$, although these weights were trained with neighbours as pairs. You wrote this rotation yourself in the first exercise of lesson 04.
 
 # %%
 worse = ["no rotation costs more, by 0.5 nats or more", "the wrong layout does", "they differ by less"]
@@ -130,7 +130,7 @@ plt.show()
 pairs_guess.compare(pairs[0 if slow - quick > 0.1 else 1 if quick - slow > 0.1 else 2])
 
 # %% [markdown]
-# Read the blue line from left to right. Half of all pairs can stand still, and the texts cost 0.005 nats more at most on average; only from the twentieth pair on does it matter. Then read the orange line: the four quickest pairs alone are worth 1.04 nats, and without the eight quickest the model has lost 1.58 of the 1.89 nats that the whole rotation is worth. **The model tells near tokens apart with its quick pairs, and in texts of this length the slow ones only carry content, as if it had no position encoding there.**
+# Read the blue line from left to right. Half of all pairs can stand still, and the texts cost 0.005 nats more on average; only from the twentieth pair on does it matter. Then read the orange line: the four quickest pairs alone are worth 1.04 nats, and without the eight quickest the model has lost 1.58 of the 1.89 nats that the whole rotation is worth. **The model tells near tokens apart with its quick pairs, and in texts of this length the slow ones only carry content, as if it had no position encoding there.**
 #
 # ## Compress the positions
 #
@@ -203,7 +203,9 @@ display(Table(("silent", "this draw (nats more)", "24 draws: mean and 99% interv
 silent_guess.compare([*silent_guess.options][int(np.argmax(costs))])
 
 # %% [markdown]
-# Without layer 17, head 1 the second half costs 6.5 nats a token more (99%: 6.2 to 6.8), although this head never looks at what followed. Without the strongest induction head it costs 1.9 more, because others do the same work. Five heads drawn at random cost 0.3 together (0.1 to 0.6), so it matters *which* head is silent, and not that one is.
+# Without layer 17, head 1 the second half costs 6.5 nats a token more (99%: 6.2 to 6.8), although this head never looks at what followed. Without the strongest induction head it costs 1.9 more, because others do the same work. Five heads drawn at random cost 0.3 together (0.1 to 0.6), so it matters *which* head is silent, and not that one is. In the 24 ordinary texts the same head costs only 0.04 nats: it is needed for copying, and for little else.
+#
+# Is it the only one? We silenced each of the 270 heads on one draw ([picture](../figures/real.png)): 18 cost more than 0.5 nats, eight of them in the first two layers. Layer 1, head 6 even costs more than ours, and we have not found out what it does.
 #
 # ## Exchange what it wrote
 #
