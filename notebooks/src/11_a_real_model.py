@@ -96,7 +96,11 @@ def loss_with(encoding):
 
 theta = model.encoding.theta
 none, layout = loss_with(Encoding()), loss_with(published_model.half_split(theta))
-rows = [("its own rotation", own, "own"), ("none", none, "none"), ("the other layout", layout, "other layout")]
+rows = [
+    ("its own rotation", own, "own"),
+    ("none", none, "none"),
+    ("the other layout", layout, "other layout"),
+]
 rows = [(name, f"{loss:.2f}", f"{np.mean(texts[key]):.2f}") for name, loss, key in rows]
 display(Table(("rotation", "this text (nats a token)", "24 texts"), rows, stable=1))
 layout_guess.compare(worse[0 if none - layout > 0.5 else 1 if layout - none > 0.5 else 2])
@@ -123,7 +127,9 @@ def still(stops):
 
 
 slow, quick = loss_with(still(pair >= 24)), loss_with(still(pair < 8))
-print(f"this text: {own:.2f} nats; the eight slowest stand still: {slow:.2f}, the eight quickest: {quick:.2f}")
+print(
+    f"this text: {own:.2f} nats; the eight slowest stand still: {slow:.2f}, the eight quickest: {quick:.2f}"
+)
 fig, ax = plt.subplots(figsize=(8, 4.4))
 published_model.draw_frozen(ax, study)
 plt.show()
@@ -146,7 +152,10 @@ D = model.config.head_dim
 stretched = [Interpolated(D, 4, theta), NTKAware(D, 4, theta), YaRN(D, 4 * 8192, 4, theta)]
 losses, keys = [loss_with(one) for one in stretched], ["positions / 4", "NTK-aware, 4", "YaRN, 4"]
 prices = published_model.costs(study, "rotations", "own")
-rows = [(way, f"{loss - own:+.2f}", f"{prices[key]:+.2f}") for way, loss, key in zip(ways, losses, keys, strict=True)]
+rows = [
+    (way, f"{loss - own:+.2f}", f"{prices[key]:+.2f}")
+    for way, loss, key in zip(ways, losses, keys, strict=True)
+]
 display(Table(("way", "this text (nats more)", "24 texts: mean and 99% interval"), rows, stable=1))
 dear_guess.compare(ways[int(np.argmax(losses))])
 
@@ -167,7 +176,9 @@ random = heads.repeated(60, tokenizer.vocab_size, tokenizer.start, seed=0)
 first, second = published_model.halves(model, random)
 print(f"this draw: {first:.1f} nats a token, then {second:.2f}")
 ours = study["induction"]
-print(f"24 draws:  {np.mean(ours['first']):.1f} nats, then {min(ours['second']):.1f} to {max(ours['second']):.1f}")
+print(
+    f"24 draws:  {np.mean(ours['first']):.1f} nats, then {min(ours['second']):.1f} to {max(ours['second']):.1f}"
+)
 fig, ax = plt.subplots(figsize=(6, 8))
 published_model.draw_kinds(ax, np.array(study["induction"]["looks"]))
 plt.show()
@@ -198,7 +209,9 @@ for silent in ([before], [induction], five):
         costs.append(published_model.halves(model, random)[1] - second)
 stored = published_model.costs(study, "induction", "second")
 keys = [f"without {before}", f"without {induction}", "without random"]
-rows = [(name, f"{cost:+.2f}", f"{stored[key]:+.2f}") for name, cost, key in zip(names, costs, keys, strict=True)]
+rows = [
+    (name, f"{cost:+.2f}", f"{stored[key]:+.2f}") for name, cost, key in zip(names, costs, keys, strict=True)
+]
 display(Table(("silent", "this draw (nats more)", "24 draws: mean and 99% interval"), rows, stable=1))
 silent_guess.compare([*silent_guess.options][int(np.argmax(costs))])
 
@@ -226,7 +239,9 @@ def exchanged(layer, head):
 for name, change in {"as it is": {}, "exchanged": exchanged(16, 0), "another head": exchanged(16, 1)}.items():
     with torch.inference_mode(), with_heads(model, change):
         logits = model(random[None])[0, 60 + one]
-    print(f"{name:13} margin of the true token: {logits[random[one + 1]] - logits[random[other + 1]]:+.1f} nats")
+    print(
+        f"{name:13} margin of the true token: {logits[random[one + 1]] - logits[random[other + 1]]:+.1f} nats"
+    )
 
 # %% [markdown]
 # The margin says how much more probable the token is that really followed than the one that followed the other place. In 24 draws it is 14.9 nats with the head's own notes. With two notes exchanged it falls to −0.7 on average, and in 11 of the 24 draws the model now prefers the wrong token, whereas exchanging what the next head of this layer wrote changes nothing (15.2). So the ablation could not tell, and the exchange does: **the note that this head leaves behind a token is what the later heads search for.**
@@ -250,7 +265,12 @@ for n, margins in enumerate(answers):
     ax.text(n, 5.1, f"{(margins > 0).mean():.0%}", ha="center")
 ax.axhline(0, color=plots.COLOURS["grey"])
 title = f"One example takes right answers from {(answers[0] > 0).mean():.0%} to {(answers[1] > 0).mean():.0%}"
-ax.set(title=title, xlabel="examples before the question", ylabel="margin of the right name (nats)", ylim=(-4, 5.6))
+ax.set(
+    title=title,
+    xlabel="examples before the question",
+    ylabel="margin of the right name (nats)",
+    ylim=(-4, 5.6),
+)
 plt.show()
 asked_guess.compare(shown[int(np.digitize((answers[1] > 0).mean(), [0.6, 0.85]))])
 
@@ -260,7 +280,10 @@ asked_guess.compare(shown[int(np.digitize((answers[1] > 0).mean(), [0.6, 0.85]))
 # Now it is your turn. Each click below silences a head, and the model reads the random text and six questions again. Which heads does it need to copy, and does it need the same ones to tell who did it? Begin with layer 17, head 1, then try orange heads alone and in pairs, and grey ones as a control.
 
 # %% tags=["nbval-ignore-output"]
-copied, named = Axis("random text, second half", (0, 14), unit=" nats"), Axis("margin of the right name", (-4, 4))
+copied, named = (
+    Axis("random text, second half", (0, 14), unit=" nats"),
+    Axis("margin of the right name", (-4, 4)),
+)
 once = questions.mirrors(1)[:6]
 
 
