@@ -166,6 +166,6 @@ def draw_figure(study: Study, numbers: Results) -> bytes:
     with matplotlib.rc_context(plots.STYLE):
         figure = Figure(figsize=study.size)
         study.draw(figure, numbers)
-        figure.savefig(content, format="png", dpi=150, metadata={"Software": None})
+        figure.savefig(content, format="png", dpi=120, metadata={"Software": None})
     Image.open(content).convert("RGB").quantize(256).save(smaller, "png", optimize=True)
     return smaller.getvalue()
