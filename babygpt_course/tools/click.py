@@ -1,0 +1,99 @@
+"""Click: when the seeds of each encoding begin to answer and to spell, and what they lose by then."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+
+from babygpt.live import Choice, Explorer, Slider
+from babygpt.live.explorer import Control
+from babygpt.plots import COLOURS, ENCODING_COLOURS, Axis, Curve, Level, Panel
+from babygpt.plots.panel import Mark
+from babygpt_course.studies.clicks import LEAST, MODELS, VERBS, click_steps, clicked
+from babygpt_course.studies.results import Results
+
+SHARES = {"answers": "its answers are right", "spells": "the names are written in full"}
+WHAT = [("seeds that answer", "answers"), ("seeds that spell", "spells"), ("loss", "loss")]
+Looks = tuple[str, str, Literal["dots", "rings"]]
+SPELLS: Looks = ("seed that spells", COLOURS["blue"], "dots")
+OTHERS: Looks = ("seed that does not", COLOURS["red"], "rings")
+
+
+def click(results: Results) -> Explorer:
+    """Explore when seeds answer, when they spell, and what they lose, step by step of one training.
+
+    results  what `load_results("clicks")` reads
+    """
+    at = results["at"]
+    middle = at[len(at) // 3 - 1]
+    steps = Slider("step", middle, at[0], at[-1], "step", step=at[1] - at[0])
+    controls: list[Control] = [Choice("what", WHAT, "show"), steps]
+    measure, panels = partial(measure_curves, results), partial(frames, results)
+    return Explorer("click", measure, panels, controls, frames_by="step", together=("what",))
+
+
+def measure_curves(results: Results, what: str) -> dict[str, np.ndarray]:
+    """Return seeds that have clicked by each measured step, or mean losses: model -> (steps,)."""
+    if what == "loss":
+        return {name: np.mean(found["loss"], axis=0) for name, found in results["models"].items()}
+    return clicked(results, what)
+
+
+def frames(results: Results, found: dict[str, np.ndarray], values: Mapping[str, Any]) -> list[list[Panel]]:
+    """Return the curves, and the losses of all seeds, for each measured step."""
+    steps, what = range(len(results["at"])), values["what"]
+    return [[draw_curves(results, found, what, i), draw_seeds(results, i)] for i in steps]
+
+
+def draw_curves(results: Results, found: dict[str, np.ndarray], what: str, i: int) -> Panel:
+    """Draw a curve for each encoding; name the first and the last of them at the i-th measured step."""
+    at, n = np.array(results["at"], float), len(results["seeds"])
+    now = sorted(((float(curve[i]), MODELS[name]) for name, curve in found.items()), key=lambda one: -one[0])
+    (most, first), (fewest, last) = now[0], now[-1]
+    if what == "loss":
+        title = (
+            f"At step {at[i]:,.0f} the mean loss is {fewest:.2f} nats with {last}, {most:.2f} with {first}"
+        )
+        top = max(float(curve.max()) for curve in found.values())
+        y, note = Axis("loss (nats per character)", (0, top)), f"Means over {n} seeds of each encoding."
+    else:
+        title = f"By step {at[i]:,.0f}, {most:.0f} of {n} seeds {VERBS[what]} with "
+        title += f"{first} and {fewest:.0f} of {n} with {last}" if fewest < most else "each encoding"
+        note = f"A seed {what} from the step from which on at least {LEAST[what]:.0%} of {SHARES[what]}."
+        y = Axis(
+            f"seeds that {VERBS[what]}, of {n}",
+            (0, n + 0.3),
+            [(k, str(k)) for k in range(0, n + 1, 3)],
+            digits=0,
+        )
+    marks: list[Mark] = [Level(f"step {at[i]:,.0f}", at[i], "x")]
+    marks += [Curve(MODELS[name], ENCODING_COLOURS[name], curve, at) for name, curve in found.items()]
+    return Panel(title, marks, Axis("step", (0, at[-1]), digits=0), y, note, width=1.4)
+
+
+def draw_seeds(results: Results, i: int) -> Panel:
+    """Draw the loss of each seed at the i-th measured step, apart for seeds that spell and that do not.
+
+    The title compares them within the encoding that has most of both: other encodings have other losses.
+    """
+    step, marks, told, every = results["at"][i], list[Mark](), list[tuple[int, str]](), list[float]()
+    for row, (name, clicks) in enumerate(click_steps(results, "spells").items()):
+        losses = np.array(results["models"][name]["loss"])[:, i]
+        kinds = [losses[np.array(clicks) <= step], losses[np.array(clicks) > step]]
+        for some, (words, colour, look) in zip(kinds, (SPELLS, OTHERS), strict=True):
+            marks.append(Curve("" if row else words, colour, np.full(len(some), float(row)), some, look))
+        (spell, others), every = map(len, kinds), [*every, *losses]
+        if spell and others:
+            lose = f"seeds that spell ({spell}) lose {kinds[0].mean():.3f} nats, "
+            lose += f"and the others ({others}) {kinds[1].mean():.3f}"
+            told.append((min(spell, others), f"At step {step:,} with {MODELS[name]}, {lose}"))
+    title = (
+        max(told, key=lambda one: one[0])[1]
+        if told
+        else f"At step {step:,} no encoding has both seeds that spell and others"
+    )
+    ticks = [(float(row), MODELS[name]) for row, name in enumerate(results["models"])]
+    x = Axis("loss (nats per character)", (min(every) - 0.01, max(every) + 0.01), digits=3)
+    y = Axis(span=(len(ticks) - 0.4, -0.6), ticks=ticks)
+    return Panel(title, marks, x, y, "Each mark is a seed.", width=1.2)
