@@ -1,14 +1,16 @@
-"""Click shows stored numbers or those of a direct computation, in words as well."""
+"""Click and company show stored numbers or those of a direct computation, in words as well."""
 
 import numpy as np
 import pytest
+import torch
 
+from babygpt.plots import Curve
 from babygpt_course.studies.clicks import MODELS, click_steps
 from babygpt_course.studies.results import load_results
-from babygpt_course.tools import click
+from babygpt_course.tools import click, company
 from tools.book.recording import record_explorer
 
-CLICKS = load_results("clicks")
+CLICKS, CONTROLS = load_results("clicks"), load_results("controls")
 
 
 @pytest.mark.parametrize(("what", "step"), [("answers", 50), ("answers", 600), ("spells", 1800)])
@@ -32,6 +34,22 @@ def test_click_counts_seeds_and_compares_their_losses_within_one_encoding(what, 
     assert told in losses.title
 
 
-@pytest.mark.parametrize("make", [lambda: click(CLICKS)])
+@pytest.mark.parametrize(("windows", "hide", "n_keys"), [(1, False, 64), (4, False, 256), (8, True, 64)])
+def test_company_has_the_angles_of_one_window_a_softmax_and_the_stored_recall(windows, hide, n_keys):
+    explorer = company(CONTROLS)
+    explorer.windows, explorer.hide, explorer.advantage = windows, hide, 5
+    angles, attention, recall = explorer.now()
+    scores = torch.zeros(n_keys)
+    scores[7] = 5.0
+    shares, means = attention.find(Curve, hide), recall.find(Curve, 2 * hide)
+    assert shares.at()[-1] == windows  # what a longer text does is not shown yet
+    assert shares.y[-1] == pytest.approx(100 * float(scores.softmax(0)[7]))
+    stored = CONTROLS["controls"]["company"][f"{windows} windows{', near' if hide else ''}"]
+    assert means.y[-1] == pytest.approx(100 * np.mean(stored))
+    assert f"{means.y[-1]:.0f}%" in recall.title
+    assert angles.find(Curve).y == pytest.approx(np.rad2deg(48) % 360)  # the first pair turns by 1 a token
+
+
+@pytest.mark.parametrize("make", [lambda: click(CLICKS), lambda: company(CONTROLS)])
 def test_recordings_are_small(make):
     assert len(record_explorer(make())["data"]) < 100_000  # characters of base64
