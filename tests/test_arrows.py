@@ -27,7 +27,8 @@ RUNGS = [
 COURSE_RUNGS = [
     {"real"},
     {"studies", "predictions"},
-    {"claims", "exercises", "museum", "notes", "tools"},
+    {"claims", "exercises", "museum", "notes"},
+    {"tools"},
     {"commands"},
     {"__init__"},
 ]

@@ -1,10 +1,12 @@
 """Tools that carry the argument of a lesson.
 
+bench        tests of a score with positions
 click        when seeds begin to answer and to spell, with each encoding
 company      a value that stays equally far back while the text grows
 switchboard  heads of a trained model to switch off, and what the model then answers and loses
 """
 
+from babygpt_course.tools.bench import bench as bench
 from babygpt_course.tools.click import click as click
 from babygpt_course.tools.company import company as company
 from babygpt_course.tools.switchboard import asked as asked

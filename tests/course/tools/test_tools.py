@@ -1,13 +1,16 @@
-"""Click and company show stored numbers or those of a direct computation, in words as well."""
+"""Click, company and bench show stored numbers or those of a direct computation, in words as well."""
+
+import math
 
 import numpy as np
 import pytest
 import torch
 
-from babygpt.plots import Curve
+from babygpt.plots import Cells, Curve, Trials
 from babygpt_course.studies.clicks import MODELS, click_steps
 from babygpt_course.studies.results import load_results
-from babygpt_course.tools import click, company
+from babygpt_course.tools import bench, click, company
+from babygpt_course.tools.bench import CANDIDATES, DIM, NONE, measure
 from tools.book.recording import record_explorer
 
 CLICKS, CONTROLS = load_results("clicks"), load_results("controls")
@@ -50,6 +53,43 @@ def test_company_has_the_angles_of_one_window_a_softmax_and_the_stored_recall(wi
     assert angles.find(Curve).y == pytest.approx(np.rad2deg(48) % 360)  # the first pair turns by 1 a token
 
 
-@pytest.mark.parametrize("make", [lambda: click(CLICKS), lambda: company(CONTROLS)])
+def test_only_the_rotation_passes_all_tests_of_the_bench():
+    passed = {name: measure(score).passed for name, (score, _) in CANDIDATES.items()}
+    assert {name for name, tests in passed.items() if all(tests)} == {"rotation"}
+    assert passed[NONE] == [False, True, True, False]
+    assert passed["absolute kernel"] == [True, False, False, False]
+    assert all(passed[name] == [True, False, name != "integers added", True] for name in [*CANDIDATES][1:5])
+
+
+def test_the_bench_measures_the_function_itself():
+    def score(q, k, m, n):  # scores are larger by 3 in one direction, and twice as large after 1,000
+        return (q @ k) * (2 if m > 1_000 else 1) + (3 * math.sqrt(DIM) if m < n else 0)
+
+    table, picture = bench(score).now()
+    pairs = torch.randn(16, 2, DIM, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    dots = (pairs[:, 0] * pairs[:, 1]).sum(dim=1) / DIM**0.5
+    spread = float(dots.std(correction=0))
+    swap, shift = 3 / spread, float(dots.square().mean().sqrt()) / spread
+    answers = [f"passes: {swap:.0%}", f"fails: {shift:.0%}", "passes: × 2.00", "fails: 0%"]
+    assert table.find(Trials).values[1] == answers
+    assert picture.find(Cells).values[[5, 3], [3, 5]] == pytest.approx([float(dots[0]), float(dots[0]) + 3])
+
+
+@pytest.mark.parametrize(
+    ("score", "words"),
+    [
+        (lambda q, k, m, n: 1 / 0, "score(q, k, 9, 2) raised ZeroDivisionError: 'division by zero'"),
+        (lambda q, k, m, n: q, "score(q, k, 9, 2) came out: (32,)"),
+        (lambda q, k, m, n: n - m, "is the same for all q and k"),
+        (lambda q, k, m, n: q @ k * math.inf, "is not finite for some m and n below 64"),
+        (lambda q, k, m, n: q.add_(1) @ k * torch.tensor(1.5) ** m, "“yours” passes 1 of 4 tests"),
+        (0.5, "'float' object is not callable"),
+    ],
+)
+def test_a_wrong_function_is_told_in_a_sentence(score, words):
+    assert words in bench(score).now()[0].title
+
+
+@pytest.mark.parametrize("make", [lambda: click(CLICKS), lambda: company(CONTROLS), bench])
 def test_recordings_are_small(make):
     assert len(record_explorer(make())["data"]) < 100_000  # characters of base64

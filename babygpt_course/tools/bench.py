@@ -1,0 +1,179 @@
+"""Bench: four tests of a score with positions, for your own function or for codes that people have tried."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from babygpt.encodings.gaussian import ALPHAS, SIGMAS, log_kernel
+from babygpt.encodings.rotary import rotate
+from babygpt.encodings.sinusoidal import frequencies, sinusoid
+from babygpt.live import Choice, Explorer
+from babygpt.plots import Axis, Cells, Panel, Trials
+from babygpt_course.exercises.checks import Wrong, require
+from babygpt_course.exercises.compare import as_numbers, came_out, describe
+
+Score = Callable[[Tensor, Tensor, int, int], Any]  # q and k (DIM,), positions of query and key -> a number
+DIM, N_PAIRS, SIDE = 32, 16, 32  # channels; random pairs of q and k; positions of the picture
+PLACES, SHIFTS, FAR = ((9, 2), (30, 29), (50, 10), (63, 40)), (7, 100, 5_000), 100_000
+LAST = 64  # position from which the distances 0 to 64 are measured
+LEAST, SCALE = 0.01, 10.0  # of a difference that counts; by which the spread may grow or shrink
+TESTS = [
+    Axis("order: change when query and key swap (above 1%)"),
+    Axis("shift: change when both move by 7, 100 or 5,000 (at most 1%)"),
+    Axis("long text: spread of scores at 100,000 (× 0.1 to × 10)"),
+    Axis("distances: difference of the two most alike (above 1%)"),
+]  # and when a score passes
+YOURS, NONE = "yours", "no positions"
+NOTE = f"{N_PAIRS} random pairs of q and k; 100%, or × 1, is the spread of their scores near the start."
+
+
+def binary(position: int) -> Tensor:
+    """Return the binary digits of a position, the last one first: (DIM,)."""
+    return torch.tensor(position) >> torch.arange(DIM) & 1
+
+
+def added(code: Callable[[int], Any]) -> Score:
+    """Return a score of vectors to which a code of their position is added."""
+    return lambda q, k, m, n: (q + code(m)) @ (k + code(n))
+
+
+def rotation(q: Tensor, k: Tensor, m: int, n: int) -> Tensor:
+    """Return the score of RoPE."""
+    turned_q, turned_k = rotate(torch.stack([q, k])[None, None], torch.tensor([m, n]))[0, 0]
+    return turned_q @ turned_k
+
+
+@cache
+def fading(position: int) -> float:
+    """Return v5's kernel at a position, with the widths that it has at first."""
+    widths = (torch.tensor(part, dtype=torch.float64).log() for part in (ALPHAS, SIGMAS))
+    return float(log_kernel(torch.tensor(float(position)), *widths).exp())
+
+
+CANDIDATES: dict[str, tuple[Score, str]] = {
+    NONE: (lambda q, k, m, n: q @ k, "q · k is the same wherever the two tokens stand"),
+    "integers added": (added(lambda m: m), "the numbers grow until they hide q · k"),
+    "binary code added": (added(binary), "from 7 to 8 four digits change, and from 8 to 9 one"),
+    "sine alone": (
+        added(lambda m: (m * frequencies(2 * DIM)).sin()),
+        "sin m · sin n = ½ cos(m − n) − ½ cos(m + n), and the last part moves with the text",
+    ),
+    "sinusoid added": (
+        added(lambda m: sinusoid(torch.tensor(m), DIM)),
+        "code times code depends on m − n alone, but q times code and k times code do not",
+    ),
+    "absolute kernel": (
+        lambda q, k, m, n: fading(m) * fading(n) * rotation(q, k, m, n),
+        "a rotation, times a kernel that falls with the distance from the start, to 0",
+    ),
+    "rotation": (rotation, "q turns with m and k with n, so their angle changes with m − n alone"),
+}
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What a candidate did: an answer to each test, whether it passed, its scores, and what went wrong."""
+
+    answers: Sequence[str]
+    passed: Sequence[bool]
+    scores: np.ndarray  # (SIDE, SIDE) of one pair
+    wrong: str = ""
+
+
+def bench(score: Score | None = None) -> Explorer:
+    """Try a score with positions on four tests: order, shifts, a long text, and distances.
+
+    score  takes a query and a key (32,), float64, and their positions, and returns a number; at first on the
+           bench, before those of CANDIDATES. One that fails is told in a sentence
+    """
+    candidates = {YOURS: (score, "")} if score is not None else {}
+    scores = {name: one for name, (one, _) in (candidates | CANDIDATES).items()}
+    tried = cache(lambda name: measure(scores[name]))
+    choice = Choice("candidate", list(scores), "score(q, k, m, n)")
+    return Explorer(
+        "bench", lambda candidate: (tried(NONE), tried(candidate)), panels, [choice], together=("candidate",)
+    )
+
+
+def call(score: Score, q: Tensor, k: Tensor, m: int, n: int) -> float:
+    """Return a score divided by √DIM, as attention has it. Raises Wrong if it is no number."""
+    try:
+        got = score(q.clone(), k.clone(), m, n)
+    except Exception as error:  # whatever a learner's own function raises belongs on the page
+        raise Wrong(f"score(q, k, {m}, {n}) raised {type(error).__name__}: {describe(str(error))}") from error
+    number = as_numbers(got)
+    right = number is not None and number.numel() == 1 and not number.is_complex()
+    require(right, f"score(q, k, {m}, {n}) {came_out(got, 'should be one number')}")
+    return float(number) / math.sqrt(DIM)  # type: ignore[arg-type]
+
+
+def write(share: float) -> str:
+    """Return a share of the spread as percent."""
+    return f"{share:.0%}" if share <= SCALE else "> 1,000%" if share < np.inf else "not finite"
+
+
+@np.errstate(all="ignore")  # a learner's function may overflow
+def measure(score: Score) -> Tried:
+    """Try a score on all tests."""
+    draw = torch.Generator().manual_seed(0)
+    pairs = torch.randn(N_PAIRS, 2, DIM, generator=draw, dtype=torch.float64)
+
+    def scores(places: Sequence[tuple[int, int]], some: int = N_PAIRS) -> np.ndarray:  # (pairs, places)
+        return np.array([[call(score, q, k, m, n) for m, n in places] for q, k in pairs[:some]])
+
+    def rms(difference: np.ndarray) -> float:
+        return float(np.sqrt(np.square(difference).mean()))
+
+    try:
+        near = scores(PLACES)
+        spread = float(near.std(axis=0).mean())
+        require(np.isfinite(spread), "score(q, k, m, n) is not finite for some m and n below 64")
+        constant = spread <= 1e-9 * np.abs(near).max()
+        require(not constant, "score(q, k, m, n) is the same for all q and k; it has to compare them")
+        swap = rms(scores([(n, m) for m, n in PLACES]) - near) / spread
+        moves = [rms(scores([(m + by, n + by) for m, n in PLACES]) - near) / spread for by in SHIFTS]
+        far = float(scores([(FAR, FAR - m + n) for m, n in PLACES]).std(axis=0).mean()) / spread
+        along = scores([(LAST, LAST - d) for d in range(LAST + 1)])
+        closest = min(rms(along[:, d] - along[:, e]) for d in range(LAST + 1) for e in range(d)) / spread
+        square = scores([(m, n) for m in range(SIDE) for n in range(SIDE)], 1).reshape(SIDE, SIDE)
+    except Wrong as wrong:
+        return Tried(["–"] * len(TESTS), [False] * len(TESTS), np.zeros((SIDE, SIDE)), str(wrong))
+    moved = float(np.max(moves))  # not a number, if one of them is none
+    passed = [swap > LEAST, moved <= LEAST, 1 / SCALE <= far <= SCALE, closest > LEAST]
+    times = f"× {far:,.2f}" if np.isfinite(far) else "not finite"
+    numbers = [write(swap), write(moved), times, write(closest)]
+    verdicts = ("passes" if good else "fails" for good in passed)
+    answers = [f"{verdict}: {number}" for verdict, number in zip(verdicts, numbers, strict=True)]
+    return Tried(answers, passed, square)
+
+
+def panels(found: tuple[Tried, Tried], values: Mapping[str, Any]) -> list[Panel]:
+    """Show the answers to all tests, and the scores of one pair at many positions."""
+    name, (plain, tried) = values["candidate"], found
+    title = f"“{name}” passes {sum(tried.passed)} of {len(TESTS)} tests"
+    title += f": {CANDIDATES[name][1]}" if name in CANDIDATES else ""
+    both = {NONE: plain, name: tried}
+    settings, answers = [{"candidate": one} for one in both], [one.answers for one in both.values()]
+    table = Trials(TESTS, list(both), answers, settings, "score")
+    scores = np.nan_to_num(tried.scores, posinf=0.0, neginf=0.0)
+    along = max(float(np.ptp(scores.diagonal(-d))) for d in range(SIDE)) / (float(np.ptp(scores)) or 1.0)
+    finding = "Equal distances lie on a diagonal, "
+    finding += (
+        f"where the score changes by up to {along:.0%} of its range"
+        if along > LEAST
+        else "and score the same"
+    )
+    high = max(1.0, float(np.abs(scores).max()))
+    cells = Cells(scores, high, -high, "query at {row}, key at {column}: score {value}", label="score")
+    x, y = Axis("position n of the key"), Axis("position m of the query")
+    note = "Scores of one query and one key, at all positions."
+    return [
+        Panel(tried.wrong or title, [table], note=NOTE, width=1.8),
+        Panel("No scores to draw" if tried.wrong else finding, [cells], x, y, note),
+    ]
