@@ -4,6 +4,7 @@ bench        tests of a score with positions
 click        when seeds begin to answer and to spell, with each encoding
 company      a value that stays equally far back while the text grows
 switchboard  heads of a trained model to switch off, and what the model then answers and loses
+valley       a text that is dragged along the positions
 """
 
 from babygpt_course.tools.bench import bench as bench
@@ -11,3 +12,4 @@ from babygpt_course.tools.click import click as click
 from babygpt_course.tools.company import company as company
 from babygpt_course.tools.switchboard import asked as asked
 from babygpt_course.tools.switchboard import switchboard as switchboard
+from babygpt_course.tools.valley import valley as valley

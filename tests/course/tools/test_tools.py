@@ -1,4 +1,4 @@
-"""Click, company and bench show stored numbers or those of a direct computation, in words as well."""
+"""Click, company, bench and valley show stored numbers or those of a direct computation, in words as well."""
 
 import math
 
@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 import torch
 
+from babygpt import Positions
+from babygpt.errors import BadInput
+from babygpt.objectives import cross_entropy
 from babygpt.plots import Cells, Curve, Trials
 from babygpt_course.studies.clicks import MODELS, click_steps
 from babygpt_course.studies.results import load_results
-from babygpt_course.tools import bench, click, company
+from babygpt_course.tools import bench, click, company, valley
 from babygpt_course.tools.bench import CANDIDATES, DIM, NONE, measure
 from tools.book.recording import record_explorer
 
@@ -90,6 +93,28 @@ def test_a_wrong_function_is_told_in_a_sentence(score, words):
     assert words in bench(score).now()[0].title
 
 
-@pytest.mark.parametrize("make", [lambda: click(CLICKS), lambda: company(CONTROLS), bench])
+def test_the_valley_shows_stored_seeds_and_models_that_stand_where_the_text_begins(awake, text):
+    models, windows = {"v3": awake("v3"), "learned": awake("learned")}, text(3, 9)
+    explorer = valley(CONTROLS, {"v3": models["v3"]}, windows)
+    with torch.inference_mode():
+        logits = models["v3"](windows[:, :-1], Positions.arange(8, 40))
+    loss = float(cross_entropy(logits, windows[:, 1:]).mean())
+    torch.nn.init.zeros_(models["v3"].get_parameter("head.weight"))
+    explorer.first = 40
+    live, dots = (explorer.now()[0].find(Curve, nth) for nth in (1, 2))
+    assert live.at().tolist() == [0, 8, 16, 24, 32, 40]
+    assert live.y[-1] == pytest.approx(loss)
+    stored = CONTROLS["controls"]["v3, two places"]
+    assert dots.y.tolist() == [*stored["at 0"], *stored["at 32"]]
+    explorer = valley(CONTROLS)
+    explorer.first = 32
+    assert f"position 32: {np.mean(stored['at 32']):.2f} with v3, " in explorer.now()[0].title
+    with pytest.raises(BadInput, match="which texts shall learned read"):
+        valley(CONTROLS, {"learned": models["learned"]})
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: click(CLICKS), lambda: company(CONTROLS), lambda: valley(CONTROLS), bench]
+)
 def test_recordings_are_small(make):
     assert len(record_explorer(make())["data"]) < 100_000  # characters of base64
