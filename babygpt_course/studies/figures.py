@@ -27,6 +27,7 @@ from babygpt_course.studies import (
     gaussian_training,
     lookup,
     names,
+    needed_heads,
     order,
     polar_repairs,
     published_model,
@@ -71,6 +72,7 @@ FIGURES: dict[str, Study] = {
     "clicks": Study(clicks.measure_clicks, clicks.draw_clicks, (13.0, 5.0), clicks.table, clicks.join_models),
     "controls": Study(controls.measure_controls, controls.draw_controls, (16.0, 4.4)),
     "spelling": Study(spelling.measure_spelling, spelling.draw_spelling, (16.0, 5.0)),
+    "heads": Study(needed_heads.measure_heads, needed_heads.draw_heads, (15.0, 9.0)),
     "real": Study(
         published_model.measure_published,
         published_model.draw_published,
