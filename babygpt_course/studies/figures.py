@@ -35,6 +35,7 @@ from babygpt_course.studies import (
     spelling,
     stretch,
     strides,
+    theta_and_rates,
     window_floor,
 )
 from babygpt_course.studies.results import Results, load_results
@@ -73,6 +74,9 @@ FIGURES: dict[str, Study] = {
     "controls": Study(controls.measure_controls, controls.draw_controls, (16.0, 4.4)),
     "spelling": Study(spelling.measure_spelling, spelling.draw_spelling, (16.0, 5.0)),
     "heads": Study(needed_heads.measure_heads, needed_heads.draw_heads, (15.0, 9.0)),
+    "rates": Study(
+        theta_and_rates.measure_theta_and_rates, theta_and_rates.draw_theta_and_rates, (15.0, 5.0)
+    ),
     "real": Study(
         published_model.measure_published,
         published_model.draw_published,

@@ -20,7 +20,7 @@ import pytest
 from babygpt_course.museum.costs import differences, effect, load_costs
 from babygpt_course.studies import needed_heads, stretch
 from babygpt_course.studies.branches import losses_among
-from babygpt_course.studies.paired import compare
+from babygpt_course.studies.paired import compare, sign_test
 from babygpt_course.studies.results import load_results
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -79,7 +79,13 @@ NAMES = {
     **{f.__name__: f for f in (one, pool, board, among, reading, side, interval, ends)},
     **{f.__name__: f for f in (Counter, combinations)},
     **{"np": np, "array": np.array, "mean": np.mean, "word": NUMBERS.__getitem__},
-    **{"heads": needed_heads, "museum_gaps": differences, "effect": effect, "load_costs": load_costs},
+    **{
+        "heads": needed_heads,
+        "sign_test": sign_test,
+        "museum_gaps": differences,
+        "effect": effect,
+        "load_costs": load_costs,
+    },
 }
 
 
