@@ -23,7 +23,7 @@ from babygpt_course.studies.sweep import Scale, Workers, finish, questions, smal
 
 SCALE = Scale(steps=1200)
 STORED = {"loss": ("val_loss", "1x"), "accuracy": ("accuracy", "roles")}  # names in other studies
-ORDER = ("v4", "v5 fixed", "× 1/9", "× 1/3", "× 1", "× 3")
+ORDER = ("v5 fixed", "× 1/9", "× 1/3", "× 1", "× 3")
 
 
 class Arm(NamedTuple):
@@ -113,7 +113,7 @@ def by_rate(results: Results, key: str = "loss") -> dict[int, dict[str, list[flo
     """Return a number of the kernels by their rate, beside the stored models of the same seeds.
 
     key      "loss" or "accuracy"
-    returns  steps -> "v4", "v5 fixed", or "× RATE" -> one a seed
+    returns  steps -> "v5 fixed" or "× RATE" -> one a seed
     """
     stored = race(load_results("gaussian"), load_results("ladder"), *STORED[key])
     found = {}
@@ -136,12 +136,12 @@ def draw_theta_and_rates(figure: Figure, results: Results) -> None:
         f"{n} steps": {name: differences(x, each["v5 fixed"]) for name, x in each.items() if "×" in name}
         for n, each in by_rate(results).items()
     }
-    usual, slow = (compare(groups["600 steps"][name]).mean for name in ("× 1", "× 1/9"))
-    title = f"A trained kernel costs {usual:.2f} nats,\nand {slow:.2f} at a ninth of the rate (600)"
+    usual, slow = (round(compare(groups["1200 steps"][name]).mean, 2) + 0.0 for name in ("× 1", "× 1/9"))
+    title = f"A trained kernel costs {usual:.2f} nats, and\n{slow:.2f} at a ninth of the rate (1200 steps)"
     draw_seed_points(losses, groups, title, "", "loss minus that of the fixed kernel (nats)")
     losses.axhline(0.0, color="black", lw=1, ls="--")
     shares = {f"{n} steps": each for n, each in by_rate(results, "accuracy").items()}
-    counts = (answering(shares["600 steps"][name]) for name in ("× 1", "× 1/9"))
+    counts = (answering(shares["1200 steps"][name]) for name in ("× 1", "× 1/9"))
     title = "{} seeds answer,\nand {} at a ninth".format(*counts)
     draw_seed_points(answers, shares, title, "", "share of right answers")
     answers.axhline(0.5, color="black", lw=1, ls="--")

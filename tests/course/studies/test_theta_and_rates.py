@@ -44,6 +44,6 @@ def test_kernels_stand_beside_the_stored_models_of_their_steps(monkeypatch):
     monkeypatch.setattr(theta_and_rates, "load_results", stored.__getitem__)
     arms = {theta_and_rates.kernel_arm("1/9", 0.5): {"accuracy": [0.9]}}
     assert theta_and_rates.by_rate({"arms": arms}, "accuracy") == {
-        600: {"v4": [3], "v5 fixed": [5], "× 1/9": [0.9], "× 1": [4]},
-        1200: {"v4": [0], "v5 fixed": [2], "× 1": [1]},
+        600: {"v5 fixed": [5], "× 1/9": [0.9], "× 1": [4]},
+        1200: {"v5 fixed": [2], "× 1": [1]},
     }
