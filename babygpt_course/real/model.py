@@ -197,7 +197,8 @@ def use_encoding(
     """
     own = model.encoding
     try:
-        model.encoding = encoding if isinstance(encoding, Encoding) else Rotation(encoding)
+        chosen = encoding if isinstance(encoding, Encoding) else Rotation(encoding)
+        model.encoding = chosen.to(model.token_embedding.weight.device)
         yield
     finally:
         model.encoding = own
@@ -214,7 +215,8 @@ def token_losses(
     chunk      tokens whose logits exist at the same time: 256 of them take 50 MB
     returns    (T - 1,)  on the CPU
     """
-    idx = idx.to(model.token_embedding.weight.device)
+    device = model.token_embedding.weight.device
+    idx, positions = idx.to(device), None if positions is None else positions.to(device)
     stream = model.read(idx[None], positions)[0, :-1]  # (T - 1, C)
     pairs = zip(stream.split(chunk), idx[1:].split(chunk), strict=True)
     parts = [

@@ -1,6 +1,6 @@
-"""Questions who did it, for a published model: only the order of the words can tell."""
+"""Questions who did it, for a published model: some have a shortcut, for others only the order can tell."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 
@@ -18,9 +18,9 @@ VERBS = ("chased", "helped", "found", "called")
 class Mirror:
     """A question, with the two names that its story holds.
 
-    text   story and question, up to the space before the answer
+    text   examples, story and question, up to the space before the answer
     right  the name that answers it
-    other  the other name, which would be right if the story were turned around
+    other  the other name of the story
     """
 
     text: str
@@ -28,25 +28,41 @@ class Mirror:
     other: str
 
 
-def story(one: str, verb: str, other: str) -> str:
-    """Return a story of three words and its question."""
-    return f"{one} {verb} {other}. Who {verb} {other}?"
+Ask = Callable[[str, str, str], tuple[str, str]]  # who did it, verb, to whom -> story with question, answer
 
 
-def mirrors(n_examples: int) -> list[Mirror]:
-    """Return all questions on all pairs of names, each after some answered examples about other names.
+def with_shortcut(one: str, verb: str, other: str) -> tuple[str, str]:
+    """Ask who did it to somebody: the answer is the name that the question does not hold, in any order."""
+    return f"{one} {verb} {other}. Who {verb} {other}?", one
 
-    n_examples  answered questions that stand before it, 0 to 4
+
+def who(one: str, verb: str, other: str) -> tuple[str, str]:
+    """Ask who did it. The mirror image of the story has the same words, and another answer."""
+    return f"{one} {verb} {other}. Who {verb}?", one
+
+
+def whom(one: str, verb: str, other: str) -> tuple[str, str]:
+    """Ask to whom it was done: the answer is the last name of the story, as that of `who` is the first."""
+    return f"{one} {verb} {other}. Who was {verb}?", other
+
+
+def mirrors(n_examples: int, *kinds: Ask) -> list[Mirror]:
+    """Return questions on all pairs of names, each after answered ones about other names.
+
+    n_examples  answered questions that stand before each, 0 to 4, of the kinds in turn
+    kinds       of questions; by default `with_shortcut`
     """
-    found = []
-    for i, (one, other) in enumerate(permutations(NAMES, 2)):
-        rest = [name for name in NAMES if name not in (one, other)]
-        verb = VERBS[i % len(VERBS)]
-        examples = [
-            f"{story(rest[j], VERBS[(i + j + 1) % len(VERBS)], rest[(j + 1) % len(rest)])} {rest[j]}.\n"
-            for j in range(n_examples)
-        ]
-        found.append(Mirror("".join(examples) + story(one, verb, other), one, other))
+    kinds, found = kinds or (with_shortcut,), []
+    for ask in kinds:
+        for i, (one, other) in enumerate(permutations(NAMES, 2)):
+            rest = [name for name in NAMES if name not in (one, other)]
+            examples = ""
+            for j in range(n_examples):
+                names, verb = (rest[j], rest[(j + 1) % len(rest)]), VERBS[(i + j + 1) % len(VERBS)]
+                asked, answer = kinds[(i + j) % len(kinds)](names[0], verb, names[1])
+                examples += f"{asked} {answer}.\n"
+            asked, answer = ask(one, VERBS[i % len(VERBS)], other)
+            found.append(Mirror(examples + asked, answer, other if answer == one else one))
     return found
 
 
@@ -54,12 +70,12 @@ def mirrors(n_examples: int) -> list[Mirror]:
 def margins(model: RealModel, tokenizer: RealTokenizer, asked: Sequence[Mirror]) -> np.ndarray:
     """Return log p of the right name minus log p of the other one: (Q,) nats, below 0 where it is wrong.
 
-    asked  with equally many examples each, so that all are equally long
+    Raises RuntimeError if a name is not one token.
     """
-    idx = torch.stack([tokenizer.encode(mirror.text) for mirror in asked])  # equally long, (Q, T)
-    weight = model.token_embedding.weight
-    stream = model.read(idx.to(weight.device))[:, -1]  # (Q, C)
-    names = [(f" {mirror.right}", f" {mirror.other}") for mirror in asked]
-    ids = torch.tensor([[int(tokenizer.encode(name, start=False)[0]) for name in two] for two in names])
-    right, other = weight[ids.T.to(weight.device)]  # (Q, C) each
-    return ((right - other) * stream).sum(dim=-1).cpu().numpy()
+    weight, found = model.token_embedding.weight, []
+    for mirror in asked:
+        stream = model.read(tokenizer.encode(mirror.text)[None].to(weight.device))[0, -1]  # (C,)
+        names = (f" {mirror.right}", f" {mirror.other}")
+        right, other = (weight[int(tokenizer.encode(name, start=False).item())] for name in names)
+        found.append(float((right - other) @ stream))
+    return np.array(found)

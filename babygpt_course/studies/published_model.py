@@ -21,7 +21,7 @@ from torch import Tensor
 from babygpt.encodings.base import Encoding
 from babygpt.encodings.rotary import Rotary, angles_at, rotate, rotate_pairs
 from babygpt.encodings.rotary_variants import Interpolated, NTKAware, YaRN
-from babygpt.metrics.inspection import with_heads, without_heads, written_by_heads
+from babygpt.metrics.inspection import Head, attention_weights, with_heads, without_heads, written_by_heads
 from babygpt.plots import COLOURS
 from babygpt.plots.figures import set_labels
 from babygpt.plots.panel import percent
@@ -29,7 +29,7 @@ from babygpt.positions import Positions
 from babygpt.tables import markdown
 from babygpt_course.real.heads import BEFORE, FIRST, FOLLOWED, KINDS, head_looks, looks_by_distance, repeated
 from babygpt_course.real.model import RealModel, read_model, token_losses, use_encoding
-from babygpt_course.real.questions import margins, mirrors
+from babygpt_course.real.questions import margins, mirrors, who, whom
 from babygpt_course.real.tokenizer import RealTokenizer
 from babygpt_course.studies.paired import Comparison, compare, differences
 from babygpt_course.studies.results import Results
@@ -40,9 +40,9 @@ SHIFT, HALF, FURTHEST, WINDOW = 5000, 60, 128, 8192  # tokens
 FACTOR = 4.0  # how much longer than that window texts could be
 PAIRS = (4, 8, 12, 16, 20, 24)  # frozen at either end, of 32
 PREVIOUS, INDUCTION, WEAKER = (16, 0), (18, 6), (17, 3)  # heads that a first look at other texts had found
+ALIKE, *_ = OTHERS = ((11, 1), (19, 3), (2, 1), (1, 2), (22, 1))  # look at the token before, as PREVIOUS does
 EARLY = (0, 5)  # which costs the map's random text most
-N_RANDOM, N_ASKED, N_MAPPED = 5, 12, 1
-LATE = range(15, 23)  # layers in which the heads are that look up, counted from 0
+N_RANDOM, N_MAPPED = 5, 1
 Function = Callable[[Tensor, Tensor], Tensor]
 
 
@@ -187,47 +187,77 @@ def measure_map(number: int) -> dict[str, list[list[float]]]:
 def measure_patch(number: int) -> dict[str, float]:
     """Exchange what one head writes at two places of the first half, behind two random tokens.
 
-    returns  for the first of these tokens in the second half, in nats: log p of what followed it minus log p
-             of what followed the other; with the "own" outputs, with those of PREVIOUS "exchanged" at these
-             two places, and as a "control" with those of the next head of its layer
+    returns  for the first of these tokens in the second half, with the "own" outputs, with those of PREVIOUS
+             "exchanged" at these two places, and with those of ALIKE exchanged as a "control": log p of what
+             followed it minus log p of what followed the other, in nats; and the weight that INDUCTION gives
+             to the place "behind" it, and to that behind the "other"
     """
     model, tokenizer = published()
-    idx = repeated(HALF, tokenizer.vocab_size, tokenizer.start, number)
+    idx = repeated(HALF, tokenizer.vocab_size, tokenizer.start, number).to(
+        model.token_embedding.weight.device
+    )
     one, other = 1 + np.random.default_rng(number).choice(HALF - 1, 2, replace=False)  # places of the tokens
-    written = written_by_heads(model, idx[None])[PREVIOUS[0]]  # (1, T, H, D)
+    written, found = written_by_heads(model, idx[None]), {}
+    for name, head in {"own": None, "exchanged": PREVIOUS, "control": ALIKE}.items():
+        with with_heads(model, {} if head is None else exchange(written, head, one + 1, other + 1)):
+            with torch.inference_mode():
+                logits = model(idx[None])[0, HALF + one]
+            looks = attention_weights(model, idx)[*INDUCTION, HALF + one]
+        found[name] = round(float(logits[idx[one + 1]] - logits[idx[other + 1]]), 3)
+        found |= {f"{name}, behind": float(looks[one + 1]), f"{name}, other": float(looks[other + 1])}
+    return found
 
-    @torch.inference_mode()
-    def margin(head: int | None) -> float:
-        def exchange(mine: Tensor) -> Tensor:
-            mine = mine.clone()
-            mine[:, [one + 1, other + 1]] = written[:, [other + 1, one + 1], head]
-            return mine
 
-        with with_heads(model, {} if head is None else {(PREVIOUS[0], head): exchange}):
-            logits = model(idx[None].to(model.token_embedding.weight.device))[0, HALF + one]
-        return round(float(logits[idx[one + 1]] - logits[idx[other + 1]]), 3)
+def exchange(
+    written: list[Tensor], head: Head, one: int, other: int
+) -> dict[Head, Callable[[Tensor], Tensor]]:
+    """Return a change for `with_heads`: a head writes at two places of a text what it wrote at the other.
 
-    return {"own": margin(None), "exchanged": margin(PREVIOUS[1]), "control": margin(PREVIOUS[1] + 1)}
+    written  by all heads, from `written_by_heads`
+    """
+    layer, number = head
+    forged = written[layer][:, :, number].clone()  # (1, T, D)
+    forged[:, [one, other]] = forged[:, [other, one]]
+
+    def forge(_: Tensor) -> Tensor:
+        return forged
+
+    return {head: forge}
+
+
+def measure_alike(number: int) -> dict[str, float]:
+    """Return the loss of one repeated text's second half, without each of OTHERS alone."""
+    model, tokenizer = published()
+    idx, found = repeated(HALF, tokenizer.vocab_size, tokenizer.start, number), {}
+    for head in OTHERS:
+        with without_heads(model, [head]):
+            found[f"without {head}"] = round(halves(model, idx)[1], 4)
+    return found
 
 
 # ---------------------------------------------------------------- questions
 
 
-def measure_questions(n_examples: int) -> dict[str, list[float]]:
-    """Return by how much the right name is likelier than the other one: nats, one a question."""
-    return {"margins": margins(*published(), mirrors(n_examples)).round(3).tolist()}
+def measure_questions(n_examples: int) -> dict[str, Any]:
+    """Return by how much the right name is likelier than the other one: nats, one a question.
+
+    returns  "shortcut": of questions that need no order; "bag": the same, without the rotation; "who" and
+             "whom": of questions that only order decides
+    """
+    model, tokenizer = published()
+    plain, ordered = mirrors(n_examples), margins(model, tokenizer, mirrors(n_examples, who, whom))
+    found = {"shortcut": margins(model, tokenizer, plain), "who": ordered[:30], "whom": ordered[30:]}
+    with use_encoding(model, Encoding()):
+        found["bag"] = margins(model, tokenizer, plain)
+    return {name: values.round(3).tolist() for name, values in found.items()}
 
 
-def measure_answering(number: int) -> dict[str, list[list[float]]]:
-    """Return these margins after an example, without each head of a layer of LATE: (n_head, questions)."""
-    (model, tokenizer), layer = published(), LATE[number]
-
-    def without(head: int) -> list[float]:
-        with without_heads(model, [(layer, head)]):
-            return margins(model, tokenizer, mirrors(1)[:N_ASKED]).round(3).tolist()
-
-    return {"margins": [without(head) for head in range(model.config.n_head)]}
-
+ASKED = {
+    "shortcut": "right, where a shortcut answers",
+    "bag": "the same without rotation",
+    "who": "who did it",
+    "whom": "to whom it was done",
+}
 
 PARTS: dict[str, tuple[Callable[[int], Mapping[str, Any]], int]] = {  # what is measured, and how often
     "rotations": (measure_rotations, 24),
@@ -235,9 +265,9 @@ PARTS: dict[str, tuple[Callable[[int], Mapping[str, Any]], int]] = {  # what is 
     "induction": (measure_induction, 24),
     "silenced": (measure_silenced, 24),
     "patch": (measure_patch, 24),
+    "alike": (measure_alike, 24),
     "map": (measure_map, N_MAPPED),
     "questions": (measure_questions, 5),
-    "answering": (measure_answering, len(LATE)),
 }
 
 
@@ -264,11 +294,11 @@ def measure_published(workers: Workers = in_turn, parts: Mapping[str, Any] = PAR
 # ---------------------------------------------------------------- of stored results
 
 
-def costs(results: Results, part: str, own: str) -> dict[str, Comparison]:
-    """Return by how much each change raises the loss, paired by text: name -> nats a token."""
+def costs(results: Results, part: str, own: str, of: str = "text") -> dict[str, Comparison]:
+    """Return by how much each change raises the loss, paired by text or by draw: name -> nats a token."""
     found = {name: values for name, values in results[part].items() if isinstance(values[0], float)}
     return {
-        name: compare(differences(values, found[own]), of="text")
+        name: compare(differences(values, found[own]), of=of)
         for name, values in found.items()
         if name not in (own, "first")
     }
@@ -284,11 +314,11 @@ def table(results: Results) -> str:
     heads = results["induction"]
     silent = [
         (name, f"{mean(heads[name]):.2f}", f"{cost:+.2f}")
-        for name, cost in costs(results, "induction", "second").items()
+        for name, cost in costs(results, "induction", "second", "draw").items()
     ]
     asked = [
-        (str(n), percent(mean(x > 0 for x in margins)), f"{mean(margins):+.2f}")
-        for n, margins in enumerate(results["questions"]["margins"])
+        (str(n), *(percent(mean(x > 0 for x in results["questions"][kind][n])) for kind in ASKED))
+        for n in range(len(results["questions"]["who"]))
     ]
     own = mean(texts["own"])
     return "\n".join(
@@ -299,7 +329,7 @@ def table(results: Results) -> str:
             f"Random tokens, read twice: {mean(heads['first']):.1f} nats a token in the first half, "
             f"{mean(heads['second']):.2f} in the second. Heads are counted from 0.\n",
             markdown(("second half", "loss", "more than with all heads (nats a token)"), silent),
-            markdown(("examples before a question", "right answers", "margin (nats)"), asked),
+            markdown(("examples before a question", *ASKED.values()), asked),
         ]
     )
 
