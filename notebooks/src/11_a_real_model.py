@@ -267,7 +267,7 @@ print("both questions of a story right:", ", ".join(f"{share:.0%}" for share in 
 proof_guess.compare(proofs[1])
 
 # %% [markdown]
-# {ASKED}
+# The answer to *Who chased Anna?* is the name that the question does not hold, so the order of the words is not needed. So we asked for the same stories *Who chased?* and *Who was chased?* A model that answers by habit, say with the first name, gets one of the two right and the other wrong. That is what happens: after one example 17 and 13 of 30 are right, and not a single story has both right. After four examples, two of each kind, it is 10 of 30 stories. **This model does not tell who did it from the order of the words, although 30 of 30 looked like proof.** Our v4 is 600 times smaller and does, in the world of our tales ([04](04_rope.ipynb)).
 #
 # Each click below silences a head, and the model reads the random text and the beginning of the soup again. Which heads does it need to copy, and what do they cost in an ordinary text? Begin with layer 17, head 1, then try orange heads alone and in pairs, and grey ones as a control.
 
@@ -351,7 +351,7 @@ tasks.TURNING.check(turning)
 # 2. Without its rotation the model loses 1.9 nats a token, and with the rotation of the other layout 1.8, although no weight has changed and nothing crashes.
 # 3. In texts of about 236 tokens the slowest 16 of its 32 pairs can stand still for 0.005 nats, whereas the quickest four cost 1.0. So interpolation, which slows all pairs, costs 1.4 nats, and NTK-aware scaling 0.02.
 # 4. Layer 17, head 1 leaves notes on which token stands before, and later heads search for them. Without it the model loses half of what it gains by copying, and almost nothing in ordinary texts.
-# 5. {RECAP}
+# 5. It answers 30 of 30 questions that have a shortcut. Where only order decides, it has both questions of a story right in 10 of 30 cases at most.
 
 # %% [markdown]
 # ## Self-test
