@@ -76,7 +76,7 @@ print(f"largest change in 24 texts: {change:.4f} nats")
 moved_guess.compare(sizes[int(np.digitize(abs(moved - own), [0.001, 0.1]))])
 
 # %% [markdown]
-# Nothing changes, in any of the 24 texts. With RoPE a position enters a score as a distance, whatever the weights are, so the model cannot know whether a text begins at 0 or at 5,000. This was a test of our code as much as of the model.
+# Nothing changes, in any of the 24 texts. With RoPE a position enters a score as a distance, whatever the weights are, so the model cannot know whether a text begins at 0 or at 5,000.
 #
 # ## Take the rotation away
 #
@@ -161,7 +161,7 @@ display(Table(("way", "this text (nats more)", "24 texts: mean and 99% interval"
 dear_guess.compare(ways[int(np.argmax(losses))])
 
 # %% [markdown]
-# On average interpolation costs 1.43 nats, NTK-aware scaling 0.02 and YaRN 0.07. You could have foreseen the large one, because interpolation slows the quick pairs as well, so that a neighbour stands at a quarter of the angle that the heads have learned. That is why models which are stretched in this way are trained a little longer at the new length.
+# On average interpolation costs 1.43 nats, NTK-aware scaling 0.02 and YaRN 0.07. You could have foreseen the large one, because interpolation slows the quick pairs as well, so that a neighbour stands at a quarter of the angle that the heads have learned.
 #
 # ## What do 270 heads look at?
 #
@@ -192,12 +192,16 @@ twice_guess.compare(falls[0 if second > 0.75 * first else 1 if second > 0.25 * f
 #
 # ## Silence a head
 #
-# Attention is only a hint. We silence a head, so that it writes 0, and see what the second half costs. Any model suffers from zeros that it never met in training, so a cost says something only beside controls: the five other heads that look at the token before, each alone, and five heads drawn at random, all at once.
+# Attention is only a hint. We silence a head, so that it writes 0, and see what the second half costs. Any model suffers from zeros that it never met in training, so a cost says something only beside controls. We take the five other heads that look at the token before, each alone, and five heads drawn at random, all at once.
 
 # %%
 silent_guess = predict(
     "Which one, when it is silent, costs the second half most?",
-    ["layer 17, head 1 (the token before)", "layer 19, head 7 (induction)", "layer 12, head 2 (the token before)"],
+    [
+        "layer 17, head 1 (the token before)",
+        "layer 19, head 7 (induction)",
+        "layer 12, head 2 (the token before)",
+    ],
 )
 silent_guess
 
@@ -215,13 +219,13 @@ display(Table(("silent", "this draw (nats more)", "24 draws: mean and 99% interv
 silent_guess.compare([*silent_guess.options][int(np.argmax(costs))])
 
 # %% [markdown]
-# Without layer 17, head 1 the second half costs 6.5 nats a token more (99%: 6.2 to 6.8), half of the 12.7 nats that the first reading is worth, although this head never looks at what followed. {ALIKE} Five heads drawn at random cost 0.3 together (0.1 to 0.6). In the 24 ordinary texts the head costs only 0.04 nats.
+# Without layer 17, head 1 the second half costs 6.5 nats a token more (99%: 6.2 to 6.8), half of the 12.7 nats that the first reading is worth, although this head never looks at what followed. The five other heads that look at the token before cost at most 0.4 nats each, so looking there is not what makes it special. Five heads drawn at random cost 0.3 together (0.1 to 0.6). In the 24 ordinary texts the head costs only 0.04 nats.
 #
 # So this head is special. It is not alone: we silenced each of the 270 heads on one draw ([picture](../figures/real.png)), and 18 cost more than 0.5 nats, eight of them in the first two layers. Layer 1, head 6 cost even more than ours on this draw, and we have not found out what it does.
 #
 # ## Exchange what it wrote
 #
-# The ablation shows that the head matters. It does not show *what it says*. If its output at a token is a note such as "before me stands X", then we can forge the notes. We take two tokens X and Y of the first half. The token behind X carries the note "X", and the token behind Y carries the note "Y". We exchange these two outputs of the head, and nothing else. When X comes again, an orange head that searches for the note "X" should now find it behind Y. As a control we do the same with layer 12, head 2, which also looks at the token before.
+# The ablation does not show *what the head says*. If its output at a token is a note such as "before me stands X", then we can forge the notes. We take two tokens X and Y of the first half. The token behind X carries the note "X", and the token behind Y carries the note "Y". We exchange these two outputs of the head, and nothing else. When X comes again, an orange head that searches for the note "X" should now find it behind Y. As a control we do the same with layer 12, head 2, which also looks at the token before.
 
 # %% tags=["nbval-ignore-output"]
 x, y = 20, 45  # places of the two tokens in the first half
@@ -236,12 +240,16 @@ for name, change in changes.items():
         gaze = attention_weights(model, random)[*some["layer 19, head 7"], 60 + x]
     margin = logits[random[x + 1]] - logits[random[y + 1]]
     rows.append((name, f"{gaze[x + 1]:.0%}", f"{gaze[y + 1]:.0%}", f"{margin:+.1f}"))
-Table(("notes", "19.7 looks behind X", "behind Y", "what followed X, less what followed Y (nats)"), rows)
+Table(
+    ("notes", "19.7 looks behind X", "behind Y", "what followed X, less what followed Y (nats)"),
+    rows,
+    stable=1,
+)
 
 # %% [markdown]
 # With its own notes, layer 19, head 7 gives 97% of its weight to the token behind X (24 draws). With the two notes exchanged it gives 6% to it and 51% to the token behind Y, and it prefers Y in 23 of 24 draws. In the control it stays at 97%. So **layer 17, head 1 writes notes on what stands before, and the strongest induction head finds its place by them.** The answer itself turns less: its margin falls from 14.9 nats to −0.7 on average, and in 11 of 24 draws what followed Y wins, because other heads copy too.
 #
-# A v4 that has learned to spell ([04](04_rope.ipynb)) leaves notes too, in three of the six seeds that we took apart: a head of layer 1 tells each letter which letter stands before it. But there the later head looks at the letter behind the vowel and takes the vowel *from the note* ([all results](../docs/results.md)), whereas here the note is what is searched for, and the token beside it is what is read.
+# A v4 that has learned to spell ([04](04_rope.ipynb)) leaves notes too, in three of the six seeds that we took apart: a head of layer 1 tells each letter which letter stands before it. But there the later head looks at the letter behind the vowel and takes the vowel *from the note* ([all results](../docs/results.md)). Here the note is what is searched for, and its token is what is read.
 #
 # ## Ask who did it
 #
@@ -263,7 +271,9 @@ title = f"Where only order decides, both questions of a story are right in {both
 ax.set(title=title, xlabel="examples before the question", ylabel="right answers (%)", ylim=(0, 104))
 ax.legend()
 plt.show()
-print("both questions of a story right:", ", ".join(f"{share:.0%}" for share in both), "after 0 to 4 examples")
+print(
+    "both questions of a story right:", ", ".join(f"{share:.0%}" for share in both), "after 0 to 4 examples"
+)
 proof_guess.compare(proofs[1])
 
 # %% [markdown]
@@ -272,12 +282,18 @@ proof_guess.compare(proofs[1])
 # Each click below silences a head, and the model reads the random text and the beginning of the soup again. Which heads does it need to copy, and what do they cost in an ordinary text? Begin with layer 17, head 1, then try orange heads alone and in pairs, and grey ones as a control.
 
 # %% tags=["nbval-ignore-output"]
-copied, ordinary = Axis("random text, second half", (0, 14), unit=" nats"), Axis("soup", (0, 14), unit=" nats")
+copied, ordinary = (
+    Axis("random text, second half", (0, 14), unit=" nats"),
+    Axis("soup", (0, 14), unit=" nats"),
+)
 
 
 def copy_and_read(model):
     """What the switchboard shows: the losses of the second half and of an ordinary text."""
-    return {copied: published_model.halves(model, random)[1], ordinary: float(token_losses(model, soup[:100]).mean())}
+    return {
+        copied: published_model.halves(model, random)[1],
+        ordinary: float(token_losses(model, soup[:100]).mean()),
+    }
 
 
 looks = np.array(study["induction"]["looks"])[[0, 1, 3]]  # shares of three kinds, (3, n_layer, n_head)
@@ -290,7 +306,7 @@ tally()
 # %% [markdown]
 # ## Exercises
 #
-# Write over the stub, run it, then the check. In a new cell, `tasks.INDUCTION.hint()` gives one hint at a time and `tasks.INDUCTION.solution()` shows a solution. None of the four needs the published model, so you can try your answers on it afterwards.
+# Write over the stub, run it, then the check. In a new cell, `tasks.INDUCTION.hint()` gives one hint at a time and `tasks.INDUCTION.solution()` shows a solution. None of them needs the published model.
 
 # %%
 tasks.INDUCTION
