@@ -381,13 +381,15 @@ def draw_kinds(ax: Axes, looks: np.ndarray) -> None:
 
     looks  (4, n_layer, n_head)  shares of attention, in the order of KINDS
     """
-    shown = {FIRST: "grey", BEFORE: "blue", FOLLOWED: "orange"}
+    shown = {BEFORE: "blue", FIRST: "red", FOLLOWED: "green"}  # as on the switchboard
     shares = np.stack([looks[KINDS.index(kind)] for kind in shown])  # (3, L, H)
     kind, share = shares.argmax(axis=0), shares.max(axis=0)[..., None]
     colours = np.array([to_rgb(COLOURS[name]) for name in shown.values()])[kind]  # (L, H, 3)
     ax.imshow(1 - share * (1 - colours), aspect="auto", extent=from_one(share))
     some = [(one > 0.5).sum() for one in shares]
-    title = "{} heads look mostly at the first token, {} at the\ntoken before, {} at what followed last time"
+    title = (
+        "{1} heads look mostly at the first token, {0} at the\ntoken before, {2} at what followed last time"
+    )
     set_labels(ax, title.format(*some), "head", "layer")
     patches = [Patch(color=COLOURS[name]) for name in shown.values()]
     ax.legend(patches, shown, loc="upper center", bbox_to_anchor=(0.5, -0.1), fontsize=9)

@@ -186,9 +186,9 @@ plt.show()
 twice_guess.compare(falls[0 if second > 0.75 * first else 1 if second > 0.25 * first else 2])
 
 # %% [markdown]
-# The map has one cell for each head, and its colour tells what the head looks at in these texts. On these texts nearly half of all heads, 123 of 270, give more than half of their weight to the first token. Six give it to the token before (the darkest blue cells). Six give it to what followed the present token last time (the darkest orange cells), and such heads are called [induction heads](../docs/glossary.md#induction-head).
+# The map has one cell for each head, and its colour tells what the head looks at in these texts. On these texts nearly half of all heads, 123 of 270, give more than half of their weight to the first token. Six give it to the token before (the darkest blue cells). Six give it to what followed the present token last time (the darkest green cells), and such heads are called [induction heads](../docs/glossary.md#induction-head).
 #
-# How can a head find what *followed* a token? It would be easy if each token carried a note on which token stands before it. Then a head would only have to search for the note that names the present token. The blue heads could write such notes, because they look at the token before. So there is a conjecture of a circuit in two steps: a blue head leaves notes, and the orange heads of later layers search for them.
+# How can a head find what *followed* a token? It would be easy if each token carried a note on which token stands before it. Then a head would only have to search for the note that names the present token. The blue heads could write such notes, because they look at the token before. So there is a conjecture of a circuit in two steps: a blue head leaves notes, and the green heads of later layers search for them.
 #
 # ## Silence a head
 #
@@ -225,7 +225,7 @@ silent_guess.compare([*silent_guess.options][int(np.argmax(costs))])
 #
 # ## Exchange what it wrote
 #
-# The ablation does not show *what the head says*. If its output at a token is a note such as "before me stands X", then we can forge the notes. We take two tokens X and Y of the first half. The token behind X carries the note "X", and the token behind Y carries the note "Y". We exchange these two outputs of the head, and nothing else. When X comes again, an orange head that searches for the note "X" should now find it behind Y. As a control we do the same with layer 12, head 2, which also looks at the token before.
+# The ablation does not show *what the head says*. If its output at a token is a note such as "before me stands X", then we can forge the notes. We take two tokens X and Y of the first half. The token behind X carries the note "X", and the token behind Y carries the note "Y". We exchange these two outputs of the head, and nothing else. When X comes again, a green head that searches for the note "X" should now find it behind Y. As a control we do the same with layer 12, head 2, which also looks at the token before.
 
 # %% tags=["nbval-ignore-output"]
 x, y = 20, 45  # places of the two tokens in the first half
@@ -268,7 +268,13 @@ for kind in ("shortcut", "who", "whom"):
 ax.axhline(50, color=plots.COLOURS["grey"], ls="--")
 both = (asked["who"] & asked["whom"]).mean(axis=1)
 title = f"Where only order decides, both questions of a story are right in {both.max():.0%} at most"
-ax.set(title=title, xlabel="examples before the question", ylabel="right answers (%)", ylim=(0, 104))
+ax.set(
+    title=title,
+    xlabel="examples before the question",
+    ylabel="right answers (%)",
+    ylim=(0, 104),
+    xticks=range(5),
+)
 ax.legend()
 plt.show()
 print(
@@ -279,7 +285,7 @@ proof_guess.compare(proofs[1])
 # %% [markdown]
 # The answer to *Who chased Anna?* is the name that the question does not hold, so the order of the words is not needed. So we asked for the same stories *Who chased?* and *Who was chased?* A model that answers by habit, say with the first name, gets one of the two right and the other wrong. That is what happens: after one example 17 and 13 of 30 are right, and not a single story has both right. After four examples, two of each kind, it is 10 of 30 stories. **This model does not tell who did it from the order of the words, although 30 of 30 looked like proof.** Our v4 is 600 times smaller and does, in the world of our tales ([04](04_rope.ipynb)).
 #
-# Each click below silences a head, and the model reads the random text and the beginning of the soup again. Which heads does it need to copy, and what do they cost in an ordinary text? Begin with layer 17, head 1, then try orange heads alone and in pairs, and grey ones as a control.
+# Each click below silences a head, and the model reads the random text and the beginning of the soup again. Which heads does it need to copy, and what do they cost in an ordinary text? Begin with layer 17, head 1, then try green heads alone and in pairs, and orange ones as a control.
 
 # %% tags=["nbval-ignore-output"]
 copied, ordinary = (
