@@ -76,8 +76,26 @@ def build(names: list[str], folder: Path) -> Path:
     command = [sys.executable, "-m", "sphinx", "-b", "html", "-q", "-W", "--keep-going", "-j", "auto"]
     command += ["-c", str(BOOK), "-d", str(folder / "doctrees"), str(source), str(html)]
     subprocess.run(command, check=True)
+    remove_copies(html)
     (folder / MADE).write_text(f"{mark} {' '.join(names)}\n", encoding="utf-8")
     return html
+
+
+def remove_copies(html: Path) -> None:
+    """Remove what no page needs: maps of scripts and styles, and second copies of pictures that a page links to."""
+    for path in html.rglob("*.map"):
+        path.unlink()
+    shown = {path.name: path.read_bytes() for path in (html / "_images").glob("*")}
+    copies = [path for path in html.glob("_downloads/*/*") if path.read_bytes() == shown.get(path.name)]
+    moved = {f"_downloads/{path.parent.name}/{path.name}": f"_images/{path.name}" for path in copies}
+    for page in html.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        if linked := [old for old in moved if old in text]:
+            for old in linked:
+                text = text.replace(old, moved[old])
+            page.write_text(text, encoding="utf-8")
+    for path in copies:
+        path.unlink()
 
 
 def is_current(folder: Path) -> bool:

@@ -11,8 +11,8 @@ from babygpt.live.explorer import Explorer
 from tools.book.live_parts import packed
 
 MOST = 200  # combinations of an explorer's controls, about: of its longest slider fewer stops are kept
-FRAMES = 41  # of a watch, at most, where all have more bytes than
-LARGE = 60_000
+FRAMES = 25  # of a watch, at most, where all have more bytes than
+LARGE = 30_000
 
 
 def record_run(dashboard: Dashboard) -> dict[str, Any]:
