@@ -18,6 +18,7 @@ from babygpt_course.studies.board import COLUMNS
 from babygpt_course.studies.paired import RULE
 from babygpt_course.studies.results import load_results
 from tools.book import docstrings, reference
+from tools.book.__main__ import remove_copies
 from tools.book.board_page import board_page
 from tools.book.claims_page import anchor, claims_page
 from tools.book.documents import CodeHost, rewrite_links, site
@@ -193,3 +194,19 @@ def test_each_formula_becomes_mathml_and_the_font_has_all_its_characters(tmp_pat
     assert {font.getBestCmap()[ord(one)] for one in "()"} <= set(tall)
     assert "Open Font License" in str(font["name"].getName(13, 3, 1))
     assert (tmp_path / FONT).stat().st_size < 120_000
+
+
+def test_a_picture_that_a_page_shows_and_links_to_is_kept_once(tmp_path):
+    for place, content in {
+        "_images/a.png": b"1",
+        "_downloads/x/a.png": b"1",
+        "_downloads/y/b.png": b"2",
+    }.items():
+        (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / place).write_bytes(content)
+    (tmp_path / "style.css.map").write_bytes(b"3")
+    (tmp_path / "page.html").write_text("<a href='_downloads/x/a.png'><a href='_downloads/y/b.png'>", "utf-8")
+    remove_copies(tmp_path)
+    left = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()}
+    assert left == {"_images/a.png", "_downloads/y/b.png", "page.html"}
+    assert "'_images/a.png'><a href='_downloads/y/b.png'" in (tmp_path / "page.html").read_text("utf-8")

@@ -82,7 +82,7 @@ def build(names: list[str], folder: Path) -> Path:
 
 
 def remove_copies(html: Path) -> None:
-    """Remove what no page needs: maps of scripts and styles, and second copies of pictures that a page links to."""
+    """Remove maps of scripts and styles, and second copies of pictures that pages show and link to."""
     for path in html.rglob("*.map"):
         path.unlink()
     shown = {path.name: path.read_bytes() for path in (html / "_images").glob("*")}
