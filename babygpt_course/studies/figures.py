@@ -42,6 +42,9 @@ from babygpt_course.studies.results import Results, load_results
 from babygpt_course.studies.sweep import Scale, Workers, in_turn, keep_runs
 
 
+WIDEST = 1600  # pixels of a picture
+
+
 class Study(NamedTuple):
     """Functions behind a figure.
 
@@ -172,6 +175,8 @@ def draw_figure(study: Study, numbers: Results) -> bytes:
     with matplotlib.rc_context(plots.STYLE):
         figure = Figure(figsize=study.size)
         study.draw(figure, numbers)
-        figure.savefig(content, format="png", dpi=120, metadata={"Software": None})
+        figure.savefig(
+            content, format="png", dpi=min(120.0, WIDEST / study.size[0]), metadata={"Software": None}
+        )
     Image.open(content).convert("RGB").quantize(256).save(smaller, "png", optimize=True)
     return smaller.getvalue()
