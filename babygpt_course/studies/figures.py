@@ -41,7 +41,6 @@ from babygpt_course.studies import (
 from babygpt_course.studies.results import Results, load_results
 from babygpt_course.studies.sweep import Scale, Workers, in_turn, keep_runs
 
-
 WIDEST = 1600  # pixels of a picture
 
 

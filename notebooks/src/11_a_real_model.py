@@ -137,11 +137,11 @@ plt.show()
 pairs_guess.compare(pairs[0 if slow - quick > 0.1 else 1 if quick - slow > 0.1 else 2])
 
 # %% [markdown]
-# Read the blue line from left to right. Half of all pairs can stand still, and the texts cost 0.005 nats more on average; only with 20 and more of them does it matter. Then read the orange line: without the four quickest pairs the texts cost 1.04 nats more, and without the eight quickest 1.58, of the 1.89 nats that the whole rotation is worth. **In texts of this length the model reads positions from its quick pairs, and whether the slow ones turn makes no difference.** They still add to each score, so this does not say that the model could do without them.
+# Read the blue line from left to right. Half of all pairs can stand still, and the texts cost 0.005 nats more on average; only with 20 and more of them does it matter. Then read the orange line: without the four quickest pairs the texts cost 1.04 nats more, and without the eight quickest 1.58, of the 1.89 nats that the whole rotation is worth. **In texts of this length the model reads positions from its quick pairs, and whether the slow ones turn makes no difference.**
 #
 # ## Compress the positions
 #
-# Lesson 10 stretched a model with RoPE to longer texts. Interpolation divides every position by 4. NTK-aware scaling leaves the quickest pair alone and slows the slowest by 4. YaRN slows a pair the more, the fewer turns it made in a window of training, and makes all scores larger. Here the text is short, so it needs none of them. What remains is their price, and what you know about pairs should tell you which one is high.
+# Lesson 10 stretched a model with RoPE to longer texts. Interpolation divides every position by 4. NTK-aware scaling leaves the quickest pair alone and slows the slowest by 4. YaRN slows a pair the more, the fewer turns it made in a window of training, and makes all scores larger. Here the text is short, so it needs none of them. What remains is their price.
 
 # %%
 ways = ["interpolation", "NTK-aware scaling", "YaRN"]
@@ -398,7 +398,7 @@ tasks.TURNING.check(turning)
 #
 # <details><summary>Answer</summary>
 #
-# **c.** Even a pair that does not turn adds to the score, so it was not removed. These pairs turn by a visible angle only in texts of thousands of tokens, which we did not read.
+# **c.** *a* is tempting, but even a pair that does not turn adds to the score, so it was not removed. And *b* would need texts of thousands of tokens, which we did not read.
 #
 # </details>
 #
@@ -410,7 +410,7 @@ tasks.TURNING.check(turning)
 #
 # <details><summary>Answer</summary>
 #
-# **c.** Perhaps this head found nothing in this text. Only an ablation with a control tells whether the model needs it.
+# **c.** Perhaps this head found nothing in this text, so *b* is tempting. Only an ablation with a control tells whether the model needs it.
 #
 # </details>
 #
@@ -422,7 +422,19 @@ tasks.TURNING.check(turning)
 #
 # <details><summary>Answer</summary>
 #
-# **b.** A model never saw such zeros in training, so any head may disturb it.
+# **b.** A model never saw such zeros in training, so any head may disturb it, and *c* is wrong. *a* only tells where a head looks.
+#
+# </details>
+#
+# **5.** A model answers 30 of 30 questions who did it. What would show that it knows the order of the words?
+#
+# - a) 300 more questions of this kind
+# - b) two questions about each story whose answers differ
+# - c) a lower loss
+#
+# <details><summary>Answer</summary>
+#
+# **b.** A habit gets one of the two wrong. *a* is tempting, but a shortcut that answers 30 questions answers 300.
 #
 # </details>
 
@@ -437,4 +449,4 @@ tasks.TURNING.check(turning)
 # %% [markdown]
 # ## What comes next
 #
-# `read_model()` gives you a `Transformer` like any other of this course, so everything that you can do with `v4` you can do with it: exchange its encoding for one of your own, silence heads, read its weights.
+# `read_model()` gives you a `Transformer`, so you can exchange its encoding for one of your own.
