@@ -54,7 +54,7 @@ def record_explorer(explorer: Explorer) -> dict[str, Any]:
     still = ", ".join(f"{facts.pop(name)['label']} = {values[name]}" for name in left_out)
     state = {"title": explorer.title, "controls": list(facts.values()), "together": names, "answers": answers}
     state |= {name: values[name] for name in facts}
-    words = f"these move too: {still}" if still else "it follows your own model"
+    words = f"these move too: {still}" if still else "it measures whatever you choose"
     words = " ".join(f"Recorded. In the notebook {words}.".split())
     return {"title": explorer.title, "module": "explorer", "words": words, "data": packed(state)}
 
