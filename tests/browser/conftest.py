@@ -1,12 +1,15 @@
 """A headless Chromium for these tests; without one they are skipped, unless BABYGPT_BROWSER=required."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, Page
 
 from tools.browser.chromium import chromium, find_chromium
+
+Visit = Callable[..., Page]  # takes a query and options of a page
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -25,3 +28,24 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def browser() -> Iterator[Browser]:
     with chromium() as opened:
         yield opened
+
+
+@pytest.fixture
+def visit(browser: Browser, address: str) -> Iterator[Visit]:
+    """Open the page at `address`, which at the end must have raised no error and made no foreign request."""
+    pages, wrong = list[Page](), list[str]()
+
+    def open_page(query: str = "", **options: Any) -> Page:
+        page = browser.new_page(**options)
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
+        ours = (address, "data:")
+        page.on("request", lambda sent: None if sent.url.startswith(ours) else wrong.append(sent.url))
+        page.goto(address + query)
+        pages.append(page)
+        return page
+
+    yield open_page
+    for page in pages:
+        page.close()
+    assert wrong == []

@@ -28,6 +28,7 @@ from babygpt.metrics.parallel_texts import cosines
 from babygpt.models.transformer import score_scale
 from babygpt.positions import Positions
 from babygpt_course.commands.analyze import branch_codes
+from tests.browser.conftest import Visit
 from tools.browser.page_checks import numbers
 from tools.browser.scripts import ENDS
 from tools.browser.site import serve_folder, write_explorers
@@ -174,7 +175,6 @@ SHOWN = """async () => {
 OUTSIDE = """all => all.map(it => it.getBoundingClientRect()).filter(({ left, right }) =>
     left < 0 || right > innerWidth).length"""
 PHONE = {"viewport": {"width": 360, "height": 700}, "has_touch": True, "is_mobile": True}
-Visit = Callable[..., Page]
 
 
 @pytest.fixture(scope="module")
@@ -183,27 +183,6 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     write_explorers(folder, list(FORMULAS.values()), '<p><em class="light-clock">the clock</em></p>')
     with serve_folder(folder) as served:
         yield served
-
-
-@pytest.fixture
-def visit(browser: Browser, address: str) -> Iterator[Visit]:
-    """Open the page, which at the end must have raised no error and made no foreign request."""
-    pages, wrong = list[Page](), list[str]()
-
-    def open_page(query: str = "", **options: Any) -> Page:
-        page = browser.new_page(**options)
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
-        ours = (address, "data:")
-        page.on("request", lambda sent: None if sent.url.startswith(ours) else wrong.append(sent.url))
-        page.goto(address + query)
-        pages.append(page)
-        return page
-
-    yield open_page
-    for page in pages:
-        page.close()
-    assert wrong == []
 
 
 def explorer(page: Page, name: str) -> Locator:

@@ -2,24 +2,23 @@
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Locator, expect
 
 from babygpt.live import Explorer
 from babygpt.models.language_model import LanguageModel
 from babygpt.plots import Axis, Trials
 from babygpt_course.tools import switchboard
+from tests.browser.conftest import Visit
 from tools.book.live_parts import live_html, write_scripts
 from tools.book.recording import record_explorer
 from tools.browser.site import PAGE, serve_folder
 
 HEADS, BEFORE = [(16, 0), (16, 1), (29, 8)], "on the token before"
 PHONE = {"viewport": {"width": 360, "height": 700}, "has_touch": True, "is_mobile": True}
-Visit = Callable[..., Page]
 
 
 def measure(model: LanguageModel) -> dict[Axis, float | str]:
@@ -47,25 +46,6 @@ def address(boards: list[Explorer], tmp_path_factory: pytest.TempPathFactory) ->
     (folder / "index.html").write_text(PAGE.format("".join(figures)), encoding="utf-8")
     with serve_folder(folder) as served:
         yield served
-
-
-@pytest.fixture
-def visit(browser: Browser, address: str) -> Iterator[Visit]:
-    """Open the page, on which nothing may go wrong."""
-    pages, wrong = list[Page](), list[str]()
-
-    def open_page(**options: Any) -> Page:
-        page = browser.new_page(**options)
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.goto(address)
-        expect(page.locator(".trials")).to_have_count(2)
-        pages.append(page)
-        return page
-
-    yield open_page
-    for page in pages:
-        page.close()
-    assert wrong == []
 
 
 def switch(root: Locator, layer: int, head: int) -> Locator:
