@@ -86,6 +86,15 @@ def with_heads(model: LanguageModel, changes: Mapping[Head, Callable[[Tensor], T
         yield
 
 
+def write_at(at: Tensor, other: Tensor) -> Callable[[Tensor], Tensor]:
+    """Return a change for `with_heads`: at some tokens a head writes something else.
+
+    at     (B, T)  booleans
+    other  broadcast against (B, T, D); a single 0 silences the head there
+    """
+    return lambda written: torch.where(at.to(written.device)[..., None], other.to(written), written)
+
+
 @contextmanager
 def without_heads(model: LanguageModel, heads: Iterable[Head]) -> Iterator[None]:
     """Silence some heads: within the `with`, they write 0.

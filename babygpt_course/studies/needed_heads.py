@@ -17,7 +17,7 @@ from torch.nn.utils.rnn import pad_sequence
 from babygpt import NextToken, TrainConfig, load_corpus, metrics
 from babygpt.data.corpus import Corpus
 from babygpt.data.stories import Question
-from babygpt.metrics.inspection import each_weights, with_heads, without_heads, written_by_heads
+from babygpt.metrics.inspection import each_weights, with_heads, without_heads, write_at, written_by_heads
 from babygpt.models.language_model import LanguageModel
 from babygpt_course.studies.board import KNOWN, WORLD
 from babygpt_course.studies.paired import percent
@@ -113,14 +113,8 @@ def exchanged(model: LanguageModel, asked: Asked, layer: int, head: int) -> floa
     """
     after_other = written_by_heads(model, asked.twins)[layer]  # (Q, T', H, D)
     told = after_other[torch.arange(len(asked.twins)), asked.twins_last, head, None]  # (Q, 1, D)
-    last = asked.parts[3].to(told.device)[..., None]  # (Q, T, 1)
-    with with_heads(model, {(layer, head): lambda written: torch.where(last, told, written)}):
+    with with_heads(model, {(layer, head): write_at(asked.parts[3], told)}):
         return first_letters(model, asked)
-
-
-def silent_at(at: Tensor) -> Callable[[Tensor], Tensor]:
-    """Return the change that lets a head write 0 at some tokens, (Q, T) booleans."""
-    return lambda written: written.masked_fill(at[..., None].to(written.device), 0.0)
 
 
 def dissect(model: LanguageModel, right: Callable[[LanguageModel], float], asked: Asked) -> dict[str, Any]:
@@ -144,7 +138,7 @@ def dissect(model: LanguageModel, right: Callable[[LanguageModel], float], asked
     for place, at in places.items():
         silent[place] = []
         for head in heads:
-            with with_heads(model, {head: silent_at(at)}):
+            with with_heads(model, {head: write_at(at, torch.zeros(()))}):
                 silent[place].append(first_letters(model, asked))
     to_parts, before = (x.reshape(len(heads), *x.shape[2:]) for x in looks(model, asked))
     return {

@@ -19,7 +19,7 @@ from torch import Tensor
 from babygpt import NextToken, TrainConfig, build, load_corpus, metrics
 from babygpt.data.corpus import Corpus
 from babygpt.data.stories import Question
-from babygpt.metrics.inspection import each_weights, with_heads, without_heads, written_by_heads
+from babygpt.metrics.inspection import each_weights, with_heads, without_heads, write_at, written_by_heads
 from babygpt.models.language_model import LanguageModel
 from babygpt_course.studies.board import WORLD
 from babygpt_course.studies.clicks import EVERY, LEAST, click_step
@@ -107,16 +107,9 @@ def patched(model: LanguageModel, asked: Asked, heads: Iterable[int], letter: in
     """
     at, rows = asked.mention + letter, torch.arange(len(asked.ids))
     twins = written_by_heads(model, asked.twins)[0]  # (Q, T, H, D)
-
-    def exchange(head: int) -> Callable[[Tensor], Tensor]:
-        def exchanged(written: Tensor) -> Tensor:
-            written = written.clone()  # (Q, T, D)
-            written[rows, at] = twins[rows, at, head]
-            return written
-
-        return exchanged
-
-    with with_heads(model, {(0, head): exchange(head) for head in heads}):
+    there = torch.arange(twins.shape[1]) == at[:, None]  # (Q, T)
+    told = twins[rows, at][:, None]  # (Q, 1, H, D)
+    with with_heads(model, {(0, head): write_at(there, told[:, :, head]) for head in heads}):
         found = second_letters(model, asked)
     return {"kept": share(found == asked.vowel), "exchanged": share(found == asked.other)}
 
