@@ -1,4 +1,4 @@
-"""What the heads of a model look at: the token before, the first one, the same one, what followed it."""
+"""Kinds of heads, by the tokens that they look at: the one before, the first, the same, what followed it."""
 
 import numpy as np
 import torch

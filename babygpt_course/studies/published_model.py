@@ -4,7 +4,7 @@ Nothing is trained. Differences are paired by text: 24 texts that were written f
 random tokens that are read twice.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from statistics import mean
@@ -21,7 +21,14 @@ from torch import Tensor
 from babygpt.encodings.base import Encoding
 from babygpt.encodings.rotary import Rotary, angles_at, rotate, rotate_pairs
 from babygpt.encodings.rotary_variants import Interpolated, NTKAware, YaRN
-from babygpt.metrics.inspection import Head, attention_weights, with_heads, without_heads, written_by_heads
+from babygpt.metrics.inspection import (
+    Head,
+    ablate_heads,
+    attention_weights,
+    with_heads,
+    without_heads,
+    written_by_heads,
+)
 from babygpt.plots import COLOURS
 from babygpt.plots.figures import set_labels
 from babygpt.plots.panel import percent
@@ -137,27 +144,40 @@ def measure_heads(number: int) -> dict[str, Any]:
     }
 
 
+def read_twice(number: int) -> Tensor:
+    """Return a draw of random tokens that stand there twice: (2 HALF + 1,) token ids."""
+    _, tokenizer = published()
+    return repeated(HALF, tokenizer.vocab_size, tokenizer.start, number)
+
+
 def halves(model: RealModel, idx: Tensor) -> tuple[float, float]:
     """Return the losses of a repeated text: of its first half, and of its second without its first token."""
     losses = token_losses(model, idx)
     return float(losses[:HALF].mean()), float(losses[HALF + 1 :].mean())
 
 
+def second_without(idx: Tensor, heads: Iterable[Head]) -> float:
+    """Return the loss of a repeated text's second half without some heads."""
+    model, _ = published()
+    with without_heads(model, heads):
+        return round(halves(model, idx)[1], 4)
+
+
 def measure_induction(number: int) -> dict[str, Any]:
     """Return the losses of random tokens that are read twice, with all heads and without some."""
-    model, tokenizer = published()
-    idx = repeated(HALF, tokenizer.vocab_size, tokenizer.start, number)
+    (model, _), idx = published(), read_twice(number)
     first, second = halves(model, idx)
     every = [(layer, head) for layer in range(model.config.n_layer) for head in range(model.config.n_head)]
     drawn = np.random.default_rng(number).choice(len(every), N_RANDOM, replace=False)
     silent = {str(head): [head] for head in (PREVIOUS, INDUCTION, WEAKER)}
     silent |= {"both": [PREVIOUS, INDUCTION], "random": [every[i] for i in drawn]}
-    found: dict[str, Any] = {"first": first, "second": second}
-    for name, heads in silent.items():
-        with without_heads(model, heads):
-            found[f"without {name}"] = halves(model, idx)[1]
-    looks = [head_looks(model, idx)[kind].astype(float).round(3).tolist() for kind in KINDS]
-    return {**{name: round(value, 4) for name, value in found.items()}, "looks": looks}
+    looks = head_looks(model, idx)
+    return {
+        "first": round(first, 4),
+        "second": round(second, 4),
+        **{f"without {name}": second_without(idx, heads) for name, heads in silent.items()},
+        "looks": [looks[kind].astype(float).round(3).tolist() for kind in KINDS],
+    }
 
 
 def measure_silenced(number: int) -> dict[str, float]:
@@ -173,15 +193,8 @@ def measure_silenced(number: int) -> dict[str, float]:
 
 def measure_map(number: int) -> dict[str, list[list[float]]]:
     """Return the loss of one repeated text's second half without each head: (n_layer, n_head)."""
-    model, tokenizer = published()
-    idx = repeated(HALF, tokenizer.vocab_size, tokenizer.start, number)
-
-    def without(head: tuple[int, int]) -> float:
-        with without_heads(model, [head]):
-            return round(halves(model, idx)[1], 3)
-
-    shape = range(model.config.n_layer), range(model.config.n_head)
-    return {"second": [[without((layer, head)) for head in shape[1]] for layer in shape[0]]}
+    (model, _), idx = published(), read_twice(number)
+    return {"second": ablate_heads(model, lambda _: halves(model, idx)[1]).round(3).tolist()}
 
 
 def measure_patch(number: int) -> dict[str, float]:
@@ -192,10 +205,8 @@ def measure_patch(number: int) -> dict[str, float]:
              followed it minus log p of what followed the other, in nats; and the weight that INDUCTION gives
              to the place "behind" it, and to that behind the "other"
     """
-    model, tokenizer = published()
-    idx = repeated(HALF, tokenizer.vocab_size, tokenizer.start, number).to(
-        model.token_embedding.weight.device
-    )
+    model, _ = published()
+    idx = read_twice(number).to(model.token_embedding.weight.device)
     one, other = 1 + np.random.default_rng(number).choice(HALF - 1, 2, replace=False)  # places of the tokens
     written, found = written_by_heads(model, idx[None]), {}
     for name, head in {"own": None, "exchanged": PREVIOUS, "control": ALIKE}.items():
@@ -227,12 +238,8 @@ def exchange(
 
 def measure_alike(number: int) -> dict[str, float]:
     """Return the loss of one repeated text's second half, without each of OTHERS alone."""
-    model, tokenizer = published()
-    idx, found = repeated(HALF, tokenizer.vocab_size, tokenizer.start, number), {}
-    for head in OTHERS:
-        with without_heads(model, [head]):
-            found[f"without {head}"] = round(halves(model, idx)[1], 4)
-    return found
+    idx = read_twice(number)
+    return {f"without {head}": second_without(idx, [head]) for head in OTHERS}
 
 
 # ---------------------------------------------------------------- questions
@@ -246,7 +253,8 @@ def measure_questions(n_examples: int) -> dict[str, Any]:
     """
     model, tokenizer = published()
     plain, ordered = mirrors(n_examples), margins(model, tokenizer, mirrors(n_examples, who, whom))
-    found = {"shortcut": margins(model, tokenizer, plain), "who": ordered[:30], "whom": ordered[30:]}
+    n, found = len(plain), {"shortcut": margins(model, tokenizer, plain)}
+    found |= {"who": ordered[:n], "whom": ordered[n:]}
     with use_encoding(model, Encoding()):
         found["bag"] = margins(model, tokenizer, plain)
     return {name: values.round(3).tolist() for name, values in found.items()}

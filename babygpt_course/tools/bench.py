@@ -78,7 +78,7 @@ CANDIDATES: dict[str, tuple[Score, str]] = {
 
 @dataclass(frozen=True)
 class Tried:
-    """What a candidate did: an answer to each test, whether it passed, its scores, and what went wrong."""
+    """Result of a candidate: an answer to each test, whether it passed, its scores, and what went wrong."""
 
     answers: Sequence[str]
     passed: Sequence[bool]

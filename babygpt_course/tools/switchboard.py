@@ -13,12 +13,11 @@ from babygpt.data.stories import Question
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.live import Explorer, Switches
 from babygpt.metrics import greedy_answers, role_accuracy
-from babygpt.metrics.inspection import attention_layers, without_heads
+from babygpt.metrics.inspection import Head, attention_layers, without_heads
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import cross_entropy
 from babygpt.plots import Axis, Panel, Trials, visible
 
-Head = tuple[int, int]  # layer and head, counted from 0
 Measured = Mapping[Axis, float | str]  # quantity -> its value, or a text
 Measure = Callable[[Any], Measured]
 FEW = 8  # heads of which a recording has all pairs
