@@ -18,7 +18,7 @@
 # 3. compute what a loss is, and how low it can get,
 # 4. see a map of the course.
 #
-# **Needs:** what `make lab` has installed, and no network. You read Python, have met vectors and matrices, and have used NumPy or PyTorch a little. **Takes:** about 40 seconds to run on two cores, and about 17 minutes to read and guess. The exercises take about 22 minutes, and those marked *stretch* take 12 more.
+# **Needs:** what `make lab` has installed, and no network. You read Python, have met vectors and matrices, and have used NumPy or PyTorch a little. **Takes:** about 40 seconds to run on two cores, and by our estimate 33 minutes to read and guess. The exercises take about 22 minutes, and those marked *stretch* take 12 more.
 
 # %% tags=["nbval-ignore-output"]
 import math

@@ -18,7 +18,7 @@
 # 3. compute the lowest loss that v1 can reach, and watch a v1 reach it,
 # 4. see why v1 answers exactly half of all questions about order.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about 15 seconds to run on two cores, and about 26 minutes to read and guess. The exercises take about 18 minutes, and those marked *stretch* take 30 more.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about 15 seconds to run on two cores, and by our estimate 52 minutes to read and guess. The exercises take about 18 minutes, and those marked *stretch* take 30 more.
 
 # %%
 import math

@@ -18,7 +18,7 @@
 # 3. train v2 and measure what it gains over v1,
 # 4. see what v2 does after the last row of its table.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about 15 seconds to run on two cores, and about 24 minutes to read and guess. The exercises take about 20 minutes, and those marked *stretch* take 35 more.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about 15 seconds to run on two cores, and by our estimate 49 minutes to read and guess. The exercises take about 20 minutes, and those marked *stretch* take 35 more.
 
 # %% tags=["nbval-ignore-output"]
 import matplotlib.pyplot as plt

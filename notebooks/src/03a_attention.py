@@ -18,7 +18,7 @@
 # 3. train two small models on a question that needs order,
 # 4. find out how a model without position encoding can see order.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about 15 seconds to run on two cores, and about 28 minutes to read and guess. The exercises take about 24 minutes.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about 15 seconds to run on two cores, and by our estimate 57 minutes to read and guess. The exercises take about 24 minutes.
 
 # %% tags=["nbval-ignore-output"]
 import math

@@ -18,7 +18,7 @@
 # 3. train v3 against a model without position encoding,
 # 4. find out why v3 fails beyond its window, and meet relative positions.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about 30 seconds to run on two cores, and about 30 minutes to read and guess. The exercises take about 24 minutes, and those marked *stretch* take 20 more.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about 30 seconds to run on two cores, and by our estimate 60 minutes to read and guess. The exercises take about 24 minutes, and those marked *stretch* take 20 more.
 
 # %%
 import math

@@ -18,7 +18,7 @@
 # 3. train v4 beside v3, and turn its angles while it learns,
 # 4. find a head that v4 needs for its answers.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about 60 seconds to run on two cores, and about 34 minutes to read and guess. The exercises take about 35 minutes, and those marked *stretch* take 15 more.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about 60 seconds to run on two cores, and by our estimate 73 minutes to read and guess. The exercises take about 35 minutes, and those marked *stretch* take 15 more.
 
 # %%
 import matplotlib.pyplot as plt

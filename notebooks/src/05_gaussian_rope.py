@@ -18,7 +18,7 @@
 # 3. train **v5**, a model with a corrected kernel, and change its width while it learns,
 # 4. compare v5 with RoPE and ALiBi.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about 30 seconds to run on two cores, and about 25 minutes to read and guess. The exercises take about 30 minutes, and those marked *stretch* take 15 more.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about 30 seconds to run on two cores, and by our estimate 50 minutes to read and guess. The exercises take about 30 minutes, and those marked *stretch* take 15 more.
 
 # %%
 import matplotlib.pyplot as plt

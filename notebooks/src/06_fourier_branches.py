@@ -18,7 +18,7 @@
 # 3. train three models, and change one while it learns,
 # 4. give the models four texts, and texts that help each other.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about 1 to 2 minutes to run on two cores, and about 32 minutes to read and guess. The exercises take about 37 minutes.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about 1 to 2 minutes to run on two cores, and by our estimate 63 minutes to read and guess. The exercises take about 37 minutes.
 
 # %%
 import matplotlib.pyplot as plt

@@ -18,7 +18,7 @@
 # 3. train a model, and watch it write in several orders,
 # 4. test whether it writes better if it may take letters back.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about 30 seconds to run on two cores, and about 27 minutes to read and guess. The exercises take about 20 minutes, and those marked *stretch* take 15 more.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about 30 seconds to run on two cores, and by our estimate 53 minutes to read and guess. The exercises take about 20 minutes, and those marked *stretch* take 15 more.
 
 # %% tags=["nbval-ignore-output"]
 import matplotlib.pyplot as plt

@@ -17,7 +17,7 @@
 # 2. repair the gate step by step, up to **v7**,
 # 3. compare the gates with RoPE and other rivals.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about half a minute to run on two cores, and about 28 minutes to read and guess. The exercises take about 28 minutes.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about half a minute to run on two cores, and by our estimate 57 minutes to read and guess. The exercises take about 28 minutes.
 
 # %% tags=["nbval-ignore-output"]
 from statistics import mean

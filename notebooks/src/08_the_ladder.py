@@ -18,7 +18,7 @@
 # 3. read the board: which loss is lowest, which models answer questions,
 # 4. compare the models in windows longer than those of training.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about a minute to run on two cores, and about 26 minutes to read and guess. The exercises take about 22 minutes, and those marked *stretch* take 25 more.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about a minute to run on two cores, and by our estimate 54 minutes to read and guess. The exercises take about 22 minutes, and those marked *stretch* take 25 more.
 
 # %% tags=["nbval-ignore-output"]
 from statistics import mean, stdev

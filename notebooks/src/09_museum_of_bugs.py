@@ -15,7 +15,7 @@
 #
 # But each bug breaks at least one **[promise](../docs/glossary.md#promise)**. A promise is a property of a healthy model, such as *no token sees the future*. You can measure whether a model keeps a promise without knowing its bug. This is the game: ask for as few promises as you can, and name the bug. We solve three cases here together. Fourteen cases are yours.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about 30 seconds to run on two cores, and about 24 minutes to read and guess. The fourteen other cases take half an hour or more, whenever you like.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about 30 seconds to run on two cores, and by our estimate 48 minutes to read and guess. The fourteen other cases take half an hour or more, whenever you like.
 
 # %% tags=["nbval-ignore-output"]
 import matplotlib.pyplot as plt

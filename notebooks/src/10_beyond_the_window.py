@@ -18,7 +18,7 @@
 # 3. compare the loss of each model with what it remembers,
 # 4. train your model a little at the new length, beside a control.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about 60 seconds to run on two cores, and about 27 minutes to read and guess. The exercises take about 23 minutes, and those marked *stretch* take 12 more.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about 60 seconds to run on two cores, and by our estimate 55 minutes to read and guess. The exercises take about 23 minutes, and those marked *stretch* take 12 more.
 
 # %%
 import copy

@@ -18,7 +18,7 @@
 # 3. find heads by what they look at, and test with controls what the model needs them for,
 # 4. write questions that test order, and recognise those that do not.
 #
-# **Needs:** the file of the model, 98 MB, which `make lab` has fetched; if it is missing, run `python -m babygpt_course.real.file`. **Takes:** about 90 seconds to run on two cores, and about 34 minutes to read and guess. The exercises take about 27 minutes, and those marked *stretch* take 8 more.
+# **Needs:** the file of the model, 98 MB, which `make lab` has fetched; if it is missing, run `python -m babygpt_course.real.file`. **Takes:** about 90 seconds to run on two cores, and by our estimate 64 minutes to read and guess. The exercises take about 27 minutes, and those marked *stretch* take 8 more.
 
 # %%
 import matplotlib.pyplot as plt
