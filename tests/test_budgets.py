@@ -16,7 +16,7 @@ BUDGETS = {  # folders -> lines, files
     ("babygpt",): (9_700, 88),
     ("babygpt_course",): (12_500, 85),
     ("tests",): (17_500, 140),
-    ("tools", "book", "benchmarks"): (5_700, 56),
+    ("tools", "book", "benchmarks"): (6_300, 62),
 }
 NOT_MET = pytest.mark.xfail(strict=True, reason="still to be made smaller")
 UNMET = {("babygpt",), ("tests",), ("babygpt_course",)}

@@ -1,4 +1,4 @@
-"""A headless Chromium for these tests; without one they are skipped, unless BABYGPT_BROWSER=required."""
+"""Headless browsers for these tests; without one its tests are skipped, unless BABYGPT_BROWSER=required."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -8,25 +8,35 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from tools.browser.chromium import chromium, find_chromium
+from tools.browser.firefox import Firefox, find_firefox, firefox
 
 Visit = Callable[..., Page]  # takes a query and options of a page
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Skip all tests with one line if there is no Chromium."""
-    need = [item for item in items if "browser" in getattr(item, "fixturenames", ())]
-    try:
-        find_chromium()
-    except ValueError as missing:
-        if need and os.environ.get("BABYGPT_BROWSER") != "required":
-            need[0].add_marker(pytest.mark.skip(reason=f"{len(need)} browser tests: {missing}"))
-            config.hook.pytest_deselected(items=need[1:])
-            items[:] = [item for item in items if item not in need[1:]]
+    """Skip all tests of a browser that is missing with one line."""
+    if os.environ.get("BABYGPT_BROWSER") == "required":
+        return
+    for name, find in {"browser": find_chromium, "firefox_browser": find_firefox}.items():
+        need = [item for item in items if name in getattr(item, "fixturenames", ())]
+        try:
+            find()
+        except ValueError as missing:
+            if need:
+                need[0].add_marker(pytest.mark.skip(reason=f"{len(need)} browser tests: {missing}"))
+                config.hook.pytest_deselected(items=need[1:])
+                items[:] = [item for item in items if item not in need[1:]]
 
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     with chromium() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def firefox_browser() -> Iterator[Firefox]:
+    with firefox() as opened:
         yield opened
 
 

@@ -18,6 +18,7 @@ from babygpt import ModelConfig, NextToken, TrainConfig, build
 from babygpt.models.transformer import Transformer
 from babygpt.training.optimizers import optimizers, schedule
 from tools.book import race
+from tools.browser.firefox import FirefoxPage
 from tools.browser.site import PAGE, serve_folder
 
 STEPS, VOCAB = 30, 32  # the engine pads the vocabulary with tokens that never occur
@@ -64,8 +65,8 @@ def packed(model: Transformer, get: Callable[[Tensor], Tensor]) -> Tensor:
     return torch.cat([part.reshape(-1) for part in [*parts, padded(get(model.head.weight)).T]])
 
 
-@pytest.mark.parametrize("encoding", race.ENCODINGS)
-def test_gradients_and_losses_are_those_of_pytorch(encoding: str, browser: Browser):
+def check_engine(encoding: str, page: Page | FirefoxPage) -> None:
+    """Compare the gradients and the losses that the engine computes in a page with PyTorch's."""
     corpus = race.stories()
     shape = ModelConfig(corpus.tokenizer.vocab_size, block_size=race.BLOCK, n_layer=2, n_head=4, n_embd=64)
     torch.manual_seed(1)
@@ -97,12 +98,17 @@ def test_gradients_and_losses_are_those_of_pytorch(encoding: str, browser: Brows
         "batches": [[x.flatten().tolist() for x in batch] for batch in batches],
         "vocab": shape.vocab_size,
     }
-    found = browser.new_page().evaluate(FOLLOW, given)
+    found = page.evaluate(FOLLOW, given)
     np.testing.assert_allclose(found["losses"], losses, rtol=1e-3)
     off = torch.tensor(found["grad"]) - grad
     sizes = [VOCAB * 64, *[64 * 64] * 4, *[64 * 256] * 2, *[64 * 64] * 4, *[64 * 256] * 2, VOCAB * 64]
     for mine, theirs in zip(off.split(sizes), grad.split(sizes), strict=True):
         assert mine.norm() < 1e-3 * theirs.norm()
+
+
+@pytest.mark.parametrize("encoding", race.ENCODINGS)
+def test_gradients_and_losses_are_those_of_pytorch(encoding: str, browser: Browser):
+    check_engine(encoding, browser.new_page())
 
 
 def steps_of(page: Page) -> list[int]:
