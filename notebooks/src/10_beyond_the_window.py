@@ -11,172 +11,170 @@
 #
 # **How does a model read further than it was trained?**
 #
-# A model was trained on [windows](../docs/glossary.md#window) of 64 characters. Now it reads a text of 256. Several papers *stretch* the positions of a trained model and report that this works. But a model can predict a long text well and still forget how it began. So we measure loss and memory separately. You will
+# We put notes into the tales: `<7>` *tells* a digit, and later `[` *asks* for the digit that was told last, so that `7]` has to follow. A v4 that was trained on [windows](../docs/glossary.md#window) of 64 characters gives the right digit in 92% of these questions inside a window. In a text of 256 characters, where the digit stands 192 back, it gives 32% (means over twelve [seeds](../docs/glossary.md#seed)). Two things have grown at once, because the digit is further away and more text stands around it. Which of the two does the damage?
 #
-# 1. see which angles of RoPE are new in a long text,
-# 2. stretch the positions of your own model in three ways,
-# 3. compare the loss of each model with what it remembers,
-# 4. train your model a little at the new length, beside a control.
+# One explanation of our case was *the vowel is too far away*, and [05](05_gaussian_rope.ipynb) dropped it, because the first letter is exactly as far away. This lesson tests what is left of it: can a model lose something that stands *near*, only because there is a lot of text? You will be able to
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about 60 seconds to run on two cores, and by our estimate 55 minutes to read and guess. The exercises take about 23 minutes, and those marked *stretch* take 12 more.
+# 1. separate by experiment two causes that change together,
+# 2. say which pairs of RoPE a longer text takes to new angles, and what slowing them down will break,
+# 3. test what a model remembers, and not only what it loses.
+#
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about 50 seconds to run on two cores, and by our estimate 55 minutes to read and guess. The exercises take about 23 minutes, and those marked *stretch* take 12 more.
 
 # %%
-import copy
-
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from babygpt import ModelConfig, NextToken, TrainConfig, build, follow, live, metrics, plots, train
-from babygpt.data.corpus import load_corpus, recall_corpus
-from babygpt.data.recall import Spacing
+from babygpt import ModelConfig, NextToken, TrainConfig, build, live, metrics, plots
+from babygpt.data.corpus import load_corpus
 from babygpt.encodings import Interpolated, NTKAware, YaRN
 from babygpt.tables import Table
 from babygpt_course.exercises import lesson_10 as tasks
 from babygpt_course.predictions import predict, tally
-from babygpt_course.studies import paired, results, stretch
+from babygpt_course.studies import paired, results, seed_plots, stretch
 from babygpt_course.studies.stretching import explore_stretching, stretched
+from babygpt_course.tools import company
 
 # %%
 plots.set_style()
-window, omega = 64, 10_000.0 ** (-np.arange(0, 24, 2) / 24)  # omega: (12,) radians per character
-fig, axes = plt.subplots(2, 6, figsize=(9, 4.2), subplot_kw={"projection": "polar"})
-for pair, (ax, speed) in enumerate(zip(axes.flat, omega, strict=True), start=1):
-    for length, colour in ((4 * window, "red"), (window, "grey")):
-        angle = min(length * speed, 2 * np.pi)
-        ax.bar(angle / 2, 1, angle, color=plots.COLOURS[colour])
-    ax.set_title(f"pair {pair}\n{window * speed / (2 * np.pi):.2g} turns", fontsize=10, y=1.0, pad=1)
-    ax.set_axis_off()
-new = (window * omega < 2 * np.pi).sum()
-fig.suptitle(f"A text of four windows takes {new} of {len(omega)} pairs to new angles (orange)")
-plt.show()
-
-# %% [markdown]
-# RoPE rotates pairs of channels by an angle that grows with the position ([04](04_rope.ipynb)). Each disc shows one pair of a [head](../docs/glossary.md#head). Grey marks the angles that occur in a window of 64 characters. Orange marks the angles that a text of 256 characters adds.
-#
-# Look at the first four discs. They are all grey, because these pairs make a full turn within the window. The other eight discs have an orange part. In the longer text **eight pairs reach angles for which the model was never trained**.
-#
-# Pair $p$ turns by $\omega_p = \theta^{-2(p-1)/D}$ radians per character. Our heads have $D = 24$ [channels](../docs/glossary.md#channel), and the base is $\theta = 10000$. So pair 1 is the quickest, and pair 12 the slowest.
-#
-# ## A text that asks
-#
-# To test memory, we need a text that asks for something far back. The tales do this rarely: a letter mostly depends on the few letters before it. So we put notes into the tales. `<7>` **tells** a digit. Later `[` **asks** for a digit. The right answer is the digit that was told *last*, so `7]` follows. Capitals are told in `<K>` and asked for in `{K}`, Greek letters in `<α>` and `(α)`.
-
-# %%
-corpus = load_corpus("recall", n_chars=400_000)
+corpus, window = load_corpus("recall", n_chars=400_000), 64
 tokenizer = corpus.tokenizer
 print(tokenizer.decode(corpus.val[:184]))
-
-# %% [markdown]
-# Each kind has ten values, and a told value is drawn at random. A model that remembers nothing is right in 10% of the questions. In training, a question comes at most 52 characters after the value. In texts of four windows we ask from further back. We measure three things:
-#
-# - **Cost.** Two models predict the same characters. One model reads the whole text. The other one, a v4 without changes, reads only the 64 characters before each character. The cost is the first loss minus the second, in [nats](../docs/glossary.md#nats) per character.
-# - **A lone value.** The text tells one value of a kind, 192 characters before the question. The model only has to *find* it.
-# - **The last of two.** The text tells two values of a kind, 216 and 192 characters before the question. The model also has to know their *order*.
-#
-# Now train a v4 with 2 layers of width 96 on windows of 64. The dashboard shows the loss, and where each head looks.
 
 # %% tags=["nbval-ignore-output"]
 note, query = "ada ch<7>ased ben. ", "who chased ben? ["
 shape = ModelConfig(tokenizer.vocab_size, window, n_layer=2, n_head=4, n_embd=96)
-objective, recipe = NextToken(corpus, window), TrainConfig(steps=400)
 torch.manual_seed(1337)
 v4 = build("v4", shape)
-run = live.train(v4, objective, recipe, "v4", watches=[live.heads(tokenizer, note + query)])
-
-
-# %% [markdown]
-# ## A head loses the note
-#
-# While v4 trains, let us compute one head by hand. Take a text of 256 characters that ends with *ada ch<7>ased ben. who chased ben? [*. The 7 stands 28 characters before the last bracket. Imagine a head that uses only pair 6. Its [score](../docs/glossary.md#score) for the 7 is $s = 8\cos(\text{distance}\cdot\omega_6)$. Each of the 255 other keys has the score 0. The [softmax](../docs/glossary.md#softmax) turns the score $s$ into the attention $e^s / (e^s + 255)$.
-#
-# The table shows this head at two distances: the note stands 28 or 192 characters back.
-
-# %%
-def by_hand(name, distance):
-    """Name, angle of pair 6 at a distance, score, and attention on the 7: a row of texts."""
-    angle = distance * omega[5]
-    weight = np.exp(8 * np.cos(angle))
-    return name, f"{np.degrees(angle):.0f}°", f"{np.log(weight):.1f}", f"{weight / (weight + 255):.0%}"
-
-
-heading = "distance", "angle of pair 6", "score", "attention on the 7"
-Table(heading, [by_hand("28", 28), by_hand("192", 192)], stable=4)
+watch = live.heads(tokenizer, note + query)
+run = live.train(v4, NextToken(corpus, window), TrainConfig(steps=400), "v4", watches=[watch])
 
 # %% [markdown]
-# At distance 28 the score is high, and the head reads the 7. At distance 192 the angle is 237°, and the score is negative, so the head loses the 7. In training pair 6 turned by less than 80°. No text showed the model an angle like 237°.
+# Capitals and Greek letters are told and asked for in the same way. Each kind has ten values that are drawn at random, so a model that remembers nothing is right in 10% of the questions. In training a question comes at most 52 characters after its value. Watch the last row of the large map, which shows where one head looks from the last bracket: when v4 has learned to answer, a head looks at the 7.
 #
-# ## Read on
+# ## Let the text grow
 #
-# Does this happen in a trained model? First your v4 reads four windows as it is. `cost` and `recall` measure your model. `ours` gives the same numbers for twelve stored models, trained from twelve [seeds](../docs/glossary.md#seed).
+# RoPE turns pair $p$ of a head by $\omega_p = \theta^{-2(p-1)/D}$ radians per character, and our heads have $D = 24$ channels and θ = 10000. So the angles between a question and a digit depend on their distance alone ([04](04_rope.ipynb)), which we use for an experiment. The digit stays 48 characters before its question, a distance that training met, and only the text *before* it grows, to two, four and eight windows. No other digit is told.
 
 # %%
-study = results.load_results("stretch")
+percent = {"low": 0, "high": 100, "unit": "%", "near": 12}
+grows = predict(
+    "The digit stays 48 back, and the text grows to eight windows. What share is found, on average?",
+    **percent,
+)
+grows
+
+# %% tags=["answer", "nbval-ignore-output"]
+controls, study = results.load_results("controls"), results.load_results("stretch")
+near = controls["controls"]["company"]  # "8 windows" -> the share that each of twelve seeds finds
 
 
-def ours(run, number):
-    """Stored values of one number of a run, one for each of twelve seeds."""
-    return stretch.values(study, run, number)
-
-
-def cost(model, windows=4):
-    """Nats per character that a model loses in so many windows, compared with v4's last 64 characters."""
-    return metrics.position_matched_change(model, corpus.val, windows * window, 12, within=v4)[0]
-
-
-def recall(model, distance, windows=4):
-    """Share of lone values, told so many characters ago, that a model finds in so many windows."""
+def recall(model, distance, windows):
+    """Share of digits, told so many characters ago, that a model finds in a text of so many windows."""
     return metrics.recall_by_distance(model, tokenizer, [distance], n=64, length=windows * window).accuracy[0]
 
 
-# %% tags=["nbval-ignore-output"]
-history = run.result()
-print("a lone value, 48 back in one window:", paired.beside(recall(v4, 48, 1), ours("v4", "alone 1"), "%"))
+run.result()
+for n in (1, 8):
+    print(f"a text of {n * window}:", paired.beside(recall(v4, 48, n), near[f"{n} windows"], "%"))
+grows.compare(100 * np.mean(near["8 windows"]))
+
+# %% [markdown]
+# *Ours* is the range over twelve stored models. Nothing has changed between the question and its digit, so we would expect the 91% of one window. The models find 57%, which is 34 points fewer (99%: 19 to 50).
 
 # %%
-far = "What share of lone values, told 192 characters ago, does it find?"
-percent = {"low": 0, "high": 100, "unit": "%", "near": 12}
-finds_far = predict(f"v4 reads four windows. {far}", **percent)
-finds_far
+grown = company(controls)
+grown.windows = 8
+grown
+
+# %% [markdown]
+# The angles in the first panel are flat, so distance cannot be the reason here. What grows is the number of keys that share the attention. If a key scores 6 more than each other key, the [softmax](../docs/glossary.md#softmax) leaves it $e^6 / (e^6 + 63) = 86\%$ among 63 others and 44% among 511, as the second panel computes. Move **score above other keys**, and compare with the third panel, which was measured. With a score between 6 and 7 the number of keys would be enough to lose the digit as fast as v4 does.
+#
+# ## Hide the far text
+#
+# If text that stands a window or more back is what disturbs, v4 should find its digit again once it cannot see this text. We hide the far keys, and leave the digit and the text as they are.
+
+# %%
+hidden = company(controls)
+hidden.windows, hidden.hide = 8, True
+hidden
+
+# %% [markdown]
+# With the far keys hidden v4 finds 91% of the digits in a text of eight windows, as many as in one. So the fall of 34 points comes from keys among which there is no digit at all. **Far text disturbs a head even where it has nothing to read.**
+#
+# Distance does harm, too: in four windows v4 finds 71% of the digits 48 back, and 32% of those 192 back. So the fall from 92% to 32% that this lesson began with has two parts, and the smaller one is the text.
+#
+# ## Many keys, or new angles?
+#
+# Hiding takes two things away at once: the number of keys, and all keys at distances that training never met. The number would be enough, as we saw, but the angles could be enough, too. Imagine a head that reads by pair 6 alone, with the [score](../docs/glossary.md#score) $8\cos(\text{distance}\cdot\omega_6)$:
+
+# %%
+omega = 10_000.0 ** (-np.arange(0, 24, 2) / 24)  # (12,) radians per character
+rows = []
+for distance in (0, 28, 48, 192, 292):
+    angle = distance * omega[5]
+    rows.append((f"{distance}", f"{np.degrees(angle):.0f}°", f"{8 * np.cos(angle):.1f}"))
+Table(("distance", "angle of pair 6", "score"), rows, stable=3)
+
+# %% [markdown]
+# In a window pair 6 turns by less than 80°, and the score falls from 8 to about 2. At 192 the score is negative, so this head would miss a digit there. At 292 the pair has finished a turn, so that a far key scores as high as the token itself. Eight of our twelve pairs never finish a turn in a window, and a longer text takes all of them to new angles.
+#
+# The two explanations disagree about a v4 whose rotation we take away after training, because then all keys stay and no angle is left. Distances are gone with the angles, so we may put the digit even further back.
+
+# %%
+unturned = predict(
+    "v4 without its rotation reads eight windows, and the digit stands 384 back. What share is found?",
+    **percent,
+)
+unturned
 
 # %% tags=["answer", "nbval-ignore-output"]
-nats, share = cost(v4), recall(v4, 192)
-print("cost:", paired.beside(nats, ours("v4", "cost 4"), "nats"))
-print("a lone value, 192 back:", paired.beside(share, ours("v4", "alone 4"), "%"))
-finds_far.compare(100 * share)
+for rotation, method in (("with", "none"), ("without", "drop")):
+    share = recall(stretched(v4, method, 8), 384, 8)
+    print(f"{rotation} rotation:", paired.beside(share, stretch.values(study, method, "alone 8"), "%"))
+unturned.compare(100 * np.mean(stretch.values(study, "drop", "alone 8")))
 
 # %% [markdown]
-# *Ours* is the range over the twelve stored models. In each of them four windows cost at least 0.15 nats. On average they find 92% of the lone values in one window, and 32% in four.
+# With its rotation v4 finds 17% of the digits at this distance, and without it 89%, among the same 511 other keys. So many keys do not hide a digit from these very weights, and the suspicion falls on the angles. One doubt is left: the digit may score higher without the rotation, so we cannot say what the number costs with it. And the cure is dear. Even in one window this model loses 2.68 nats per character in place of 1.19, because nothing tells it which letter stands before.
 #
-# The value is further away in the longer text, and it also has more text around it. To separate the two, we left the value 48 characters back and let only the text before it grow. In one window RoPE then finds 91% of the values, in four 71%, and in eight 57%, although the distance never changes. If we hide all keys that are a window or more back, it finds 91% in each of these texts ([twelve seeds](../docs/results.md#three-controls)). So far text disturbs a head even where it has nothing to read.
+# ## Distances without angles
 #
-# We compare models seed by seed. Each difference that we state below is *decided*, which means that its 99% interval leaves out zero ([lesson 08](08_the_ladder.ipynb)), unless we call it [*undecided*](../docs/glossary.md#undecided).
+# There are other ways to bring a distance $d$ into a score, and in these no angle can be new. Shaw et al. 2018 learn a vector for each distance, and the score is $q\cdot k + q\cdot a_d$, so each query can prefer other distances. T5 learns a number for each distance, a [relative bias](../docs/glossary.md#relative-bias), and the score is $q\cdot k + b_d$ for every query. A distance that training never met has no trained number, which is why long distances share one, in our T5 all from 27 on. [ALiBi](../docs/glossary.md#alibi) subtracts a number that grows with the distance ([05](05_gaussian_rope.ipynb)), KERPLE subtracts a logarithm of it, and in FIRE a small network computes what is added.
 #
-# ## Stretch the positions
-#
-# The simplest cure is **position interpolation** (Chen et al. 2023). It divides every position by a factor $s$. With $s = 4$ the distance 192 becomes 48, and no angle is new. The head of our example finds the note again:
+# We trained ALiBi, T5 and [NoPE](../docs/glossary.md#nope), which has no encoding, as we trained v4. In eight windows ALiBi's loss is only 0.05 nats higher than with the last 64 characters alone.
 
 # %%
-Table(heading, [by_hand("192, as trained", 192), by_hand("192, read as 48", 48)], stable=4)
+calm = predict("ALiBi reads eight windows. What share of the digits, told 384 back, does it find?", **percent)
+calm
+
+# %% tags=["answer"]
+arms = {"v4": "v4", "v4 without rotation": "drop", "ALiBi": "alibi", "T5": "t5", "NoPE": "nope"}
+columns = {"loss": ".2f", "own 8": ".2f", "alone 8": ".0%", "last 1": ".0%", "last 4": ".0%"}
+rows = []
+for name, arm in arms.items():
+    means = {column: np.mean(stretch.values(study, arm, column)) for column in columns}
+    rows.append((name, *(format(means[column], form) for column, form in columns.items())))
+named = "loss in one window", "more in eight", "a digit 384 back", "last of two, inside", "192 back"
+display(Table(("mean of 12 seeds", *named), rows, stable=6))
+calm.compare(100 * np.mean(stretch.values(study, "alibi", "alone 8")))
 
 # %% [markdown]
-# The cure has a price: every pair now turns $s$ times more slowly. Imagine a second head, which reads the letter just before with pair 1. Its score for a key at distance $d$ is $8\cos(d - 1)$. The next cell shows its attention on the keys at distances 0 to 5:
+# ALiBi's loss hardly changes, yet it finds 45% of the digits. NoPE's loss rises by 0.77 nats, and it finds 98%. So a steady loss only shows that a model is not disturbed, and to test memory we have to ask a question. T5 finds nearly all digits as well: many keys alone do not make a model forget.
+#
+# But to find a digit is less than we want. In the last two columns *two* digits are told, 24 characters apart, and the later one is right. T5 gives it in 88% of the questions inside a window, and in 51% from 192 back, where both digits get the same number. NoPE gives it in 54% even inside, so it never learned the rule.
+#
+# ## Give v4 its old angles back
+#
+# *Position interpolation* (Chen et al. 2023) divides each position by a factor $s$. With $s = 4$ the distance 192 becomes 48, and no angle is new in four windows. Heads that read neighbours pay for it. Imagine one that reads the letter before with pair 1, so that its score at distance $d$ is $8\cos(d - 1)$. This is its attention at distances 0 to 5:
 
 # %%
-print(f"{'distance':12}", " ".join(f"{distance:4}" for distance in range(6)))
-for name, slower in (("as trained", 1), ("interpolated", 4)):
-    scores = 8 * torch.cos(torch.arange(6) / slower - 1)
-    print(f"{name:12}", " ".join(f"{share:4.0%}" for share in scores.softmax(dim=0)))
+for name, slower in (("distance", 0), ("as trained", 1), ("interpolated", 4)):
+    row = (8 * torch.cos(torch.arange(6) / max(slower, 1) - 1)).softmax(dim=0)
+    print(f"{name:12}", " ".join(f"{share:4.0%}" if slower else f"{d:4}" for d, share in enumerate(row)))
 
 # %% [markdown]
-# Look at distance 1. As trained, the head gives 95% of its attention to the letter before. Interpolated, it gives this letter 4%. **Slow pairs need the change, and quick pairs suffer from it.**
-#
-# Two other methods therefore spare the quick pairs.
-#
-# - **NTK-aware scaling** (bloc97 2023) takes a larger base, $\theta' = \theta\, s^{D/(D-2)}$. Pair 1 keeps its speed, and the last pair becomes $s$ times slower. The slowdown grows from pair to pair.
-# - **YaRN** (Peng et al. 2023) counts the turns of each pair in the window. Pairs that make many turns keep their speed. Pairs that never finish a turn become $s$ times slower. The pairs in between become slower by less than $s$. YaRN also multiplies queries and keys by $1 + 0.1\ln s$, so attention becomes sharper.
-#
-# Our window is short, so YaRN leaves only pair 1 as it is.
+# The letter before gets 95% of the attention as trained, and 4% interpolated. Slow pairs need the change and quick pairs suffer from it, so two other methods spare the quick ones. *NTK-aware scaling* (bloc97 2023) takes a larger base, $\theta' = \theta\, s^{D/(D-2)}$: pair 1 keeps its speed, the last pair becomes $s$ times slower, and the slowdown grows from pair to pair. *YaRN* (Peng et al. 2023) keeps pairs that turn often in a window, slows those that never finish a turn by $s$, and the others by less.
 
 # %%
 ramp = np.clip(np.arange(12) / 4, 0, 1)  # pair 1 stays, pairs 5 to 12 get the whole factor
@@ -196,122 +194,59 @@ plots.draw_curves(ax, np.arange(1, 13), slower, title, "pair of channels", "time
 plt.show()
 
 # %% [markdown]
-# Look at pair 1 on the left: only interpolation slows it. Then look at pairs 5 to 12, which reach new angles. Interpolation and YaRN slow all of them by 4. NTK-aware scaling slows most of them less, so some new angles remain.
+# Interpolation and YaRN slow all of the pairs 5 to 12, which reach new angles, by 4. NTK-aware scaling slows most of them less, so some new angles remain. We measure the *cost* of four windows: the loss of the stretched model, minus that of v4 with only the last 64 characters, over the same characters.
 
 # %%
 methods = {"none": "v4 as it is", "interpolation": "interpolation", "ntk": "NTK-aware", "yarn": "YaRN"}
-cheapest = predict(
-    "Factor 4, nothing trained: which method costs least at four windows?", list(methods.values())
-)
+cheapest = predict("Factor 4, nothing trained: which costs least at four windows?", list(methods.values()))
 cheapest
-
-# %% [markdown]
-# Choose a method, and move the factor. In the left picture, orange dots are pairs that reach new angles. In the right picture, the orange curve is the loss of the stretched model along 512 characters, and the vertical line is at 64 · factor. Which methods have no orange dots? What do they do to the loss of the *first* 64 characters?
 
 # %% tags=["answer", "nbval-ignore-output"]
 explore_stretching(v4, corpus.val)
 
+# %% [markdown]
+# Move the factor for each method. The orange dots on the left are pairs that reach new angles, and the orange curve on the right is the loss along 512 characters. As it is, v4 does not fail at once behind position 64, because far keys come one at a time. The 80th token has only 16 keys further back than any in training, and the 256th has 192.
+
 # %% tags=["answer", "nbval-ignore-output"]
 models = {method: stretched(v4, method, 4) for method in methods}
-losses = {method: cost(model) for method, model in models.items()}
-for method, nats in losses.items():
-    print(f"{methods[method]:14}", paired.beside(nats, ours(method, "cost 4"), "nats"))
-cheapest.compare(methods[min(losses, key=losses.get)])
+costs = {}
+for method, model in models.items():
+    costs[method] = metrics.position_matched_change(model, corpus.val, 4 * window, 12, within=v4)[0]
+    ours = stretch.values(study, method, "cost 4")
+    print(f"{methods[method]:14}", paired.beside(costs[method], ours, "nats"))
+cheapest.compare(methods[min(costs, key=costs.get)])
 
 # %%
-finds = predict(f"Interpolation costs more than a nat. {far}", **percent)
+finds = predict(
+    "Interpolation costs more than a nat. What share of the digits, 192 back in four windows, is found?",
+    **percent,
+)
 finds
 
 # %% tags=["answer", "nbval-ignore-output"]
-found = {method: recall(model, 192) for method, model in models.items()}
-for method, share in found.items():
-    print(f"{methods[method]:14}", paired.beside(share, ours(method, "alone 4"), "%"))
-finds.compare(100 * found["interpolation"])
-
-
-# %% [markdown]
-# The next table shows the means over our twelve models. The first column is the loss in windows of 64. The other columns are the three measures at four windows.
-
-# %%
-def board(runs, **columns):
-    """Table of means over twelve stored models: a row for each run, a column for each number."""
-
-    def cell(run, number):
-        mean = np.mean(ours(run, number))
-        return f"{mean:.0%}" if number.startswith(stretch.SHARES) else f"{mean:.2f}"
-
-    rows = [(name, *(cell(run, number) for number in columns.values())) for name, run in runs.items()]
-    return Table(("means", *(name.replace("_", " ") for name in columns)), rows, stable=1)
-
-
-columns = {"loss_in_one_window": "loss", "cost": "cost 4", "a_lone_value": "alone 4", "last_of_two": "last 4"}
-board(dict(zip(methods.values(), methods, strict=True)), **columns)
+found, last = (
+    paired.percent({name: stretch.values(study, method, f"{what} 4") for method, name in methods.items()})
+    for what in ("alone", "last")
+)
+yours = recall(models["interpolation"], 192, 4)
+print("interpolation:", paired.beside(yours, stretch.values(study, "interpolation", "alone 4"), "%"))
+fig, ax = plt.subplots(figsize=(8, 3.4))
+title = "Where the angles are old, v4 finds most digits (dots)"
+label = "right digits (%); rings: the last of two"
+seed_plots.draw_seed_dots(ax, found, title, label, {"chance": 10}, (0, 103), last)
+plt.show()
+finds.compare(np.mean(found["interpolation"]))
 
 # %% [markdown]
-# Compare the columns. **No method is best in all of them.**
+# Interpolation finds 84% of the digits 192 back, although 255 other keys are visible. In the same length of text v4 as it is finds 71% from a quarter of this distance, 13 points fewer (4 to 22), so the old angles bring back most of what the longer text took away. But interpolation costs most, 1.47 nats. NTK-aware scaling costs least, 0.18, and finds least of the three: YaRN finds 28 points more (11 to 44). YaRN also gives the last of two most often, in 72%, whereas v4 gives it in 88% inside a window. And YaRN's loss hardly differs from that of v4 as it is (+0.04, from −0.05 to +0.12), so again the loss does not tell what is remembered. The papers used far larger models, so our numbers refute none of them ([all results](../docs/results.md#beyond-the-window)).
 #
-# - *Cost.* NTK-aware scaling costs least. Interpolation costs most. Its loss is high already in one window, because it slows the quick pairs.
-# - *A lone value.* Each method finds more than v4 as it is. Interpolation and YaRN find more than NTK-aware scaling, by 20 and 28 points. YaRN less interpolation is 7 points, from 0 to 15, so this is undecided.
-# - *The last of two.* YaRN gives the last value most often: 42 points more than NTK-aware scaling (33 to 51), and 13 more than interpolation (3 to 23). In one window v4 gives the last of two in 88% of the questions. No method reaches this in four.
+# Chen et al. also [fine-tune](../docs/glossary.md#fine-tuning) the stretched model. Sixty more steps on windows of 256 let v4 itself find 60% of the digits 192 back. A control that trains for 60 steps on the old windows, with as many characters a step, finds 30%, so more steps alone do not help. DroPE (Gelberg et al. 2025) trains at the old length after the rotation has gone: ours then finds 93%, but it stays 0.50 nats behind v4 in its window.
 #
-# Now compare YaRN with v4 as it is. YaRN costs 0.04 nats more, from −0.05 to +0.12, so their losses hardly differ, yet YaRN finds far more lone values. **The loss does not tell you what a model remembers.**
+# > **In a real model.** SmolLM2-135M was trained on windows of 8,192 tokens. If we stretch it by 4 and let it read short texts, interpolation costs 1.43 nats a token, NTK-aware scaling 0.02 and YaRN 0.07 (means over 24 texts, [lesson 11](11_a_real_model.ipynb)). As in our v4, the dear method is the one that slows the quick pairs. What it gains in long texts is not measured there.
 #
-# ## A little training
+# ## The case
 #
-# Chen et al. [fine-tune](../docs/glossary.md#fine-tuning) the stretched model. We train your v4 for 60 more steps on windows of 256, at lower learning rates. But any model might improve with more steps. So we need a **control**: 60 steps on the *old* windows of 64, with as many characters in each step.
-
-# %%
-after_control = predict(f"We train your v4 for 60 more steps at the old length. {far}", **percent)
-after_control
-
-# %% tags=["answer", "nbval-ignore-output"]
-longer = recall_corpus(400_000, Spacing(furthest=52 + 3 * window))
-gentle = {"lr_matrix": 0.3 * recipe.lr_matrix, "lr_other": 0.3 * recipe.lr_other}
-tuned, control = copy.deepcopy(v4), copy.deepcopy(v4)
-brief = TrainConfig(steps=60, batch_size=3, **gentle)
-fine = live.train(tuned, NextToken(longer, 4 * window), brief, "v4 on windows of 256")
-
-# %% tags=["answer", "nbval-ignore-output"]
-fine.result()
-follow(train(control, objective, TrainConfig(steps=60, **gentle)), 60, "control", leave=False)
-after = {arm: recall(model, 192) for arm, model in (("none", tuned), ("control", control))}
-for arm, share in after.items():
-    length, stored = "new" if arm == "none" else "old", ours(f"{arm} tuned", "alone 4")
-    print(f"60 steps at the {length} length, lone values: {paired.beside(share, stored, '%')}")
-after_control.compare(100 * after["control"])
-
-# %%
-trained_on = {"control": "control tuned", **{f"{methods[m]}, tuned": f"{m} tuned" for m in list(methods)[:3]}}
-board(trained_on, **columns)
-
-# %% [markdown]
-# Compare the first two rows. The control finds 30% of the lone values, about as many as before. The same steps at the new length give 60%, and a lower cost. So **the new windows bring this gain. The same training on the old windows does not.** The new windows are longer, and contain questions from further back. We did not test which of the two helps. The price: in windows of 64, the loss is 0.1 nats higher than the control's.
-#
-# Now look at the last column. Training does not bring back the order: tuned v4 gives the last of two in 36% of the questions, and YaRN without training gave it in 72%.
-#
-# ## Models that never rotated
-#
-# Models without rotation have no new angles. We trained three of them like v4. **ALiBi** subtracts a number from each score. This number is proportional to the distance ([03b](03b_sinusoidal.ipynb)). **T5** adds a number that it learns for each range of distances. In our T5, all distances of 27 characters or more share one number. **NoPE** has no encoding.
-#
-# These models read eight windows. Each model predicts the same characters twice. The first time it reads the whole text, and the second time only the 64 characters before each character. The *change of the loss* is the first loss minus the second. The lone value was told 384 characters before.
-
-# %%
-question = "Eight windows change ALiBi's loss by 0.05 nats. What share of lone values, 384 back, is found?"
-calm = predict(question, **percent)
-calm
-
-# %% tags=["answer"]
-arms = {"v4": "v4", "ALiBi": "alibi", "T5": "t5", "NoPE": "nope"}
-eight = {"change_of_the_loss,_8_windows": "own 8", "a_lone_value,_8_windows": "alone 8"}
-display(board(arms, **eight, last_of_two_in_one_window="last 1", in_four_windows="last 4"))
-calm.compare(100 * np.mean(ours("alibi", "alone 8")))
-
-# %% [markdown]
-# Compare ALiBi and NoPE in the first two columns. ALiBi's loss hardly changes, yet ALiBi finds only 45% of the values. NoPE's loss rises by 0.77 nats, yet NoPE finds 98%. T5's loss changes little, and T5 finds nearly all values too. So the loss does not tell what a model remembers. **A steady loss only shows that the model is not disturbed. To test memory, ask a question.**
-#
-# The last two columns show the last of two values. Within its window T5 knows the order, because the later value is nearer than 27 characters. At four windows both values get the same number from T5, so T5 cannot tell which came later. It is right in about half of the questions. NoPE never learned the rule: it is right in about half of the questions even within one window.
-#
-# Our models have 2 layers and were trained for 400 steps. The papers used far larger models and mostly other tasks, so our numbers refute none of them. The page of [results](../docs/results.md) tests single statements of the papers.
+# A model can lose what stands near because there is a lot of text, but only text beyond its window does this. The stories of our case fit into one window, and the first letter, which v4 finds, stands in the same text as the vowel. So *the vowel is too far away* stays out. Our notes were digits, so we have not tested whether a longer text disturbs the heads that answer and spell. Of the explanations of 00 one is left: *it needs more steps*. What has to form in these steps is still open.
 
 # %%
 tally()
@@ -364,11 +299,11 @@ tasks.FORGETS.check(forgets)
 # %% [markdown]
 # ## Recap
 #
-# 1. A pair of RoPE that never finished a turn in training meets new angles beyond the window. In our heads these are 8 of 12 pairs.
-# 2. With new angles v4 forgets: it finds 92% of the lone values in one window, and 32% in four.
-# 3. Interpolation removes all new angles, but it slows the quick pairs and costs most. NTK-aware scaling costs least. YaRN gives the last of two values more often than NTK-aware scaling.
-# 4. Sixty steps at the new length let v4 find 60% of the lone values. The control finds 30%.
-# 5. A steady loss is no memory. At eight windows ALiBi's loss hardly changes, and it finds 45% of the lone values. NoPE's loss rises, and it finds 98%.
+# 1. A digit that stays 48 back is found in 91% of the texts of one window, and in 57% of the texts of eight. With the far keys hidden it is 91 or 92% at each length, so far text alone can make a model forget.
+# 2. A pair of RoPE that never finished a turn in training reaches new angles in a longer text. In our heads these are 8 of 12 pairs.
+# 3. The angles disturb, and not the number of keys alone: without its rotation the same v4 finds 89% of the digits 384 back, among 511 other keys.
+# 4. Interpolation removes the new angles and slows the quick pairs, so it finds 84% of the digits 192 back and costs 1.47 nats. NTK-aware scaling costs least, and YaRN gives the last of two digits most often.
+# 5. The loss does not tell what a model remembers. In eight windows ALiBi's loss rises by 0.05 nats and it finds 45% of the digits, whereas NoPE's rises by 0.77 and it finds 98%.
 
 # %% [markdown]
 # ## Self-test
@@ -381,7 +316,7 @@ tasks.FORGETS.check(forgets)
 #
 # <details><summary>Answer</summary>
 #
-# **b.** With a smaller base the slow pairs are quicker, and seven of the 12 finish a turn. *c* is tempting, but a smaller θ makes the slow pairs quicker.
+# **b.** *c* is tempting, but a smaller base makes the slow pairs quicker, so that seven of the 12 finish a turn.
 #
 # </details>
 #
@@ -393,7 +328,7 @@ tasks.FORGETS.check(forgets)
 #
 # <details><summary>Answer</summary>
 #
-# **a.** One step becomes a quarter of a step. Interpolation exists to avoid *b*.
+# **a.** One step becomes a quarter of a step. *b* is tempting, but interpolation exists to avoid new angles.
 #
 # </details>
 #
@@ -405,31 +340,31 @@ tasks.FORGETS.check(forgets)
 #
 # <details><summary>Answer</summary>
 #
-# **b.** Most characters need nothing from far back, so the loss hardly shows memory. *a* is tempting, but ALiBi's loss is steady, and ALiBi finds less than half of the values.
+# **b.** Most characters need nothing from far back, so the loss hardly shows memory. *a* is tempting, but ALiBi's loss is steady, and ALiBi finds less than half of the digits.
 #
 # </details>
 #
-# **4.** After 60 steps at the new length a model recalls from 192 characters. What shows that the *new windows* did it?
+# **4.** A head loses a near digit in a long text, and finds it again when the far keys are hidden. What does this show?
 #
-# - a) twelve seeds
-# - b) 60 steps at the old length, which do not raise its recall
-# - c) a lower training loss
+# - a) the far keys stand at new angles, and this disturbs
+# - b) far keys disturb, by their number or by their angles
+# - c) the digit was too far away
 #
 # <details><summary>Answer</summary>
 #
-# **b.** The control was trained as much, on the old windows. *a* shows that it happens again, and not why.
+# **b.** *a* may be true, but hiding takes away both the number of the keys and their angles. To separate them you need a second control, such as the model without its rotation.
 #
 # </details>
 #
-# **5.** NoPE finds lone values 384 characters back. Of two values, it gives the last one in only half of the cases. Has it forgotten the rule?
+# **5.** T5 finds a digit 384 back, and of two digits 192 back it gives the later one in half of the questions. Has it learned that the later one counts?
 #
-# - a) yes, at this distance
-# - b) no, it needs sharper attention
-# - c) it never learned the rule
+# - a) no, or it would give it
+# - b) yes, but only within the distances whose numbers differ
+# - c) yes, but it needs sharper attention
 #
 # <details><summary>Answer</summary>
 #
-# **c.** Within its window it does no better, so *a* is wrong.
+# **b.** Within its window it gives the later one in 88% of the questions, so *a* is wrong. *c* is tempting, but no attention can separate two keys whose scores are equal.
 #
 # </details>
 
@@ -438,9 +373,11 @@ tasks.FORGETS.check(forgets)
 #
 # - [Peng et al. 2023](https://arxiv.org/abs/2309.00071): YaRN, with the three ways side by side.
 # - [Chen et al. 2023](https://arxiv.org/abs/2306.15595): position interpolation, tested with a number that stands far back in the text.
+# - [Gelberg et al. 2025](https://arxiv.org/abs/2512.12167): DroPE, which takes the rotation out of a trained model.
+# - [Raffel et al. 2020](https://arxiv.org/abs/1910.10683): T5, whose bias is in section 2.1. [Shaw et al. 2018](https://arxiv.org/abs/1803.02155): a vector for each distance. [Chi et al. 2022](https://arxiv.org/abs/2205.09921): KERPLE. [Li et al. 2024](https://arxiv.org/abs/2310.04418): FIRE.
 # - [Kazemnejad et al. 2023](https://arxiv.org/abs/2305.19466): encodings compared on tasks longer than in training, with NoPE among them.
 
 # %% [markdown]
 # ## What comes next
 #
-# `stretched(model, method, factor)` takes any model of yours with RoPE. [11 · A real model](11_a_real_model.ipynb) asks of a published model what you have asked of your own.
+# `stretched(model, method, factor)` takes any model of yours with RoPE. One question of the case is left, and a model that others have trained has its answer: [11 · A real model](11_a_real_model.ipynb).

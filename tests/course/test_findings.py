@@ -66,16 +66,6 @@ def far(arm, name):
     return np.array([run[name] for run in ORDER["race"]["far"][arm]])
 
 
-def of(run, number):
-    """Return one number of a run of the stretching study: an array, one a seed."""
-    return np.array(stretch.values(STRETCH, run, number))
-
-
-def percent_of(run, *numbers):
-    """Return means over the seeds of the stretching study, in percent."""
-    return [round(100 * of(run, number).mean()) for number in numbers]
-
-
 def gaps_of(run, n, part="gap"):
     """Return the interference gaps of a run of the branches study at n texts, or a part of them."""
     return np.array(BRANCHES["runs"][run][f"{part} {n}"])
@@ -376,69 +366,6 @@ ROWS = [
         "09 costs",
         spans([mean(x) for x in differences(COSTS).values() if effect(x) == "higher"]),
         [0.06, 0.28],
-    ),
-    ("10 v4", percent_of("v4", "alone 1", "alone 4", "last 1"), [92, 32, 88]),
-    ("10 cost at least", spans(of("v4", "cost 4"), 3)[0] > 0.15, True),
-    (
-        "10 YaRN, alone",
-        points(of("yarn", "alone 4"), of("interpolation", "alone 4")),
-        "+7 (99%: -0 to +15, 12 seeds) undecided",
-    ),
-    (
-        "10 NTK, alone",
-        points(of("interpolation", "alone 4"), of("ntk", "alone 4")),
-        "+20 (99%: +8 to +33, 12 seeds) above",
-    ),
-    (
-        "10 YaRN and NTK, alone",
-        points(of("yarn", "alone 4"), of("ntk", "alone 4")),
-        "+28 (99%: +11 to +44, 12 seeds) above",
-    ),
-    (
-        "10 YaRN, last",
-        points(of("yarn", "last 4"), of("interpolation", "last 4")),
-        "+13 (99%: +3 to +23, 12 seeds) above",
-    ),
-    (
-        "10 YaRN and NTK, last",
-        points(of("yarn", "last 4"), of("ntk", "last 4")),
-        "+42 (99%: +33 to +51, 12 seeds) above",
-    ),
-    (
-        "10 YaRN, cost",
-        gap(of("yarn", "cost 4"), of("v4", "cost 4")),
-        "+0.036 (99%: -0.046 to +0.118, 12 seeds) undecided",
-    ),
-    (
-        "10 NTK costs least",
-        gap(of("ntk", "cost 4"), of("v4", "cost 4")),
-        "-0.119 (99%: -0.165 to -0.072, 12 seeds) below",
-    ),
-    (
-        "10 interpolation costs most",
-        gap(of("interpolation", "cost 4"), of("yarn", "cost 4")),
-        "+1.137 (99%: +1.018 to +1.255, 12 seeds) above",
-    ),
-    (
-        "10 tuned",
-        percent_of("none tuned", "alone 4", "last 4") + percent_of("control tuned", "alone 4"),
-        [60, 36, 30],
-    ),
-    (
-        "10 tuned and control",
-        points(of("none tuned", "alone 4"), of("control tuned", "alone 4")),
-        "+29 (99%: +16 to +43, 12 seeds) above",
-    ),
-    (
-        "10 price of tuning",
-        gap(of("none tuned", "loss"), of("control tuned", "loss")),
-        "+0.097 (99%: +0.089 to +0.105, 12 seeds) above",
-    ),
-    ("10 ALiBi", percent_of("alibi", "own 8", "alone 8"), [5, 45]),
-    (
-        "10 NoPE and T5",
-        percent_of("nope", "own 8", "alone 8", "last 1", "last 4") + percent_of("t5", "last 1", "last 4"),
-        [77, 98, 54, 52, 88, 51],
     ),
     (
         "10 papers",
