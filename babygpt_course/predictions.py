@@ -1,14 +1,19 @@
 """Guesses: asked for before the outcome, shown beside it, counted at the end.
 
-A guess lives in the kernel. Only widgets show it, and their state is not saved: a notebook stores no guess.
+Only widgets show a guess, and their state is not saved: a notebook stores no guess. Where a person runs the
+cells, GUESS_FILE keeps it for the next kernel; a run without a front end neither reads nor writes that file.
 A guess made after the outcome was shown is shown too, but not counted.
 """
 
 from __future__ import annotations
 
+import json
 import math
+import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from hashlib import sha256
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -17,13 +22,16 @@ import anywidget
 import ipywidgets
 
 from babygpt.errors import BadInput
+from babygpt.files import write_atomically
 from babygpt.live.explorer import format_number
-from babygpt.live.view import Output
+from babygpt.live.view import Output, current_cell
 from babygpt.tables import MARKS, Table
 
 NO_GUESS = "No guess was made before this was shown."
-KEPT = "Your guess is kept in the kernel, not in the notebook."
+KEPT = "Your guess is kept, and not in the notebook."
+GUESS_FILE = Path(".guesses.json")  # in the kernel's folder, which is that of the notebook
 GUESSES: dict[str, Guess] = {}  # of this kernel, by question, in the order of the first asking
+SAID: set[str] = set()  # of what is said once: why guesses cannot be kept
 
 
 def parse_number(text: str) -> float | None:
@@ -54,7 +62,9 @@ class Guess(Output):
     asked      the possible answers, in words
     value      the present guess, or None
     counted    the guess when the outcome was first shown, or None
+    shown      whether the outcome was shown, by this kernel or by one before
     outcome    None until `compare`
+    key        of the question, the same on every machine
     """
 
     def __init__(
@@ -65,6 +75,8 @@ class Guess(Output):
         self.value: Any = None
         self.counted: Any = None
         self.outcome: Any = None
+        self.shown, self.at_a_page = False, current_cell() is not None
+        self.key = sha256(repr((question, options, low, high, unit)).encode()).hexdigest()[:8]
         look = {"description": "Your guess", "tooltip": question}  # a name for those who do not see the words
         if options:
             self.asked = " / ".join(options)
@@ -80,6 +92,7 @@ class Guess(Output):
         self.box.add_class("babygpt-guess")  # for tests, and for your own style
         self.field.observe(self._changed, names="value")
         super().__init__(self.box, f"Predict. {question}\n[{self.asked}]")
+        self._with_file(self._restore)
 
     def compare(self, outcome: Any) -> Output:
         """Show the guess beside the outcome; later guesses are not counted.
@@ -90,8 +103,8 @@ class Guess(Output):
         if self.options and outcome not in self.options:
             raise BadInput(f"{outcome!r} is not among the choices {list(self.options)}")
         found = outcome if self.options else float(outcome)
-        if self.outcome is None:
-            self.counted = self.value
+        if not self.shown:
+            self.shown, self.counted = True, self.value
         self.outcome = found
         self._keep(self.value)
         words = f"It came out: {self.in_words(found)}. {NO_GUESS if self.counted is None else KEPT}"
@@ -131,6 +144,46 @@ class Guess(Output):
         self.message.value = "" if value is None else "Kept."
         if self.outcome is not None:
             self.result.value = f"<p>{escape(self.verdict())}</p>"
+        self._with_file(self._store)
+
+    def _with_file(self, act: Callable[[], None]) -> None:
+        """Read or write the file where a person runs the cells; say once if that fails."""
+        try:
+            if self.at_a_page:
+                act()
+        except OSError as error:
+            self.at_a_page = False
+            if str(error) not in SAID:
+                self.message.value = escape(f"Kept until the kernel stops: {error}")
+            SAID.add(str(error))
+
+    def _restore(self) -> None:
+        """Take the guess from the file, if it fits the question."""
+        kept = self._read_file().get(self.key, {})
+        guess, self.shown = kept.get("guess"), bool(kept.get("shown"))
+        number = isinstance(guess, int | float) and self.low <= guess <= self.high
+        if guess in self.options if self.options else number:
+            self.counted = guess if self.shown else None
+            self.field.value = guess if self.options else f"{guess:.12g}"
+
+    def _store(self) -> None:
+        """Write the guess that counts into the file, and whether the outcome was shown."""
+        guess, kept = self.counted if self.shown else self.value, self._read_file()
+        if guess is not None or self.shown or self.key in kept:
+            kept[self.key] = {"question": self.question, "guess": guess, "shown": self.shown}
+            write_atomically(GUESS_FILE, json.dumps(kept, indent=1).encode())
+
+    def _read_file(self) -> dict[str, dict[str, Any]]:
+        """Return what the file holds, by key; set a damaged file aside."""
+        if not os.path.exists(GUESS_FILE):
+            return {}
+        with suppress(ValueError, AttributeError, RecursionError):
+            found = json.loads(GUESS_FILE.read_bytes())
+            if all(isinstance(one, dict) for one in found.values()):
+                return found
+        aside = GUESS_FILE.replace(GUESS_FILE.with_suffix(".damaged.json"))
+        self.message.value = f"{GUESS_FILE} was damaged and is now {aside}; new guesses are kept."
+        return {}
 
     def _changed(self, change: Any) -> None:
         typed = change["new"]
@@ -215,3 +268,11 @@ def predict(
 def tally() -> Tally:
     """Return all guesses that this kernel has asked for, beside their outcomes."""
     return Tally(list(GUESSES.values()))
+
+
+def forget_guesses() -> None:
+    """Delete all guesses, in this kernel and in the file, and that their outcomes were shown."""
+    GUESS_FILE.unlink(missing_ok=True)
+    for guess in GUESSES.values():
+        guess.shown, guess.outcome, guess.counted = False, None, None
+        guess.field.value, guess.result.value = None if guess.options else "", ""

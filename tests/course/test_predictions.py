@@ -1,11 +1,13 @@
 """A guess is remembered, counted only if it came in time, and never stored in a notebook."""
 
+import json
+
 import ipywidgets
 import pytest
 
 from babygpt.errors import BadInput
 from babygpt_course import predictions
-from babygpt_course.predictions import parse_number, predict, tally
+from babygpt_course.predictions import GUESS_FILE, forget_guesses, parse_number, predict, tally
 
 ORDER, SHARE = "Which of <them> wins?", "How many of 200 questions are answered?"
 
@@ -146,3 +148,102 @@ def test_run_all_needs_no_guess():
     assert repr(tally()) == "0 guesses were asked for. No guess was made."
     assert repr(winner().compare("v4")) == f"It came out: v4. {predictions.NO_GUESS}"
     assert winner()._ipython_display_() is None  # outside a kernel, too
+
+
+# ---------------------------------------------------------------- the file beside the notebook
+
+
+@pytest.fixture
+def start_kernel(monkeypatch, tmp_path):
+    """Return a function that forgets what a kernel knows, as a restart does; a person runs the cells."""
+
+    def start(page=("cell", "run")):
+        monkeypatch.setattr(predictions, "GUESSES", {})
+        monkeypatch.setattr(predictions, "SAID", set())
+        monkeypatch.setattr(predictions, "current_cell", lambda: page)
+
+    monkeypatch.chdir(tmp_path)
+    start()
+    return start
+
+
+def test_guesses_survive_a_restart_and_count(start_kernel):
+    winner().field.value, share().field.value = "v3", "48,5"
+    start_kernel()
+    assert (winner().value, winner().field.value, winner().message.value) == ("v3", "v3", "Kept.")
+    assert (share().value, share().field.value) == (48.5, "48.5")
+    assert predict(ORDER, ["v3", "v5"]).value is None  # another question
+    winner().field.value = "v4"  # changed before the outcome
+    assert predictions.KEPT in repr(winner().compare("v4"))
+    start_kernel()
+    winner().compare("v4")
+    assert (tally().made, tally().right) == (1, 1)
+
+
+@pytest.mark.parametrize("first", [None, "v3"])
+def test_a_guess_after_the_outcome_was_once_shown_does_not_count_after_a_restart(start_kernel, first):
+    winner().field.value = first
+    winner().compare("v4")
+    start_kernel()
+    winner().field.value = "v4"
+    winner().compare("v4")
+    assert (tally().made, tally().right) == (first is not None, 0)
+    assert winner().counted == first
+
+
+def test_a_run_without_a_front_end_neither_reads_nor_writes_the_file(start_kernel):
+    start_kernel(page=None)
+    winner().field.value = "v3"
+    winner().compare("v4")
+    start_kernel()
+    share()  # asked, and neither guessed nor shown
+    assert not GUESS_FILE.exists()
+    winner().field.value = "v3"
+    kept = GUESS_FILE.read_bytes()
+    start_kernel(page=None)
+    assert predictions.NO_GUESS in repr(winner().compare("v4"))
+    assert GUESS_FILE.read_bytes() == kept
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff", b"[1]", b'{"a": 1}', b"[" * 100_000])
+def test_a_damaged_file_is_set_aside_in_one_line(start_kernel, content):
+    GUESS_FILE.write_bytes(content)
+    words = ".guesses.json was damaged and is now .guesses.damaged.json; new guesses are kept."
+    assert (winner().message.value, share().message.value) == (words, "")
+    assert GUESS_FILE.with_suffix(".damaged.json").read_bytes() == content
+    winner().field.value = "v3"
+    start_kernel()
+    assert winner().value == "v3"
+
+
+@pytest.mark.parametrize("guess", ["v9", 3, None, ["v3"], float("nan")])
+def test_a_guess_that_does_not_fit_its_question_is_not_taken(start_kernel, guess):
+    entry = {"question": "?", "guess": guess, "shown": False}
+    keys = winner().key, predict("?", low=-1, high=1).key
+    start_kernel()
+    GUESS_FILE.write_text(json.dumps(dict.fromkeys(keys, entry)))
+    assert winner().value is None
+    assert predict("?", low=-1, high=1).value is None
+
+
+def test_a_folder_that_cannot_be_written_is_said_once_and_the_kernel_keeps_guesses(start_kernel, monkeypatch):
+    def refuse(path, content):
+        raise OSError(f"{path} could not be written: Read-only file system")
+
+    monkeypatch.setattr(predictions, "write_atomically", refuse)
+    winner().field.value, share().field.value = "v3", "48"
+    words = "Kept until the kernel stops: .guesses.json could not be written: Read-only file system"
+    assert (winner().message.value, share().message.value) == (words, "Kept.")
+    assert (winner().value, share().value) == ("v3", 48.0)
+
+
+def test_one_call_forgets_all_guesses(start_kernel):
+    forget_guesses()  # where there are none
+    winner().field.value, share().field.value = "v3", "48"
+    winner().compare("v3")
+    forget_guesses()
+    assert not GUESS_FILE.exists()
+    assert (winner().value, winner().result.value, share().field.value) == (None, "", "")
+    winner().field.value = "v4"
+    winner().compare("v4")
+    assert (tally().made, tally().right) == (1, 1)
