@@ -11,10 +11,12 @@ import json
 import math
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from html import escape
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +112,10 @@ class Guess(Output):
         words = f"It came out: {self.in_words(found)}. {NO_GUESS if self.counted is None else KEPT}"
         return Output(self.result, words)
 
+    def in_time(self) -> Any:
+        """Return the guess that counts, or None."""
+        return self.counted if self.shown else self.value
+
     def in_words(self, value: Any) -> str:
         """Write a guess or an outcome, or a dash for None."""
         if value is None or self.options:
@@ -168,7 +174,7 @@ class Guess(Output):
 
     def _store(self) -> None:
         """Write the guess that counts into the file, and whether the outcome was shown."""
-        guess, kept = self.counted if self.shown else self.value, self._read_file()
+        guess, kept = self.in_time(), self._read_file()
         if guess is not None or self.shown or self.key in kept:
             kept[self.key] = {"question": self.question, "guess": guess, "shown": self.shown}
             write_atomically(GUESS_FILE, json.dumps(kept, indent=1).encode())
@@ -276,3 +282,57 @@ def forget_guesses() -> None:
     for guess in GUESSES.values():
         guess.shown, guess.outcome, guess.counted = False, None, None
         guess.field.value, guess.result.value = None if guess.options else "", ""
+
+
+# ---------------------------------------------------------------- a class
+
+RANGES, LONGEST = 10, 40  # of the numbers of a question; blocks of the longest bar
+
+
+def export_guesses() -> str:
+    """Return the guesses of this kernel that came in time, as one line that a student can send."""
+    made = {guess: guess.in_time() for guess in GUESSES.values() if guess.in_time() is not None}
+    codes = {g: g.options.index(value) if g.options else f"{value:.12g}" for g, value in made.items()}
+    return " ".join(f"{guess.key}={code}" for guess, code in codes.items())
+
+
+def class_view(lines: str | Sequence[str]) -> Table:
+    """Count what a class guessed: a bar for each answer of each question, and a mark at the outcome if known.
+
+    lines    those of `export_guesses`, a list or one text; a question counts if this kernel has asked it
+    returns  a table; its last row has the number of guesses that are unreadable or answer other questions
+    """
+    sent = (lines if isinstance(lines, str) else "\n".join(lines)).split()
+    rows, read = [], 0
+    for guess in GUESSES.values():
+        codes = [code for key, _, code in (one.partition("=") for one in sent) if key == guess.key]
+        groups = [group_of(guess, parse_number(code)) for code in codes]
+        counts = Counter(group for group in groups if group is not None)
+        known = guess.options.index(guess.outcome) if guess.options and guess.outcome else guess.outcome
+        came = None if known is None else group_of(guess, known, beyond=True)
+        scale, read = min(1, LONGEST / max(counts.values(), default=1)), read + counts.total()
+        for i, name in enumerate(group_names(guess)):
+            bar, mark = "█" * math.ceil(scale * counts[i]), " ← came out" if i == came else ""
+            rows.append(("" if i else guess.question, name, str(counts[i]), bar + mark))
+    rows.append(("unreadable, or other questions", "", str(len(sent) - read), ""))
+    return Table(("question", "guess", "students", ""), rows, 4)
+
+
+def group_names(guess: Guess) -> list[str]:
+    """Return the answers that are counted together: the choices, or ranges of a number."""
+    ends = [guess.in_words(guess.low + i * (guess.high - guess.low) / RANGES) for i in range(RANGES + 1)]
+    return [*guess.options] or [f"{a} to {b}" for a, b in pairwise(ends)]
+
+
+def group_of(guess: Guess, number: float | None, beyond: bool = False) -> int | None:
+    """Return the group of a choice's number, or of a number; None if it is no answer.
+
+    beyond  whether a number outside its ends belongs to the nearest range
+    """
+    if number is None or (guess.options and number not in range(len(guess.options))):
+        return None
+    if guess.options:
+        return int(number)
+    if not (beyond or guess.low <= number <= guess.high):
+        return None
+    return max(0, min(RANGES - 1, int(RANGES * (number - guess.low) / (guess.high - guess.low))))

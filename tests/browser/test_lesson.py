@@ -96,6 +96,10 @@ def test_a_guess_by_keyboard_is_compared_and_counted_but_not_stored(notebook: No
     assert "61%" in saved
     assert "87.5" not in saved
     assert "You guessed" not in saved
+    notebook.reopen()  # on a new kernel
+    notebook.run(SETUP, ASK, TALLY)
+    expect(cell(notebook, ASK)).to_contain_text("Kept.")
+    expect(page.get_by_role("radio", name="a mile", exact=True)).to_be_checked()
 
 
 def test_an_exercise_is_solved_after_a_hint_and_the_difference_goes(notebook: Notebook):

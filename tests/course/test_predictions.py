@@ -7,7 +7,15 @@ import pytest
 
 from babygpt.errors import BadInput
 from babygpt_course import predictions
-from babygpt_course.predictions import GUESS_FILE, forget_guesses, parse_number, predict, tally
+from babygpt_course.predictions import (
+    GUESS_FILE,
+    class_view,
+    export_guesses,
+    forget_guesses,
+    parse_number,
+    predict,
+    tally,
+)
 
 ORDER, SHARE = "Which of <them> wins?", "How many of 200 questions are answered?"
 
@@ -247,3 +255,45 @@ def test_one_call_forgets_all_guesses(start_kernel):
     winner().field.value = "v4"
     winner().compare("v4")
     assert (tally().made, tally().right) == (1, 1)
+
+
+# ---------------------------------------------------------------- a class
+
+
+def send(monkeypatch, order, number):
+    """Return the line of a student with these guesses."""
+    monkeypatch.setattr(predictions, "GUESSES", {})
+    winner().field.value, share().field.value = order, number
+    return export_guesses()
+
+
+def test_a_class_is_counted_question_by_question_beside_the_outcome(monkeypatch):
+    lines = [send(monkeypatch, *guesses) for guesses in (("v3", "48,5"), ("neither", "100"), ("v3", ""))]
+    assert lines[2] == f"{winner().key}=0"
+    assert winner().key == "7bc5bcc5"  # on every machine
+    monkeypatch.setattr(predictions, "GUESSES", {})
+    winner(), share()
+    share().compare(104)  # outside the ends, and so in the last range
+    rows = [row for row in class_view(lines).rows if row[2] != "0" or row[3]]
+    assert rows == [
+        (ORDER, "v3", "2", "██"),
+        ("", "neither", "1", "█"),
+        ("", "40% to 50%", "1", "█"),
+        ("", "90% to 100%", "1", "█ ← came out"),
+    ]
+    winner().compare("v4")
+    assert class_view("\n".join(lines)).rows[1] == ("", "v4", "0", " ← came out")
+
+
+def test_a_late_guess_is_not_exported(monkeypatch):
+    winner().compare("v4")
+    winner().field.value = "v4"
+    assert export_guesses() == ""
+
+
+def test_what_answers_no_question_of_the_kernel_is_counted_apart():
+    order, number = winner().key, share().key
+    line = f"hello abc=1 {order}=9 {order}=0.5 {order}= {number}=101 {number}=nan {order}=2"
+    table = class_view([line] + 99 * [f"{order}=1"])
+    assert table.rows[-1] == ("unreadable, or other questions", "", "7", "")
+    assert [row[2:] for row in table.rows[:3]] == [("0", ""), ("99", 40 * "█"), ("1", "█")]
