@@ -17,7 +17,7 @@ from babygpt_course.studies.order import WINDOW
 from babygpt_course.studies.results import Results
 
 HEAD_DIM = 24  # of the measured models
-PAIRS = {1: COLOURS["blue"], 4: COLOURS["green"], 7: COLOURS["orange"], 12: COLOURS["pink"]}  # from 1 to 12
+PAIRS = {1: COLOURS["blue"], 6: COLOURS["green"], 12: COLOURS["pink"]}  # from 1 to 12
 KINDS = {
     False: ("all keys visible", "", COLOURS["red"]),
     True: ("far keys hidden", ", near", COLOURS["blue"]),
@@ -105,7 +105,7 @@ def panels(found: dict[str, Any], values: Mapping[str, Any]) -> list[Panel]:
             turns,
             X,
             degrees,
-            f"Between the last character and the value, for 4 of {HEAD_DIM // 2} pairs.",
+            f"Between the last character and the value, for {len(PAIRS)} of {HEAD_DIM // 2} pairs.",
         ),
         Panel(share, shares, X, attention, equal),
         Panel(recall, recalls, X, right, f"v4 trained on one window: {n_seeds} seeds, and their mean."),

@@ -17,7 +17,7 @@
 #
 # 1. separate by experiment two causes that change together,
 # 2. say which pairs of RoPE a longer text takes to new angles, and what slowing them down will break,
-# 3. test what a model remembers, and not only what it loses.
+# 3. test the memory of a model apart from its loss.
 #
 # **Needs:** what `make lab` has installed, and no network. **Takes:** about 50 seconds to run on two cores, and by our estimate 55 minutes to read and guess. The exercises take about 23 minutes, and those marked *stretch* take 12 more.
 
@@ -107,7 +107,7 @@ hidden
 #
 # ## Many keys, or new angles?
 #
-# Hiding takes two things away at once: the number of keys, and all keys at distances that training never met. The number would be enough, as we saw, but the angles could be enough, too. Imagine a head that reads by pair 6 alone, with the [score](../docs/glossary.md#score) $8\cos(\text{distance}\cdot\omega_6)$:
+# Hiding takes two things away at once: the number of keys, and all keys at distances that training never met. The number would be enough, as we saw, but the angles could be enough, too. Imagine a head that reads by pair 6 alone, the green one of the first panel, with the [score](../docs/glossary.md#score) $8\cos(\text{distance}\cdot\omega_6)$:
 
 # %%
 omega = 10_000.0 ** (-np.arange(0, 24, 2) / 24)  # (12,) radians per character
