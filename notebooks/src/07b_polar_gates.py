@@ -11,13 +11,15 @@
 #
 # **Can a gate stand in for a rotation?**
 #
-# The model of [07a](07a_diffusion.ipynb) fills in masked characters. It knows positions by RoPE, which *rotates* queries and keys. Source note 000 replaces the rotation by [**gates**](../docs/glossary.md#gate): it multiplies each channel by a cosine of the position. A product is simpler than a rotation. Does the model learn as well with it? You will
+# The model of [07a](07a_diffusion.ipynb) looks both ways, and knows positions by RoPE, which *rotates* queries and keys. Source note 000 replaces the rotation by [**gates**](../docs/glossary.md#gate): it multiplies each channel by a cosine of the position, which is simpler and needs no pairs of channels. The explorer shows the note's gate in one head, for a query at position $i$ and a key at position $j$. All queries and keys are equal before the gates, so only positions decide. Run the next two cells, then move **α**, the dial **φ** and **θ**. Which of them moves a score?
 #
-# 1. train the note's gate, and find two factors in it that do nothing,
-# 2. repair the gate step by step, up to **v7**,
-# 3. compare the gates with RoPE and other rivals.
+# This is a side case, with a clue for v4: it shows what a head needs in order to find *the letter before*. You will be able to
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about half a minute to run on two cores, and by our estimate 57 minutes to read and guess. The exercises take about 28 minutes.
+# 1. find out whether a factor of an encoding acts at all, and whether it can learn,
+# 2. read from a formula what a score can tell apart, and what it never can,
+# 3. repair a gate, and say how much each repair is worth.
+#
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about half a minute to run on two cores, and by our estimate 50 minutes to read and guess. The exercises take about 28 minutes.
 
 # %% tags=["nbval-ignore-output"]
 from statistics import mean
@@ -25,15 +27,13 @@ from statistics import mean
 import matplotlib.pyplot as plt
 import torch
 
-from babygpt import ModelConfig, Positions, TrainConfig, build, invariants, live, load_corpus, plots
+from babygpt import ModelConfig, Positions, TrainConfig, build, live, load_corpus, plots
 from babygpt.encodings import polar, rotary
-from babygpt.objectives.diffusion import MaskedDiffusion
+from babygpt.objectives.diffusion import MaskedDiffusion, denoise
 from babygpt.tables import Table
 from babygpt_course.claims import findings
 from babygpt_course.exercises import lesson_07b as gate_exercises
 from babygpt_course.predictions import predict, tally
-from babygpt_course.studies import paired
-from babygpt_course.studies.polar_repairs import LABELS, REPAIRS
 from babygpt_course.studies.results import load_results
 from babygpt_course.studies.seed_plots import draw_seed_dots
 
@@ -42,27 +42,21 @@ plots.set_style()
 live.polar()
 
 # %% [markdown]
-# The explorer shows the note's gate in one head. A query stands at position $i$, a key at position $j$.
+# θ moves scores, because it changes the waves. α moves none, and the dial moves none either, unless you set it upright, where every gate is 0. So two of the note's three factors seem to do nothing.
 #
-# - <span class="light-gates">The first panel</span> shows the gates of keys: a row for each position, a column for each channel. Frames mark [MASK tokens](../docs/glossary.md#mask-token).
-# - <span class="light-scores">The second panel</span> shows the score of each query with each key. All queries and keys are equal before the gates.
-# - <span class="light-across">The third panel</span> shows scores over the distance $i-j$. Each curve belongs to one value of the sum $i+j$.
+# <span class="light-gates">The first panel</span> shows the gates of keys: a row for each position, a column for each channel, and frames around [MASK tokens](../docs/glossary.md#mask-token). <span class="light-scores">The second panel</span> shows the score of each query with each key. <span class="light-across">The third panel</span> shows scores over the distance $i-j$, with a curve for each value of the sum $i+j$, and its title has two numbers. With RoPE the first would be 0, because a score would depend on the distance alone; here it is 1.7. The second is 0 already, and we follow both to the end.
 #
-# Look at the third panel. With RoPE the three curves would be one, because a score depends on the distance alone. With the note's gate the curves differ.
+# ## Three factors and a norm
 #
-# ## The gate
-#
-# The note multiplies channel $k$ of a query or key at position $i$ by three factors. Then it applies a [norm](../docs/glossary.md#norm):
+# The note multiplies channel $k$ of a query or key at position $i$ by three factors, and applies a [norm](../docs/glossary.md#norm) to the product:
 #
 # $$q'_{i,k} = \text{norm}\big(q_{i,k}\;\cos(i\,\omega_k)\;\cos(\varphi_k)\;a_i\big),\qquad \omega_k = 10000^{-k/D},\qquad a_i = \begin{cases}\alpha = 0.3 & \text{token } i \text{ is MASK}\\ 1 & \text{else}\end{cases}$$
 #
-# 1. $\cos(i\omega_k)$ is a wave over positions. Each channel has its own frequency $\omega_k$.
-# 2. $\cos\varphi_k$ should shift this wave by a trained [phase](../docs/glossary.md#phase). All φ begin at 0.
-# 3. $a_i$ should turn attention away from MASK. Its value for MASK is called [α](../docs/glossary.md#alpha).
+# 1. $\cos(i\omega_k)$ is a wave over positions, and each channel has its own frequency $\omega_k$.
+# 2. $\cos\varphi_k$ should shift this wave by a trained [phase](../docs/glossary.md#phase), which begins at 0.
+# 3. $a_i$, whose value at MASK is called [α](../docs/glossary.md#alpha), should turn attention away from MASK.
 #
-# The norm divides all channels of a token by one number. Afterwards their root mean square is 1.
-#
-# The next cell computes the gate by hand, with phases that are not 0.
+# The norm divides all channels of a token by one number, so that their root mean square becomes 1. In the next cell the phases are not 0.
 
 # %%
 D, T = 32, 48
@@ -79,9 +73,11 @@ for mine, theirs in zip(by_hand, gates.transform_qk(q, k, positions), strict=Tru
     assert torch.allclose(mine, theirs, atol=1e-4)
 
 # %% [markdown]
-# ## Train it as written
+# This explains α: it is one number for all channels of a token, so their root mean square shrinks by the same factor, and the norm divides it out. Set *order* to `norm, then gates` in the explorer, and α = 0.3 moves scores by up to 8. The dial did nothing for the same reason, because all channels of the explorer share one φ. A model has a φ for each channel, which no norm can cancel, and lets training choose them.
 #
-# Texts, masks and size of the model are those of 07a. We train for 150 steps.
+# ## Does φ learn?
+#
+# We train the note's gate for 150 steps, with the texts and the size of 07a.
 
 # %%
 distances = ["more than 0.1 radians", "less than 0.1 radians", "not at all"]
@@ -96,22 +92,20 @@ objective, recipe = MaskedDiffusion(corpus, shape.block_size, val_windows=1), Tr
 fills = live.filled_text(tokenizer, "tula met vala. met ____? vala. __ ____ met ____.", 40, columns=24)
 watches = [live.gates(), fills]
 torch.manual_seed(1337)
-models = {"v7-polar": build("v7-polar", shape)}
-runs = {"as written": live.train(models["v7-polar"], objective, recipe, "as written", watches=watches)}
+models = {"as written": build("v7-polar", shape)}
+runs = {"as written": live.train(models["as written"], objective, recipe, "as written", watches=watches)}
 
 # %% [markdown]
-# The dashboard shows the loss, the gates of keys, and a text as the model fills it in. The gates are drawn before the norm, so the rows of MASK look paler.
+# Beside the loss you see the gates of keys before the norm, and a text that the model fills in.
 
 # %% tags=["answer", "nbval-ignore-output"]
 runs["as written"].result()
-moved = models["v7-polar"].encoding.phi.abs().max().item()
+moved = models["as written"].encoding.phi.abs().max().item()
 print(f"φ moved by {moved:g} radians")
 phi_guess.compare(distances[2 if moved == 0 else 1 if moved < 0.1 else 0])
 
 # %% [markdown]
-# ## Why φ does not learn
-#
-# Training moves a number against its [gradient](../docs/glossary.md#gradient). The note calls its product an approximation of a true phase, $\cos(i\omega + \varphi)$. We compare the two gradients at $\varphi = 0$, for three angles $i\omega$:
+# Training moves a number against its [gradient](../docs/glossary.md#gradient). The note calls its product an approximation of a true phase, $\cos(i\omega + \varphi)$, so we compare both gradients at $\varphi = 0$, for three angles $i\omega$:
 
 # %%
 zero, angles = torch.zeros(3, requires_grad=True), torch.tensor([1.0, 2.0, 3.0])
@@ -121,39 +115,15 @@ for name, gate in both.items():
     print(f"{name:13}", [f"{x:.2f}" for x in slope.abs().tolist()])
 
 # %% [markdown]
-# The gradient of the note's product is 0 at each angle. The derivative of $\cos\varphi$ is $-\sin\varphi$, and $\sin 0 = 0$. So the first step leaves φ at 0. The next step starts from 0 again, and φ never moves.
-#
-# ## Why α does nothing
-#
-# We leave out one of the three factors, apply the norm, and compare the keys with those of the full gate.
-
-# %%
-factors = {"the wave cos(iω)": wave, "the factor cos φ": phi.cos(), "the mask factor α": mask}
-norm_guess = predict("You leave out one factor. Which one does not change the keys?", [*factors, "none"])
-norm_guess
-
-# %% tags=["answer"]
-gate = wave * phi.cos() * mask
-without = {name: polar.norm(k * gate / factor) for name, factor in factors.items()}
-change = {name: float((key - by_hand[1]).abs().max()) for name, key in without.items()}
-for name, by in change.items():
-    print(f"without {name} a key changes by {by:.1f}")
-norm_guess.compare(next((name for name, by in change.items() if by < 1e-3), "none"))
-
-# %% [markdown]
-# Without α the keys stay as they are. α is **one number for all channels of a token**. It makes all channels smaller. Their root mean square gets smaller too, and the norm divides by it. So α cancels. The factor $\cos\varphi$ differs from channel to channel, so the norm cannot cancel it.
-#
-# In the explorer, drag α: no score moves. Set *order* to `norm, then gates` and drag α again. Now the scores move.
+# The derivative of $\cos\varphi$ is $-\sin\varphi$, which is 0 at $\varphi = 0$. So the first step leaves φ at 0, the next step starts from 0 again, and φ never moves, however long we train.
 #
 # ## What is left: cos(iω)
 #
-# α cancels and φ stays at 0, so only the wave is left. A query at $i$ and a key at $j$ meet in a product of two waves:
+# α cancels and φ stays, so a query at $i$ and a key at $j$ meet in a product of two waves:
 #
 # $$\cos(i\omega)\cos(j\omega) = \tfrac12\cos\big((i-j)\omega\big) + \tfrac12\cos\big((i+j)\omega\big).$$
 #
-# The first half depends on the distance $i-j$. The second half depends on the sum $i+j$: on *where in the window* both tokens stand.
-#
-# Take a sentence with a hole: *ada cha░ed ben. who chased ben? ada.* The hole is the query, at position 7. Its left neighbour is *a* at 6, its right neighbour is *e* at 8. Our toy [head](../docs/glossary.md#head) has four channels with ω = 1, ½, ¼, ⅛, and all channels of queries and keys are 1 before the gates. The text starts at position 0, 20 or 40 of the window.
+# The first half depends on the distance, and the second on *where in the window* both tokens stand. We try this on *ada cha░ed ben. who chased ben? ada.* The hole is the query, at position 7, between an *a* at 6 and an *e* at 8. Our toy [head](../docs/glossary.md#head) has four channels with ω = 1, ½, ¼, ⅛, all of them 1 before the gates, and the text starts at position 0, 20 or 40 of the window.
 
 # %%
 text, hole, w = "ada cha░ed ben. who chased ben? ada.", 7, torch.tensor([1.0, 0.5, 0.25, 0.125])
@@ -177,45 +147,31 @@ rows = [(str(start), *neighbours(product, start)) for start in (0, 20, 40)]
 Table(("the text starts at", *heading), rows, stable=5)
 
 # %% [markdown]
-# The first score has a term for each channel. Check it by hand:
+# The first score has a term for each channel, which you can check by hand:
 #
 # $$\cos(7)\cos(6) + \cos(3.5)\cos(3) + \cos(1.75)\cos(1.5) + \cos(0.875)\cos(0.75) = 0.72 + 0.93 - 0.01 + 0.47 = 2.11$$
 #
-# Compare the last two columns. In a text that starts at 0 the hole looks more at *a*. In the same text at 40 the hole looks more at *e*. The distances are equal; only $i+j$ has changed.
+# If the text starts at 0 the hole looks more at *a*, and at 40 more at *e*, although every distance is as it was. This is the first number of the third panel.
 #
 # ## Five repairs
 #
-# Each repair removes one fault. It keeps the repairs before it, except that the fifth has no φ.
+# Each repair removes one fault and keeps those before it. Leave *order* at `norm, then gates`, and take the gates of the explorer one by one.
 #
-# 1. **Exact phase.** The gradient of φ was 0. The gate becomes $\cos(i\omega + \varphi)$, and φ has a gradient.
-# 2. **Random phase.** All waves had a crest at position 0, where a cosine is flat. So neighbouring positions near 0 had nearly equal gates. Now each φ begins at a random value, so the crests lie apart.
-# 3. **Gates after the norm.** The norm cancelled α. Now the norm comes first, so α counts.
-# 4. **α on keys only.** α on a query makes all scores of this query smaller, so its attention gets flatter. But a query at MASK must find the letter to predict. Now only keys have α.
-# 5. **[Quadrature](../docs/glossary.md#quadrature).** The scores depended on $i+j$. Now each cosine gets a sine beside it: a query becomes $[q\cos, q\sin]$, a key $[k\cos, k\sin]$.
+# 1. An *exact phase*: the gate becomes $\cos(i\omega + \varphi)$, so φ has a gradient.
+# 2. A *random phase*: at position 0 all waves have their crest, where a cosine is flat, so the first positions look alike, until random values of φ move the crests apart.
+# 3. *Gates after the norm*, so that α counts.
+# 4. *α on keys only*, because on a query it flattens the attention of exactly those tokens that must find a letter.
+# 5. [*Quadrature*](../docs/glossary.md#quadrature): each cosine gets a sine beside it, so that a query becomes $[q\cos, q\sin]$ and a key $[k\cos, k\sin]$.
 #
-# Why does a sine help? Multiply the waves of query and key, and add:
+# With cosines alone the first number stays above 0 wherever you drag φ. Now choose `[cos, sin]`: the three curves fall together, and the first number is 0, because
 #
 # $$\cos(i\omega)\cos(j\omega) + \sin(i\omega)\sin(j\omega) = \cos\big((i-j)\omega\big).$$
 #
-# The sum $i+j$ is gone. A φ that query and key share would cancel too, so quadrature has no φ.
-#
-# The next cell tests each gate on random vectors. The first column tells whether α counts, the second whether a score depends on $i-j$ alone.
-
-# %%
-before = [polar.Polar(D), polar.ExactPhase(D), polar.RandomPhase(D)]
-after = [polar.GatesLast(D), polar.KeysOnly(D), polar.Quadrature(D)]
-rows = []
-for name, gate in zip(REPAIRS.values(), before + after, strict=False):
-    kept = not invariants.alpha_is_idle(gate).holds, invariants.shift_invariant(gate).holds
-    rows.append((name, *("✓" if one else "✗" for one in kept)))
-Table(("gate", "α counts", "i − j alone"), rows, stable=3)
-
-# %% [markdown]
-# α counts from the third repair on. Nothing shows that it helps: with cosines only α = 0.3 costs 0.052 nats against α = 1 (99%: 0.023 to 0.081), and in v7 the difference is undecided. Only the fifth repair removes $i+j$. In the explorer, set *gate* to `[cos, sin]`: the three curves become one.
+# The sum $i+j$ is gone, and with it any φ that query and key share, so this gate has none.
 #
 # ## Left or right?
 #
-# Back to the toy head, now with quadrature.
+# Both numbers are 0, and the gate seems to do what RoPE does. We give it to the toy head.
 
 # %%
 sides = ["a, on the left", "e, on the right", "both get the same"]
@@ -235,17 +191,15 @@ a, e = (float(score) for score in rows[0][1:3])
 side_guess.compare(sides[2 if a == e else 0 if a > e else 1])
 
 # %% [markdown]
-# All three rows are equal, so the start of the text no longer matters. But *a* and *e* are equal too.
+# The three rows are equal, so the start of the text no longer matters. But *a* and *e* are equal too, and this is what the second number has said from the first screen on: scores change by 0 if query and key swap.
 #
-# The reason is the cosine. A cosine is **even**: $\cos(-x) = \cos x$. A key one position to the left and an equal key one position to the right get the same score. So the head adds up the values of both with equal weights. It cannot tell *a░e* from *e░a*.
+# The reason is that a cosine is **even**: $\cos(-x) = \cos x$. Equal keys one position to the left and one to the right get the same score, so the head adds up their values with equal weights, and *a░e* gives it what *e░a* gives. The rest of the model cannot help, because it has no causal mask, and all its other parts read each token alone. **A cosine of the distance scores left and right alike, so the model cannot tell a text from its mirror image.** This holds for all weights, so no training can change it.
 #
-# All heads of the model do the same. So the model is a **mirror**: it gives a text and its reverse the same answers. This holds for all weights, so training cannot change it.
-#
-# The **sixth repair** puts a phase δ *between* query and key, for each head $h$ and each channel $k$:
+# What is missing is a direction, so the *sixth repair* puts a phase δ *between* query and key, for each head $h$ and each channel $k$:
 #
 # $$\sum_k q_k k_k\cos\big((i-j)\,\omega_k - \delta_{hk}\big)$$
 #
-# δ moves the crest of each wave to one side. All δ begin at 0 and are trained. This model is **v7**. In the next cell all δ of the toy head have one value.
+# It moves the crest of each wave to one side. All δ begin at 0 and are trained, which makes **v7**. In the next cell all δ of the toy head are equal.
 
 # %%
 one_head = polar.LearnedPhase(1, 4, theta=16.0)  # ω = 1, ½, ¼, ⅛
@@ -257,35 +211,30 @@ assert torch.allclose(scores, ahead(torch.pi / 4)(hole, at.time), atol=1e-4)
 Table(("δ", *heading), [(f"{d}°", *neighbours(ahead(d / 180 * torch.pi))) for d in (0, 45, -45)], stable=5)
 
 # %% [markdown]
-# With 45° the head looks at *a*, with −45° at *e*. In the explorer choose `[cos, sin], φ between` and drag the <span class="light-phase">dial</span>. The explorer calls this phase φ, and we call it δ. In the second panel the dark stripe leaves the diagonal.
+# With 45° the head looks at *a*, with −45° at *e*. In the explorer choose `[cos, sin], φ between` and drag the <span class="light-phase">dial</span>, whose φ is our δ. The dark stripe leaves the diagonal of the second panel, and the second number grows, to 4.0 at 45°, while the first stays at 0. So the number that looked right from the start was the fault.
 #
-# ## Train the repaired gates
+# ## Read a text from its end
 #
-# Two more models train on the same 150 batches: *quadrature* and v7. The note's gate is called *as written*.
+# Quadrature and v7 now train on the same 150 batches. A slider under v7 sets α while it trains, and the rows of MASK follow.
 
-# %%
-orders = ["v7, quadrature, as written", "v7, as written, quadrature", "quadrature, v7, as written", "another"]
-order_guess = predict("In which order are the three losses, the lowest first?", orders)
-order_guess
-
-# %% tags=["answer", "nbval-ignore-output"]
+# %% tags=["nbval-ignore-output"]
 controls = {"quadrature": [], "v7": [live.Scale("alpha", 0.3, 0.01, 10.0, "α")]}
 for title, version in {"quadrature": "v7-quadrature", "v7": "v7"}.items():
     torch.manual_seed(1337)
-    models[version], more = build(version, shape), {"watches": watches, "controls": controls[title]}
-    runs[title] = live.train(models[version], objective, recipe, title, **more)
+    models[title], more = build(version, shape), {"watches": watches, "controls": controls[title]}
+    runs[title] = live.train(models[title], objective, recipe, title, **more)
 
-# %% [markdown]
-# While they train, compare the gates. Quadrature has cosines on the left and sines on the right. For v7 you see the head whose phases moved most.
-
-# %% tags=["answer", "nbval-ignore-output"]
+# %% tags=["nbval-ignore-output"]
 loss = {title: run.result()[-1].val_loss for title, run in runs.items()}
-print("nats per masked character:", *(f"{title} {x:.2f}" for title, x in loss.items()), sep="\n")
-found = ", ".join(sorted(loss, key=loss.get))
-order_guess.compare(found if found in orders else "another")
+sentence = live.encode_masked(tokenizer, "ada cha_ed ben. who cha_ed ben? ada.")  # (1, 36)
+for title, model in models.items():
+    with torch.inference_mode():
+        there, back = (denoise(model, way).softmax(dim=-1) for way in (sentence, sentence.flip(1)))
+    change = (there - back.flip(1)).abs().max()
+    print(f"{title:10}  loss {loss[title]:.2f}; from its end, a probability changes by up to {change:.4f}")
 
 # %% [markdown]
-# This is one seed; the section *Who wins?* has more. The slider under v7 sets α during training. Run the training cell again and move the slider. In its picture, rows with a frame are MASK tokens. They change, because α now counts.
+# Training has not helped quadrature: it reads the sentence from its end as from its beginning. The note's gate does not, but only because it depends on $i+j$.
 #
 # ## Where the repairs end
 #
@@ -299,68 +248,48 @@ assert torch.allclose(rotated[..., 0::2], cosines, atol=1e-5)
 assert torch.allclose(rotated[..., 1::2], sines, atol=1e-5)
 
 # %% [markdown]
-# So quadrature **is RoPE**, for pairs whose second channel is 0. **A gate can stand in for a rotation only if it becomes a rotation.** RoPE itself fills both channels of a pair. With two channels it can tell left from right, and needs no δ.
+# So quadrature is RoPE, for pairs whose second channel is 0. RoPE fills both channels of a pair, which gives it a direction, so it needs no δ. Among the gates that we tried, a score depends on the distance alone only where the gate has become a rotation.
 #
-# A published encoding arrives at the same place. [PoPE](../docs/glossary.md#pope) has the waves and the trained δ of v7. It also makes each number of a query or key positive, by a [softplus](../docs/glossary.md#softplus). A negative number would turn a crest into a trough. If all numbers are positive, the crests depend on position and δ alone. PoPE has no α.
+# A published encoding ends there, too: [PoPE](../docs/glossary.md#pope) has the waves and the δ of v7, and makes all numbers of queries and keys positive by a [softplus](../docs/glossary.md#softplus). Unlike the paper, ours normalises queries and keys first, doubles the scores, and lets δ move freely.
 #
-# ## Who wins?
+# ## How much each repair is worth
 #
-# We trained ten models for 400 steps (2 layers of 96). Seven of them have gates: the note's gate, and the gate after each repair. Their rivals are RoPE, PoPE, and a model with no encoding.
+# Depending on the distance is one thing, and a low loss is another. We trained all gates and their rivals for 400 steps, from twelve seeds. Two of them are controls, quadrature with fixed phases, and both break the mirror: in one all four heads have +45°, in the other two heads have +45° and two −45°.
 
 # %%
-winners = ["v7", "RoPE", "PoPE", "no encoding"]
-winner_guess = predict("Which model has the lowest loss after 400 steps?", winners)
-winner_guess
+controls_lower = [
+    "both",
+    "only the one with all heads to one side",
+    "only the one with two heads to each side",
+]
+control_guess = predict("Which of the two controls has a lower loss than quadrature?", controls_lower)
+control_guess
 
 # %% tags=["answer"]
 stored = load_results("polar")["val_loss"]  # twelve seeds of each model
-names = {**LABELS, "v7": "v7"}
-arms = (*REPAIRS, "v7-rope", "v7-pope", "v7-nope")
-losses = {names[arm]: stored[arm] for arm in arms}
-title = "As written the gate loses {:.2f} nats, as v7 {:.2f}; RoPE loses {:.2f}"
-title = title.format(*(mean(losses[name]) for name in ("as written", "v7", "RoPE")))
-fig, ax = plt.subplots(figsize=(8, 4.8))
-draw_seed_dots(ax, losses, title, "loss of masked characters (nats)", means=True)
+names = {
+    **{"v7-nope": "no encoding", "v7-polar": "as written", "v7-quadrature": "quadrature"},
+    **{"one side": "fixed, all to one side", "both sides": "fixed, two to each side"},
+    **{"v7": "v7", "v7-rope": "RoPE", "v7-pope": "PoPE"},
+}
+title = "As written the gate loses {:.2f} nats, as v7 {:.2f}, and RoPE loses {:.2f}"
+title = title.format(*(mean(stored[arm]) for arm in ("v7-polar", "v7", "v7-rope")))
+fig, ax = plt.subplots(figsize=(8, 4.4))
+draw_seed_dots(
+    ax, {names[arm]: stored[arm] for arm in names}, title, "loss of masked characters (nats)", means=True
+)
 plt.show()
-
-
-# %% [markdown]
-# Each row is a model, each dot is a [seed](../docs/glossary.md#seed), and the bar is the mean. From *as written* down to *v7* the rows follow the repairs. The note's gate is far better than no encoding, and far behind RoPE. The dots of v7, RoPE and PoPE lie close together.
-#
-# Which models differ? We compare two models seed by seed. Each row of the table takes the loss of one model *minus* that of another, and gives the mean difference with its 99% interval. A difference is **decided** if the interval leaves out zero ([lesson 08](08_the_ladder.ipynb)).
-
-# %% tags=["answer"]
-def compare(one, other):
-    """Row of a table: two models, the mean difference of their losses, and what is decided."""
-    found = paired.compare(paired.differences(stored[one], stored[other]))
-    return names[one], names[other], f"{found:+.3f}", sign[found.side]
-
-
-columns = ("model", "minus", "difference (nats)", "its loss is")
-sign = {"below": "lower", "above": "higher", "undecided": "undecided"}
-steps = [*zip(arms[1:7], arms, strict=False), ("v7-rope", "v7"), ("v7-pope", "v7"), ("v7-pope", "v7-rope")]
-rows = [compare(*pair) for pair in steps]
-display(Table(columns, rows, stable=4))
-ranked = {"v7": "v7", "v7-rope": "RoPE", "v7-pope": "PoPE", "v7-nope": "no encoding"}
-winner_guess.compare(ranked[min(ranked, key=lambda arm: mean(stored[arm]))])
+one, two = (mean(stored[arm]) < mean(stored["v7-quadrature"]) for arm in ("one side", "both sides"))
+control_guess.compare(controls_lower[0 if one and two else 1 if one else 2])
 
 # %% [markdown]
-# Read the table from the top. A negative mean is an improvement.
+# Each dot is a [seed](../docs/glossary.md#seed), and the bar is the mean. The sine is worth most: quadrature loses 0.51 nats less than cosines with α on keys (99%: 0.49 to 0.53). Breaking the mirror alone does not help: with all heads on one side the loss *rises* by 0.03 nats (0.02 to 0.05), since a hole has neighbours on both sides. It falls where some heads look left and others right. In v7 training finds such phases, and lowers the loss by 0.15 nats (0.13 to 0.16).
 #
-# - The exact phase changes the loss by less than 0.06 nats in either direction. The random phase lowers it by 0.12.
-# - Gates after the norm let α count, and the loss *rises*. The fourth repair, α on keys only, takes back a part of this rise.
-# - Quadrature lowers the loss most, by half a nat. The phase δ of v7 lowers it again.
-# - The last three rows compare v7, RoPE and PoPE. PoPE has the lowest mean, 0.03 nats below both. Against v7 this is decided. Against RoPE the interval just contains zero, and RoPE and v7 are within 0.03 nats of each other.
+# Between v7 and RoPE nothing is [decided](../docs/glossary.md#decided), and they are level within 0.035 nats. Nor do we know whether α helps v7: it costs 0.01 nats at most, and may gain up to 0.06. PoPE has the lowest mean, 0.03 nats below v7 (0.00 to 0.05). Yet in [lesson 08](08_the_ladder.ipynb), where models look back only, it is 0.08 nats *above* RoPE (0.06 to 0.10): what helps to fill in need not help to predict the next letter.
 #
-# ## Why does δ help?
+# ## The case
 #
-# δ breaks the mirror. It also lets heads look to *different* sides. Which of the two effects helps? We trained two more models, whose phases are fixed. *One side* has +45° in all four heads. *Both sides* has +45° in two heads and −45° in two.
-
-# %%
-Table(columns, [compare(arm, "v7-quadrature") for arm in ("one side", "both sides")], stable=4)
-
-# %% [markdown]
-# *One side* breaks the mirror, and loses 0.03 nats. *Both sides* gains 0.11 nats. **It is not enough to break the mirror. With fixed phases, the loss falls only if some heads look to one side and some to the other.** Trained phases gain 0.03 nats more than the fixed ones of *both sides* (0.01 to 0.05).
+# If a model looks both ways, a head that reads *the letter before* needs a direction, which a cosine of the distance lacks. In v4 the rotation gives one, and the causal mask hides every later letter anyway. So v4 cannot mistake the letter after for the letter before, and "its positions do not tell neighbours apart" stays out. Out are also "it recalls the vowel only in part", "it ignores order" and "it does not look at the name". So are "the vowel is too far away" and "the model is too small to copy". Open are "it needs more steps" and "it has a bug".
 
 # %%
 tally()
@@ -410,11 +339,11 @@ gate_exercises.LOOK_RIGHT.check(phases_to_the_right)
 # %% [markdown]
 # ## Recap
 #
-# 1. A norm after the gates cancels α = 0.3. At φ = 0 the gradient of cos φ is 0, so φ never moves.
-# 2. $\cos(i\omega)\cos(j\omega)$ depends on $i-j$ and on $i+j$. A sine beside each cosine removes $i+j$.
-# 3. Then left equals right. A phase δ between query and key breaks this mirror. Of our two fixed choices of phases, only *both sides* lowers the loss.
-# 4. The loss of the note's gate is 2.17 nats for each masked character. It is 1.51 for v7 and 1.52 for RoPE (400 steps, 2 layers of 96). PoPE is 0.03 below v7 (0.00 to 0.05), and RoPE and v7 are level within 0.03.
-# 5. Quadrature is RoPE for pairs that are half empty. The repairs end at a rotation.
+# 1. A norm after the gates cancels α, which is one number for all channels of a token. φ never moves, because the gradient of cos φ is 0 where φ begins.
+# 2. $\cos(i\omega)\cos(j\omega)$ depends on $i-j$ and on $i+j$. A sine beside each cosine removes $i+j$, and is worth 0.51 nats for each masked character.
+# 3. A cosine of the distance scores left and right alike, so the model cannot tell a text from its mirror image, whatever its weights are. A phase δ between query and key gives it a direction.
+# 4. The note's gate loses 2.17 nats for each masked character, v7 1.51 and RoPE 1.52 (400 steps, 2 layers of 96, one learning rate). The last two are level within 0.035 nats.
+# 5. Quadrature is RoPE for pairs that are half empty, so the repairs end at a rotation.
 
 # %% [markdown]
 # ## Self-test
@@ -427,7 +356,7 @@ gate_exercises.LOOK_RIGHT.check(phases_to_the_right)
 #
 # <details><summary>Answer</summary>
 #
-# **b.** *a* would be right if the norm came first.
+# **b.** *a* is tempting, and would be right if the norm came first.
 #
 # </details>
 #
@@ -439,7 +368,7 @@ gate_exercises.LOOK_RIGHT.check(phases_to_the_right)
 #
 # <details><summary>Answer</summary>
 #
-# **c.** −sin 0 = 0. Against *b*: φ differs from channel to channel.
+# **c.** −sin 0 = 0. *b* is tempting because the norm cancels α, but φ differs from channel to channel.
 #
 # </details>
 #
@@ -451,7 +380,7 @@ gate_exercises.LOOK_RIGHT.check(phases_to_the_right)
 #
 # <details><summary>Answer</summary>
 #
-# **a.** Half of it is a cosine of i + j. *c* is tempting, but it changes RoPE's score too. With *b* the product stays as it is.
+# **a.** Half of it is a cosine of i + j. *c* is tempting, but it changes RoPE's score too.
 #
 # </details>
 #
@@ -467,22 +396,22 @@ gate_exercises.LOOK_RIGHT.check(phases_to_the_right)
 #
 # </details>
 #
-# **5.** *Both sides* never trains its phases, and gains 0.11 nats over quadrature. What follows?
+# **5.** You give all heads a fixed phase of −45°, and the loss rises. Does this show that a direction is useless?
 #
-# - a) training phases is useless
-# - b) a fixed phase cancels
-# - c) a gain is possible without trained phases
+# - a) yes, because the mirror is broken and nothing is gained
+# - b) no, because all heads now look to the same side
+# - c) no, because −45° is the wrong sign
 #
 # <details><summary>Answer</summary>
 #
-# **c.** *a* says too much: trained phases may gain more.
+# **b.** With two heads to each side the loss falls by 0.11 nats. *c* is tempting, but the other sign only turns all heads to the other side.
 #
 # </details>
 
 # %% [markdown]
 # ## What the source note says
 #
-# Note 000 replaces RoPE in a diffusion model. It leaves to an experiment whether gates are better. The repairs are ours. [A page](../docs/notes/000.md) explains all claims.
+# Note 000 leaves to an experiment whether gates are better than RoPE; the repairs are ours. It advises to tune α and the threshold over a small grid, but as written α changes nothing that a model writes ([all claims](../docs/notes/000.md)).
 
 # %% tags=["nbval-ignore-output"]
 SHOWN = [
@@ -491,6 +420,7 @@ SHOWN = [
     "cos(iω) cos(φ) approximates a phase",
     "gates are simpler to implement than RoPE",
     "gates are an alternative to RoPE",
+    "α matters much to what is written",
 ]
 findings("000", first=SHOWN)
 
@@ -504,4 +434,4 @@ findings("000", first=SHOWN)
 # %% [markdown]
 # ## What comes next
 #
-# Lesson 08 puts all seven versions on one board, with the same data, seeds and budget. → [08 · The ladder](08_the_ladder.ipynb)
+# Lesson 08 puts all encodings side by side, with the same data, seeds and steps, and returns to v4. → [08 · The ladder](08_the_ladder.ipynb)
