@@ -11,7 +11,7 @@
 #
 # **Can a model write in any order, and what does a text cost then?**
 #
-# v1 to v6 write from left to right. The model of this lesson gets a text with holes, looks at both sides of each hole, and may fill them in any order, which is called *masked diffusion*. Run the next three cells, and watch the names while it trains: most of them get their last letter first, although nobody told the model where to begin. With v4, which has one order, a text has one cost, the sum of the losses. This model can write a name of four letters in 24 orders. Does the name cost the same in all of them?
+# v1 to v6 write from left to right. The model of this lesson gets a text with holes, looks at both sides of each hole, and may fill them in any order, which is called *masked diffusion*. Run the next three cells, and watch the names while it trains: most of them get their last letter first, although nobody told the model where to begin. With v4, which has one order, a text has one cost, the sum of the losses. This model can write a name of four letters in 24 orders. Does it cost the same in all of them?
 #
 # This is a side case: v4 knows who did it and cannot spell the name, and we ask how much of this a model knows that looks both ways. You will be able to
 #
@@ -37,6 +37,7 @@ from babygpt_course.exercises import lesson_07a as diffusion
 from babygpt_course.predictions import predict, tally
 from babygpt_course.studies.results import load_results
 from babygpt_course.studies.seed_plots import draw_seed_dots
+from babygpt_course.tools import orders
 
 # %%
 plots.set_style()
@@ -157,12 +158,26 @@ by_holes = torch.tensor([metrics.exact_nelbo(hasty, word) for word in words])
 assert torch.allclose(by_holes, nelbo, atol=1e-5)
 
 # %% [markdown]
-# ## Beside v4
+# ## One name, 24 orders
 #
-# What do the tales cost your model? The first line below is its NELBO, and the last one is v4's loss. If the first is larger, v4 need not be the better model, since a bound may lie far above the cost. But your model can also write from left to right: hide a character and all that follow, and ask for this character. Then its cost is a sum of losses in the order of v4, and the two can be compared.
+# Your model has finished its training. The explorer asks it for a name in the order that you choose, and each letter sees the text on both sides and the letters that were written before it. Look for the cheapest order and the dearest one. How do they compare with a blind guess among all 16 · 5 · 2 = 160 names, which costs ln 160 = 5.08 nats?
 
 # %% tags=["nbval-ignore-output"]
 run.result()
+texts = {
+    "wira, the answer": "wira fed lira. who fed lira? [wira].",
+    "lira, in the story": "wira fed [lira]. who fed lira? wira.",
+}
+orders(model, tokenizer, texts)
+
+# %% [markdown]
+# The 24 orders disagree, so this model is not perfect, and its NELBO lies just above the cost. But no order is cheap. In our run the answer costs about as much as a blind guess, although the story holds the name, so the model has learned how names are made and not which name is due. The dashboard shows it, too: the right answer to its *who fed?* is *wira*, and our run wrote a name that the story does not hold.
+#
+# ## Beside v4
+#
+# What does a whole text cost your model? The first line below is its NELBO, and the last one is v4's loss. If the first is larger, v4 need not be the better model, since a bound may lie far above the cost. But your model can also write from left to right: hide a character and all that follow, and ask for this character. Then its cost is a sum of losses in the order of v4, and the two can be compared.
+
+# %% tags=["nbval-ignore-output"]
 bound, _ = metrics.nelbo(model, corpus.val[:8192])
 windows, later = corpus.val[: 24 * 64].view(24, 64), torch.ones(64, 64).triu().bool()  # row i hides from i on
 costs = []
@@ -176,7 +191,7 @@ print(f"your model, left to right:  {np.mean(costs):.2f}")
 print(f"v4 after 300 steps:         {np.mean(v4):.2f} (mean of {len(v4)} runs)")
 
 # %% [markdown]
-# So the bound was not to blame: in v4's own order your model still pays far more than v4 did after fewer steps. It has to fill every set of holes with the same weights, whereas v4 learned one order only. And one thing in the dashboard is worse than a high cost. In its story wira fed lira, so the right answer to *who fed?* is *wira*, but our run wrote a name that the story does not hold.
+# So the bound was not to blame: in v4's own order your model still pays far more than v4 did after fewer steps. It has to fill every set of holes with the same weights, whereas v4 learned one order only.
 #
 # ## Watch it write
 #
@@ -319,7 +334,7 @@ diffusion.REMASK.check(remask)
 # ## Recap
 #
 # 1. Training draws a masking rate evenly between 0 and 1, so every number of holes is equally likely.
-# 2. The orders of a perfect model agree on what a text costs, and those of a trained model do not. Its cost is −log of their mean probability, and the NELBO, the mean of $-\log p$, is never below it.
+# 2. The orders of a perfect model agree on what a text costs, and those of a trained model do not. The cost is −log of their mean probability, and the NELBO, the mean of $-\log p$, is never below it.
 # 3. A bound cannot be compared with v4's loss, but the cost from left to right can. In this order our model pays far more.
 # 4. Letters that are written in one step do not see each other, so even a perfect model writes `ab` in 27% of its words instead of 10%.
 # 5. Remasking with four times the passes writes more right sentences than *surest first*. A lower temperature, which costs no pass, is 12 points ahead of it (2 to 22; 800 steps, 2 layers of 96, twelve seeds).

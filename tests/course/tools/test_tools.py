@@ -1,4 +1,4 @@
-"""Click, company, bench and valley show stored numbers or those of a direct computation, in words as well."""
+"""Tools show stored numbers or those of a direct computation, in words as well."""
 
 import math
 
@@ -7,12 +7,15 @@ import pytest
 import torch
 
 from babygpt import Positions
+from babygpt.data.tokenizer import CharTokenizer
 from babygpt.errors import BadInput
+from babygpt.metrics import exact_nelbo
 from babygpt.objectives import cross_entropy
-from babygpt.plots import Cells, Curve, Trials
+from babygpt.objectives.diffusion import denoise
+from babygpt.plots import Cells, Curve, Level, Trials
 from babygpt_course.studies.clicks import MODELS, click_steps
 from babygpt_course.studies.results import load_results
-from babygpt_course.tools import bench, click, company, valley
+from babygpt_course.tools import bench, click, company, orders, valley
 from babygpt_course.tools.bench import CANDIDATES, DIM, NONE, measure
 from tools.book.recording import record_explorer
 
@@ -111,6 +114,30 @@ def test_the_valley_shows_stored_seeds_and_models_that_stand_where_the_text_begi
     assert f"position 32: {np.mean(stored['at 32']):.2f} with v3, " in explorer.now()[0].title
     with pytest.raises(BadInput, match="which texts shall learned read"):
         valley(CONTROLS, {"learned": models["learned"]})
+
+
+FILLED = CharTokenizer("abcdefghi ", with_mask=True)  # eleven tokens, as the small models have
+
+
+def test_orders_add_up_the_letters_of_a_name_with_the_later_ones_hidden(awake):
+    model, text = awake("v7"), FILLED.encode("ab bcda ab")
+    explorer = orders(model, FILLED, {"a name": "ab [bcda] ab"})
+    explorer.way = "3 1 4 2"
+    hidden, total = [3, 4, 5, 6], 0.0
+    for at in (5, 3, 6, 4):
+        now = text.clone()
+        now[hidden] = 10
+        with torch.inference_mode():
+            total -= float(denoise(model, now[None])[0, at].log_softmax(dim=0)[text[at]])
+        hidden.remove(at)
+    steps, costs = explorer.now()
+    assert f"in the order d, b, a, c, the name costs {total:.2f} nats" in steps.title
+    assert steps.find(Curve).y.sum() == pytest.approx(costs.find(Curve, 2).y[0]) == pytest.approx(total)
+    assert costs.find(Level, 1).at == pytest.approx(exact_nelbo(model, text, [3, 4, 5, 6]), abs=1e-4)
+    assert costs.find(Level).at == pytest.approx(-math.log(np.exp(-costs.find(Curve).y).mean()))
+    assert len(record_explorer(explorer)["data"]) < 100_000
+    with pytest.raises(BadInput, match="a name of 4 letters in brackets"):
+        orders(model, FILLED, {"short": "ab [bcd] ab"})
 
 
 @pytest.mark.parametrize(
