@@ -20,7 +20,7 @@
 # 3. predict what goes wrong when several letters are written in one step,
 # 4. find the control that a comparison of two ways to write needs.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about 30 seconds to run on two cores, and by our estimate 50 minutes to read and guess. The exercises take about 20 minutes, and those marked *stretch* take 15 more.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about 30 seconds to run on two cores, and by our estimate 53 minutes to read and guess. The exercises take about 20 minutes, and those marked *stretch* take 15 more.
 
 # %% tags=["nbval-ignore-output"]
 import matplotlib.pyplot as plt
