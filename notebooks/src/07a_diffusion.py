@@ -191,13 +191,13 @@ print(f"your model, left to right:  {np.mean(costs):.2f}")
 print(f"v4 after 300 steps:         {np.mean(v4):.2f} (mean of {len(v4)} runs)")
 
 # %% [markdown]
-# So the bound was not to blame: in v4's own order your model still pays far more than v4 did after fewer steps. It has to fill every set of holes with the same weights, whereas v4 learned one order only.
+# Even in v4's own order your model pays far more than v4 did after fewer steps. It has to fill every set of holes with the same weights, whereas v4 learned one order only.
 #
 # ## Watch it write
 #
 # In each hole the highest probability of a character is the model's [confidence](../docs/glossary.md#confidence). The order *surest first* fills the hole with the highest confidence, and with it every other hole whose confidence reaches the [threshold](../docs/glossary.md#threshold). The character is drawn at random with its probability. A lower [temperature](../docs/glossary.md#temperature) makes likely characters likelier: at 0.5 all probabilities are squared and divided by their sum. [Top-k](../docs/glossary.md#top-k) allows only the $k$ likeliest characters.
 #
-# Move **step** slowly, and see which letter of a name comes first. Then type your own **text**, with `_` for each hole.
+# Move **step** slowly, and see which letter of a name comes first. You can type your own **text**.
 
 # %% tags=["nbval-ignore-output"]
 live.diffusion(model, tokenizer, "wira fed lira. ___ fed? wira. __ ____ fed ____.\n____ ___ _______", step=6)
@@ -239,7 +239,7 @@ once_guess.compare(100 * round(float(together[1]), 3))
 #
 # ## Letters taken back
 #
-# If steps help, a model could take more steps than there are holes, and repair its early letters, for which it saw little. This is [remasking](../docs/glossary.md#remasking): each step turns some written letters into holes again, most often those that were improbable when they were drawn, and fills more holes to make up for it. In the explorer, set **sampler** to *changes its mind* and its setting to 10%; ▓ marks a letter that was taken back.
+# If steps help, a model could take more steps than there are holes, and repair its early letters. This is [remasking](../docs/glossary.md#remasking): each step turns some written letters into holes again, most often those that were improbable when they were drawn, and fills more holes to make up for it. In the explorer, set **sampler** to *changes its mind* and its setting to 10%; ▓ marks a letter that was taken back.
 #
 # Twelve models, trained for 800 steps, wrote 32 texts of 63 holes in several ways. A sentence is *right* if the grammar of the tales allows it, and a *pass* is one run of the model over the text. *Surest first*, one hole a step, writes 52% right sentences in 63 passes. Remasking writes 10 points more (99%: 4 to 17) in 242 passes.
 #

@@ -95,9 +95,6 @@ torch.manual_seed(1337)
 models = {"as written": build("v7-polar", shape)}
 runs = {"as written": live.train(models["as written"], objective, recipe, "as written", watches=watches)}
 
-# %% [markdown]
-# Beside the loss you see the gates of keys before the norm, and a text that the model fills in.
-
 # %% tags=["answer", "nbval-ignore-output"]
 runs["as written"].result()
 moved = models["as written"].encoding.phi.abs().max().item()
