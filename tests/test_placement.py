@@ -137,7 +137,6 @@ def of_diffusion(model: Any, corpus: Corpus) -> list[Any]:
         live.filled_text(tokenizer, HOLLOW).measure(model),
         metrics.nelbo(model, ids[:100], BLOCK),
         metrics.exact_nelbo(model, ids[:3]),
-        metrics.masked_losses(model, ids[:100], BLOCK),
         right_guesses(model, corpus, 0.5, n=2),
         metrics.answer_bounds(model, tokenizer, questions),
         sampling.continue_text(model, ids[None, :8], 20, generator=draw()),

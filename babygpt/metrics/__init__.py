@@ -7,7 +7,6 @@ from babygpt.metrics.answers import role_accuracy as role_accuracy
 from babygpt.metrics.answers import whole_answer_accuracy as whole_answer_accuracy
 from babygpt.metrics.denoising import answer_bounds as answer_bounds
 from babygpt.metrics.denoising import exact_nelbo as exact_nelbo
-from babygpt.metrics.denoising import masked_losses as masked_losses
 from babygpt.metrics.denoising import nelbo as nelbo
 from babygpt.metrics.inspection import ablate_heads as ablate_heads
 from babygpt.metrics.inspection import attention_weights as attention_weights

@@ -2,7 +2,6 @@
 
 import math
 from itertools import combinations
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -78,38 +77,6 @@ def nelbo(
     estimate = float((means * sizes).sum() / sizes.sum())
     error = float(means.std()) / math.sqrt(len(means)) if len(means) > 1 else math.nan
     return estimate, error
-
-
-class MaskedLosses(NamedTuple):
-    """Two means of the losses of masked tokens, in nats.
-
-    pooled   over all masked tokens of all windows alike: what training on batches drives down; no bound
-    by_text  over each window's masked tokens first, then over windows: the NELBO per token
-    """
-
-    pooled: float
-    by_text: float
-
-
-def masked_losses(
-    model: LanguageModel, ids: Tensor, length: int | None = None, repeats: int = 1, seed: int = 0
-) -> MaskedLosses:
-    """Return the mean loss of masked tokens, averaged token by token and averaged text by text.
-
-    If each token is masked with a rate t drawn evenly from 0 to 1, the number of masked tokens is even too:
-    0, 1, ..., T come equally often. So the mean over a window's masked tokens, where there are any, is in the
-    mean over masks the NELBO per token. Pooled, windows with many masks count more than those with few. That
-    is the higher number where many masks are harder, as they are for exact answers in the mean over texts.
-    For a single text, or a model that is bad where little is masked, it may lie below -log p(x): it is no
-    bound.
-
-    The arguments are those of `nelbo`, and so are the masks.
-    Source: Sahoo et al. 2024, arXiv:2406.07524, eq. 10; Nie et al. 2025, arXiv:2502.09992, eq. 3: both train
-    on weights 1/t.
-    """
-    sums, counts, sizes = _masked_windows(model, ids, length, repeats, seed)
-    by_text = float((sums / counts * sizes).sum() / sizes.sum())
-    return MaskedLosses(float(sums.sum() / counts.sum()), by_text)
 
 
 @torch.inference_mode()

@@ -1,13 +1,13 @@
 """The NELBO: exact where the answers are, an average over orders elsewhere, and well estimated."""
 
 import math
-from itertools import combinations, permutations, product
+from itertools import permutations, product
 
 import pytest
 import torch
 
 from babygpt.errors import BadInput
-from babygpt.metrics.denoising import MOST_EXACT, exact_nelbo, masked_losses, nelbo
+from babygpt.metrics.denoising import MOST_EXACT, exact_nelbo, nelbo
 from babygpt.objectives import denoise
 
 MASK = 10
@@ -87,41 +87,3 @@ def test_the_bound_of_an_untrained_model_is_log_v(awake, text) -> None:
     assert error < 1e-5
     assert math.isnan(nelbo(model, text(16, vocab_size=MASK))[1])  # one window has no standard error
     assert exact_nelbo(model, text(10, vocab_size=MASK)) == pytest.approx(10 * math.log(10), abs=1e-6)
-
-
-# ---------------------------------------------------------------- pooled and by text
-
-
-def losses_of_every_mask(model, idx: torch.Tensor) -> list[list[tuple[float, int]]]:
-    """Return summed loss and number of ways, for each number of masked tokens."""
-    found: list[list[tuple[float, int]]] = []
-    for size in range(1, len(idx) + 1):
-        found.append([])
-        for some in combinations(range(len(idx)), size):
-            holes = idx.clone()
-            holes[list(some)] = model.config.vocab_size - 1
-            with torch.no_grad():
-                chances = denoise(model, holes[None])[0].log_softmax(dim=-1)
-            found[-1].append((-sum(float(chances[at, idx[at]]) for at in some), size))
-    return found
-
-
-def pooled_and_by_text(model, idx: torch.Tensor) -> tuple[float, float]:
-    """Compute both means, with every number of masked tokens equally often."""
-    by_size = [
-        (sum(loss for loss, _ in some) / len(some), some[0][1]) for some in losses_of_every_mask(model, idx)
-    ]
-    return (
-        sum(loss for loss, _ in by_size) / sum(size for _, size in by_size),
-        sum(loss / size for loss, size in by_size) / len(by_size),
-    )
-
-
-def test_both_estimates_approach_the_means_over_every_mask(awake, text) -> None:
-    model, idx = awake("v7", block_size=5), text(5, vocab_size=MASK)
-    pooled, by_text = pooled_and_by_text(model, idx)
-    found = masked_losses(model, idx, repeats=20_000)
-    assert found.pooled == pytest.approx(pooled, abs=0.02)
-    assert found.by_text == pytest.approx(by_text, abs=0.02)
-    assert by_text == pytest.approx(exact_nelbo(model, idx) / 5, abs=1e-5)  # so text by text it is the bound
-    assert abs(pooled - by_text) > 0.05
