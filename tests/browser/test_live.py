@@ -417,6 +417,16 @@ def test_everything_fits_from_250_px_up_and_can_be_read(notebook: Notebook):
                 )  # a letter is marked by a dot, too
 
 
+def test_a_run_that_waits_is_not_live_until_it_starts(notebook: Notebook):
+    notebook.run(TRAIN)
+    until_it_goes_on(notebook)
+    notebook.run(notebook.add_cell('second = start("second")'))
+    pill = notebook.page.locator(DASHBOARD).nth(1).get_by_label("follow the newest step")
+    expect(pill).to_have_text("not started")
+    stop(notebook)
+    expect(pill).to_have_text("live")
+
+
 def test_keys_go_through_a_dashboard_in_its_order_and_a_projector_shows_it_twice_as_large(notebook: Notebook):
     page = notebook.page
     notebook.run(TRAIN)

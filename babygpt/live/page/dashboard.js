@@ -285,9 +285,11 @@ export class Board {
     this.drawMoves(facts.total);
     write(this.play, this.playing === null ? "▶" : "❚❚");
     write(this.place, `step ${step} of ${facts.total}`);
-    const follows = this.at === null, [now, back] = head.over ? ["at the end", "to the end"] : ["live", "back to live"];
+    const idle = head.state === "waiting", follows = this.at === null;
+    const [now, back] = head.over ? ["at the end", "to the end"] : [idle ? "not started" : "live", "back to live"];
     write(this.live, follows ? now : back);
-    put(this.live, { "aria-pressed": follows, class: follows && !head.over ? "on-air" : "" });
+    put(this.live, { "aria-pressed": follows, class: follows && !idle && !head.over ? "on-air" : "" });
+    this.panels.classList.toggle("idle", idle);
   }
 
   // A tick on the timeline for each move of a dial, with its words.
