@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from babygpt import Positions
+from babygpt import ModelConfig, Positions, build, load_corpus, metrics
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.errors import BadInput
 from babygpt.metrics import exact_nelbo
@@ -15,7 +15,7 @@ from babygpt.objectives.diffusion import denoise
 from babygpt.plots import Cells, Curve, Level, Trials
 from babygpt_course.studies.clicks import MODELS, click_steps
 from babygpt_course.studies.results import load_results
-from babygpt_course.tools import bench, click, company, orders, valley
+from babygpt_course.tools import bench, click, company, letters, orders, valley
 from babygpt_course.tools.bench import CANDIDATES, DIM, NONE, measure
 from tools.book.recording import record_explorer
 
@@ -145,3 +145,21 @@ def test_orders_add_up_the_letters_of_a_name_with_the_later_ones_hidden(awake):
 )
 def test_recordings_are_small(make):
     assert len(record_explorer(make())["data"]) < 100_000  # characters of base64
+
+
+def test_letters_shows_the_loss_of_each_letter_and_counts_what_is_known_and_written():
+    corpus = load_corpus("plain-tales", 5_000)
+    questions = corpus.grammar.questions(6, seed=2, max_chars=64)
+    torch.manual_seed(0)
+    model = build("v4", ModelConfig(corpus.tokenizer.vocab_size, 64, n_layer=1, n_head=2, n_embd=8))
+    torch.nn.init.normal_(model.head.weight)
+    watch = letters(corpus.tokenizer, questions)
+    panel = watch.panel([(7, watch.measure(model))], "v4", 9)
+    story, answer = (mark.y for mark in panel.marks)
+    costs = metrics.answer_losses(model, corpus.tokenizer, questions[:1])
+    assert answer[-5:-1] == pytest.approx(costs[:4], abs=1e-5)
+    assert story[-1] == pytest.approx(costs[4], abs=1e-5)
+    assert not (story * answer).any()
+    assert "".join(mark for _, mark in panel.x.ticks).endswith(f"•{questions[0].answer}.")
+    known = round(6 * metrics.role_accuracy(model, corpus.tokenizer, questions))
+    assert f"After 7 steps v4 knows {known} of 6 answers and writes 0 of 6 names" in panel.title
