@@ -298,7 +298,7 @@ def test_every_lesson_has_a_question_as_title_and_folds_its_imports(html: Path):
         assert course == "babygpt"
         assert 40 < len(soup.select_one("meta[name=description]")["content"]) < 400
         fold = soup.select_one("div.cell").select_one("details")
-        assert "The imports" in fold.summary.get_text()
+        assert "The code" in fold.summary.get_text()
         assert "import" in fold.select_one("pre").get_text()
     assert len(titles) == len(lessons) > 10
 

@@ -74,7 +74,7 @@ def test_a_picture_is_stored_with_few_colours_and_keeps_its_size(tmp_path: Path)
         assert len(found.getcolors()) <= 256
 
 
-def test_the_first_training_of_two_lessons_becomes_a_race(tmp_path: Path):
+def test_the_first_training_of_lesson_04_becomes_a_race(tmp_path: Path):
     explorer = {**RECORDING, "module": "explorer"}
     noted = facts(recorded={"explorer": explorer, "first": RECORDING, "second": RECORDING})
     cells = [new_code_cell(outputs=[widget(name)]) for name in noted["recorded"]]

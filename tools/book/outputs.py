@@ -45,7 +45,7 @@ class Page:
         exercises: list[tuple[str, dict[str, Any]]] = []
         first = next(cell for cell in notebook.cells if cell.cell_type == "code")
         if first.source.startswith(("import ", "from ")):
-            fold(first, "input", "The imports")
+            fold(first, "input", "The code")
         for cell in notebook.cells:
             if cell.cell_type != "code":
                 continue

@@ -27,7 +27,7 @@ EXAMPLES = (  # of the same letters: the question, its right answer and a wrong 
 )
 SEEDS = range(1, 13)
 ENCODINGS = {"none": "nope", "sinusoid": "v3", "rope": "v4", "alibi": "alibi"}  # -> version of babygpt
-IN_LESSONS = {"00_start_here": ("none", "rope"), "04_rope": ("sinusoid", "rope")}  # the pairs they begin with
+IN_LESSONS = {"04_rope": ("sinusoid", "rope")}  # the pair that it begins with
 INTRODUCTION = """<p>In the notebook you train a model here. On this page two smaller ones train in your
 browser, on shorter stories, so that it takes half a minute. Watch the right answers: which model
 learns who did it?</p>"""
