@@ -14,7 +14,6 @@ from babygpt_course.exercises.compare import (
     members,
     plain,
     things,
-    whole,
 )
 from babygpt_course.exercises.guard import preserved_libraries
 
@@ -128,14 +127,6 @@ def ask_bool(attempt: Any, *given: Any, what: str) -> bool:
     value = plain(ask(attempt, *given, what=what))
     require(isinstance(value, bool), f"for {what} {came_out(value, 'should be True or False')}")
     return bool(value)
-
-
-def whole_number(value: Any, least: int, most: int) -> int:
-    """Return an answer that is a whole number. Raises Unusable if it is none, or out of bounds."""
-    if (number := whole(value)) is None:
-        raise Unusable(f"this should be a whole number, and is {describe(value)}")
-    require(least <= number <= most, f"this should lie between {least} and {most}, and is {number}", Unusable)
-    return number
 
 
 def texts(value: Any, number: int | None = None) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Exercises of notebook 00: the mirror of a story, units of a loss, the probability of a story, and luck."""
+"""Exercises of notebook 00: the mirror of a story, units of a loss, and the probability of a story."""
 
 import math
 from typing import Any
@@ -9,8 +9,8 @@ from torch import Generator, Tensor
 from babygpt.data.grammar import Grammar
 from babygpt.data.stories import Rule, read_template
 from babygpt.data.tales import chinese, english
-from babygpt_course.exercises.checks import ask, ask_parts, expect, require, require_equal, whole_number
-from babygpt_course.exercises.compare import beyond, describe, plain
+from babygpt_course.exercises.checks import ask, ask_parts, expect, require, require_equal
+from babygpt_course.exercises.compare import describe, plain
 from babygpt_course.exercises.exercise import Exercise, dice, each, integer, read_tasks
 
 TASKS = read_tasks("lesson_00")
@@ -170,34 +170,4 @@ STORY = Exercise(
     story_log_prob_answer,
 )
 
-
-MOST = 2000  # questions
-SHARE, LUCK = 60, 100  # per cent right; one in so many
-
-
-def lucky(n: int) -> float:
-    """Return the probability that tossed coins answer 60% or more of n questions."""
-    least = -(-SHARE * n // 100)
-    return sum(math.comb(n, right) for right in range(least, n + 1)) / 2**n
-
-
-def seldom_lucky(answer: Any, _: Generator) -> None:
-    chance = lucky(number := whole_number(answer, 1, MOST))
-    near = ". Nearly: 60% of n is seldom whole, so this goes up and down with n; try a few more"
-    coins = f"of a hundred coins that answer {number} questions, {beyond(100 * chance, 1)} get 60% or more"
-    require(chance * LUCK < 1, coins + near * (chance * LUCK < 1.5))
-
-
-def not_too_many(answer: Any, _: Generator) -> None:
-    number, enough = whole_number(answer, 1, MOST), next(n for n in range(1, MOST) if lucky(n) * LUCK < 1)
-    seldom = f"a coin gets 60% or more of so many with a probability of {lucky(number):.2g}"
-    require(number <= 1.2 * enough, f"{number} questions are more than needed: {seldom}")
-
-
-QUESTIONS = Exercise(
-    TASKS["How many questions are enough?"],
-    [lambda answer, _: whole_number(answer, 1, MOST), seldom_lucky, not_too_many],
-    132,
-)
-
-EXERCISES = (MIRROR, UNITS, STORY, QUESTIONS)
+EXERCISES = (MIRROR, UNITS, STORY)

@@ -8,7 +8,6 @@ import numpy as np
 
 from babygpt_course.exercises.lesson_00 import (
     MIRROR,
-    QUESTIONS,
     STORY,
     UNITS,
     free_choices,
@@ -22,7 +21,6 @@ from tests.course.exercises.harness import Mutant, requirements
 RULES, AGAIN, OTHERS, STORIES = requirements(STORY)
 SAME, BACK, EXCHANGED = requirements(MIRROR)
 NATS, BITS, PERPLEXITY = requirements(UNITS)
-NUMBER, SELDOM, WASTED = requirements(QUESTIONS)
 
 
 def distinct_choices(holes, sizes):
@@ -88,8 +86,4 @@ MUTANTS = [
     unit("1.44 bits", 1, BITS, "1.44 is rounded"),
     Mutant(UNITS, "never below 1e-6", lambda p: units_answer(p.clamp(min=1e-6)), [NATS, BITS, PERPLEXITY]),
     Mutant(UNITS, "never below 0.01", lambda p: units_answer(p.clamp(min=0.01)), [NATS, BITS, PERPLEXITY]),
-    Mutant(QUESTIONS, "one in twenty", 65, [SELDOM], "of a hundred coins"),
-    Mutant(QUESTIONS, "2.33 deviations", 136, [SELDOM], "1.01 get 60% or more. Nearly"),
-    Mutant(QUESTIONS, "notebook's 200", 200, [WASTED], "more than needed"),
-    Mutant(QUESTIONS, "a share", 0.6, [NUMBER, SELDOM, WASTED], "whole number"),
 ]
