@@ -1,4 +1,4 @@
-"""Exercises of notebook 01: counting a loss, order in pairs, the error of a difference, few channels."""
+"""Exercises of notebook 01: counting a loss, order in pairs, few channels."""
 
 import math
 from collections import Counter
@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import Generator, Tensor
 
-from babygpt_course.exercises.checks import ask_parts, ask_tensors, expect, require, require_equal, texts
-from babygpt_course.exercises.compare import beyond, describe
+from babygpt_course.exercises.checks import ask_tensors, expect, require, require_equal, texts
+from babygpt_course.exercises.compare import beyond
 from babygpt_course.exercises.exercise import Exercise, dice, each, integer, read_tasks
 
 TASKS = read_tasks("lesson_01")
@@ -114,47 +114,6 @@ CERTAIN_TEXT = Exercise(
 )
 
 
-def compare_answer(one: Tensor, other: Tensor) -> tuple[float, float, bool]:
-    """Mean of one - other (N,), its standard error, and whether it is more than two errors from 0."""
-    gaps = one - other
-    mean, error = gaps.mean().item(), gaps.std().item() / len(gaps) ** 0.5
-    return mean, error, abs(mean) > 2 * error
-
-
-def compares(attempt: Any, draw: Generator, asked: int) -> None:
-    """Ask about two models on N blocks, whose difference is a drawn number of standard errors from 0."""
-    few, sign = integer(draw, 7, 12), 1 - 2 * integer(draw, 0, 2)
-    near = (100, 1.995 * sign), (few, 2.005 * sign)  # Student's limit is above 2.2 for `few`
-    for N, errors in ((3, 5.0), (8, -0.8), (20, -4.0), (100, 1.6), (100, 0.0), (400, 2.5), *near):
-        gaps = torch.randn(N, generator=draw, dtype=torch.float64)
-        gaps = 0.02 * (gaps - gaps.mean())
-        other = 2 + 0.3 * torch.randn(N, generator=draw, dtype=torch.float64)
-        one = other + gaps * (errors != 0) + errors * gaps.std() / N**0.5
-        what, (mean, error, decided) = f"N = {N} blocks", compare_answer(one, other)
-        if N == 3:
-            what = f"losses {describe(one)} and {describe(other)}"
-        elif not errors:
-            what = f"N = {N} blocks on which the models are equal"
-        got = ask_parts(attempt, one, other, what=what, wanted="a mean, an error and a verdict", number=3)
-        side = "below" if errors < 0 else "above"
-        unpaired = ((one.var() + other.var()) / N).item() ** 0.5
-        same = "Both models read the same blocks: take the deviation of the *differences*"
-        mistakes: list[dict[str, Any]] = [
-            {"It is one − other": -mean, "Differences keep their sign": gaps.abs().mean()},
-            {
-                same: unpaired,
-                "That is the deviation of one block; the mean of N blocks strays less": error * N**0.5,
-                "Divide by the *root* of N": error / N**0.5,
-                "A sample's deviation divides by N − 1": error * (1 - 1 / N) ** 0.5,
-            },
-            {f"The mean is {abs(errors):g} standard errors {side} 0, and the limit is 2": not decided},
-        ]
-        require_equal(got[asked], (mean, error, decided)[asked], what, mistakes[asked], atol=1e-6)
-
-
-STANDARD_ERROR = Exercise(TASKS["Is the difference luck?"], each(compares, 0, 1, 2), compare_answer)
-
-
 def squeezed_answer(table: Tensor, n_embd: int) -> tuple[Tensor, Tensor, Tensor]:
     """Embedding (V, n_embd), head (V, n_embd) and bias (V,) of a v1 with this table and few channels."""
     logits = table.log()
@@ -204,4 +163,4 @@ def squeezes(attempt: Any, draw: Generator, with_bias: bool) -> None:
 
 SQUEEZED = Exercise(TASKS["A v1 with few channels"], each(squeezes, False, True), squeezed_answer)
 
-EXERCISES = (BIGRAM_LOSS, CERTAIN_TEXT, STANDARD_ERROR, SQUEEZED)
+EXERCISES = (BIGRAM_LOSS, CERTAIN_TEXT, SQUEEZED)

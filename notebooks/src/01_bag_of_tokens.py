@@ -11,25 +11,43 @@
 #
 # **What can a model learn if it sees only one token at a time?**
 #
-# Our first model, **v1**, predicts the next character from the present one. It has no position encoding, and no token sees another. Every later model adds something to v1. So we first find out exactly what v1 can do. You will
+# Run the next cell, and watch the first two panels. While its loss falls, **v1** knows exactly half of the answers, at every step, and 3,000 steps would not change that. In lesson 00 this was the mark of a model that ignores order. Is that what v1 does?
 #
-# 1. compute v1's output by hand,
-# 2. make one training step by hand,
-# 3. compute the lowest loss that v1 can reach, and watch a v1 reach it,
-# 4. see why v1 answers exactly half of all questions about order.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about 15 seconds to run on two cores, and by our estimate 45 minutes to read and guess. The exercises take about 18 minutes, and those marked *stretch* take 20 more.
+
+# %% tags=["nbval-ignore-output"]
+import torch
+
+from babygpt import ModelConfig, NextToken, TrainConfig, build, live, load_corpus
+
+corpus = load_corpus("tales", n_chars=400_000)
+V, ids = corpus.tokenizer.vocab_size, corpus.tokenizer.ids  # 30 characters; character -> number
+questions = corpus.grammar.questions(400, seed=2, max_chars=192)
+watches = [live.roles(corpus.tokenizer, questions[:24]), live.next_characters(corpus.tokenizer)]
+recipe = TrainConfig(steps=300, batch_size=64, lr_other=0.03)  # lr_other: AdamW's highest learning rate
+torch.manual_seed(0)
+model = build("v1", ModelConfig(V, block_size=192, n_embd=64))
+run = live.train(model, NextToken(corpus, 64), recipe, "v1", watches=watches)
+
+# %% [markdown]
+# v1 predicts the next character from the present one, and sees no other. The third panel shows all that it knows: a row for each present character, a column for each next one, and the brighter a cell, the more probable its character. Drag the timeline to 0 and slowly back. The rows begin alike, and soon *q* has one bright cell, in the column of *u*, because in the tales *u* always follows *q*.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about 15 seconds to run on two cores, and by our estimate 52 minutes to read and guess. The exercises take about 18 minutes, and those marked *stretch* take 30 more.
+# We need v1 for the case of [lesson 00](00_start_here.ipynb), where v4 paid for a vowel what a guess among five costs. To test the first explanation, *it recalls the vowel only in part*, we have to know how a model behaves that recalls nothing. After this lesson you will be able to
+#
+# 1. compute by hand what such a model predicts, and what one step of training changes,
+# 2. compute the lowest loss that it can reach,
+# 3. say on what its answers can depend, and on what they cannot,
+# 4. test whether another model recalls something in part.
 
 # %%
 import math
 
-import matplotlib.pyplot as plt
-import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from babygpt import ModelConfig, NextToken, TrainConfig, build, invariants, live, load_corpus, plots
+from babygpt import plots
 from babygpt.data import CharTokenizer
+from babygpt.data.tales import plain
 from babygpt.metrics import role_accuracy
 from babygpt.models.language_model import BagOfTokens
 from babygpt.tables import Table, source
@@ -38,33 +56,15 @@ from babygpt_course.exercises import lesson_01 as bag_of_tokens
 from babygpt_course.predictions import predict, tally
 from babygpt_course.studies.results import load_results
 
-# %% [markdown]
-# This picture shows everything that v1 can learn about the tales:
-
-# %%
 plots.set_style()
-corpus = load_corpus("tales")
-V, ids = corpus.tokenizer.vocab_size, corpus.tokenizer.ids  # 30 characters; character -> number
-expected = torch.zeros(V, V, dtype=torch.float64)  # how often each pair comes in a story
-for (this, following), n in corpus.grammar.bigrams().items():
-    expected[ids[this], ids[following]] = n
-exact = expected / expected.sum(dim=1, keepdim=True)  # rows sum to 1
-fig, ax = plt.subplots(figsize=(7, 5.5))
-title = f"After a space {(exact[ids[' ']] > 0).sum()} letters may come, after a question mark only a space"
-marks = plots.visible(corpus.tokenizer.characters)
-plots.draw_matrix(ax, exact.numpy(), title, "next character", "this character", marks)
-fig.axes[1].set_ylabel("probability")
-plt.show()
 
 # %% [markdown]
-# Each row belongs to a present character, and each column to a next character. • is a space, and ↵ is a line end. The brighter a cell, the more probable is its next character. Find the row of *q*. It has one bright cell, in the column of *u*: in the tales, *u* always follows *q*.
-#
 # ## From a token to a prediction
 #
-# How does v1 compute such a row? We follow the numbers with an alphabet of four characters. 我爱你 means *I love you*: 我 is *I*, 爱 is *love*, 你 is *you*. The fourth character is ！. v1 takes three steps:
+# How does v1 compute a row? We follow the numbers with an alphabet of four characters: 我 is *I*, 爱 is *love*, 你 is *you*, and the fourth is ！. v1 takes three steps:
 #
 # 1. **Look up.** Each token has a row in the [embedding](../docs/glossary.md#embedding) table `E`, here of two numbers.
-# 2. **Score.** The [output head](../docs/glossary.md#head) has a weight matrix `W` and a bias. It turns the row into one number for each possible next character, its [logit](../docs/glossary.md#logit).
+# 2. **Score.** The [output head](../docs/glossary.md#head) has a weight matrix `W` and a bias, which turn the row into one number for each possible next character, its [logit](../docs/glossary.md#logit).
 # 3. **Normalise.** A [softmax](../docs/glossary.md#softmax) turns the logits into probabilities.
 
 # %%
@@ -80,9 +80,9 @@ rows = [(c, *(" ".join(f"{v:.2f}" for v in row) for row in rest)) for c, *rest i
 Table(("token", "row of E", "logits of 我 爱 你 ！", "probabilities"), rows, stable=4)
 
 # %% [markdown]
-# Check one number. The row of 我 in `E` is [0.1, 0.2]. In `W`, 爱 has the weights [0, 2], and its bias is 0.1. So the logit of 爱 after 我 is 0.1 · 0 + 0.2 · 2 + 0.1 = 0.5.
+# Check one number. The row of 我 in `E` is [0.1, 0.2], and in `W` 爱 has the weights [0, 2], with a bias of 0.1. So the logit of 爱 after 我 is 0.1 · 0 + 0.2 · 2 + 0.1 = 0.5.
 #
-# The package's v1 has the same parts. Here is its source. The cell after it loads our numbers into this class and compares the logits.
+# The package's v1 has the same parts. Here is its source, and the cell after it loads our numbers into this class.
 
 # %%
 source(BagOfTokens)
@@ -94,11 +94,11 @@ assert torch.allclose(v1(love[None])[0], logits)
 assert torch.allclose(v1(love.flip(0)[None])[0], logits.flip(0))
 
 # %% [markdown]
-# Both checks pass. The first check says that our lines compute what v1 computes. In the second check, v1 reads the sentence backwards, and the logits after each character stay the same. So these logits depend on this character and on nothing else.
+# The first check says that our lines compute what v1 computes. In the second one v1 reads the sentence backwards, and the logits after each character stay as they were: they depend on this character alone.
 #
 # ## Can v1 tell two sentences apart?
 #
-# 你爱我, *you love me*, has the same three characters in another order. The probability of a sentence is a product: p(second character after the first) times p(third after the second).
+# 你爱我, *you love me*, has the same three characters as 我爱你, *I love you*, in another order. The probability of a sentence is a product: p(second character after the first) times p(third after the second).
 
 # %%
 reasons = [
@@ -120,13 +120,13 @@ differ = not math.isclose(*probability.values(), rel_tol=1e-4)
 apart_guess.compare(reasons[1 if differ else 0])
 
 # %% [markdown]
-# The numbers differ because the pairs differ: 我爱你 contains 我爱 and 爱你, and 你爱我 contains 你爱 and 爱我. But v1 has no memory. **After 我爱 and after 你爱 it predicts the same next character**, because it sees only 爱.
+# The numbers differ, because 我爱你 consists of the pairs 我爱 and 爱你, and 你爱我 of 你爱 and 爱我. So v1 does not ignore order: it knows which character follows which. But it has no memory, so after 我爱 and after 你爱 it predicts the same next character.
 #
-# So v1 has one row of probabilities for each of its V characters. Whatever its weights are, **v1 is a table of V × V probabilities**. Such a table is called a [bigram model](../docs/glossary.md#bigram).
+# We call v1 a *bag of tokens*, as one calls words without their order a bag of words; of this bag it sees one token at a time. Whatever its weights are, v1 is a table of V × V probabilities, a row for each of its V characters. Such a table is called a [bigram model](../docs/glossary.md#bigram).
 #
 # ## Counting pairs
 #
-# Which table is best for a text? We can count. The next text says 我爱你 twice and 你爱我 once. So 爱 comes three times: 你 follows it twice, and 我 follows it once. After 爱, the *counted share* of 你 is 2/3.
+# Which table is best for a text? We can count. The next text says 我爱你 twice and 你爱我 once, so 爱 comes three times: 你 follows it twice, and 我 once. After 爱, the *counted share* of 你 is 2/3.
 
 # %%
 text = toy.encode("！我爱你！我爱你！你爱我！")
@@ -141,9 +141,7 @@ Table(("after … comes", *toy.characters), rows, stable=5)
 # %% [markdown]
 # ## One training step by hand
 #
-# v1 does not get this table. v1 begins with random weights and must find better weights. So we need a number that says how bad its probabilities are: the [loss](../docs/glossary.md#loss). Take a pair of the text, and the probability p that v1 gives to its second character. The loss of this pair is −ln p. It is 0 if p is 1, and it grows as p falls. The loss of the text is the mean over its pairs.
-#
-# The [gradient](../docs/glossary.md#gradient) says, for each weight, how fast the loss grows if this weight grows. **A training step moves every weight against its gradient**: in the direction in which the loss falls. The [learning rate](../docs/glossary.md#learning-rate) says how far:
+# v1 does not get this table. It begins with random weights and has to find better ones from its [loss](../docs/glossary.md#loss), the mean of −ln p over the pairs of the text. For each weight the [gradient](../docs/glossary.md#gradient) says how fast the loss grows if this weight grows. A training step moves every weight against its gradient, so that the loss falls, and the [learning rate](../docs/glossary.md#learning-rate) says how far:
 #
 # $$\text{new weight} = \text{weight} - \text{learning rate} \cdot \text{gradient}.$$
 #
@@ -151,7 +149,7 @@ Table(("after … comes", *toy.characters), rows, stable=5)
 #
 # $$\text{gradient} = (\text{share of pairs that begin with } a) \cdot (p - \text{counted share of } b \text{ after } a).$$
 #
-# PyTorch finds the same numbers with `backward()`. The cell makes one step with a learning rate of 1. Its table shows what happens to the four logits after 爱.
+# PyTorch finds the same numbers with `backward()`. The cell makes one step with a learning rate of 1, and its table shows the four logits after 爱.
 
 # %%
 z = torch.zeros(4, 4, requires_grad=True)
@@ -164,9 +162,7 @@ rows = [(c, "0.25", *(f"{x[i]:.3f}" for x in columns)) for i, c in enumerate(toy
 Table(("after 爱", "p before", "counted share", "gradient", "logit after", "p after"), rows, stable=6)
 
 # %% [markdown]
-# Look at the row of 你. Its counted share is 0.667, but p is only 0.25. Three of the twelve pairs begin with 爱. So the gradient is 3/12 · (0.25 − 0.667) = −0.104. A step goes against the gradient, so it *raises* the logit to 0.104. In the last column p has grown a little.
-#
-# The gradient is 0 where p equals the counted share. **So training approaches the table that counting gives**, although it never counts.
+# The counted share of 你 is 0.667, and p is only 0.25. Three of the twelve pairs begin with 爱, so the gradient is 3/12 · (0.25 − 0.667) = −0.104. A step goes against it and *raises* the logit to 0.104, and p grows a little. The gradient is 0 only where p equals the counted share, so training approaches the table that counting gives, although it never counts.
 #
 # How far should one step go? We try four learning rates.
 
@@ -191,88 +187,40 @@ print(f"counted table: {-table[this, following].log().mean():.3f}")
 rate_guess.compare(effects[2 if loss_after(100, 1) > loss_after(1, 0) else 0])
 
 # %% [markdown]
-# Look at the last column. With a rate of 0.1 the loss is still high, because each step is too small. With a rate of 10 it has almost reached the loss of the counted table. With a rate of 100 each step jumps over the goal, and the loss stays high.
+# With a rate of 0.1 the loss is still high after 100 steps, because each step is too small, and with a rate of 10 it has almost reached the counted table. With a rate of 100 each step jumps over the goal, so the loss rises and stays high.
 #
-# Real training adds three things:
-#
-# - The gradient comes from a [**batch**](../docs/glossary.md#batch), a random sample of the text. So a step is quick, even for a long text.
-# - An [**optimizer**](../docs/glossary.md#optimizer) makes the step. Ours is AdamW. It averages the latest gradients, and it adapts the size of the step to each weight. The learning rate falls during the run.
-# - [**Validation**](../docs/glossary.md#validation) measures the loss on text that no step has used. A large model could memorise its training text, and then the training loss would be too good.
+# Real training adds three things. The gradient comes from a [batch](../docs/glossary.md#batch), a random sample of the text, so that a step is quick. An [optimizer](../docs/glossary.md#optimizer), ours is AdamW, averages the latest gradients and adapts the size of the step to each weight, while the learning rate falls during the run. And [validation](../docs/glossary.md#validation) measures the loss on text that no step has used, because a large model could memorise its training text.
 #
 # ## How low can v1 go?
 #
-# We can compute the lowest loss of v1 before we train it. A grammar writes the tales, so we know the exact probability $p(b\mid a)$ of each character $b$ after $a$. The first picture shows these numbers. No other table has a lower expected loss than this one. We also know the share $p(a,b)$ of each pair in the tales. So the expected loss of the best table is
+# A grammar writes the tales, so we know the exact probability $p(b\mid a)$ of each character $b$ after $a$, and the share $p(a,b)$ of each pair. No table has a lower expected loss than the one with these probabilities. It loses
 #
 # $$-\sum_{a,b} p(a,b)\,\ln p(b\mid a).$$
 #
-# This number is the [**bigram floor**](../docs/glossary.md#floor). The cell also prints the **entropy floor** of lesson 00, the lowest loss of a model that sees the whole past.
+# This number is the [bigram floor](../docs/glossary.md#floor), and the entropy floor of lesson 00 stands beside it. The first cell trained v1 for 300 steps; how near did it come?
 
 # %%
-share = expected / expected.sum()  # p(a, b)
+share = torch.zeros(V, V, dtype=torch.float64)  # p(a, b)
+for (this_one, next_one), n in corpus.grammar.bigrams().items():
+    share[ids[this_one], ids[next_one]] = n
+share /= share.sum()
+exact = share / share.sum(dim=1, keepdim=True)  # p(b | a)
 floor = -torch.special.xlogy(share, exact).sum().item()  # 0 ln 0 counts as 0
 assert math.isclose(floor, corpus.bigram_floor)
 print(f"bigram floor {floor:.2f}, entropy floor {corpus.floor:.2f} nats per character")
 
-# %% [markdown]
-# ## Watch it learn
-#
-# The tales have 30 different characters, so v1 has a table of 30 × 30 logits. It is the product of `E` and the transposed `W`, plus the bias. With 30 [channels](../docs/glossary.md#channel) or more, this can be any such table. We train a v1 with 64 channels for 300 steps.
-#
-# The dashboard has three panels. They show the **loss**, the **right answers** to 24 questions about order, and the **table** of v1.
-
-# %%
-ends = ["more than 0.02 nats above the bigram floor", "on it, within 0.02", "more than 0.02 below it"]
-end_guess = predict("Where will v1's loss end?", ends)
-end_guess
-
-# %%
-shape = ModelConfig(V, block_size=192, n_embd=64)
-recipe = TrainConfig(steps=300, batch_size=64, lr_other=0.03)  # lr_other: AdamW's highest learning rate
-floors = {"bigram floor": floor, "entropy floor": corpus.floor}
-questions = corpus.grammar.questions(400, seed=2, max_chars=shape.block_size)
-roles, table_now = live.roles(corpus.tokenizer, questions[:24]), live.next_characters(corpus.tokenizer)
-
-# %% tags=["answer", "nbval-ignore-output"]
-torch.manual_seed(0)
-model = build("v1", shape)
-run = live.train(model, NextToken(corpus, 64), recipe, "v1", floors, [roles, table_now])
-
-# %% [markdown]
-# The next cell waits for the run to end.
-
-# %% tags=["answer", "nbval-ignore-output"]
+# %% tags=["nbval-ignore-output"]
 val_loss = run.result()[-1].val_loss
 ours = load_results("order")["bags"]["v1, anywhere"]
-print(f"your run: {val_loss - floor:+.3f} nats from the bigram floor")
-print(f"our {len(ours)} runs: {min(ours):+.3f} to {max(ours):+.3f}")
-end_guess.compare(ends[0 if val_loss - floor > 0.02 else 2 if val_loss - floor < -0.02 else 1])
+print(f"your run: {val_loss - floor:+.4f} nats from the bigram floor")
+print(f"our {len(ours)} runs: {min(ours):+.4f} to {max(ours):+.4f}")
 
 # %% [markdown]
-# The loss falls to the bigram floor and stays there. Our twelve runs, each from another seed, ended within 0.01 nats of this floor. So training finds almost the best table.
-#
-# The gap between the two floors is more than 1.5 nats. It is what a model can gain if it knows what came *before* the present character.
-#
-# ## How exact is a loss?
-#
-# The validation text is a sample. On another sample the loss would be slightly different. The [standard error](../docs/glossary.md#standard-error) tells how large this difference typically is. To estimate it, we cut the text into 100 blocks and compute the loss of each block. We divide the standard deviation of these losses by √100.
-
-# %% tags=["nbval-ignore-output"]
-losses = {"best table": -exact[corpus.val[:-1], corpus.val[1:]].log()}  # one loss for each character
-learned = model(torch.arange(V)[None])[0].log_softmax(dim=-1).detach().double()
-losses["your v1"] = -learned[corpus.val[:-1], corpus.val[1:]]
-losses["difference"] = losses["your v1"] - losses["best table"]
-for name, each in losses.items():
-    blocks = each[: len(each) // 100 * 100].view(100, -1).mean(dim=1)
-    print(f"{name}: {blocks.mean():.4f} ± {blocks.std() / 100**0.5:.4f} nats per character")
-
-# %% [markdown]
-# Look at the numbers after ±. A loss has a standard error of 0.003 nats. The *difference* of the two losses has a much smaller standard error. An easy block is easy for both tables, so this luck drops out of the difference. Therefore we compare models on the same text.
+# All twelve stored runs, each from another seed, end within 0.005 nats of the floor. Yours is one more seed, so it may end a little outside of their range. More steps or more channels could win these last thousandths and nothing else. The entropy floor lies more than 1.5 nats lower: so much it is worth to know what came *before* the present character.
 #
 # ## Who did it?
 #
-# Go back to the dashboard, and drag the timeline above its panels to 0 and slowly forward. In the third panel, v1's table becomes more and more like the first picture. But in the second panel, the right answers stay at 50%. Why?
-#
-# Take one story: *ada chased ben. who chased ben? ada.* In its [mirror](../docs/glossary.md#mirror-pair) the two names are exchanged. We ask v1 for the next character after each of the two questions.
+# Back to the middle panel: why do the right answers stay at 50%, although v1 tells 我爱你 from 你爱我? Take one story, *ada chased ben. who chased ben? ada.*, and its [mirror](../docs/glossary.md#mirror-pair). We ask v1 for the next character after each of the two questions.
 
 # %% tags=["nbval-ignore-output"]
 rows = []
@@ -283,7 +231,7 @@ for story in ("ada chased ben. who chased ben? ", "ben chased ada. who chased ad
 Table(("story", "p of a", "p of b", "right letter"), rows, stable=1)
 
 # %% [markdown]
-# Both questions end with a space, and v1 sees only this space. So the two rows hold the same probabilities, and v1 prefers the same letter in both stories. But the right letter differs, so v1 is right once and wrong once. We now ask 400 such questions, in pairs of story and mirror.
+# Both questions end with a space, and the space is all that v1 sees when it has to name somebody. The pairs in which the two stories differ stand further back, where it cannot look. So it prefers the same letter in both stories, and is right in one of them. **A model that sees one token says the same after a story and after its mirror, so no training brings it above half.** We ask 400 questions, in pairs of story and mirror:
 
 # %%
 accuracy = role_accuracy(model, corpus.tokenizer, questions)
@@ -291,43 +239,42 @@ print(f"{accuracy:.1%} of {len(questions)} questions")
 assert accuracy == 0.5
 
 # %% [markdown]
-# **Exactly 50%, without any luck.** Our questions come in mirror pairs for this reason: 50% means *no knowledge of order*. To answer "who chased ben?", a model has to look further back than one character.
+# ## Does v4 recall a part of the vowel?
 #
-# ## Two characters or three
-#
-# A *trigram* table has a row for every two characters, and predicts the third one. We count in the training text and measure on the validation text. We add 0.1 to each count, so that no probability is 0.
+# Now we know what it looks like when nothing of the story arrives. A reader who knows how the 160 names of the plain tales are made, and nothing of the story, pays for each letter of a name what a choice among the possible ones costs. We put what v4 pays beside it, from 17 stored runs of 450 steps that know who did it.
 
 # %%
-question = "A bigram table has a loss of 2.10 nats per character. What is the loss of a trigram table?"
-gain_guess = predict(question, low=0.4, high=2.1, unit="nats", near=0.15)
-gain_guess
-
-# %% tags=["answer"]
+names = plain().words["name"]
+begins = [len({name[:i] for name in names}) for i in range(5)]  # 1, 16, 80, 160, 160 beginnings of names
+stored, v4 = load_results("names"), "v4, plain-tales, 450 steps"
+knows = [i for i, share in enumerate(stored["accuracy"][v4]) if share > 0.9]
+costs = torch.tensor([stored["letters"][v4][i] for i in knows])[:, :4].T  # (letters, seeds)
 rows = []
-for n in (1, 2, 3):  # characters that the table sees
-    powers = V ** torch.arange(n, -1, -1)  # n + 1 characters as one number, in base V
-    seen, held = (part.unfold(0, n + 1, 1) @ powers for part in (corpus.train, corpus.val))
-    smoothed = torch.bincount(seen, minlength=V ** (n + 1)).view(-1, V) + 0.1
-    probabilities = smoothed / smoothed.sum(dim=1, keepdim=True)
-    rows.append((str(n), f"{V ** (n + 1):,}", f"{-probabilities.flatten()[held].log().mean():.2f}"))
-display(Table(("characters seen", "numbers in the table", "loss (nats per character)"), rows, stable=3))
-gain_guess.compare(float(rows[1][2]))
+for i, each in enumerate(costs):
+    alone = math.log(begins[i + 1] / begins[i])
+    rows.append((f"{i + 1}", f"{alone:.2f}", f"{each.mean():.2f}", f"{each.min():.2f} to {each.max():.2f}"))
+Table(("letter", "names alone (nats)", "v4, mean", f"v4, {len(knows)} seeds"), rows, stable=4)
 
 # %% [markdown]
-# One more character lowers the loss by more than half a nat. But each character makes the table 30 times as large. And a trigram table still does not know who did it: every question ends with a question mark and a space. We need a model that looks far back and needs no such table. This will be [attention](../docs/glossary.md#attention), in lesson 03a.
-#
-# The next cell measures four [promises](../docs/glossary.md#promise), properties that a model keeps on any text. Read its first line. We replaced every earlier character, and v1's prediction did not change. Later models must *break* this promise.
+# The first letter costs v4 almost nothing, so the story arrives there. For the second one it pays 1.59 nats on average, and the names alone cost 1.61. A mean could still hide a little knowledge, so there is a sharper test: questions whose two names differ in the vowel alone, such as *zira* and *zura*. A model that recalls even a part of the vowel has to prefer the right one of such names.
 
-# %% tags=["nbval-ignore-output"]
-part = corpus.val[:64]
-about_v1 = [
-    invariants.blind_to_the_past(model, part),
-    invariants.order_blind(model, part),
-    invariants.causal(model, part),
-    invariants.extrapolates_or_refuses(model, part),
-]
-assert all(promise.holds for promise in about_v1)
-invariants.promises(about_v1)
+# %%
+half = ["about half, as v1 does with all questions", "about two thirds", "nearly all"]
+vowel_guess = predict("How many of such questions does v4 know?", half)
+vowel_guess
+
+# %% tags=["answer"]
+shares = [stored["vowel"][v4][i] for i in knows]
+mean = sum(shares) / len(shares)
+print(f"{len(shares)} seeds: {min(shares):.0%} to {max(shares):.0%} known, {mean:.0%} on average")
+vowel_guess.compare(half[(mean > 0.58) + (mean > 0.8)])
+
+# %% [markdown]
+# From all 17 seeds it is 44 to 55%, and 50% on average. v4 treats the vowel as v1 treats the whole story: it answers as if it had not read it.
+#
+# ## The case
+#
+# We strike the first explanation: v4 does not *recall the vowel only in part*, because it does not recall it at all. It prefers the right vowel in half of the questions, and pays for it what a reader of names pays who has seen no story. The seven others are open, and v1 cannot test any of them, because it never sees a second token. v4 does know that a *vowel* is due. Lesson 02 asks how much of this the position of a letter can tell.
 
 # %%
 tally()
@@ -360,19 +307,6 @@ two_texts = ("", "")
 bag_of_tokens.CERTAIN_TEXT.check(two_texts)
 
 # %%
-bag_of_tokens.STANDARD_ERROR
-
-
-# %%
-def compare(one: Tensor, other: Tensor) -> tuple[float, float, bool]:
-    """Mean of one - other (N,), its standard error, and whether it is more than two errors from 0."""
-    return 0.0, 0.0, False
-
-
-# %%
-bag_of_tokens.STANDARD_ERROR.check(compare)
-
-# %%
 bag_of_tokens.SQUEEZED
 
 
@@ -390,10 +324,10 @@ bag_of_tokens.SQUEEZED.check(squeezed)
 # ## Recap
 #
 # 1. v1 is a bigram model: a table with a row for each present character and a column for each next one.
-# 2. v1 gives 我爱你 and 你爱我 different probabilities, because their pairs differ. But it predicts the same after 我爱 as after 你爱.
+# 2. v1 gives 我爱你 and 你爱我 different probabilities, because their pairs differ, and it predicts the same after 我爱 as after 你爱.
 # 3. A training step moves every weight against its gradient. The gradient is 0 where the probability equals the counted share, so training approaches the counted table.
-# 4. The lowest loss of any v1 can be computed without training: 2.10 nats per character on the tales. Our twelve runs of 300 steps, each from another seed, ended within 0.01 nats of it.
-# 5. v1 answers exactly half of the mirror questions right, because a story and its mirror end with the same character.
+# 4. The lowest loss of any v1 can be computed without training: 2.10 nats per character on the tales. It answers exactly half of the mirror questions, because a story and its mirror end with the same character.
+# 5. v4 recalls nothing of a vowel: where two names differ in the vowel alone, it prefers the right one in 44 to 55% of the questions (17 seeds, 450 steps).
 
 # %% [markdown]
 # ## Self-test
@@ -446,24 +380,22 @@ bag_of_tokens.SQUEEZED.check(squeezed)
 #
 # </details>
 #
-# **5.** Our v1 ended a few thousandths above the floor. What would ten times as many channels do?
+# **5.** A model pays 1.2 nats for a letter where a guess among five would cost 1.6. What does it know?
 #
-# - a) next to nothing: with 64 channels the product can already be any table of 30 × 30 logits
-# - b) bring the loss down to the entropy floor
-# - c) let v1 see further back
+# - a) nothing about this letter
+# - b) a part: it gives the right one of the five more than a fifth
+# - c) the letter, in 1.2 of 1.6 cases
 #
 # <details><summary>Answer</summary>
 #
-# **a.** The floor belongs to the best possible table. *b* is tempting. But to go below the bigram floor, a model must see what came *before* the present character. More channels do not let it see this.
+# **b.** A loss of 1.2 nats is a probability of 0.3 in the geometric mean, more than 0.2. *c* is tempting, but a ratio of losses is no share of cases.
 #
 # </details>
 
 # %% [markdown]
 # ## What the source note says
 #
-# The course is built on source notes, and note 004 introduces v1. It says that v1 cannot tell 我爱你 from 你爱我, because both consist of the same three vectors. The vectors are the same, but the conclusion goes too far: the probabilities of the two sentences differ. Only the next prediction after 我爱 and after 你爱 is the same.
-#
-# The next cell measures this claim and one more. [The page of note 004](../docs/notes/004.md) has all of them.
+# The course is built on source notes, and note 004 introduces v1. It says that v1 cannot tell 我爱你 from 你爱我, because both consist of the same three vectors. The vectors are the same, but the conclusion goes too far: the probabilities of the two sentences differ, and only the next prediction after 我爱 and after 你爱 is the same. The next cell measures this claim and one more, and [the page of note 004](../docs/notes/004.md) has all of them.
 
 # %% tags=["nbval-ignore-output"]
 claims = ["v1 cannot tell 我爱你 from 你爱我", "in v1 a character has the same code at every position"]
@@ -479,4 +411,4 @@ findings("004", claims)
 # %% [markdown]
 # ## What comes next
 #
-# Note 004 gives each position a learned vector, and adds it to the vector of the token. Can that replace a memory? → [02 · Learned positions](02_learned_positions.ipynb)
+# Note 004 gives each position a learned vector, and adds it to the vector of the token. What can such a model know about the next letter of a name, and what not? → [02 · Learned positions](02_learned_positions.ipynb)
