@@ -74,19 +74,20 @@ def roles(tokenizer: CharTokenizer, questions: Sequence[Question], times: int = 
     return Watch(lambda model: role_accuracy(model, tokenizer, questions), panel, times)
 
 
-MOST_MARKS = 32  # that fit along a side of cells
+MOST_MARKS, MOST_ROWS = 32, 16  # that fit below cells, and beside them
 
 
-def ticks_of(marks: Sequence[str]) -> Ticks:
+def ticks_of(marks: Sequence[str], most: int = MOST_MARKS) -> Ticks:
     """Return a tick for each mark; if they are too many, one for every second, third, ... mark."""
-    every = -(-len(marks) // MOST_MARKS)
+    every = -(-len(marks) // most)
     return [(float(i), marks[i]) for i in range(0, len(marks), every)]
 
 
 def next_characters(tokenizer: CharTokenizer, times: int = 150) -> Watch:
     """Watch v1's table: the probabilities of the next character after every character."""
     marks = visible(tokenizer.characters)
-    x, y = (Axis(label, ticks=ticks_of(marks)) for label in ("next character", "this character"))
+    x = Axis("next character", ticks=ticks_of(marks))
+    y = Axis("this character", ticks=ticks_of(marks, MOST_ROWS))
     reading = "“{column}” follows “{row}” with {value}%"
 
     def panel(frames: Frames, title: str, total: int) -> Panel:
@@ -103,7 +104,7 @@ def next_characters(tokenizer: CharTokenizer, times: int = 150) -> Watch:
 def votes(tokenizer: CharTokenizer, times: int = 150) -> Watch:
     """Watch the votes of v2's positions: a column for each position, a row for each next character."""
     marks = visible(tokenizer.characters)
-    x, y = Axis("position (tokens)"), Axis("next character", ticks=ticks_of(marks))
+    x, y = Axis("position (tokens)"), Axis("next character", ticks=ticks_of(marks, MOST_ROWS))
     reading = "position {column} votes for “{row}” with {value} nats"
 
     def panel(frames: Frames, title: str, total: int) -> Panel:
