@@ -30,7 +30,7 @@ model = build("v1", ModelConfig(V, block_size=192, n_embd=64))
 run = live.train(model, NextToken(corpus, 64), recipe, "v1", watches=watches)
 
 # %% [markdown]
-# v1 predicts the next character from the present one, and sees no other. The third panel shows all that it knows: a row for each present character, a column for each next one, and the brighter a cell, the more probable its character. Drag the timeline to 0 and slowly back. The rows begin alike, and soon *q* has one bright cell, in the column of *u*, because in the tales *u* always follows *q*.
+# v1 predicts the next character from the present one, and sees no other. The third panel shows all that it knows: a row for each present character, a column for each next one, and the brighter a cell, the more probable its character. Point at a cell to read it, then drag the timeline to 0 and slowly back. The rows begin alike, and soon *q* has one bright cell, in the column of *u*, because in the tales *u* always follows *q*.
 #
 # We need v1 for the case of [lesson 00](00_start_here.ipynb), where v4 paid for a vowel what a guess among five costs. To test the first explanation, *it recalls the vowel only in part*, we have to know how a model behaves that recalls nothing. After this lesson you will be able to
 #
@@ -61,7 +61,7 @@ plots.set_style()
 # %% [markdown]
 # ## From a token to a prediction
 #
-# How does v1 compute a row? We follow the numbers with an alphabet of four characters: 我 is *I*, 爱 is *love*, 你 is *you*, and the fourth is ！. v1 takes three steps:
+# How does v1 compute a row? We take an alphabet of four characters: 我 is *I*, 爱 is *love*, 你 is *you*, and the fourth is ！. v1 takes three steps:
 #
 # 1. **Look up.** Each token has a row in the [embedding](../docs/glossary.md#embedding) table `E`, here of two numbers.
 # 2. **Score.** The [output head](../docs/glossary.md#head) has a weight matrix `W` and a bias, which turn the row into one number for each possible next character, its [logit](../docs/glossary.md#logit).
@@ -82,7 +82,7 @@ Table(("token", "row of E", "logits of 我 爱 你 ！", "probabilities"), rows,
 # %% [markdown]
 # Check one number. The row of 我 in `E` is [0.1, 0.2], and in `W` 爱 has the weights [0, 2], with a bias of 0.1. So the logit of 爱 after 我 is 0.1 · 0 + 0.2 · 2 + 0.1 = 0.5.
 #
-# The package's v1 has the same parts. Here is its source, and the cell after it loads our numbers into this class.
+# Here is the source of the package's v1. The cell after it loads our numbers into this class.
 
 # %%
 source(BagOfTokens)
@@ -189,7 +189,7 @@ rate_guess.compare(effects[2 if loss_after(100, 1) > loss_after(1, 0) else 0])
 # %% [markdown]
 # With a rate of 0.1 the loss is still high after 100 steps, because each step is too small, and with a rate of 10 it has almost reached the counted table. With a rate of 100 each step jumps over the goal, so the loss rises and stays high.
 #
-# Real training adds three things. The gradient comes from a [batch](../docs/glossary.md#batch), a random sample of the text, so that a step is quick. An [optimizer](../docs/glossary.md#optimizer), ours is AdamW, averages the latest gradients and adapts the size of the step to each weight, while the learning rate falls during the run. And [validation](../docs/glossary.md#validation) measures the loss on text that no step has used, because a large model could memorise its training text.
+# Real training adds three things. The gradient comes from a [batch](../docs/glossary.md#batch), a random sample of the text, so that a step is quick. An [optimizer](../docs/glossary.md#optimizer), here AdamW, adapts the size of the step to each weight. And [validation](../docs/glossary.md#validation) measures the loss on text that no step has used, because a large model could memorise its training text.
 #
 # ## How low can v1 go?
 #
@@ -197,7 +197,7 @@ rate_guess.compare(effects[2 if loss_after(100, 1) > loss_after(1, 0) else 0])
 #
 # $$-\sum_{a,b} p(a,b)\,\ln p(b\mid a).$$
 #
-# This number is the [bigram floor](../docs/glossary.md#floor), and the entropy floor of lesson 00 stands beside it. The first cell trained v1 for 300 steps; how near did it come?
+# This number is the [bigram floor](../docs/glossary.md#floor). How near did the v1 of the first cell come?
 
 # %%
 share = torch.zeros(V, V, dtype=torch.float64)  # p(a, b)
@@ -216,7 +216,7 @@ print(f"your run: {val_loss - floor:+.4f} nats from the bigram floor")
 print(f"our {len(ours)} runs: {min(ours):+.4f} to {max(ours):+.4f}")
 
 # %% [markdown]
-# All twelve stored runs, each from another seed, end within 0.005 nats of the floor. Yours is one more seed, so it may end a little outside of their range. More steps or more channels could win these last thousandths and nothing else. The entropy floor lies more than 1.5 nats lower: so much it is worth to know what came *before* the present character.
+# All twelve stored runs, each from another seed, end within 0.005 nats of the floor. Yours is one more seed, so it may end a little outside of their range. More steps could win these last thousandths and nothing else. The entropy floor lies more than 1.5 nats lower: so much it is worth to know what came *before* the present character.
 #
 # ## Who did it?
 #
@@ -270,11 +270,11 @@ print(f"{len(shares)} seeds: {min(shares):.0%} to {max(shares):.0%} known, {mean
 vowel_guess.compare(half[(mean > 0.58) + (mean > 0.8)])
 
 # %% [markdown]
-# From all 17 seeds it is 44 to 55%, and 50% on average. v4 treats the vowel as v1 treats the whole story: it answers as if it had not read it.
+# From all 17 seeds it is 44 to 55%, and 50% on average. v4 answers as if it had not read the vowel, as v1 does with the whole story.
 #
 # ## The case
 #
-# We strike the first explanation: v4 does not *recall the vowel only in part*, because it does not recall it at all. It prefers the right vowel in half of the questions, and pays for it what a reader of names pays who has seen no story. The seven others are open, and v1 cannot test any of them, because it never sees a second token. v4 does know that a *vowel* is due. Lesson 02 asks how much of this the position of a letter can tell.
+# We strike the first explanation: v4 does not *recall the vowel only in part*, because it does not recall it at all. It prefers the right vowel in half of the questions, and pays for it what somebody pays who knows names and no story. The seven others are open, and v1 cannot test them, because it never sees a second token. v4 does know that a *vowel* is due. Lesson 02 asks how much of this the position of a letter can tell.
 
 # %%
 tally()
@@ -282,7 +282,7 @@ tally()
 # %% [markdown]
 # ## Exercises
 #
-# Write over the stub, run your cell, then run the check. In a new cell, `bag_of_tokens.BIGRAM_LOSS.hint()` gives one hint at a time and `bag_of_tokens.BIGRAM_LOSS.solution()` shows a solution. *Core* exercises belong to the lesson; *stretch* exercises go further.
+# Write over the stub, run your cell, then run the check. In a new cell, `bag_of_tokens.BIGRAM_LOSS.hint()` gives one hint at a time and `bag_of_tokens.BIGRAM_LOSS.solution()` shows a solution.
 
 # %%
 bag_of_tokens.BIGRAM_LOSS
@@ -325,8 +325,8 @@ bag_of_tokens.SQUEEZED.check(squeezed)
 #
 # 1. v1 is a bigram model: a table with a row for each present character and a column for each next one.
 # 2. v1 gives 我爱你 and 你爱我 different probabilities, because their pairs differ, and it predicts the same after 我爱 as after 你爱.
-# 3. A training step moves every weight against its gradient. The gradient is 0 where the probability equals the counted share, so training approaches the counted table.
-# 4. The lowest loss of any v1 can be computed without training: 2.10 nats per character on the tales. It answers exactly half of the mirror questions, because a story and its mirror end with the same character.
+# 3. A training step moves every weight against its gradient, which is 0 where the probability equals the counted share. So training approaches the counted table, whose loss can be computed: 2.10 nats per character on the tales.
+# 4. v1 knows exactly half of the answers, because a story and its mirror end with the same character.
 # 5. v4 recalls nothing of a vowel: where two names differ in the vowel alone, it prefers the right one in 44 to 55% of the questions (17 seeds, 450 steps).
 
 # %% [markdown]
@@ -395,7 +395,7 @@ bag_of_tokens.SQUEEZED.check(squeezed)
 # %% [markdown]
 # ## What the source note says
 #
-# The course is built on source notes, and note 004 introduces v1. It says that v1 cannot tell 我爱你 from 你爱我, because both consist of the same three vectors. The vectors are the same, but the conclusion goes too far: the probabilities of the two sentences differ, and only the next prediction after 我爱 and after 你爱 is the same. The next cell measures this claim and one more, and [the page of note 004](../docs/notes/004.md) has all of them.
+# Note 004, which introduces v1, says that v1 cannot tell 我爱你 from 你爱我, because both consist of the same three vectors. The conclusion goes too far: the probabilities of the two sentences differ, and only the next prediction after 我爱 and after 你爱 is the same. The next cell measures this claim and one more, and [the page of note 004](../docs/notes/004.md) has all of them.
 
 # %% tags=["nbval-ignore-output"]
 claims = ["v1 cannot tell 我爱你 from 你爱我", "in v1 a character has the same code at every position"]
