@@ -4,6 +4,7 @@ bench        tests of a score with positions
 click        when seeds begin to answer and to spell, with each encoding
 company      a value that stays equally far back while the text grows
 letters      loss of each letter of a story, and the name that a model writes, while it trains
+masks        what each layer of a trained model may read, and what the model then answers
 orders       what a name costs in each order of its letters
 switchboard  heads of a trained model to switch off, and what the model then answers and loses
 valley       a text that is dragged along the positions
@@ -13,6 +14,7 @@ from babygpt_course.tools.bench import bench as bench
 from babygpt_course.tools.click import click as click
 from babygpt_course.tools.company import company as company
 from babygpt_course.tools.letters import letters as letters
+from babygpt_course.tools.masks import masks as masks
 from babygpt_course.tools.orders import orders as orders
 from babygpt_course.tools.switchboard import asked as asked
 from babygpt_course.tools.switchboard import switchboard as switchboard
