@@ -11,6 +11,7 @@ from babygpt.data.stories import Questions
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.encodings import Encoding, PerLayer
 from babygpt.live import Choice, Explorer
+from babygpt.live.explorer import Control
 from babygpt.models.transformer import Transformer
 from babygpt.plots import Axis, Cells, Panel, Trials, visible
 from babygpt.positions import Positions
@@ -74,7 +75,9 @@ def masks(
         return measured(*["earlier"] * len(names)), measured(*(chosen[name] for name in names))
 
     options = [(READS[one], one) for one in reads]
-    controls = [Choice(name, options, f"{name.replace('_', ' ')}: each letter reads") for name in names]
+    controls: list[Control] = [
+        Choice(name, options, f"{name.replace('_', ' ')}: each letter reads") for name in names
+    ]
     draw = partial(panels, questions[0].prompt, story, len(questions))
     return Explorer("masks", measure, draw, controls, together=names)
 
@@ -112,5 +115,7 @@ def panels(
         table = Mask(reads, story).allowed(len(marks)).numpy().astype(float)
         cells = Cells(table, 1.0, 0.0, "“{row}” reads “{column}”: {value}", marks, marks, label="1: is read")
         x, y = Axis("letter that is read", ticks=ticks), Axis("letter that reads", ticks=ticks)
-        shown.append(Panel(f"{name.replace('_', ' ').title()}: {READS[reads]}", [cells], x, y))
+        shown.append(
+            Panel(f"{name.replace('_', ' ').title()}: each letter reads {READS[reads]}", [cells], x, y)
+        )
     return shown

@@ -144,6 +144,7 @@ ax.tick_params(labelsize=12)
 fig.axes[1].set_ylabel("weight (yellow: 0.4 or more)")
 plt.show()
 
+
 # %% [markdown]
 # The first letter can read only itself, whereas the last row, that of our blank, is full. Each pair of letters has a score, so a text of ten times the length needs a hundred times as many.
 #
@@ -154,7 +155,6 @@ plt.show()
 # - A model has $H$ [heads](../docs/glossary.md#head), each with $D = C/H$ of its $C$ channels and with scores of its own. A fourth matrix, `out`, combines their mixes.
 # - Scores are divided by $\sqrt D$. A dot product of $D$ random channels of variance 1 has the variance $D$, so with many channels nearly all weight would fall on one key, chosen by chance, and almost no [gradient](../docs/glossary.md#gradient) would reach queries and keys.
 # - A [norm](../docs/glossary.md#norm) gives all queries and keys one length, so that training cannot make scores grow without end. A score is then at most $\sqrt D$, often too little for a clear choice, which is why our models multiply it by 2, the `SHARPNESS`.
-
 
 # %%
 def my_attention(x, layer):
@@ -171,7 +171,6 @@ def my_attention(x, layer):
 
 # %% [markdown]
 # Each token has a vector of $C$ channels, the [stream](../docs/glossary.md#stream), which begins as its embedding. A layer is a [block](../docs/glossary.md#block) that adds to the stream what attention reads, and then what an [MLP](../docs/glossary.md#mlp) makes of each token by itself. At the end, the output head turns the stream into [logits](../docs/glossary.md#logit).
-
 
 # %%
 def my_transformer(tokens, model):

@@ -11,7 +11,7 @@ from babygpt.data.grammar import Grammar
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.plots import Cells, Trials
 from babygpt_course.exercises.exercise import randomize_
-from babygpt_course.tools import masks
+from babygpt_course.tools import masks, sums
 from babygpt_course.tools.masks import Mask
 from tools.book.recording import record_explorer
 
@@ -43,3 +43,21 @@ def test_masks_answer_as_the_model_does_and_are_blind_without_the_first_one():
     assert explorer.now()[0].find(Trials).values[1] == other
     turned = [[1, 1, 1, 0], [0, 1, 1, 0], [0, 0, 1, 0], [1, 1, 1, 1]]
     assert Mask("later", 3).allowed(4).int().tolist() == turned
+
+
+def test_sums_adds_the_rows_and_keeps_the_first_choice_beside_another():
+    tokens, positions = (
+        {"a": np.array([1.0, 2.0]), "b": np.array([3.0, 4.0])},
+        np.array([[0.1, 0.2], [0.3, 0.4]]),
+    )
+    explorer = sums(tokens, positions, ["x", "y"], lambda row: f"{row[0]:.1f} {row[1]:.1f}")
+    explorer.token, explorer.position = "b", 1
+    table, picture = explorer.now()
+    assert table.title == "b at position 1: 3.3 4.4"
+    assert list(table.find(Trials).values) == [
+        ["1.0 2.0", "0.1 0.2", "1.1 2.2"],
+        ["3.0 4.0", "0.3 0.4", "3.3 4.4"],
+    ]
+    assert picture.find(Cells).values[2] == pytest.approx([3.3, 4.4])
+    explorer.token, explorer.position = "a", 0
+    assert list(explorer.now()[0].find(Trials).names) == ["a at position 0"]
