@@ -1,8 +1,8 @@
-"""Exercises of notebook 05: repaired code, a kernel for each head, a width, and broken promises."""
+"""Exercises of notebook 05: repaired code, a kernel for each head, and a width."""
 
 import math
 from collections.abc import Callable
-from itertools import combinations, pairwise, product
+from itertools import product
 from typing import Any
 
 import torch
@@ -11,9 +11,9 @@ from torch import Generator, Tensor
 
 from babygpt.encodings.gaussian import log_kernel
 from babygpt.encodings.rotary import rotate
-from babygpt_course.exercises.checks import Unusable, ask, ask_tensor, expect, require, require_equal
-from babygpt_course.exercises.compare import SHOWN, as_numbers, beyond, describe, difference, members
-from babygpt_course.exercises.exercise import Exercise, each, integer, read_tasks
+from babygpt_course.exercises.checks import Unusable, ask_tensor, expect, require, require_equal
+from babygpt_course.exercises.compare import SHOWN, as_numbers, beyond, describe, difference
+from babygpt_course.exercises.exercise import Exercise, each, read_tasks
 
 TASKS = read_tasks("lesson_05")
 
@@ -162,111 +162,4 @@ def forgets_the_rest(answer: Any, _: Generator) -> None:
 
 WIDTH = Exercise(TASKS["A width that keeps the name"], [width, keeps_the_name, forgets_the_rest], 41.0)
 
-NAMES = ("distance", "near", "finite")
-LAST = 500  # the last position
-
-
-def broken_answer(log_K: LogKernel) -> set[str]:
-    """Which of the promises "distance", "near" and "finite" a kernel breaks, at positions from 0 to 500."""
-    found = set()
-    rows = {m: [log_K(m, n) for n in range(m, -1, -1)] for m in (20, 97, 250, 500)}  # from near to far
-    for row in rows.values():
-        if not all(math.isfinite(value) for value in row):
-            found.add("finite")
-        if any(further > nearer + 1e-6 for nearer, further in pairwise(row)):
-            found.add("near")
-    for row in rows.values():
-        for one, other in zip(row, rows[500], strict=False):
-            if one != other and not abs(one - other) < 1e-6:
-                found.add("distance")
-    return found
-
-
-def bell(m: int, sigma: float) -> float:
-    """Return the logarithm of a Gaussian."""
-    return -(m**2) / (2 * sigma**2)
-
-
-def kernels(draw: Generator, kind: str) -> list[tuple[str, LogKernel, str]]:
-    """Return kernels as (name, log K, the promises that it breaks; with ? where either may be said).
-
-    kind  "good", "faulty", or "hidden": the fault shows far away only, or at some positions
-    """
-    if kind == "hidden":
-        s, wall = float(integer(draw, 4, 9)), integer(draw, 130, 240)
-        loud = f"the far past as loud as the present, from {wall} tokens on"
-        small, late = "log of a K that is too small for a float", f"queries beyond {wall} treated as {wall}"
-        slope, faint = "a slope for each hundred of keys", "an offset of each query, from 0 to 0.00002"
-        deep = "−1000, and an offset of each query, from 0 to 0.0004"
-        bump = 2 * integer(draw, 60, 100)
-        passage = "keys at 100 to 149 that queries from 160 on hear less"
-        no_number, infinite = f"nan from {wall} tokens on", "+∞ at the query's own position"
-        return [
-            (no_number, lambda m, n: bell(m - n, s) if m - n < wall else math.nan, "finite distance? near?"),
-            (infinite, lambda m, n: bell(m - n, s) if m > n else math.inf, "finite distance?"),
-            (f"a rise of 0.00002 after {wall} tokens", lambda m, n: 0.00002 * (m - n > wall), "near"),
-            (f"−1000, and 0.0002 more after {wall}", lambda m, n: 0.0002 * (m - n > wall) - 1000, "near"),
-            (passage, lambda m, n: (n - m) / s - (100 <= n < 150 < 160 <= m), "distance near"),
-            (faint, lambda m, n: 0.00002 * m / LAST, "distance"),
-            (deep, lambda m, n: 0.0004 * m / LAST - 1000, "distance"),
-            (f"0.1 more {bump} tokens back", lambda m, n: 0.1 * (m - n == bump) - (m - n) / 100, "near"),
-            (f"0.1 more {bump + 1} tokens back", lambda m, n: 0.1 * (m - n == bump + 1), "near"),
-            (small, lambda m, n: bell(m - n, s) if bell(m - n, s) > -700 else -math.inf, "finite"),
-            (f"a window of {wall} tokens", lambda m, n: 0.0 if m - n < wall else -math.inf, "finite"),
-            (late, lambda m, n: bell(min(m, wall) - n, s), "distance near"),
-            (loud, lambda m, n: bell(m - n, s) if m - n < wall else 0.0, "near"),
-            (slope, lambda m, n: (n - m) / s - (m // 100 - n // 100), "distance"),
-        ]
-    s = float(integer(draw, 30, 60))
-    if kind == "good":
-        return [
-            ("a bell curve over the distance", lambda m, n: bell(m - n, s), ""),
-            ("ALiBi", lambda m, n: -abs(m - n) / s, ""),
-            ("a slope of 100 a token, down to −50000", lambda m, n: 100.0 * (n - m), ""),
-            ("nothing at all", lambda m, n: 0.0, ""),
-            ("nothing but a tremor below 0.000001", lambda m, n: 2e-7 * math.sin(m + n), ""),
-        ]
-    steeper = "a slope that is steeper for later queries"
-    return [
-        ("the note's K(m) · K(n)", lambda m, n: bell(m, s) + bell(n, s), "distance near"),
-        ("a cosine of the distance", lambda m, n: math.cos((m - n) / s), "near"),
-        (steeper, lambda m, n: -(m - n) * (1 + m / 100) / s, "distance"),
-    ]
-
-
-def examine(attempt: Any, draw: Generator, kind: str) -> None:
-    for name, log_K, breaks in kernels(draw, kind):
-        got = ask(attempt, log_K, what=name)
-        found = members(got)
-        names = found is not None and all(isinstance(one, str) and one in NAMES for one in found)
-        require(names, f"for {name} came out: {describe(got)}; should be a set of names out of {NAMES}")
-        for promise in NAMES:
-            wrong = f"you say that {promise!r} is broken, and it is kept"
-            wrong += ". Differences below 0.000001 do not count" * ("tremor" in name)
-            if promise in breaks.split():
-                wrong = f"you do not notice that {promise!r} is broken. {evidence(promise, log_K)}"
-            right = (promise in (found or [])) == (promise in breaks.split())
-            require(right or f"{promise}?" in breaks, f"for {name} {wrong}")
-
-
-def evidence(promise: str, log_K: LogKernel) -> str:
-    """Return two numbers that show how a promise is broken, nearest to the start, in a sentence."""
-    for n, m in sorted(combinations(range(LAST + 1), 2), key=lambda at: at[1]):
-        here, nearer, later = log_K(m, n), log_K(m, n + 1), log_K(LAST, LAST - m + n)
-        if promise == "finite" and not math.isfinite(here + nearer):
-            return f"For the query at {m} log K is {nearer:.3f} at {n + 1}, {here:.3f} at {n}"
-        if promise == "near" and here > nearer + 1e-6:
-            return f"For the query at {m} log K is {nearer:.7g} at {n + 1}, {here:.7g} at {n}, further back"
-        if promise == "distance" and abs(here - later) > 1e-6:
-            return f"log K({m}, {n}) is {here:.7g}, log K({LAST}, {LAST - m + n}) is {later:.7g}"
-    return ""
-
-
-BROKEN = Exercise(
-    TASKS["Which promise does it break?"],
-    each(examine, "good", "faulty", "hidden"),
-    broken_answer,
-    seconds=30.0,
-)
-
-EXERCISES = (REPAIRED, HEAD_BIAS, WIDTH, BROKEN)
+EXERCISES = (REPAIRED, HEAD_BIAS, WIDTH)

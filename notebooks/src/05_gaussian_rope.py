@@ -11,22 +11,23 @@
 #
 # **Can we tell attention how far to look?**
 #
-# With RoPE ([lesson 04](04_rope.ipynb)) an attention score can depend on distance. But RoPE does not make near tokens count more than far ones. ALiBi does: it subtracts a penalty for each token of distance. Source note 001 proposes another way. It keeps RoPE and multiplies it by a [**kernel**](../docs/glossary.md#kernel): a curve that falls with distance, with a width that you choose. You will
+# RoPE by itself does not make far tokens count less ([lesson 04](04_rope.ipynb)). Source note 001 multiplies it by a [**kernel**](../docs/glossary.md#kernel), a curve that falls with the distance. We trained this model, **v5**, from twelve seeds in two ways: with the note's kernel left alone, and with a kernel that training may change like any other weight. The second way seems to risk nothing, because training could leave the kernel as it is, and yet it does harm. You will find out why, and test an explanation of [lesson 00](00_start_here.ipynb) on the way, "the vowel is too far away". You will be able to
 #
-# 1. drag the kernel and watch attention narrow and widen,
-# 2. find out whether the note's formula depends on distance,
-# 3. train **v5**, a model with a corrected kernel, and change its width while it learns,
-# 4. compare v5 with RoPE and ALiBi.
+# 1. turn a factor on attention into a term of a score, and compute which scores overrule it,
+# 2. test whether a formula depends on the distance alone,
+# 3. find out how far a trained model reads,
+# 4. tell the harm that a part of a model does from the harm that its learning rate does.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about 30 seconds to run on two cores, and by our estimate 50 minutes to read and guess. The exercises take about 30 minutes, and those marked *stretch* take 15 more.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about 30 seconds to run on two cores, and by our estimate 50 minutes to read and guess. The exercises take about 30 minutes.
 
 # %%
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from babygpt import ModelConfig, NextToken, Positions, TrainConfig, build, invariants, live, metrics, plots
+from babygpt import ModelConfig, NextToken, Positions, TrainConfig, build, live, metrics, plots
 from babygpt.data.corpus import load_corpus
+from babygpt.encodings.alibi import slopes
 from babygpt.encodings.gaussian import RelativeGaussian, gaussian
 from babygpt.encodings.rotary import rotate
 from babygpt.metrics.inspection import reach
@@ -36,27 +37,48 @@ from babygpt_course.claims import findings
 from babygpt_course.exercises import lesson_05 as tasks
 from babygpt_course.predictions import predict, tally
 from babygpt_course.studies import gaussian_training as study
+from babygpt_course.studies import seed_plots, theta_and_rates
 from babygpt_course.studies.paired import beside
+from babygpt_course.studies.results import load_results
 
 # %%
 plots.set_style()
+stored = load_results("gaussian")["plain"]
+
+
+def twelve(model, number, steps="1200"):
+    """A number of our twelve stored runs of a model."""
+    return np.array(stored[steps][model][number])
+
+
+def count(shares):
+    """How many seeds answer."""
+    return sum(np.array(shares) > study.ANSWERS)
+
+
+ways = {"kernel left alone": "v5 fixed", "kernel trained": "v5"}
+right = {name: twelve(model, "accuracy") for name, model in ways.items()}
+fig, ax = plt.subplots(figsize=(8, 2.4))
+title = "{} of 12 seeds answer with the kernel left alone, and {} with a trained kernel"
+title = title.format(*map(count, right.values()))
+seed_plots.draw_seed_dots(ax, right, title, "share of right answers", {"we call this answering": study.ANSWERS})
+plt.show()
+
+# %% [markdown]
+# Each dot is a seed after 1,200 steps (2 layers of 96, windows of 64 letters of the plain tales). A seed *answers* if it gives the right one of two names in more than 90% of the questions. With the kernel left alone 11 seeds answer, and with a trained kernel 3. Both models began with the same weights, texts and kernel, so only its training can be the cause. But training lowers the loss, and a model that finds names has a lower loss. What is your first idea?
+#
+# ## A curve over the distance
+
+# %%
 live.gaussian()
 
 
 # %% [markdown]
-# <span class="light-kernel">The first panel</span> shows the kernel K and its two parts. <span class="light-scores">The second</span> shows the [score](../docs/glossary.md#score) of every query with every key. <span class="light-attention">The third</span> shows where the query on the dashed line looks: in blue with K, in grey without K.
-#
-# Drag the two dots of the first panel to the left. Both parts of K become narrower. In the second panel the scores far from the diagonal turn blue, which means negative. In the third panel the blue curve falls faster: the query looks less far.
-#
-# The grey curve falls too, because the explorer uses *equal* queries and keys (lesson 04). In a model queries and keys differ, and their score may be highest at any distance. K falls whatever the vectors are.
-#
-# ## The kernel
-#
-# The kernel is a sum of two [Gaussians](../docs/glossary.md#gaussian). The narrow Gaussian favours the last few tokens. The wide Gaussian reaches further back. The note chooses these numbers:
+# <span class="light-kernel">The first panel</span> shows the kernel K, a sum of two [Gaussians](../docs/glossary.md#gaussian). <span class="light-scores">The second</span> shows the [score](../docs/glossary.md#score) of every query with every key. In <span class="light-attention">the third</span> you see where the query on the dashed line looks, in blue with K and in grey with RoPE alone. Drag the two dots of the first panel to the left: both parts of K become narrower, so that the blue curve of the third panel falls faster. The note chooses these numbers:
 #
 # $$K(d) = \alpha_1\, e^{-d^2/2\sigma_1^2} + \alpha_2\, e^{-d^2/2\sigma_2^2},\qquad \alpha = (0.7,\ 0.3),\quad \sigma = (5,\ 20).$$
 #
-# Here $d$ is the distance in tokens. Each [α](../docs/glossary.md#alpha) is the height of a Gaussian, and each [σ](../docs/glossary.md#sigma) is its width in tokens. At distance σ a Gaussian has fallen to 0.61 of its height, and at 3σ to 0.01.
+# Here $d$ is the distance in tokens, each [α](../docs/glossary.md#alpha) is the height of a Gaussian, and each [σ](../docs/glossary.md#sigma) its width in tokens. At distance σ a Gaussian has fallen to 0.61 of its height, and at 3σ to 0.01.
 
 # %%
 def K(d, alphas=(0.7, 0.3), sigmas=(5.0, 20.0)):
@@ -68,15 +90,15 @@ d = torch.tensor([0.0, 5.0, 8.0, 31.0, 53.0])
 print(" ".join(f"K({int(at)})={value:.3f}" for at, value in zip(d, K(d), strict=True)))
 
 # %% [markdown]
-# Check K(5) by hand: 0.7 · 0.61 + 0.3 · 0.97 = 0.72. At 8 tokens K has fallen to a half, and at 53 tokens to a hundredth. Our windows have 64 tokens. So the oldest tokens of a window hardly count, unless their scores are high.
+# Check K(5) by hand: 0.7 · 0.61 + 0.3 · 0.97 = 0.72. K falls to a half at 8 tokens and to a hundredth at 53, so in our windows of 64 the oldest tokens hardly count unless their scores are high.
 #
-# ## How a kernel enters attention
+# ## A factor becomes a sum
 #
-# Attention weights are exponentials of scores, divided by their sum. This is the [softmax](../docs/glossary.md#softmax). To multiply each exponential by K, we add log K to its score:
+# Attention weights are exponentials of scores, divided by their sum. To multiply each exponential by K, we add log K to its score:
 #
 # $$K(d)\;e^{s} = e^{\,s + \log K(d)} .$$
 #
-# We compute one case. A model has read *ada chased ben. who chased ben?* and a space. Now it must write *ada*. The last space is the query, at position 31. The model needs the first letter, at position 0. Suppose a [head](../docs/glossary.md#head) gives the first letter a score of 2, 5 or 8, and all other letters a score of 0. How much attention does the first letter get?
+# How high must a score be to overrule K? A model has read *ada chased ben. who chased ben?* and a space, and now has to write *ada*. The query is the last space, at position 31, and the first letter of the answer stands at position 0. Suppose that a [head](../docs/glossary.md#head) gives this letter a score of 2, 5 or 8, and all other letters a score of 0.
 
 # %%
 text = "ada chased ben. who chased ben? "
@@ -90,23 +112,21 @@ for score in (2.0, 5.0, 8.0):
 Table(("score of the first letter", "its attention without K", "with K"), rows, stable=3)
 
 # %% [markdown]
-# Look at the line of 5. Without K the first letter weighs $e^5 = 148$, and each of the 31 other letters weighs 1. So the first letter gets 148 / 179, which is 83%. With K the first letter weighs 148 · 0.09 = 13.4. The others weigh K(0) + … + K(30) = 11.4 together. So the first letter gets 54%.
+# With a score of 5 and without K the first letter weighs $e^5 = 148$, and the 31 others weigh 1 each, so it gets 148 / 179. With K it weighs 148 · 0.09 = 13.4, and the others K(0) + … + K(30) = 11.4 together. With the note's widths a score of 8 overrules K at this distance, whereas a score of 2 does not.
 #
-# Now compare the three lines. **A high score overrules the kernel, and a low score does not.**
-#
-# v5 is RoPE with log K added to the scores. All heads share one kernel. These are v5's two lines in the package:
+# v5 is RoPE with log K added to the scores of all heads:
 
 # %%
 source(RelativeGaussian)
 
 # %% [markdown]
-# ## The note's formula
+# ## What does the note's formula depend on?
 #
-# The note writes something else. It multiplies each query and each key by K of its own *position*:
+# The note itself multiplies each query and each key by K of its own *position*:
 #
 # $$f(x, m) = K(m)\, R_m x, \qquad f(q, m)\cdot f(k, n) = K(m)\,K(n)\;\big(R_m q\cdot R_n k\big).$$
 #
-# Here $R_m$ is RoPE's rotation. So a score is multiplied by the factor $K(m)\,K(n)$. For a query at 3 and a key at 0 this factor is 0.88.
+# Here $R_m$ is RoPE's rotation. For a query at 3 and a key at 0, the factor $K(m)\,K(n)$ is 0.88.
 
 # %%
 sizes = {"less than 0.0001": 1e-4, "about 0.002": 0.02, "about 0.4": 0.7, "0.88 again": 1.1}
@@ -122,9 +142,7 @@ print(f"at 3 and 0: {early:.6f}, at 63 and 60: {late:.6f}")
 factor_guess.compare(next(words for words, top in sizes.items() if late < top))
 
 # %% [markdown]
-# The first factor is over 100,000 times the second. So the formula's score **does not depend on distance alone**. Late in a window every score is nearly 0. The softmax gives equal scores equal weights, so attention becomes an average over the whole past. To see this, set *kernel* to *absolute* in the explorer, and drag the query to the end.
-#
-# We test one [promise](../docs/glossary.md#promise): a score stays the same when query and key move together. `v5` adds log K(m − n) to the score. `v5-absolute` is the note's formula.
+# The first factor is over 100,000 times the second, although the distance is the same. Late in a window every score is nearly 0, so attention becomes an average over the whole past: set *kernel* to *absolute* in the explorer, and drag the query to the end. Trained for 300 steps, it loses more than RoPE from each of twelve [seeds](../docs/glossary.md#seed), by 0.19 [nats](../docs/glossary.md#nats) on average. The note's text speaks of *relative* positions, which is what v5 computes with log K(m − n). The next cell compares both readings with our K.
 
 # %%
 encodings = {"v5": gaussian(32), "v5-absolute": gaussian(32, kernel="absolute")}
@@ -138,20 +156,28 @@ assert torch.allclose(bias.exp(), K(m[:, None] - m), atol=1e-5)
 turned_q, turned_k = encodings["v5-absolute"].transform_qk(q, k, positions)
 assert torch.allclose(turned_q @ turned_k.mT, rope * K(m)[:, None] * K(m), atol=1e-5)
 
-# %% tags=["nbval-ignore-output"]
-changes = {name: invariants.shift_invariant(encoding).value for name, encoding in encodings.items()}
-kept = [invariants.Promise(f"{name}: scores depend on m − n alone", x, 1e-6) for name, x in changes.items()]
-assert [promise.holds for promise in kept] == [True, False]
-invariants.promises(kept)
+# %% [markdown]
+# ## ALiBi: a straight line for each head
+#
+# v5 has a better-known rival. [**ALiBi**](../docs/glossary.md#alibi) rotates nothing, and subtracts from each score a penalty that is proportional to the distance. Each head has a slope of its own, which is never trained.
+
+# %%
+live.alibi()
 
 # %% [markdown]
-# v5 keeps the promise, and the formula breaks it. The note's text speaks of *relative* positions. So v5 does what the text asks for. We trained the formula too, from twelve [seeds](../docs/glossary.md#seed) for 300 steps each. Its loss is higher than RoPE's with every seed, by 0.19 [nats](../docs/glossary.md#nats) on average.
+# <span class="light-score">The first picture</span> shows the penalty of each head; the dashed curve is RoPE with q = k. <span class="light-attention">The second</span> adds up how much attention the nearest tokens get if all keys are alike. Drag the line of head 1, and all slopes change together. A penalty on a score is a factor on its exponential, so ALiBi has a kernel as well. It falls to a hundredth where the penalty reaches log 100 = 4.6:
+
+# %%
+steep = 2.0 ** (-8 * torch.arange(1, 5) / 4)  # of four heads
+assert torch.allclose(steep, slopes(4))
+print("tokens until a hundredth is left:", ", ".join(f"{np.log(100) / slope:.0f}" for slope in steep))
+
+# %% [markdown]
+# So head 1 looks at the last few letters, while heads 3 and 4 hardly notice the distance within a window of 64. v5 gives all heads the same kernel, which has to be narrow and wide at once.
 #
 # ## Train v5
 #
-# We use the plain tales of lesson 04. Each question has two names to choose from. The right name begins 16 to 32 characters before the answer. At 32 characters K is still 0.08.
-#
-# First we leave K at the note's numbers. Watch the right panel. It shows the share of right answers to 24 questions. Guessing gives 50%.
+# We use the plain tales of lesson 04, where the right name begins 16 to 32 letters before the answer; at 32 letters K is still 0.08. First we leave K alone. The right panel counts right answers to 24 questions, and a guess gets half of them. Watch *when* it rises.
 
 # %% tags=["nbval-ignore-output"]
 corpus = load_corpus("plain-tales", n_chars=400_000)
@@ -166,23 +192,15 @@ run = live.train(fixed, objective, recipe, "v5 fixed", floor, watches)
 
 # %% tags=["nbval-ignore-output"]
 run.result()
-stored = study.load_results("gaussian")["plain"]
-
-
-def twelve(model, number, steps="1200"):
-    """A number of our twelve stored runs of a model."""
-    return stored[steps][model][number]
-
-
-right = metrics.role_accuracy(fixed, tokenizer, questions)
-print("right answers of 400:", beside(right, twelve("v5 fixed", "accuracy", "300"), "%"))
+mine = metrics.role_accuracy(fixed, tokenizer, questions)
+print("right answers of 400:", beside(mine, list(twelve("v5 fixed", "accuracy", "300")), "%"))
 
 # %% [markdown]
-# The line above compares your run with our twelve. We say that a run *answers* if it is right in more than 90% of the questions. After 300 steps 5 of our runs answer. After 1200 steps, 11 runs answer.
+# The line above has your run beside our twelve. After 300 steps 5 of ours answer, and after 1,200 steps 11.
 #
-# ## Change the width while it learns
+# ## Move the width while it learns
 #
-# We train the same model again, from the same first weights. Now the dashboard has a slider for σ₂, the width of the wide Gaussian. Move it to 5 while the model learns. If you do not, the notebook does it at step 225. Then K falls to a hundredth at 16 tokens instead of 53.
+# We train the same model again, and now the dashboard has a slider for σ₂, the width of the wide Gaussian. Move it to 5 while the model learns; if you do not, the notebook does it at step 225. Then K falls to a hundredth at 16 tokens instead of 53.
 
 # %%
 choices = ["none", "only those 16 to 20 back", "only those 24 to 32 back", "both"]
@@ -215,7 +233,7 @@ display(Table(("right name", "right answers, σ₂ left at 20", "σ₂ moved"), 
 lost_guess.compare(choices[lost[0] + 2 * lost[1]])
 
 # %% [markdown]
-# Our run still finds the near names. Of the far names it finds about half, as by guessing. The reason is log K: the narrow kernel subtracts 8 from a score at 20 tokens, and 11.5 at 24 tokens. A head has 24 channels, and the norm gives each query and key the length √24. Then q · k / √24 is at most √24 = 4.9. Our models multiply this by 2, so a score is at most 9.8. We give one key this highest score, and all other keys the score 0:
+# Our run still finds the near names, and of the far names about half, as by guessing. Can four tokens make so much difference? The narrow kernel subtracts 8 from a score at 20 tokens, and 11.5 at 24. A head has 24 channels, and the norm gives each query and key the length √24, so that q · k / √24 is at most √24 = 4.9. Our models double this, so no score is above 9.8. We give one key this highest score, and all other keys the score 0:
 
 # %%
 for distance in (20, 24):
@@ -225,75 +243,101 @@ for distance in (20, 24):
     print(f"a key {distance} tokens back with the score 9.8 gets {share:.0%} of the attention")
 
 # %% [markdown]
-# Four tokens make this difference. So in this run **σ₂ sets how far the model reads**. Your run may differ.
+# So even the highest possible score cannot overrule this kernel at 24 tokens. In our run σ₂ sets how far the model reads.
 #
-# ## Train the widths too
+# ## Let training move it
 #
-# So far you chose the width. Can the model find a good width by itself? Now we train α and σ together with all other weights. K begins at the note's numbers again.
+# Now we train α and σ together with all other weights, at the same [learning rate](../docs/glossary.md#learning-rate), and K begins at the note's numbers again.
 
-# %%
-widths = ["it becomes wider", "it stays as it is", "it becomes narrower"]
-width_guess = predict("What does K do in 300 steps?", widths)
-width_guess
-
-# %% tags=["answer", "nbval-ignore-output"]
+# %% tags=["nbval-ignore-output"]
 torch.manual_seed(1337)
 trained = build("v5", shape)
 adapting = live.train(trained, objective, recipe, "v5", floor, watches, baseline=run)
 
-# %% tags=["answer", "nbval-ignore-output"]
+# %% tags=["nbval-ignore-output"]
 adapting.result()
-kernel = trained.encoding
-halves = reach(kernel, 0.5)  # 8 tokens before training
-print(f"σ {kernel.sigma1:.1f} and {kernel.sigma2:.1f} tokens; K halves in {halves} tokens, at first in 8")
-width_guess.compare(widths[1 + (halves < 8) - (halves > 8)])
+halves, hundredth = (reach(trained.encoding, share) for share in (1 / 2, 1 / 100))
+print(f"K falls to a half in {halves} tokens (at first 8), to a hundredth in {hundredth} (at first 53)")
 
 # %% [markdown]
-# Look at the middle panel: the orange K falls faster than the grey K of the start. K became narrower in each of our twelve runs. After 300 steps K halves in 2 or 3 tokens.
-#
-# Is a narrow kernel good or bad for the answers? We trained three models from twelve seeds for 1200 steps each (2 layers of 96): RoPE alone, v5 with K fixed, and v5 with K trained.
-
-# %% tags=["answer"]
-names = {"v4": "RoPE", "v5 fixed": "K fixed", "v5": "K trained", "alibi": "ALiBi"}
-rows = []
-for model in ("v4", "v5 fixed", "v5"):
-    answering = sum(share > study.ANSWERS for share in twelve(model, "accuracy"))
-    rows.append((names[model], f"{answering} of 12", f"{np.mean(twelve(model, 'val_loss')):.2f}"))
-Table(("model", "runs that answer", "mean loss (nats per character)"), rows, stable=3)
-
-# %% [markdown]
-# Look at the second column. 11 runs answer with the fixed K, and only 3 with the trained K. Only the training of K differs between these two models. So the cause is not the kernel itself. **If the kernel is trained from the start, at the learning rate of all other numbers, most runs of v5 do not answer after 1200 steps.** At a ninth of this rate 11 of 12 do. If the training of K begins at step 600, 11 of 12 runs answer.
-#
-# Now look at the losses. We compare two models seed by seed, and give the mean difference with its 99% interval ([lesson 08](08_the_ladder.ipynb)). With K trained the loss is 0.07 nats above RoPE's (0.03 to 0.10), so training K does harm. With K fixed it is 0.02 above RoPE's, but the interval reaches from −0.01 to +0.05 and contains zero, so this is *undecided*.
-#
-# Why does training make the kernel so narrow? We have a conjecture. At first a model learns to spell words. For this the last few letters are enough. A name far back does not help yet, because no head has learned to use it. So the gradient narrows K. After that the name is hard to find, and no head learns to find it. More runs test a part of this ([results](../docs/results.md#a-kernel-on-rope)).
-#
-# ## Beside other encodings
-#
-# ALiBi also adds a number to each score, and this number falls with distance. So ALiBi has a kernel too, and its width differs from head to head. We trained ALiBi like the other models, and all its 12 runs answer. Then all models read texts of 256 characters, four times the window of training.
+# In the middle panel the orange K falls faster than the grey K of the start: the kernel closes, as if you had moved the slider again. It closed in each of our twelve runs, so that K falls to a hundredth at 18 to 25 tokens after 300 steps, and at 13 to 24 after 1,200. If this is why most of them do not answer, they should fail as your steered model failed, at the far names.
 
 # %%
-far_guess = predict("Whose loss is highest after position 192?", list(names.values()))
-far_guess
-
-# %% tags=["answer"]
-curves = {v: np.repeat(stored["1200"][v]["loss"], 8) for v in names}
-far = {v: np.mean(twelve(v, "far")) for v in names}
-fig, ax = plt.subplots(figsize=(8, 4.4))
-title = (
-    f"After position 192 the loss of RoPE is {far['v4']:.2f} nats, of K fixed {far['v5 fixed']:.2f} (means)"
-)
-plots.draw_by_position(ax, curves, shape.block_size, title)
-ax.legend(ax.lines, [*names.values(), "trained up to 64"])
+reached = {"16 to 20 back": "near", "24 to 32 back": "beyond"}
+groups = {
+    f"name {back}": {name: twelve(model, key) for name, model in ways.items()}
+    for back, key in reached.items()
+}
+blind = count(right["kernel trained"]), sum((twelve("v5", "near") > 0.75) & (twelve("v5", "beyond") < 0.65))
+fig, ax = plt.subplots(figsize=(8, 3.6))
+title = f"Trained kernels: {blind[0]} seeds find all names, and {blind[1]} find near names only"
+seed_plots.draw_seed_points(ax, groups, title, "", "share of right answers")
 plt.show()
-far_guess.compare(names[max(far, key=far.get)])
 
 # %% [markdown]
-# Each curve is the mean of twelve runs. Look to the left of the dashed line first. All losses fall there, because later characters have more text before them. ALiBi's curve is the lowest there: its loss is 0.02 nats below RoPE's (0.00 to 0.04) and 0.04 below that of the fixed K (0.01 to 0.07).
+# Of the nine seeds that do not answer, six are right in 78 to 100% of the questions whose name stands near, and in 30 to 62% of the others. The remaining three are at chance for both. So the trained kernel hides the far names. But why does training close it, although an open kernel leads to a lower loss?
 #
-# Now look to the right. After position 100 RoPE's loss rises. The text now has distances that RoPE never met in training. The other curves stay low, because the kernels hide the far text. After position 192 the loss of the fixed K is 1.07 nats below RoPE's (0.90 to 1.24). The fixed K and ALiBi are within 0.1 nats of each other.
+# ## Why does it close?
 #
-# **So a kernel of the distance is a sound idea, if its widths are left alone, or trained late or slowly.** But a low loss in a long text does not mean that the model remembers the beginning. The kernel hides the beginning.
+# Here is a conjecture. At first a model learns to spell words, and for this the last few letters suffice. A name far back is no help yet, because no head has learned to use it, so the [gradient](../docs/glossary.md#gradient) narrows K. Once K is narrow the name is out of sight, and no head can learn to find it: the kernel closes before the model has learned to look back.
+#
+# This can be tested. We leave K alone until step 600, when most seeds have learned to look back, and train it from then on.
+
+# %%
+late_guess = predict(
+    "The kernel trains from step 600 of 1,200. How many of twelve seeds answer at the end?",
+    low=0,
+    high=12,
+    unit="seeds",
+    near=1,
+)
+late_guess
+
+# %% tags=["answer"]
+ends = sorted(kernel["hundredth"] for (kernel,) in twelve("v5 late", "kernel"))
+print(f"K falls to a hundredth at {ends[0]} to {ends[-1]} tokens")
+late_guess.compare(int(count(twelve("v5 late", "accuracy"))))
+
+# %% [markdown]
+# 11 seeds answer, the same ones as with the kernel left alone, although K was trained for 600 steps. So training does no harm once the model looks back. If closing and looking back run a race, the speed should decide it, too. So we trained K from the start again, and changed *its* learning rate alone.
+
+# %%
+answers = theta_and_rates.by_rate(load_results("rates"), "accuracy")[600]
+names = ["left alone", "a ninth of the rate", "a third", "the common rate", "three times"]
+counts = ", ".join(f"{count(shares)}" for shares in answers.values())
+fig, ax = plt.subplots(figsize=(8, 3.2))
+title = f"The faster the kernel learns, the fewer seeds answer: {counts} of 12"
+rows = dict(zip(names, answers.values(), strict=True))
+seed_plots.draw_seed_dots(ax, rows, title, "share of right answers after 600 steps", {"": study.ANSWERS})
+plt.show()
+
+# %% [markdown]
+# At a ninth of the rate 10 of 12 seeds answer after 600 steps and 11 after 1,200, and the kernel falls to a hundredth at 35 to 39 tokens. At three times the rate it ends at 4 to 14 tokens, and 2 seeds answer. **At the learning rate of all other weights the kernel closes and most seeds do not answer; a slower kernel stays open, and as many answer as with a fixed one.** So neither the kernel nor its training is to blame, but the rate. That the kernel closes *before* the model has learned to look back remains a conjecture, with which both experiments agree.
+#
+# ## Is a kernel worth it?
+#
+# After 1,200 steps the fixed kernel loses 0.02 nats more than RoPE (99% interval: −0.01 to +0.05), so it gains 0.01 at most, and one that was trained at a ninth of the rate gains at most 0.03 beside the fixed one. ALiBi answers from all 12 seeds, and its loss is 0.02 nats below RoPE's (0.00 to 0.04) and 0.04 below that of the fixed kernel (0.01 to 0.07). Perhaps it helps that one head can read the last letters while another looks for the name. [Lesson 10](10_beyond_the_window.ipynb) reads texts longer than the window.
+
+# %% [markdown]
+# > **In a real model.** SmolLM2-135M has RoPE and no kernel, so nothing in its design prefers near tokens. Training has taught it to: a token gives 26% of its attention to itself and the seven tokens before it, and another 36% to the first token of the text. These are means over all heads and 24 texts of 221 to 269 tokens ([lesson 11](11_a_real_model.ipynb)).
+
+# %% [markdown]
+# ## Is the vowel too far away?
+#
+# Your steered model missed names 24 letters back. Could v4 in the same way reach a first letter and miss the second? Count how far each letter stands from the token that predicts it:
+
+# %%
+ask = questions[2]
+stands, last = ask.prompt.index(ask.answer), len(ask.prompt) - 1
+for i, letter in enumerate(ask.answer):
+    print(f"{letter}: stands at {stands + i}, is predicted from {last + i}, so it is {last - stands} back")
+
+# %% [markdown]
+# When the model writes the second letter it has just read the first one of its own answer, so query and key have both moved on by one.
+#
+# ## The case
+#
+# All letters of a name are equally far away, so a model that reaches the first letter reaches the vowel as well, and "the vowel is too far away" is out. Out before it were "it recalls the vowel only in part", "it ignores order", "its positions do not tell neighbours apart" and "it does not look at the name". Three explanations are left: "the model is too small to copy", "it needs more steps" and "it has a bug". And keep one observation: a model learns to look back suddenly, and one learning rate can prevent it.
 
 # %%
 tally()
@@ -344,27 +388,14 @@ width = 5.0
 # %%
 tasks.WIDTH.check(width)
 
-# %%
-tasks.BROKEN
-
-
-# %%
-def broken(log_K):
-    """The set of the promises that log_K breaks, out of "distance", "near" and "finite"."""
-    return set()
-
-
-# %%
-tasks.BROKEN.check(broken)
-
 # %% [markdown]
 # ## Recap
 #
-# 1. The note's formula multiplies a score by K(m) K(n). This factor does not depend on the distance alone. Late in a window attention becomes an average.
-# 2. v5 adds log K(m − n) to the scores. So the exponential of each score is multiplied by K of the distance.
-# 3. A high score overrules the kernel. At a distance of 31 tokens, a score of 8 gets 96% of the attention, and a score of 2 gets 6%, if all other scores are 0.
-# 4. Inside the window the loss with a fixed K is 0.02 nats above RoPE's, and the interval from −0.01 to +0.05 does not decide (1200 steps, twelve seeds, 2 layers of 96, windows of 64). At four times the length the fixed K is about one nat better than RoPE, and so is ALiBi.
-# 5. K becomes narrower when it is trained from the start at the common rate. Then 3 of 12 runs answer after 1200 steps, and with K fixed, or at a ninth of the rate, 11 of 12 do.
+# 1. A kernel that multiplies attention is a logarithm added to scores. v5 adds log K(m − n), which depends on the distance alone, unlike the note's factor K(m) K(n).
+# 2. Whether a score overrules K depends on the widths. With the note's widths a score of 8 gets 96% of the attention at 31 tokens. With both widths at 5 the highest possible score, 9.8, gets 47% at 20 tokens and 3% at 24.
+# 3. ALiBi is a kernel with a fixed slope in each head. After 1,200 steps it answers from all 12 seeds, and its loss is 0.02 nats below RoPE's (0.00 to 0.04).
+# 4. At the common learning rate the kernel closes to 13 to 24 tokens, and 3 of 12 seeds answer. At a ninth of it, or from step 600 on, K stays open, and 11 answer, as with a fixed kernel (1,200 steps, 2 layers of 96).
+# 5. All letters of a name are equally far from the token that predicts them, so distance cannot explain a wrong vowel.
 
 # %% [markdown]
 # ## Self-test
@@ -377,7 +408,7 @@ tasks.BROKEN.check(broken)
 #
 # <details><summary>Answer</summary>
 #
-# **b.** K(60) is 0.003, so all scores are near 0, and the softmax gives equal scores equal weights. *a* is tempting, and it would be right for K(m − n).
+# **b.** K(60) is 0.003, so all scores are near 0. *a* is tempting, and right for K(m − n).
 #
 # </details>
 #
@@ -393,15 +424,15 @@ tasks.BROKEN.check(broken)
 #
 # </details>
 #
-# **3.** After 1200 steps only few runs with a trained kernel answer. What shows that its training is the cause, and not the kernel?
+# **3.** Trained at the common rate, most kernels close and most seeds do not answer. With a fixed kernel most answer. Does this show that kernels should not be trained?
 #
-# - a) its σ became smaller
-# - b) RoPE without a kernel answers
-# - c) the same model with a fixed kernel answers
+# - a) yes, nothing but the training differs
+# - b) no, the rate of the training may be to blame
+# - c) no, three seeds answer
 #
 # <details><summary>Answer</summary>
 #
-# **c.** Only the training of K differs between these runs. *b* is tempting, but RoPE alone has neither the kernel nor its training.
+# **b.** At a ninth of the rate as many seeds answer as with a fixed kernel. *a* is tempting, but the runs share one rate, so they say nothing of others.
 #
 # </details>
 #
@@ -417,24 +448,22 @@ tasks.BROKEN.check(broken)
 #
 # </details>
 #
-# **5.** After position 192 the fixed kernel has a lower loss than RoPE. What follows?
+# **5.** A model writes the first letter of a name that stands 31 tokens back. From how far back does it have to read the third letter?
 #
-# - a) the fixed kernel remembers more of the long text
-# - b) long distances do not disturb the fixed kernel
-# - c) RoPE has the higher loss inside the window too
+# - a) from 29 tokens
+# - b) from 31 tokens
+# - c) from 33 tokens
 #
 # <details><summary>Answer</summary>
 #
-# **b.** K hides the distances that the model never met in training. *a* is tempting, but a model can have a low loss without reading the beginning.
+# **b.** Query and key have both moved by two. *a* is tempting, and right if the query stayed where it was.
 #
 # </details>
 
 # %% [markdown]
 # ## What the source note says
 #
-# Note 001 reports no experiment. Its code raises an error on the note's own example. The first exercise repairs the code.
-#
-# The cell shows five claims. A claim *depends* if it holds for one reading of the note and fails for another. [A page](../docs/notes/001.md) explains all claims.
+# Note 001 reports no experiment. Its code raises an error on its own example, and the first exercise repairs it. A claim *depends* if it holds for one reading of the note and fails for another; [a page](../docs/notes/001.md) explains all claims.
 
 # %% tags=["nbval-ignore-output"]
 SHOWN = (
@@ -456,4 +485,4 @@ findings("001", first=SHOWN)
 # %% [markdown]
 # ## What comes next
 #
-# Notes 002 and 003 put **several texts into one sequence**. Each token then needs two numbers, its position and the number of its text. → [06 · Fourier branches](06_fourier_branches.ipynb)
+# Note 002 puts **several texts into one sequence** and reports that they are 31% alike under one code and 93 to 99% under another. What did it measure? → [06 · Fourier branches](06_fourier_branches.ipynb)

@@ -2,18 +2,16 @@
 
 import math
 from functools import partial
-from itertools import pairwise
 
 import torch
 
 from babygpt.encodings.rotary import rotate
-from babygpt_course.exercises.lesson_05 import BROKEN, HEAD_BIAS, REPAIRED, WIDTH, repaired_answer
+from babygpt_course.exercises.lesson_05 import HEAD_BIAS, REPAIRED, WIDTH, repaired_answer
 from tests.course.exercises.harness import Mutant, requirements
 
 RUNS, SCALES, TURNS = requirements(REPAIRED)
 SAME, OWN, FAR = ALL = requirements(HEAD_BIAS)
 IS_WIDTH, NAME, NOISE = requirements(WIDTH)
-KEPT, FAULTY, FAR_AWAY = requirements(BROKEN)
 
 
 def specimen(x, K, column=True, layout="mixed", length=None):
@@ -40,37 +38,6 @@ def bias(alphas, sigmas, queries, keys, two=2, log=True, safe=True, weights=True
     power = power + (alphas.log()[:, None, None] if weights else 0)
     found = power.logsumexp(-1) if safe else power.exp().sum(-1).log()
     return found if log else found.exp()
-
-
-def broken(
-    log_K,
-    queries=(20, 97, 200, 500),
-    furthest=500,
-    near=1e-6,
-    one=False,
-    finite=math.isfinite,
-    far=1e-6,
-    scale=0,
-    step=1,
-):
-    rows = {m: [log_K(m, n) for n in range(m, max(m - furthest, -1), -step)] for m in queries}
-    last = rows[max(rows)]
-    found = []
-    for row in rows.values():
-        if any(not abs(a - b) <= far + scale * abs(b) for a, b in zip(row, last, strict=False) if a != b):
-            found.append("distance")
-        if any(b > a + near + scale * abs(a) for a, b in pairwise(row)):
-            found.append("near")
-        if not all(map(finite, row)):
-            found.append("finite")
-    return set(found[:1] if one else found)
-
-
-def along_edges(log_K):
-    """Compare each query with the next at its own position and at 0 only."""
-    steps = [(log_K(m, n), log_K(m + 1, n + 1)) for m in range(500) for n in (0, m)]
-    shift = any(a != b and not abs(a - b) < 1e-6 for a, b in steps)
-    return broken(log_K) - {"distance"} | ({"distance"} if shift else set())
 
 
 KEPT_KERNELS = {}  # T -> the first kernel
@@ -108,26 +75,8 @@ WIDTH_MISTAKES = [
     *((f"{odd}", odd, [IS_WIDTH, NAME, NOISE], "above 0") for odd in (math.nan, math.inf, 1j, True, "41")),
     ("minus", -41.0, [IS_WIDTH, NAME, NOISE], "above 0"),
 ]
-BROKEN_MISTAKES = [
-    ("near the start", partial(broken, queries=(5, 30)), [FAULTY, FAR_AWAY], "do not notice"),
-    ("near the query", partial(broken, furthest=40), [FAULTY, FAR_AWAY], "do not notice"),
-    ("one query", partial(broken, queries=(500,)), [FAULTY, FAR_AWAY], "'distance' is broken"),
-    ("must fall strictly", partial(broken, near=-1e-9), [KEPT, FAR_AWAY], "it is kept"),
-    ("nan is finite", partial(broken, finite=lambda x: not math.isinf(x)), [FAR_AWAY], "nan at 0"),
-    ("+∞ is finite", partial(broken, finite=lambda x: x > -math.inf), [FAR_AWAY], "+∞"),
-    ("small rises", partial(broken, near=0.001), [FAR_AWAY], "rise of 0.00002"),
-    ("equal to the last digit", partial(broken, far=0), [KEPT], "0.000001 do not count"),
-    ("near to the last digit", partial(broken, near=0), [KEPT], "0.000001 do not count"),
-    ("relative", partial(broken, scale=1e-6), [FAR_AWAY], "−1000"),
-    ("up to 0.0001", partial(broken, far=1e-4, near=1e-4), [FAR_AWAY], "rise of 0.00002"),
-    ("every second key", partial(broken, step=2), [FAR_AWAY], "tokens back you do not notice"),
-    ("10000 is infinite", partial(broken, finite=lambda x: abs(x) < 1e4), [KEPT], "a slope of 100"),
-    ("right, the keys of a dict", lambda log_K: dict.fromkeys(broken(log_K)).keys(), []),
-    ("along edges", along_edges, [FAR_AWAY], "queries from 160 on"),
-]
 MUTANTS = [
     *(Mutant(REPAIRED, *mistake) for mistake in REPAIRED_MISTAKES),
     *(Mutant(HEAD_BIAS, *mistake) for mistake in HEAD_BIAS_MISTAKES),
     *(Mutant(WIDTH, *mistake) for mistake in WIDTH_MISTAKES),
-    *(Mutant(BROKEN, *mistake) for mistake in BROKEN_MISTAKES),
 ]
