@@ -103,15 +103,14 @@ def gaussian() -> Formula:
 
 
 def branches() -> Formula:
-    """Explore how far apart Fourier codes and 2-D RoPE put parallel texts.
+    """Explore how alike two parallel texts look under Fourier codes and 2-D RoPE, and what note 002 measured.
 
     Source: notes 002 and 003.
     """
     controls = [
         Scale("stride", 128.0, 1.0, 8192.0, "stride (positions)", doubling=True),
-        Slider("n", 8, 2, 16, "branches"),
         Slider("width", 512, 8, 512, "width (channels)", step=8),
-        THETA,
+        Scale("counted", 256.0, 1.0, 256.0, "slowest pairs that count", doubling=True),
     ]
     return Formula("branches", "branches", controls)
 

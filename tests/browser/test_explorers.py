@@ -19,15 +19,14 @@ from torch import Tensor
 from babygpt.encodings import polar as gates
 from babygpt.encodings.alibi import slopes
 from babygpt.encodings.base import norm
+from babygpt.encodings.fourier import fourier
 from babygpt.encodings.gaussian import RelativeGaussian, log_kernel
 from babygpt.encodings.rotary import angles, rotate
 from babygpt.encodings.sinusoidal import frequencies, sinusoid
 from babygpt.live import formulas, view
 from babygpt.metrics.inspection import reach
-from babygpt.metrics.parallel_texts import cosines
 from babygpt.models.transformer import score_scale
 from babygpt.positions import Positions
-from babygpt_course.commands.analyze import branch_codes
 from tests.browser.conftest import Visit
 from tools.browser.page_checks import numbers
 from tools.browser.scripts import ENDS
@@ -87,10 +86,13 @@ def measure_gaussian(kernel: str, position: int, **four: float) -> dict[str, Any
     return found | {"rows": dict(zip(("with", "rope"), shares, strict=True))}
 
 
-def measure_branches(stride: float, n: int, width: int, theta: float) -> dict[str, Any]:
-    added, turned = (codes.double() for codes in branch_codes(width, theta, stride, n).values())
-    alike, slowest = cosines(added), angles(AWAY[:n] * stride, width, theta)[:, -1].cos()
-    found = {"fourier": alike, "rope": cosines(turned), "alike": alike[0], "slowest": slowest}
+def measure_branches(stride: float, width: int, counted: float) -> dict[str, Any]:
+    strides = sorted({round(2 ** (i / 24)) for i in range(13 * 24 + 1)})
+    at, slow = torch.tensor([0, stride, *strides]).double(), 2 * min(round(counted), width // 2)
+    ones = torch.ones(1, 1, len(at), width).double()
+    added, turned = fourier(at, width).double()[:, -slow:], rotate(ones, at)[0, 0, :, -slow:]
+    alike, other = (torch.cosine_similarity(codes[:1], codes) for codes in (added, turned))
+    found = {"fourier": alike[2:], "rope": other[2:], "at": alike[1], "pairs": angles(at, width)[1].cos()}
     return found | {"distance": (added[0] - added[1]).norm()}
 
 
@@ -166,7 +168,7 @@ def test_every_number_is_that_of_the_package(name: str, browser: Browser):
 
 # ---------------------------------------------------------------- a page with all of them
 
-MATRICES = {"sinusoid": "table", "gaussian": "scores", "branches": "fourier rope", "polar": "gates scores"}
+MATRICES = {"sinusoid": "table", "gaussian": "scores", "polar": "gates scores"}
 SHOWN = """async () => {
     await new Promise(done => requestAnimationFrame(() => setTimeout(done)));
     const parts = [...document.querySelectorAll("select, output, .explorer-title")];

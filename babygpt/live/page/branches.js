@@ -1,52 +1,63 @@
-// Codes of branches: Fourier's and 2-D RoPE's have the same cosines; and what the slowest pair alone says.
+// Codes of branches: how alike two of them are, over the stride and pair by pair, if all pairs count or some.
 
-import { COLOURS, dot, explorer, frequencies, most, range } from "./figure.js";
+import { COLOURS, dot, explorer, format, frequencies, range, sum } from "./figure.js";
 
-const MOST_BRANCHES = 16;
+const THETA = 10_000, FURTHEST = 8192;
+const STRIDES = [...new Set(range(24 * Math.log2(FURTHEST) + 1, i => Math.round(2 ** (i / 24))))];
+const BY_NOTE = { rope: [0.93, 0.99], fourier: [0.31] }; // cosines that note 002 reports
 
-function cosines(vectors) {
-  const lengths = vectors.map(vector => Math.sqrt(dot(vector, vector)));
-  return vectors.map((one, i) => vectors.map((other, j) => dot(one, other) / (lengths[i] * lengths[j])));
+// Of a sine and a cosine: the pair of a Fourier code, and the pair (1, 1) turned by their angle.
+const added = ([sine, cosine]) => [sine, cosine], turned = ([sine, cosine]) => [cosine - sine, sine + cosine];
+
+function cosine(one, other) {
+  return dot(one, other) / Math.sqrt(dot(one, one) * dot(other, other));
 }
 
-// The pair (1, 1), turned by the angle of a sine and a cosine.
-const turned = ([sine, cosine]) => [cosine - sine, sine + cosine];
-
-export function measure({ stride, n, width, theta }) {
-  const speeds = frequencies(width, theta);
-  const pairs = range(Math.round(n), branch => speeds.map(speed => branch * stride * speed))
-    .map(angles => angles.map(angle => [Math.sin(angle), Math.cos(angle)]));
-  const codes = pairs.map(row => row.flat()), fourier = cosines(codes);
-  const rope = cosines(pairs.map(row => row.flatMap(turned)));
-  const distance = Math.hypot(...codes[0].map((value, i) => value - codes[1][i]));
-  return { fourier, rope, distance, alike: fourier[0], slowest: pairs.map(row => row.at(-1)[1]) };
+export function measure({ stride, width, counted }) {
+  const speeds = frequencies(width, THETA), slow = speeds.slice(-Math.round(counted));
+  const code = (at, kind) => slow.flatMap(speed => kind([Math.sin(at * speed), Math.cos(at * speed)]));
+  const over = kind => STRIDES.map(at => cosine(code(0, kind), code(at, kind)));
+  const [first, second] = [0, stride].map(at => code(at, added));
+  const distance = Math.hypot(...first.map((value, i) => value - second[i]));
+  const pairs = speeds.map(speed => Math.cos(stride * speed));
+  return { fourier: over(added), rope: over(turned), at: cosine(first, second), distance, pairs };
 }
 
 function build(page) {
-  const [added, rotated] = ["fourier", "rope"].map(name => {
-    const panel = page.panel(name, { x: [0, 1], y: [0, 1], labels: ["branch", "branch"], least: 1 });
-    const cells = panel.axes.matrix("cosine", (i, j, value) => `branches ${i} and ${j}: cosine ${value.toFixed(2)}`);
-    return (rows, title) => {
-      const ends = [-0.5, rows.length - 0.5];
-      panel.axes.span(ends, ends);
-      cells(rows, 1, title);
-      panel.say(title);
-    };
-  });
+  const { blue, red, green, pink, grey } = COLOURS, dashed = { "stroke-dasharray": "7 5" };
+  const labels = ["stride (positions)", "cosine of branches 0 and 1"];
+  const left = page.panel("stride", { x: [1, FURTHEST], y: [1.05, -0.55], labels }), over = left.axes;
+  over.view({ ...over.sides.x, log: true }, over.sides.y);
+  const codes = [over.curve("Fourier codes", blue, { style: "stroke-width: 5" }), over.curve("2-D RoPE", red, dashed)];
+  const told = (values, name, colour) => { // a level for each number, in one path
+    const draw = over.curve(name, colour), ends = values.flatMap(value => [value, value, NaN]);
+    return () => draw(ends, values.flatMap(() => [1, FURTHEST, NaN]));
+  };
+  const note = [told(BY_NOTE.rope, "note: 2-D RoPE, 93 and 99%", pink), told(BY_NOTE.fourier, "note: its code, 31%", green)];
+  page.handle(over.layer, "stride", blue, ({ stride }, { at }) => [over.X(stride), over.Y(at)],
+    ([x]) => ({ stride: over.x(x) }));
 
-  const labels = ["branch", "cosine with branch 0"];
-  const first = page.panel("first", { x: [0, MOST_BRANCHES - 1], y: [1.05, -1.05], labels }), { axes } = first;
-  const all = axes.curve("all pairs", COLOURS.blue), alone = axes.curve("the slowest pair", COLOURS.red);
-  const last = (values, { alike }) => [axes.X(alike.length - 1), axes.Y(alike.at(-1))];
-  page.handle(axes.layer, "n", COLOURS.blue, last, ([x]) => ({ n: axes.x(x) + 1 }));
+  const names = ["pair, from the quickest to the slowest", "cosine of the pair"];
+  const right = page.panel("pairs", { x: [1, 256], y: [1.05, -1.05], labels: names, least: 1 }), { axes } = right;
+  const [unused, used] = [axes.curve("does not count", grey), axes.curve("counts", blue)];
+  const mean = axes.curve("mean of those that count", pink, dashed);
+  const first = ({ counted }, { pairs }) => Math.max(0, pairs.length - Math.round(counted)); // that counts, from 0
+  page.handle(axes.layer, "counted", pink, (values, found) => [axes.X(first(values, found) + 1), axes.Y(found.at)],
+    ([x], values) => ({ counted: measure(values).pairs.length + 1 - axes.x(x) }));
 
-  return (values, { fourier, rope, distance, alike, slowest }) => {
-    const apart = most(fourier.map((row, i) => row.map((value, j) => value - rope[i][j])));
-    added(fourier, `Fourier: neighbours have cosine ${alike[1].toFixed(2)} and are ${distance.toFixed(1)} apart`);
-    rotated(rope, `2-D RoPE: the same cosines, within ${apart.toExponential(0)}`);
-    all(alike);
-    alone(slowest);
-    first.say(`The slowest pair: cosine ${slowest[1].toFixed(2)}`);
+  return (values, found) => {
+    const { fourier, rope, at, distance, pairs } = found, from = first(values, found), many = pairs.length;
+    const numbers = range(many, i => i + 1);
+    axes.span([0, many + 1], [1.05, -1.05]);
+    [fourier, rope].forEach((curve, i) => codes[i](curve, STRIDES));
+    note.forEach(draw => draw());
+    unused(pairs.map((value, i) => (i <= from ? value : NaN)), numbers);
+    used(pairs.map((value, i) => (i >= from ? value : NaN)), numbers);
+    mean([at, at], [from + 0.5, many + 0.5]);
+    const apart = `stride ${format(values.stride)}: cosine ${at.toFixed(2)} under both`;
+    left.say(`At ${apart}; Fourier codes are ${distance.toFixed(1)} apart`);
+    const which = from ? `the slowest ${many - from} of ${many} pairs` : `all ${many} pairs`;
+    right.say(`The mean over ${which} is ${(sum(pairs.slice(from)) / (many - from)).toFixed(2)}`);
   };
 }
 
