@@ -1,9 +1,8 @@
-"""Exercises of notebook 06: who sees whom, targets of several texts, and two experiments."""
+"""Exercises of notebook 06: who sees whom, targets of several texts, and an experiment."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import product
-from random import Random
 from statistics import fmean
 from typing import Any
 
@@ -13,7 +12,7 @@ from torch import Generator, Tensor
 from babygpt.data.batches import interleave
 from babygpt.errors import BadInput
 from babygpt.positions import Positions, causal_mask
-from babygpt_course.exercises.checks import Unusable, ask, ask_bool, ask_parts, expect, require, require_equal
+from babygpt_course.exercises.checks import ask, ask_parts, expect, require_equal
 from babygpt_course.exercises.compare import describe, difference, plain, things, whole
 from babygpt_course.exercises.exercise import Exercise, dice, each, integer, read_tasks
 
@@ -165,74 +164,4 @@ SPLIT_GAP = Exercise(
     split_gap_answer,
 )
 
-NEAR, FAR, EFFECT = 1, 128, 0.06  # the two strides, and the extra loss at the nearer one
-RUNS, MACHINES = 60, 24  # that may be trained for one answer, and models that are asked about
-LUCK_OF_SEED, LUCK_OF_RUN = 0.3, 0.04  # nats, at most, up or down
-
-
-def stride_matters_answer(train: Callable) -> bool:
-    """Whether models that `train(stride, seed, steps)` trains lose more at stride 1 than at stride 128."""
-    more = [train(1, seed, 400) - train(128, seed, 400) for seed in range(20)]  # only the stride varies
-    return sum(more) / len(more) > 0.03  # half of what it would be
-
-
-def experiment(attempt: Any, rng: Random, minds: bool) -> tuple[bool, list[Any]]:
-    """Ask about a made-up model that minds the stride or does not; return the answer and what was trained."""
-    key, runs = rng.random(), list[tuple[int, int, int]]()  # stride, seed and steps of each run
-
-    def train(stride: Any, seed: Any, steps: Any) -> float:
-        for name, value, least in (("stride", stride, 1), ("seed", seed, 0), ("steps", steps, 1)):
-            if (whole(value) or 0) < least or whole(value) is None:
-                raise BadInput(f"{name} ({describe(value)}) should be a whole number, such as 128, 0, 400")
-        if len(runs) >= RUNS:
-            raise BadInput(f"all {RUNS} runs are used up")
-        runs.append(run := (int(stride), int(seed), int(steps)))
-        luck = {run[1:2]: LUCK_OF_SEED, run: LUCK_OF_RUN}  # equal for equal runs
-        noise = sum(Random(f"{key} {of}").uniform(-most, most) for of, most in luck.items())
-        nearness = max(0.0, 1 - run[0] / FAR) / (1 - NEAR / FAR)
-        return 1.0 + 60 / run[2] + minds * EFFECT * nearness + noise
-
-    got = ask_bool(attempt, train, what="a model")
-    require(runs, "it trained nothing", Unusable)
-    return got, runs
-
-
-def like_with_like(attempt: Any, draw: Generator) -> None:
-    """Look at what was trained: both strides, from the same seeds, for the same steps."""
-    _, runs = experiment(attempt, dice(draw), minds=True)
-    strides, what = sorted({run[0] for run in runs}), f"should be: at {NEAR} and at {FAR}, to compare the two"
-    require({NEAR, FAR} <= set(strides), f"trained at strides {strides}; {what}")
-    trained = {
-        2: "stride {} was trained for {} steps and {} for {}: is it the stride or the steps?",
-        1: "stride {} was trained from seeds {} and {} from {}: one set may be luckier",
-    }
-    for at, sentence in trained.items():
-        near, far = (sorted({run[at] for run in runs if run[0] == stride}) for stride in (NEAR, FAR))
-        one, other = (", ".join(map(str, some[:4])) + ", …" * (len(some) > 4) for some in (near, far))
-        require(near == far, sentence.format(NEAR, one, FAR, other))
-
-
-def ask_verdicts(attempt: Any, draw: Generator, minds: bool) -> None:
-    """Ask about many models that all mind the stride, or all do not."""
-    rng = dice(draw)
-    does = f"loses {EFFECT} nats more at stride {NEAR}" if minds else "loses the same at any stride"
-    for number in range(1, MACHINES + 1):
-        got, runs = experiment(attempt, rng, minds)
-        pairs = len({run[1:] for run in runs if run[0] == NEAR} & {run[1:] for run in runs if run[0] == FAR})
-        hint = "Does it look at the mean over all pairs, and ask whether that is nearer to 0.06 or to 0?"
-        if pairs == 0:
-            hint = "No two runs differ in the stride alone"
-        elif max(len(experiment(attempt, dice(draw), m)[1]) for m in (False, True) * 4) > len(runs):
-            hint = f"It stopped after {pairs} of its pairs. One pair may be lucky: let the mean of all decide"
-        elif pairs < 15:
-            hint = f"{pairs} pair{'s' if pairs > 1 else ''} of runs may all have been lucky; train more seeds"
-        require(got == minds, f"model {number} of {MACHINES} {does}, and came out: {got}. {hint}")
-
-
-STRIDE_MATTERS = Exercise(
-    TASKS["Does the stride matter?"],
-    [like_with_like, *each(ask_verdicts, True, False)],
-    stride_matters_answer,
-)
-
-EXERCISES = (SEES, TARGETS, SPLIT_GAP, STRIDE_MATTERS)
+EXERCISES = (SEES, TARGETS, SPLIT_GAP)

@@ -61,7 +61,7 @@ right = {name: twelve(model, "accuracy") for name, model in ways.items()}
 fig, ax = plt.subplots(figsize=(8, 2.4))
 title = "{} of 12 seeds answer with the kernel left alone, and {} with a trained kernel"
 title = title.format(*map(count, right.values()))
-seed_plots.draw_seed_dots(ax, right, title, "share of right answers", {"we call this answering": study.ANSWERS})
+seed_plots.draw_seed_dots(ax, right, title, "share of right answers", {"": study.ANSWERS})
 plt.show()
 
 # %% [markdown]
@@ -94,7 +94,7 @@ print(" ".join(f"K({int(at)})={value:.3f}" for at, value in zip(d, K(d), strict=
 #
 # ## A factor becomes a sum
 #
-# Attention weights are exponentials of scores, divided by their sum. To multiply each exponential by K, we add log K to its score:
+# Attention weights are exponentials of scores, divided by their sum. To multiply an exponential by K, we add log K:
 #
 # $$K(d)\;e^{s} = e^{\,s + \log K(d)} .$$
 #
@@ -112,7 +112,7 @@ for score in (2.0, 5.0, 8.0):
 Table(("score of the first letter", "its attention without K", "with K"), rows, stable=3)
 
 # %% [markdown]
-# With a score of 5 and without K the first letter weighs $e^5 = 148$, and the 31 others weigh 1 each, so it gets 148 / 179. With K it weighs 148 · 0.09 = 13.4, and the others K(0) + … + K(30) = 11.4 together. With the note's widths a score of 8 overrules K at this distance, whereas a score of 2 does not.
+# With a score of 5 and without K the first letter weighs $e^5 = 148$, and each of the 31 others weighs 1. With K it weighs 148 · 0.09 = 13.4, and the others K(0) + … + K(30) = 11.4 together. With the note's widths a score of 8 overrules K at this distance, whereas a score of 2 does not.
 #
 # v5 is RoPE with log K added to the scores of all heads:
 
@@ -142,7 +142,7 @@ print(f"at 3 and 0: {early:.6f}, at 63 and 60: {late:.6f}")
 factor_guess.compare(next(words for words, top in sizes.items() if late < top))
 
 # %% [markdown]
-# The first factor is over 100,000 times the second, although the distance is the same. Late in a window every score is nearly 0, so attention becomes an average over the whole past: set *kernel* to *absolute* in the explorer, and drag the query to the end. Trained for 300 steps, it loses more than RoPE from each of twelve [seeds](../docs/glossary.md#seed), by 0.19 [nats](../docs/glossary.md#nats) on average. The note's text speaks of *relative* positions, which is what v5 computes with log K(m − n). The next cell compares both readings with our K.
+# The first factor is over 100,000 times the second, although the distance is the same. Late in a window every score is nearly 0, so attention becomes an average over the whole past: set *kernel* to *absolute* in the explorer, and drag the query to the end. A model with the formula, trained for 300 steps, loses more than RoPE from each of twelve [seeds](../docs/glossary.md#seed), by 0.19 [nats](../docs/glossary.md#nats) on average. The note's text speaks of *relative* positions, which is what v5 computes with log K(m − n). The next cell compares both readings with our K.
 
 # %%
 encodings = {"v5": gaussian(32), "v5-absolute": gaussian(32, kernel="absolute")}
@@ -177,7 +177,7 @@ print("tokens until a hundredth is left:", ", ".join(f"{np.log(100) / slope:.0f}
 #
 # ## Train v5
 #
-# We use the plain tales of lesson 04, where the right name begins 16 to 32 letters before the answer; at 32 letters K is still 0.08. First we leave K alone. The right panel counts right answers to 24 questions, and a guess gets half of them. Watch *when* it rises.
+# We use the plain tales of lesson 04, where the right name begins 16 to 32 letters before the answer; at 32 letters K is still 0.08. First we leave K alone. The right panel counts right answers to 24 questions, of which a guess gets half. Watch *when* it rises.
 
 # %% tags=["nbval-ignore-output"]
 corpus = load_corpus("plain-tales", n_chars=400_000)
@@ -196,7 +196,7 @@ mine = metrics.role_accuracy(fixed, tokenizer, questions)
 print("right answers of 400:", beside(mine, list(twelve("v5 fixed", "accuracy", "300")), "%"))
 
 # %% [markdown]
-# The line above has your run beside our twelve. After 300 steps 5 of ours answer, and after 1,200 steps 11.
+# The answers stay near a half for a while, and then rise suddenly, because the model has learned to look back. After 300 steps 5 of our twelve seeds answer, and after 1,200 steps 11.
 #
 # ## Move the width while it learns
 #
@@ -243,7 +243,7 @@ for distance in (20, 24):
     print(f"a key {distance} tokens back with the score 9.8 gets {share:.0%} of the attention")
 
 # %% [markdown]
-# So even the highest possible score cannot overrule this kernel at 24 tokens. In our run σ₂ sets how far the model reads.
+# So even the highest possible score cannot overrule this kernel at 24 tokens.
 #
 # ## Let training move it
 #
@@ -299,7 +299,7 @@ print(f"K falls to a hundredth at {ends[0]} to {ends[-1]} tokens")
 late_guess.compare(int(count(twelve("v5 late", "accuracy"))))
 
 # %% [markdown]
-# 11 seeds answer, the same ones as with the kernel left alone, although K was trained for 600 steps. So training does no harm once the model looks back. If closing and looking back run a race, the speed should decide it, too. So we trained K from the start again, and changed *its* learning rate alone.
+# 11 seeds answer, the same ones as with the kernel left alone. The learning rates of these 600 steps add up to those of a whole run of 300, in which K closed to 18 to 25 tokens, and now it falls to a hundredth at 41 to 53. So training does no harm once the model looks back. If closing and looking back run a race, the speed should decide it, too. We trained K from the start again, and changed *its* learning rate alone.
 
 # %%
 answers = theta_and_rates.by_rate(load_results("rates"), "accuracy")[600]
@@ -312,11 +312,11 @@ seed_plots.draw_seed_dots(ax, rows, title, "share of right answers after 600 ste
 plt.show()
 
 # %% [markdown]
-# At a ninth of the rate 10 of 12 seeds answer after 600 steps and 11 after 1,200, and the kernel falls to a hundredth at 35 to 39 tokens. At three times the rate it ends at 4 to 14 tokens, and 2 seeds answer. **At the learning rate of all other weights the kernel closes and most seeds do not answer; a slower kernel stays open, and as many answer as with a fixed one.** So neither the kernel nor its training is to blame, but the rate. That the kernel closes *before* the model has learned to look back remains a conjecture, with which both experiments agree.
+# At a ninth of the rate 10 of 12 seeds answer after 600 steps and 11 after 1,200, and the kernel falls to a hundredth at 35 to 39 tokens. At three times the rate it ends at 4 to 14 tokens, and 2 seeds answer. **At the learning rate of all other weights the kernel closes and most seeds do not answer; a slower kernel stays open, and as many answer as with a fixed one.** So neither the kernel nor its training is to blame, but the rate. That it closes *before* the model has learned to look back remains a conjecture, with which both experiments agree.
 #
 # ## Is a kernel worth it?
 #
-# After 1,200 steps the fixed kernel loses 0.02 nats more than RoPE (99% interval: −0.01 to +0.05), so it gains 0.01 at most, and one that was trained at a ninth of the rate gains at most 0.03 beside the fixed one. ALiBi answers from all 12 seeds, and its loss is 0.02 nats below RoPE's (0.00 to 0.04) and 0.04 below that of the fixed kernel (0.01 to 0.07). Perhaps it helps that one head can read the last letters while another looks for the name. [Lesson 10](10_beyond_the_window.ipynb) reads texts longer than the window.
+# After 1,200 steps the fixed kernel loses 0.02 nats more than RoPE (99% interval: −0.01 to +0.05), so it gains 0.01 at most, and training it at a ninth of the rate gains at most 0.03 more. ALiBi answers from all 12 seeds, and its loss is 0.02 nats below RoPE's (0.00 to 0.04) and 0.04 below that of the fixed kernel (0.01 to 0.07). Perhaps it helps that one head can read the last letters while another looks for the name. [Lesson 10](10_beyond_the_window.ipynb) reads texts longer than the window.
 
 # %% [markdown]
 # > **In a real model.** SmolLM2-135M has RoPE and no kernel, so nothing in its design prefers near tokens. Training has taught it to: a token gives 26% of its attention to itself and the seven tokens before it, and another 36% to the first token of the text. These are means over all heads and 24 texts of 221 to 269 tokens ([lesson 11](11_a_real_model.ipynb)).
@@ -333,7 +333,7 @@ for i, letter in enumerate(ask.answer):
     print(f"{letter}: stands at {stands + i}, is predicted from {last + i}, so it is {last - stands} back")
 
 # %% [markdown]
-# When the model writes the second letter it has just read the first one of its own answer, so query and key have both moved on by one.
+# To write the second letter the model has read the first one of its own answer, so query and key have both moved by one.
 #
 # ## The case
 #

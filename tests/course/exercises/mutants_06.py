@@ -1,16 +1,15 @@
 """Mistakes in the exercises of notebook 06."""
 
-from statistics import fmean, median
+from statistics import fmean
 
 import torch
 
-from babygpt_course.exercises.lesson_06 import SEES, SPLIT_GAP, STRIDE_MATTERS, TARGETS, targets_answer
+from babygpt_course.exercises.lesson_06 import SEES, SPLIT_GAP, TARGETS, targets_answer
 from tests.course.exercises.harness import Mutant, requirements
 
 WITHIN, OPEN, ISOLATED = requirements(SEES)
 SINGLE, TOGETHER, APART = requirements(TARGETS)
 OWN, OTHERS, BOTH = requirements(SPLIT_GAP)
-LIKE, MIND, DO_NOT = requirements(STRIDE_MATTERS)
 
 
 def masked(rule):
@@ -39,20 +38,6 @@ def gap(split):
         return split(n, alone, loss(tuple(range(n))), loss((0,)), loss((n - 1,)))
 
     return answer
-
-
-def trained(decide, seeds=range(20), steps=(400, 400), strides=(1, 128), other=0):
-    """Return the answer that trains pairs of runs and decides by their differences."""
-
-    def answer(train):
-        runs = [[(strides[i], seed + i * other, steps[i]) for i in (0, 1)] for seed in seeds]
-        return decide([train(*one) - train(*two) for one, two in runs])
-
-    return answer
-
-
-def above(more):
-    return fmean(more) > 0.03
 
 
 SEES_MISTAKES = [
@@ -96,18 +81,6 @@ SPLIT_GAP_MISTAKES = [
     ("added up", gap(lambda n, a, t, z, _: (n * a - z, t - n * a)), [OWN, OTHERS, BOTH], "do not add"),
     ("0 for all", lambda loss, n: (0.0, loss((0,) * n)), [OWN, OTHERS, BOTH], "different numbers"),
 ]
-STRIDE_MATTERS_MISTAKES = [
-    ("one seed", trained(above, [0]), [MIND, DO_NOT], "train more seeds"),
-    ("three seeds", trained(above, range(3)), [MIND], "3 pairs"),
-    ("one seed, again and again", trained(above, [7] * 20), [MIND, DO_NOT], "1 pair of runs"),
-    ("other seeds", trained(above, other=127), [LIKE, MIND, DO_NOT], "luckier"),
-    ("other steps", trained(above, steps=(200, 800)), [LIKE, DO_NOT], "or the steps"),
-    ("in any seed", trained(lambda more: max(more) > 0), [DO_NOT], "mean over all pairs"),
-    ("the other way round", trained(lambda more: fmean(more) < -0.03), [MIND], "0.06 nats more"),
-    ("one by one", lambda t: all(trained(min, [s])(t) > 0 for s in range(15)), [MIND], "It stopped after"),
-    ("other strides", trained(above, strides=(128, 4096)), [LIKE, MIND], "at 1 and at 128"),
-    ("too many runs", trained(above, range(50)), [LIKE, MIND, DO_NOT], "used up"),
-]
 RIGHT = [
     (SEES, masked(lambda q, k: q == k or k[0] < q[0])),
     (SEES, lambda q, k, isolated: k[0] < q[0] + (k[1] == q[1]) and (k[1] == q[1] or not isolated)),
@@ -118,11 +91,8 @@ RIGHT = [
     (SPLIT_GAP, gap(lambda n, a, t, z, _: (a - z, (t - z) - (a - z)))),
     (SPLIT_GAP, gap(lambda n, a, t, z, _: torch.tensor([a - z, t - a], dtype=torch.float64))),
     (SPLIT_GAP, lambda f, n: [x := fmean(f([b]) - f((0,)) for b in range(n)), f(range(n)) - f((0,)) - x]),
-    (STRIDE_MATTERS, trained(above, range(30))),
-    (STRIDE_MATTERS, trained(lambda more: median(more) > 0.03, range(25), (1000, 1000))),
-    (STRIDE_MATTERS, trained(lambda more: sum(x > 0.03 for x in more) > 14, range(29), (100, 100))),
 ]
-MISTAKES = (SEES_MISTAKES, TARGETS_MISTAKES, SPLIT_GAP_MISTAKES, STRIDE_MATTERS_MISTAKES)
-ALL = zip((SEES, TARGETS, SPLIT_GAP, STRIDE_MATTERS), MISTAKES, strict=True)
+MISTAKES = (SEES_MISTAKES, TARGETS_MISTAKES, SPLIT_GAP_MISTAKES)
+ALL = zip((SEES, TARGETS, SPLIT_GAP), MISTAKES, strict=True)
 MUTANTS = [Mutant(exercise, *mistake) for exercise, mistakes in ALL for mistake in mistakes]
 MUTANTS += [Mutant(exercise, f"right {i}", answer, []) for i, (exercise, answer) in enumerate(RIGHT)]
