@@ -299,7 +299,7 @@ print(f"K falls to a hundredth at {ends[0]} to {ends[-1]} tokens")
 late_guess.compare(int(count(twelve("v5 late", "accuracy"))))
 
 # %% [markdown]
-# 11 seeds answer, the same ones as with the kernel left alone. The learning rates of these 600 steps add up to those of a whole run of 300, in which K closed to 18 to 25 tokens, and now it falls to a hundredth at 41 to 53. So training does no harm once the model looks back. If closing and looking back run a race, the speed should decide it, too. We trained K from the start again, and changed *its* learning rate alone.
+# 11 seeds answer, the same ones as with the kernel left alone. The learning rates of these 600 steps add up to those of a whole run of 300. There K closed to 18 to 25 tokens, and here it falls to a hundredth at 41 to 53. So training does no harm once the model looks back. If closing and looking back run a race, the speed should decide it, too. We trained K from the start again, and changed *its* learning rate alone.
 
 # %%
 answers = theta_and_rates.by_rate(load_results("rates"), "accuracy")[600]
@@ -316,7 +316,7 @@ plt.show()
 #
 # ## Is a kernel worth it?
 #
-# After 1,200 steps the fixed kernel loses 0.02 nats more than RoPE (99% interval: −0.01 to +0.05), so it gains 0.01 at most, and training it at a ninth of the rate gains at most 0.03 more. ALiBi answers from all 12 seeds, and its loss is 0.02 nats below RoPE's (0.00 to 0.04) and 0.04 below that of the fixed kernel (0.01 to 0.07). Perhaps it helps that one head can read the last letters while another looks for the name. [Lesson 10](10_beyond_the_window.ipynb) reads texts longer than the window.
+# After 1,200 steps the fixed kernel loses 0.02 nats more than RoPE (99% interval: −0.01 to +0.05), so it gains 0.01 at most. Training it at a ninth of the rate gains at most 0.03 more. ALiBi answers from all 12 seeds, and its loss is 0.02 nats below RoPE's (0.00 to 0.04) and 0.04 below that of the fixed kernel (0.01 to 0.07). Perhaps it helps that one head can read the last letters while another looks for the name. [Lesson 10](10_beyond_the_window.ipynb) reads texts longer than the window.
 
 # %% [markdown]
 # > **In a real model.** SmolLM2-135M has RoPE and no kernel, so nothing in its design prefers near tokens. Training has taught it to: a token gives 26% of its attention to itself and the seven tokens before it, and another 36% to the first token of the text. These are means over all heads and 24 texts of 221 to 269 tokens ([lesson 11](11_a_real_model.ipynb)).

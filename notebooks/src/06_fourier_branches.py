@@ -202,7 +202,7 @@ leaps = tuple(np.subtract(stored[f"stride {s}"], stored["stride 128"]).mean() > 
 leap_guess.compare(places[{(True, False): 0, (False, True): 1, (True, True): 2}.get(leaps, 3)])
 
 # %% [markdown]
-# If likeness decided, the loss would rise from left to right. Instead the lowest loss stands at the trained stride, and it is higher on both sides: by 0.82 nats at stride 1024 (99%: 0.61 to 1.03), where the codes are least alike, by 0.57 at 256 (0.47 to 0.67), and by 0.66 at 1 (0.57 to 0.75). **The loss leaps because the model never met this code of branch 1, just as a position was hard that training had left out** ([03b](03b_sinusoidal.ipynb)). So an unknown code hurts, and likeness hardly shows.
+# If likeness decided, the loss would rise from left to right. Instead the lowest loss stands at the trained stride, and the loss is higher on both sides. At stride 1024, where the codes are least alike, the model loses 0.82 nats more (99%: 0.61 to 1.03), at 256 it loses 0.57 more (0.47 to 0.67), and at 1 it loses 0.66 more (0.57 to 0.75). **The loss leaps because the model never met this code of branch 1, just as a position was hard that training had left out** ([03b](03b_sinusoidal.ipynb)). So an unknown code hurts, and likeness hardly shows.
 #
 # Does the leap heal if training goes on? Start the Fourier model again from the same weights, and move the stride while it learns: to 256 or to 1. If you have not moved it by step 120, the next cell sets it to 1. The grey curve is the run whose stride stays 128.
 
@@ -223,7 +223,7 @@ leap, rest = more[moves[0] : moves[-1] + 20].max(), more[-10:].mean()
 print(f"moved after {moves[-1]} steps: {leap:+.2f} nats in the worst step, {rest:+.2f} at the end")
 
 # %% [markdown]
-# Most of the leap heals. At stride 1 a part is left: in our run the gap of the right panel ends near 0.1 nats, as without a code. Two codes that differ in a few quick pairs only are learned slowly. This *second* cause is small in the end, because models that had stride 1 from the start lose only 0.025 nats more than at 128 under Fourier codes (0.006 to 0.045), and 0.023 under 2-D RoPE (0.014 to 0.033), after 400 steps.
+# Most of the leap heals. At stride 1 a part is left: in our run the gap of the right panel ends near 0.1 nats, as without a code. Two codes that differ in a few quick pairs only are learned slowly. This *second* cause is small in the end. Models that had stride 1 from the start lose only 0.025 nats more than at 128 under Fourier codes (0.006 to 0.045), and 0.023 under 2-D RoPE (0.014 to 0.033), after 400 steps.
 #
 # ## More texts than in training
 #
