@@ -43,7 +43,7 @@ function build(page) {
   const mean = axes.curve("mean of those that count", pink, dashed);
   const first = ({ counted }, { pairs }) => Math.max(0, pairs.length - Math.round(counted)); // that counts, from 0
   page.handle(axes.layer, "counted", pink, (values, found) => [axes.X(first(values, found) + 1), axes.Y(found.at)],
-    ([x], values) => ({ counted: measure(values).pairs.length + 1 - axes.x(x) }));
+    ([x], { width }) => ({ counted: Math.round(width / 2 + 1 - axes.x(x)) }));
 
   return (values, found) => {
     const { fourier, rope, at, distance, pairs } = found, from = first(values, found), many = pairs.length;
@@ -56,8 +56,8 @@ function build(page) {
     mean([at, at], [from + 0.5, many + 0.5]);
     const apart = `stride ${format(values.stride)}: cosine ${at.toFixed(2)} under both`;
     left.say(`At ${apart}; Fourier codes are ${distance.toFixed(1)} apart`);
-    const which = from ? `the slowest ${many - from} of ${many} pairs` : `all ${many} pairs`;
-    right.say(`The mean over ${which} is ${(sum(pairs.slice(from)) / (many - from)).toFixed(2)}`);
+    const count = many - from, some = count > 1 ? `the ${count} slowest of ${many} pairs` : `the slowest of ${many} pairs`;
+    right.say(`The mean over ${from ? some : `all ${many} pairs`} is ${(sum(pairs.slice(from)) / count).toFixed(2)}`);
   };
 }
 
