@@ -1,7 +1,7 @@
 """Bench: four tests of a score with positions, for your own function or for codes that people have tried."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -86,16 +86,17 @@ class Tried:
     wrong: str = ""
 
 
-def bench(score: Score | None = None) -> Explorer:
+def bench(score: Score | None = None, names: Iterable[str] = tuple(CANDIDATES)) -> Explorer:
     """Try a score with positions on four tests: order, shifts, a long text, and distances.
 
     score  takes a query and a key (32,), float64, and their positions, and returns a number; at first on the
-           bench, before those of CANDIDATES. One that fails is told in a sentence
+           bench, before the candidates. One that fails is told in a sentence
+    names  of those of CANDIDATES that a reader can choose, in order
     """
-    candidates = {YOURS: (score, "")} if score is not None else {}
-    scores = {name: one for name, (one, _) in (candidates | CANDIDATES).items()}
+    yours = {YOURS: score} if score is not None else {}
+    scores = yours | {name: one for name, (one, _) in CANDIDATES.items()}
     tried = cache(lambda name: measure(scores[name]))
-    choice = Choice("candidate", list(scores), "score(q, k, m, n)")
+    choice = Choice("candidate", [*yours, *names], "score(q, k, m, n)")
     return Explorer(
         "bench", lambda candidate: (tried(NONE), tried(candidate)), panels, [choice], together=("candidate",)
     )

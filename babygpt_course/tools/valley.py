@@ -1,7 +1,7 @@
 """Valley: a text is dragged along the positions, and costs more where a model has not learned them."""
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, Literal
 
@@ -19,13 +19,17 @@ from babygpt_course.studies.order import WINDOW, losses_from
 from babygpt_course.studies.results import Results
 
 STORED = {"v3": "v3, two places", "v4": "v4, first place"}
+TRAINED = {"v3": "0 and 128", "v4": "0"}
 LOOKS: dict[str, Literal["dots", "rings"]] = {"v3": "dots", "v4": "rings"}
 LAST, EVERY = 256, 8  # of the first positions at which models are measured
 INKS = [COLOURS[name] for name in ("pink", "red", "sky")]  # of models with names of their own
 
 
 def valley(
-    results: Results, models: Mapping[str, LanguageModel] | None = None, windows: Tensor | None = None
+    results: Results,
+    models: Mapping[str, LanguageModel] | None = None,
+    windows: Tensor | None = None,
+    stored: Sequence[str] = tuple(STORED),
 ) -> Explorer:
     """Drag a text along positions 0 to 256, and see how much of it is lost at each.
 
@@ -35,6 +39,7 @@ def valley(
     results  what `load_results("controls")` reads: v3 trained at positions 0 and 128, v4 trained at 0
     models   trained, by name; they are copied, and run from any first position
     windows  (N, T + 1) token ids of texts, which all models read; 16 texts take seconds for all positions
+    stored   of "v3" and "v4", those whose seeds are shown
     Raises BadInput for models without windows.
     """
     if models and windows is None:
@@ -50,12 +55,11 @@ def valley(
     def measure(first: int) -> dict[str, Any]:
         """Return the losses up to a first position: of each model, and of each stored seed."""
         stops, met = range(0, first + 1, EVERY), [at for at in BESIDE if at <= first]
-        stored = {name: results["controls"][arm] for name, arm in STORED.items()}
+        arms = {name: results["controls"][STORED[name]] for name in stored}
         return {
             "live": {name: (np.array(stops), np.array([loss(name, at) for at in stops])) for name in copies},
             "stored": {
-                name: (np.array(met), np.array([one[f"at {at}"] for at in met]))
-                for name, one in stored.items()
+                name: (np.array(met), np.array([one[f"at {at}"] for at in met])) for name, one in arms.items()
             },
         }
 
@@ -74,14 +78,13 @@ def panels(found: dict[str, Any], values: Mapping[str, Any]) -> list[Panel]:
     )
     for i, (name, (at, losses)) in enumerate(curves.items()):
         marks.append(Curve(name, ENCODING_COLOURS.get(name.lower(), INKS[i % len(INKS)]), losses, at))
-    for name, look in LOOKS.items():
-        at, seeds = stored[name]
+    note = ""
+    for name, (at, seeds) in stored.items():
         dots = np.repeat(at, seeds.shape[1])
-        marks.append(Curve("", ENCODING_COLOURS[name], seeds.ravel(), dots, look))
-    at, seeds = stored["v3"]
-    note = f"Dots: {seeds.shape[1]} seeds of v3 trained at 0 and 128; rings: of v4 trained at 0. "
-    note += f"At {at[-1]} these v3 lose {seeds[-1].min():.2f} to {seeds[-1].max():.2f} nats."
-    note += "" if live else " Lines: means."
+        marks.append(Curve("", ENCODING_COLOURS[name], seeds.ravel(), dots, LOOKS[name]))
+        note += f"{LOOKS[name].title()}: {seeds.shape[1]} seeds of {name} trained at {TRAINED[name]}. "
+        note += f"At {at[-1]} they lose {seeds[-1].min():.2f} to {seeds[-1].max():.2f} nats. "
+    note += "" if live else "Lines: means."
     told = ", ".join(f"{losses[-1]:.2f} with {name}" for name, (_, losses) in curves.items())
     top = max([3.4, *(1.05 * float(losses.max()) for _, losses in live.values())])
     x = Axis("position", (-3, LAST + WINDOW), digits=0)

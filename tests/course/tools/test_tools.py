@@ -71,7 +71,9 @@ def test_the_bench_measures_the_function_itself():
     def score(q, k, m, n):  # scores are larger by 3 in one direction, and twice as large after 1,000
         return (q @ k) * (2 if m > 1_000 else 1) + (3 * math.sqrt(DIM) if m < n else 0)
 
-    table, picture = bench(score).now()
+    explorer = bench(score, ["rotation"])
+    assert explorer.controls[0]["options"] == ["yours", "rotation"]
+    table, picture = explorer.now()
     pairs = torch.randn(16, 2, DIM, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     dots = (pairs[:, 0] * pairs[:, 1]).sum(dim=1) / DIM**0.5
     spread = float(dots.std(correction=0))
@@ -98,7 +100,7 @@ def test_a_wrong_function_is_told_in_a_sentence(score, words):
 
 def test_the_valley_shows_stored_seeds_and_models_that_stand_where_the_text_begins(awake, text):
     models, windows = {"v3": awake("v3"), "learned": awake("learned")}, text(3, 9)
-    explorer = valley(CONTROLS, {"v3": models["v3"]}, windows)
+    explorer = valley(CONTROLS, {"v3": models["v3"]}, windows, ["v3"])
     with torch.inference_mode():
         logits = models["v3"](windows[:, :-1], Positions.arange(8, 40))
     loss = float(cross_entropy(logits, windows[:, 1:]).mean())
@@ -109,6 +111,9 @@ def test_the_valley_shows_stored_seeds_and_models_that_stand_where_the_text_begi
     assert live.y[-1] == pytest.approx(loss)
     stored = CONTROLS["controls"]["v3, two places"]
     assert dots.y.tolist() == [*stored["at 0"], *stored["at 32"]]
+    note = explorer.now()[0].note
+    assert note.startswith("Dots: 12 seeds of v3 trained at 0 and 128. At 32 they lose ")
+    assert "v4" not in note
     explorer = valley(CONTROLS)
     explorer.first = 32
     assert f"position 32: {np.mean(stored['at 32']):.2f} with v3, " in explorer.now()[0].title
