@@ -1,85 +1,18 @@
-"""Exercises of notebook 03b: positions in a cache, a head that looks back, and pairs it can do without."""
+"""Exercises of notebook 03b: a head that looks back, pairs it can do without, and why a position is hard."""
 
+import math
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
 from torch import Generator, Tensor
 
 from babygpt.encodings.sinusoidal import frequencies, sinusoid
-from babygpt_course.exercises.checks import Unusable, ask, ask_tensors, require, require_equal
-from babygpt_course.exercises.compare import SHOWN, beyond, describe, members, whole
+from babygpt_course.exercises.checks import Unusable, ask, ask_tensors, require
+from babygpt_course.exercises.compare import beyond, came_out, describe, members, plain, whole
 from babygpt_course.exercises.exercise import Exercise, each, integer, read_tasks
 
 TASKS = read_tasks("lesson_03b")
-
-
-def decode_answer(x: Tensor, keys: Tensor, values: Tensor, n_read: int) -> Tensor:
-    """Mix (n, C) of n new tokens x (n, C) that follow `n_read` others; the cache holds the last (R, C)."""
-    n, C = x.shape
-    q = x + sinusoid(torch.arange(n_read, n_read + n), C)
-    keys, values = torch.cat([keys, q]), torch.cat([values, x])
-    later = torch.ones(n, len(keys), dtype=torch.bool).triu(len(keys) - n + 1)
-    return (q @ keys.T / C**0.5).masked_fill(later, -torch.inf).softmax(dim=-1) @ values
-
-
-def decoded(x: Tensor, keys: Tensor, values: Tensor, at: Tensor, wrong: str = "") -> Tensor:
-    """Decode with these positions of the new tokens, and with one fault or none: known mistakes."""
-    moved = x + sinusoid(at, x.shape[1])
-    keys = torch.cat([keys, x if wrong == "bare keys" else moved])
-    values = torch.cat([values, moved if wrong == "coded values" else x])
-    query = x if wrong == "bare queries" else moved
-    later = torch.ones(len(x), len(keys), dtype=torch.bool).triu(len(keys) - len(x) + 1)
-    later &= wrong != "unmasked"
-    scores = query @ keys.T / (1 if wrong == "unscaled" else x.shape[1] ** 0.5)
-    return scores.masked_fill(later, -torch.inf).softmax(dim=-1) @ values
-
-
-def decodes(attempt: Any, draw: Generator, new: int, dropped: bool) -> None:
-    """Ask for the mix of new tokens after texts of growing length, with all of them in the cache or not."""
-    sizes = (
-        (0, 2, 1),
-        (3, 2, 1),
-        (integer(draw, 5, 12), 4, 0),
-        (40, 16, 20),
-        (integer(draw, 300, 3000), 8, 99),
-    )
-    for n_read, C, some in sizes:
-        kept = min(some, n_read) if dropped else n_read
-        size = 12.0 if C == 16 else 1.5  # scores of hundreds, whose exponential no float holds
-        tokens = (100 * size * torch.randn(kept + new, C, generator=draw)).round() / 100
-        x, values = tokens[kept:], tokens[:kept]
-        keys, at = values + sinusoid(torch.arange(n_read - kept, n_read), C), torch.arange(new)
-        what = f"{new} new after {n_read} tokens, {kept} of them in the cache, C = {C}:"
-        wrong = {
-            "You count positions from the start of the call; the text began earlier": at,
-            "You count the rows of the cache; the tokens that it dropped count as well": at + kept,
-            "Each of the new tokens has a position of its own": 0 * at + n_read,
-            "The first new token follows tokens 0 to n_read − 1, so it stands at n_read": at + n_read - 1,
-        }
-        mistakes = {text: decoded(x, keys, values, positions) for text, positions in wrong.items()}
-        faults = {
-            "unmasked": "A new token reads those after it: where is the mask?",
-            "coded values": "A value is the vector alone, without its code",
-            "bare keys": "Each new key needs its code as well",
-            "bare queries": "Each new query needs its code as well",
-            "unscaled": "Where is the division by √C?",
-        }
-        mistakes |= {text: decoded(x, keys, values, at + n_read, fault) for fault, text in faults.items()}
-        right = decode_answer(x, keys, values, n_read)
-        got = ask(attempt, x, keys, values, n_read, what=what)
-        q = x[:1] + sinusoid(at[:1] + n_read, C)
-        shares = (q @ torch.cat([keys, q]).T / C**0.5).softmax(dim=-1)[0]
-        rows = f"the {kept} rows of the cache and itself" if kept else "itself"
-        hint = f". The first new token stands at {n_read}"
-        hint += f" and gives {rows} the weights {describe(shares)}" * (kept < SHOWN)
-        if C == 2:
-            what = f"{what} x {describe(x)}, keys {describe(keys)} and values {describe(values)}"
-        require_equal(got, right, what, mistakes, hint, 1e-4 * size)
-
-
-CACHE = Exercise(
-    TASKS["The position of a decoded token"], each(decodes, (1, False), (1, True), (4, True)), decode_answer
-)
 
 
 def look_back_answer(n: int, n_embd: int) -> tuple[Tensor, Tensor]:
@@ -176,4 +109,64 @@ def finds_previous(answer: Any, draw: Generator) -> None:
 
 FEWEST_PAIRS = Exercise(TASKS["Which pairs can it do without?"], [few_pairs, finds_previous], [0, 9])
 
-EXERCISES = (CACHE, LOOK_BACK, FEWEST_PAIRS)
+
+Loss = Callable[[int], float]
+Train = Callable[[Iterable[int]], Loss]
+END, NOISE, SHARED = 1000, 0.05, 0.3  # last position; of a loss; what several places cost a model, in nats
+RISES: dict[str, dict[str, Callable[[int, int], float]]] = {  # by position, and distance to training
+    "neither": {"the loss is the same everywhere": lambda at, gap: 0.0},
+    "not met": {
+        "the loss leaps beside the positions of training": lambda at, gap: min(gap / 4, 1.0),
+        "the loss rises slowly beside the positions of training": lambda at, gap: 1 - math.exp(-gap / 200),
+    },
+    "far": {
+        "the loss rises evenly from 0 to 1000": lambda at, gap: at / END,
+        "the loss leaps at 700, wherever training stood": lambda at, gap: float(at >= 700),
+    },
+}
+
+
+def cause_answer(train: Train) -> str:
+    """Why a model loses more at some positions than at others: "far", "not met" or "neither"."""
+    near, both = train([0]), train([0, 1000])
+    if both(1000) - both(0) > 0.5:  # although training met 1000
+        return "far"
+    return "not met" if near(1000) - near(0) > 0.5 else "neither"
+
+
+def trainer(rise: Callable[[int, int], float], draw: Generator) -> Train:
+    """Return a function that trains at some positions and returns the loss at each, as `rise` has it."""
+    low, high = (torch.rand(2, generator=draw) + torch.tensor([0.3, 2.0])).tolist()
+
+    def train(places: Iterable[int]) -> Loss:
+        met = {number for place in places if (number := whole(place)) is not None and 0 <= number <= END}
+        if not met:
+            raise ValueError(f"no position from 0 to {END} in {describe(places)}")
+
+        def loss(position: int) -> float:
+            noise = NOISE * (2 * torch.rand((), generator=draw).item() - 1)
+            rises = high * rise(position, min(abs(position - place) for place in met))
+            return low + SHARED * (len(met) > 1) + rises + noise
+
+        return loss
+
+    return train
+
+
+def explains(attempt: Any, draw: Generator, kind: str) -> None:
+    """Ask for the cause in some models of this kind."""
+    for what, rise in 5 * list(RISES[kind].items()):
+        train = trainer(rise, draw)
+        got = plain(ask(attempt, train, what=f"a model in which {what}"))
+        known = isinstance(got, str) and got in RISES
+        require(known, came_out(got, f"should be one of {', '.join(map(repr, RISES))}"))
+        told = []
+        for places in ([0], [0, END]):
+            loss = train(places)
+            told.append(f"trained at {places} it loses {loss(0):.2f} at 0 and {loss(END):.2f} at {END}")
+        require(got == kind, f"you say {got!r} where {what}, which is {kind!r}: {'; '.join(told)}")
+
+
+CAUSE = Exercise(TASKS["Far, or never met?"], each(explains, *RISES), cause_answer)
+
+EXERCISES = (LOOK_BACK, FEWEST_PAIRS, CAUSE)

@@ -4,17 +4,16 @@ from functools import partial
 
 import torch
 
-from babygpt.encodings.sinusoidal import sinusoid
 from babygpt_course.exercises.lesson_03a import HALF_BLIND, MASK, SCALE, mask_answer, scale_answer
-from babygpt_course.exercises.lesson_03b import CACHE, FEWEST_PAIRS, LOOK_BACK, decoded, look_back_answer
+from babygpt_course.exercises.lesson_03b import CAUSE, FEWEST_PAIRS, LOOK_BACK, look_back_answer
 from tests.course.exercises.harness import Mutant, requirements
 
 PLAIN, SIZED, FACTOR, SIZED_FACTOR = requirements(SCALE)
 REAL, PADDING = requirements(MASK)
 LETTERS, END, START, TWO = requirements(HALF_BLIND)
-WHOLE, DROPPED, SEVERAL = DECODED = requirements(CACHE)
 ITSELF, BACK, ANYWHERE, SHARP = BACKWARD = requirements(LOOK_BACK)
 FEW, SURE = requirements(FEWEST_PAIRS)
+SAME, LEFT_OUT, AWAY = requirements(CAUSE)
 
 
 def scaled(D, q, k, D_root=-0.5, sizes=True, variance=None):
@@ -29,16 +28,16 @@ def masked(lengths, T, left=True, causal=True, hide=True, itself=True):
     return seen | (torch.eye(T).bool() & itself)
 
 
-def at_positions(first, step=1, wrong=""):
-    """Decode with the new tokens at first, first + step, ..., where first is a function of n_read and R."""
-    return lambda x, k, v, n: decoded(x, k, v, first(n, len(k)) + step * torch.arange(len(x)), wrong)
+def caused(train, places=(0, 1000), at=1000, least=0.5):
+    """Find the cause from models that train at some places, the last one alone as a control."""
+    first, both = train(places[:1]), train(places)
+    if both(at) - both(0) > least:
+        return "far"
+    return "not met" if first(at) - first(0) > least else "neither"
 
 
-def exponentials(x, keys, values, n_read):
-    """Divide exponentials that no float holds."""
-    q = x + sinusoid(torch.arange(n_read, n_read + len(x)), x.shape[1])
-    shares = (q @ torch.cat([keys, q]).T / x.shape[1] ** 0.5).exp().tril(len(keys))
-    return shares / shares.sum(-1, keepdim=True) @ torch.cat([values, x])
+def between_models(train):
+    return "far" if train([0, 1000])(1000) - train([0])(0) > 0.15 else "neither"
 
 
 SCALE_MISTAKES = [
@@ -59,21 +58,18 @@ MASK_MISTAKES = [
     ("scores", lambda *a: torch.where(mask_answer(*a), 0, -torch.inf), [REAL, PADDING], "True or False"),
     ("of the first text", lambda n, T: mask_answer(n[:1], T).expand(len(n), T, T), [REAL, PADDING]),
 ]
-CACHE_MISTAKES = [
-    ("from 0", at_positions(lambda n_read, R: 0), DECODED, "start of the call"),
-    ("rows kept", at_positions(lambda n_read, R: R), [DROPPED, SEVERAL], "rows of the cache"),
-    ("one for all", at_positions(lambda n_read, R: n_read, 0), [SEVERAL], "of its own"),
-    ("the last read", at_positions(lambda n_read, R: n_read - 1), DECODED, "so it stands at n_read"),
-    ("no mask", at_positions(lambda n_read, R: n_read, 1, "unmasked"), [SEVERAL], "where is the mask"),
-    ("exponentials", exponentials, DECODED, "nan"),
-    ("an empty cache", at_positions(lambda n_read, R: n_read * (R > 0)), [SEVERAL], "0 of them"),
-    ("unscaled", at_positions(lambda n_read, R: n_read, 1, "unscaled"), DECODED, "division by √C"),
-    ("500 at most", at_positions(lambda n_read, R: min(n_read, 500)), DECODED),
+CAUSE_MISTAKES = [
+    ("no control", partial(caused, places=(0,)), [LEFT_OUT], "which is 'not met'"),
+    ("too near", partial(caused, places=(0, 500), at=500), [AWAY], "wherever training stood"),
+    ("luck counts", partial(caused, least=0.0), [SAME, LEFT_OUT], "is the same everywhere"),
+    ("two models compared", between_models, [SAME, LEFT_OUT], "you say 'far'"),
+    ("always one", lambda train: "not met", [SAME, AWAY], "you say 'not met'"),
+    ("another word", lambda train: "near", [SAME, LEFT_OUT, AWAY], "should be one of"),
 ]
 MUTANTS = [
     *(Mutant(SCALE, *mistake) for mistake in SCALE_MISTAKES),
     *(Mutant(MASK, *mistake) for mistake in MASK_MISTAKES),
-    *(Mutant(CACHE, *mistake) for mistake in CACHE_MISTAKES),
+    *(Mutant(CAUSE, *mistake) for mistake in CAUSE_MISTAKES),
     Mutant(HALF_BLIND, "the notebook's", ("我爱你", "你爱我"), [LETTERS, END, START, TWO], "from a to z"),
     Mutant(HALF_BLIND, "two exchanged", ("abcdef", "bacdef"), [START], "predicts the same after 'abc'"),
     Mutant(HALF_BLIND, "backwards", ("abcdef", "fedcba"), [END], "different things after"),

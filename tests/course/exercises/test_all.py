@@ -12,7 +12,8 @@ import pytest
 import torch
 
 import babygpt_course.exercises
-from babygpt_course.exercises import Exercise, lesson_03b
+from babygpt_course.exercises import Exercise
+from babygpt_course.exercises.lesson_03b import LOOK_BACK
 from babygpt_course.exercises.lesson_08 import OWN_ENCODING
 from tests.course.exercises.harness import Mutant
 
@@ -60,7 +61,6 @@ JUNK = {
     "takes nothing": lambda: 1.0,
     "leaves": lambda *_, **__: exit(3),
 }
-CACHE = lesson_03b.CACHE
 
 
 def name(thing: Any) -> str:
@@ -126,7 +126,7 @@ def test_a_mistake_fails_for_its_reason(mutant: Mutant):
 @pytest.mark.parametrize("exercise", EXERCISES, ids=name)
 def test_junk_gets_a_sentence(exercise: Exercise):
     """Give one exercise all junk, and the others one wrong value and one wrong function."""
-    for junk in JUNK if exercise is CACHE else ("hostile", "returns a wrong shape"):
+    for junk in JUNK if exercise is LOOK_BACK else ("hostile", "returns a wrong shape"):
         report = exercise.check(JUNK[junk])
         assert not report.solved
         assert all(reason for mark, _, reason in report.rows if mark == "✗")
@@ -140,8 +140,8 @@ def test_an_endless_answer_is_interrupted(monkeypatch):
         while True:
             pass
 
-    monkeypatch.setattr(CACHE, "seconds", 0.3)
-    report = CACHE.check(endless)
+    monkeypatch.setattr(LOOK_BACK, "seconds", 0.3)
+    report = LOOK_BACK.check(endless)
     assert "did not come to an end within 0.3 seconds" in report.rows[0][2]
     assert all(reason == "not looked at" for _, _, reason in report.rows[1:])
 
