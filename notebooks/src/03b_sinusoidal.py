@@ -429,4 +429,4 @@ sinusoidal.CAUSE.check(cause)
 # %% [markdown]
 # ## What comes next
 #
-# Only the rotation of queries and keys passed the bench. What does a model gain from it, and does training build the head that you made by hand? → [04 · RoPE](04_rope.ipynb)
+# Of the candidates on the bench only the rotation passed all tests. What does a model gain from it, and does training build the head that you made by hand? → [04 · RoPE](04_rope.ipynb)
