@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 SETUP = """
 from babygpt import live
 from babygpt.data.corpus import load_corpus
-from babygpt_course.studies.ladder_explorer import explore_ladder
-from babygpt_course.studies.results import load_results
 from tools.browser.course_models import N_CHARS, train_live, trained_v7, untrained_v4
 corpus = load_corpus("plain-tales", N_CHARS)
 model = untrained_v4(corpus)
@@ -45,7 +43,6 @@ MASKED_TEXT = "'wira fed lira. ___ fed? wira. __ ____ fed ____.\\n____ ___ _____
 EXPLORERS = {
     "explorer_attention": "live.attention(model, corpus.tokenizer, 'fera fed pera. who fed? fera')",
     "explorer_diffusion": f"live.diffusion(*trained_v7(), {MASKED_TEXT}, step=8)",
-    "explorer_ladder": "explore_ladder(load_results('ladder'))",
 }
 # A picture taken while a model trains in a notebook, and which notebook's run of which title is on it.
 LIVE = {"live_kernel": ("05", "v5"), "live_similarity": ("06", "v6"), "live_gates": ("07b", "v7")}

@@ -14,7 +14,7 @@ from babygpt.encodings.gaussian import Gaussian
 from babygpt.encodings.polar import Gated
 from babygpt.errors import BadInput
 from babygpt.live.explorer import format_number
-from babygpt.metrics.answers import role_accuracy
+from babygpt.metrics.answers import role_accuracy, whole_answer_accuracy
 from babygpt.metrics.inspection import (
     attention_weights,
     bigram_table,
@@ -59,19 +59,33 @@ def steps_axis(total: int) -> Axis:
 # ------------------------------------------------------------ predictions
 
 
-def roles(tokenizer: CharTokenizer, questions: Sequence[Question], times: int = 8) -> Watch:
-    """Watch the share of right answers. Two dozen questions take about as long as a step of training."""
+def roles(
+    tokenizer: CharTokenizer, questions: Sequence[Question], times: int = 8, written: bool = False
+) -> Watch:
+    """Watch the share of right answers. Two dozen questions take about as long as a step of training.
+
+    written  whether to watch the share of names that are written letter by letter, too
+    """
+
+    def measure(model: Any) -> float | tuple[float, float]:
+        right = role_accuracy(model, tokenizer, questions)
+        return (right, whole_answer_accuracy(model, tokenizer, questions)) if written else right
 
     def panel(frames: Frames, title: str, total: int) -> Panel:
-        steps, right = np.array(frames, float).T  # (n,) each
+        steps = np.array([step for step, _ in frames], float)
+        right, *names = np.array([np.atleast_1d(found) for _, found in frames], float).T  # (n,) each
         colour = ENCODING_COLOURS.get(title, COLOURS["blue"])
         marks: list[Mark] = [Level("chance", 50.0), Curve(title, colour, 100 * right, steps, "marked")]
         ticks = [(float(tick), str(tick)) for tick in (0, 25, 50, 75, 100)]
-        y = Axis("right answers (%)", (0.0, 105.0), ticks, unit="%", digits=0)
+        label = "right answers, and names written (%)" if written else "right answers (%)"
+        y = Axis(label, (0.0, 105.0), ticks, unit="%", digits=0)
         finding = f"After {steps[-1]:.0f} steps {percent(right[-1])} of the answers are right"
+        for some in names:
+            marks.append(Curve("names written", COLOURS["red"], 100 * some, steps, "marked"))
+            finding += f", and {percent(some[-1])} of the names are written"
         return Panel(finding, marks, steps_axis(total), y, over_steps=True)
 
-    return Watch(lambda model: role_accuracy(model, tokenizer, questions), panel, times)
+    return Watch(measure, panel, times)
 
 
 MOST_MARKS, MOST_ROWS = 32, 16  # that fit below cells, and beside them

@@ -1,6 +1,7 @@
-"""Exercises of notebook 08: a paired verdict, a fair comparison of lengths, and an encoding of your own."""
+"""Exercises of notebook 08: a paired verdict, the step of a click, and an encoding of your own."""
 
 from functools import cache, partial
+from math import inf
 from statistics import fmean, stdev
 from typing import Any
 
@@ -18,7 +19,7 @@ from babygpt.models.transformer import Transformer
 from babygpt.objectives import NextToken
 from babygpt.positions import Positions
 from babygpt.training import train
-from babygpt_course.exercises.checks import Unusable, Wrong, ask_parts, require, require_equal
+from babygpt_course.exercises.checks import Unusable, Wrong, ask_parts, expect, require, require_equal
 from babygpt_course.exercises.compare import describe
 from babygpt_course.exercises.exercise import Exercise, each, integer, randomize_, read_tasks
 from babygpt_course.studies.paired import critical_t, differences
@@ -98,45 +99,57 @@ def judges(attempt: Any, draw: Generator, part: int) -> None:
 VERDICT = Exercise(TASKS["A verdict, in pairs"], each(judges, 0, 1, 2), verdict_answer)
 
 
-def longer_answer(near: Tensor, far: Tensor, least: int) -> tuple[float, float]:
-    """Return the change of loss in longer windows: over all tokens, and over those that can be compared."""
-    change = far.view(near.shape) - near  # (W, n, T): the same tokens, read in one window and in n
-    return float(change.mean()), float(change[:, 1:, least:].mean())
+def click_answer(at: list[int], shares: list[float], least: float) -> float:
+    """Return the first step from which on all shares are at least `least`; infinity if there is none."""
+    click = inf
+    for step, share in zip(reversed(at), reversed(shares), strict=True):
+        if share < least:
+            break
+        click = step
+    return click
 
 
-def compares_lengths(attempt: Any, draw: Generator, fair: bool) -> None:
-    """Ask for the changes of losses of short and long windows, with a poor start in each short one."""
-    for W, n, T in ((1, 2, 4), (2, 4, 5), (5, 3, 16)):
-        least = integer(draw, 2 if T < 16 else 9, T - 1)
-        start = 2.0 / torch.arange(1, T + 1, dtype=torch.float64)
-        near = start + torch.rand(W, n, T, generator=draw, dtype=torch.float64)
-        far = near + 0.3 * torch.randn(W, n, T, generator=draw, dtype=torch.float64) - start
-        far[:, 0] = near[:, 0]  # the first short window is read alike
-        given, what = (near, far.flatten(1), least), f"W = {W}, n = {n}, T = {T}, least = {least}"
-        got = ask_parts(attempt, *given, what=what, wanted="two numbers: of all tokens, of fair ones")[fair]
-        change, want = far - near, longer_answer(*given)[fair]
-        before = "A token at position p of its window has p tokens before it, from 0"
-        wrong = {
-            "It is far minus near": (near - far)[:, 1:, least:],
-            "That is the change over all tokens, with the poor starts": change,
-            "In the first window of each row nothing changes: it does not count here": change[:, :, least:],
-            "Tokens with fewer than `least` before them in their short window do not count": change[:, 1:],
-            f"{before}: you begin one too early": change[:, 1:, least - 1 :],
-            f"{before}: you begin one too late": change[:, 1:, least + 1 :],
+CURVES = (  # percent: once and for all, after a fall, from the first on, at the last only, never
+    (50, 48, 65, 92, 97, 99, 98),
+    (51, 91, 96, 70, 88, 93, 95),
+    (95, 93, 90, 97, 99, 98, 99),
+    (50, 52, 49, 55, 61, 89, 93),
+    (50, 60, 95, 97, 96, 94, 89),
+)
+
+
+def finds_clicks(attempt: Any, draw: Generator, never: bool) -> None:
+    """Ask for the click of seeds that have one, or of seeds that have none; 90% itself is enough."""
+    for curve in CURVES:
+        if (curve[-1] < 90) is not never:
+            continue
+        every, extra = integer(draw, 2, 9) * 10, integer(draw, 0, 3)
+        shares = [0.5] * extra + [share / 100 for share in curve]
+        at = [every * (i + 1) for i in range(len(shares))]
+        want, high = click_answer(at, shares, 0.9), [i for i, share in enumerate(shares) if share >= 0.9]
+        first = at[high[0]] if high else inf
+        mistakes = {
+            "That is the first share that is high enough; a later one may fall below": first,
+            "That is an index; return the step": at.index(int(want)) if want < inf else -1,
+            "That is the last share that is too low; the click comes after it": max(
+                (step for step, share in zip(at, shares, strict=True) if share < 0.9), default=0
+            ),
+            "That is the last step; the click is the first from which on all are high enough": at[-1],
+            "`least` itself is high enough": click_answer(at, shares, 0.901),
         }
-        of_all = {
-            "It is far minus near": near - far,
-            "That is the fair change. First *all* tokens are asked": change[:, 1:, least:],
-            "All tokens count here, also those of the first short windows": change[:, 1:],
-            "All tokens count here, also those at the start of a short window": change[:, :, least:],
-        }
-        wrong = wrong if fair else of_all
-        means = {hint: float(tokens.mean()) for hint, tokens in wrong.items()}
-        name = "the fair change" if fair else "the change over all tokens"
-        require_equal(got, want, f"{what} {name}", means, atol=1e-6)
+        mistakes = {sentence: wrong for sentence, wrong in mistakes.items() if wrong != want}
+        expect(
+            attempt,
+            at,
+            shares,
+            0.9,
+            want=want,
+            what=f"at {at}, shares {shares}, least 0.9",
+            mistakes=mistakes,
+        )
 
 
-LONGER = Exercise(TASKS["Longer, compared fairly"], each(compares_lengths, False, True), longer_answer)
+CLICK = Exercise(TASKS["The click"], each(finds_clicks, False, True), click_answer)
 
 SEEDS, WINDOW, STEPS, TIMES = (1, 2, 3), 24, 80, 4
 INSIDE, NOISE = 0.02, 2.0  # nats that it may lose inside; by how many deviations it must win outside
@@ -270,4 +283,4 @@ OWN_ENCODING = Exercise(
     seconds=300.0,
 )
 
-EXERCISES = (VERDICT, LONGER, OWN_ENCODING)
+EXERCISES = (VERDICT, CLICK, OWN_ENCODING)

@@ -1,6 +1,6 @@
 """Click: when the seeds of each encoding begin to answer and to spell, and what they lose by then."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Literal
 
@@ -14,22 +14,22 @@ from babygpt_course.studies.clicks import LEAST, MODELS, VERBS, click_steps, cli
 from babygpt_course.studies.results import Results
 
 SHARES = {"answers": "its answers are right", "spells": "the names are written in full"}
-WHAT = [("seeds that answer", "answers"), ("seeds that spell", "spells"), ("loss", "loss")]
+WHAT = {"answers": "seeds that answer", "spells": "seeds that spell", "loss": "loss"}
 Looks = tuple[str, str, Literal["dots", "rings"]]
 SPELLS: Looks = ("seed that spells", COLOURS["blue"], "dots")
 OTHERS: Looks = ("seed that does not", COLOURS["red"], "rings")
 
 
-def click(results: Results) -> Explorer:
+def click(results: Results, what: Sequence[str] = tuple(WHAT)) -> Explorer:
     """Explore when seeds answer, when they spell, and what they lose, step by step of one training.
 
     results  what `load_results("clicks")` reads
+    what     the curves to choose from, the first ones first; the seeds are shown with those that spell
     """
     at = results["at"]
-    middle = at[len(at) // 3 - 1]
-    steps = Slider("step", middle, at[0], at[-1], "step", step=at[1] - at[0])
-    controls: list[Control] = [Choice("what", WHAT, "show"), steps]
-    measure, panels = partial(measure_curves, results), partial(frames, results)
+    steps = Slider("step", at[len(at) // 3 - 1], at[0], at[-1], "step", step=at[1] - at[0])
+    controls: list[Control] = [Choice("what", [(WHAT[one], one) for one in what], "show"), steps]
+    measure, panels = partial(measure_curves, results), partial(frames, results, "spells" in what)
     return Explorer("click", measure, panels, controls, frames_by="step", together=("what",))
 
 
@@ -40,10 +40,14 @@ def measure_curves(results: Results, what: str) -> dict[str, np.ndarray]:
     return clicked(results, what)
 
 
-def frames(results: Results, found: dict[str, np.ndarray], values: Mapping[str, Any]) -> list[list[Panel]]:
-    """Return the curves, and the losses of all seeds, for each measured step."""
+def frames(
+    results: Results, seeds: bool, found: dict[str, np.ndarray], values: Mapping[str, Any]
+) -> list[list[Panel]]:
+    """Return the curves for each measured step, and the losses of all seeds if they are to be shown."""
     steps, what = range(len(results["at"])), values["what"]
-    return [[draw_curves(results, found, what, i), draw_seeds(results, i)] for i in steps]
+    return [
+        [draw_curves(results, found, what, i), *([draw_seeds(results, i)] if seeds else [])] for i in steps
+    ]
 
 
 def draw_curves(results: Results, found: dict[str, np.ndarray], what: str, i: int) -> Panel:

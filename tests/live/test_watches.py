@@ -12,7 +12,7 @@ from babygpt import live
 from babygpt.config import ModelConfig
 from babygpt.data.tokenizer import MASK, CharTokenizer
 from babygpt.errors import BadInput
-from babygpt.metrics import role_accuracy
+from babygpt.metrics import role_accuracy, whole_answer_accuracy
 from babygpt.metrics.inspection import attention_weights, bigram_table, gates_of, position_votes
 from babygpt.metrics.parallel_texts import code_similarity, layer_similarity, parallel_loss
 from babygpt.models.versions import build
@@ -116,6 +116,12 @@ def test_roles_are_the_share_of_right_answers_over_the_steps(awake, small_gramma
     np.testing.assert_allclose(curves(panel)["v4"][1], [50, 12.5])
     assert panel.title == "After 10 steps 13% of the answers are right"  # as the page rounds
     assert panel.find(Level).at == 50
+    both = live.roles(tokenizer, questions, written=True)
+    written = whole_answer_accuracy(model, tokenizer, questions)
+    assert both.measure(model) == (role_accuracy(model, tokenizer, questions), written)
+    panel = both.panel([(0, (0.5, 0.0)), (10, (1.0, 0.25))], "v4", 40)
+    np.testing.assert_allclose(curves(panel)["names written"][1], [0, 25])
+    assert "100% of the answers are right, and 25% of the names are written" in panel.title
 
 
 def test_the_head_that_has_changed_most_is_the_large_one(awake):

@@ -11,11 +11,11 @@ import torch
 from babygpt.encodings import ALiBi, Encoding, LearnedPositions, Sinusoidal
 from babygpt.encodings.gaussian import AbsoluteGaussian, RelativeGaussian
 from babygpt_course.exercises.lesson_08 import (
-    LONGER,
+    CLICK,
     OWN_ENCODING,
     VERDICT,
     RoPEThatForgets,
-    longer_answer,
+    click_answer,
     verdict_answer,
 )
 from babygpt_course.studies.paired import compare, critical_t, differences
@@ -23,7 +23,7 @@ from tests.course.exercises.harness import Mutant, requirements
 
 WORDS = {"below": "better", "above": "worse", "undecided": "undecided"}
 MEAN, HALF, WORD = requirements(VERDICT)
-TOKENS, FAIR = requirements(LONGER)
+FOUND, NEVER = requirements(CLICK)
 MAKES, CAUSAL, MOVES, BEATS = requirements(OWN_ENCODING)
 
 
@@ -50,10 +50,6 @@ def word(
     near = abs(middle) <= limit(n) * stdev(gaps) / n**0.5 or abs(middle) < smallest
     turned = middle * fmean(gaps[fresh]) < 0
     return "undecided" if n < least or mixed or near or turned else words[middle > 0]
-
-
-def fair(some):
-    return lambda *given: (longer_answer(*given)[0], some(given[1].view(given[0].shape) - given[0], given[2]))
 
 
 class Peeks(Encoding):
@@ -122,17 +118,33 @@ VERDICT_MISTAKES = [
         [MEAN, HALF],
     ),
 ]
-LONGER_MISTAKES = [
-    ("near minus far", lambda *a: tuple(-x for x in longer_answer(*a)), [TOKENS, FAIR], "far minus near"),
-    ("all of it", fair(lambda c, least: c.mean()), [FAIR], "over all tokens, with"),
-    ("first window too", fair(lambda c, least: c[:, :, least:].mean()), [FAIR], "nothing changes"),
-    ("starts too", fair(lambda c, least: c[:, 1:].mean()), [FAIR], "fewer than"),
-    ("the fair one first", lambda *a: longer_answer(*a)[::-1], [TOKENS, FAIR], "First *all* tokens"),
-    ("off by one", fair(lambda c, least: c[:, 1:, least - 1 :].mean()), [FAIR], "before it, from 0"),
-    ("off by one, upwards", fair(lambda c, least: c[:, 1:, least + 1 :].mean()), [FAIR], "from 0"),
-    ("right, a mean of means", fair(lambda c, least: c.mean(dim=0)[1:, least:].mean()), []),
-    ("right, in NumPy", fair(lambda c, least: c.numpy()[:, 1:, least:].mean()), []),
-    ("eight at most", lambda n, f, least: longer_answer(n, f, min(least, 8)), [FAIR]),
+
+
+def first_high(at, shares, least):
+    return next((step for step, share in zip(at, shares, strict=True) if share >= least), math.inf)
+
+
+def last_low(at, shares, least):
+    return max((step for step, share in zip(at, shares, strict=True) if share < least), default=0)
+
+
+CLICK_MISTAKES = [
+    ("the first one", first_high, [FOUND, NEVER], "a later one may fall below"),
+    ("the last one below", last_low, [FOUND, NEVER], "the click comes after it"),
+    ("more than the limit", lambda a, s, least: click_answer(a, s, least + 0.005), [FOUND], "itself is high"),
+    ("an index", lambda a, *more: a.index(click_answer(a, *more)), [FOUND, NEVER], "return the step"),
+    (
+        "the last step",
+        lambda a, s, least: a[-1] if s[-1] >= least else math.inf,
+        [FOUND],
+        "is the first from",
+    ),
+    ("nothing if never", lambda *given: click_answer(*given) if given[1][-1] >= given[2] else None, [NEVER]),
+    (
+        "right, in NumPy",
+        lambda a, s, least: min(np.array(a)[last_low(a, s, least) < np.array(a)], default=math.inf),
+        [],
+    ),
 ]
 OWN_ENCODING_MISTAKES = [
     ("ALiBi alone", lambda head_dim, n_head: ALiBi(n_head), [BEATS], "worse"),
@@ -159,6 +171,6 @@ OWN_ENCODING_MISTAKES = [
 ]
 MUTANTS = [
     *(Mutant(VERDICT, *mistake) for mistake in VERDICT_MISTAKES),
-    *(Mutant(LONGER, *mistake) for mistake in LONGER_MISTAKES),
+    *(Mutant(CLICK, *mistake) for mistake in CLICK_MISTAKES),
     *(Mutant(OWN_ENCODING, *mistake) for mistake in OWN_ENCODING_MISTAKES),
 ]

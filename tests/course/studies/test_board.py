@@ -1,6 +1,5 @@
 """The board: every version measured, compared in pairs, and never across two kinds of numbers."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -9,12 +8,9 @@ import torch
 from babygpt.config import ModelConfig
 from babygpt.errors import BadInput
 from babygpt.models.versions import VERSIONS, build
-from babygpt.plots.panel import Level, with_base64
 from babygpt.positions import Positions
 from babygpt_course.studies import board
 from babygpt_course.studies.board import COLUMNS, Rung, SingleBranch, paired_differences, table, table_row
-from babygpt_course.studies.ladder_explorer import explore_ladder, measure, panels
-from babygpt_course.studies.results import load_results
 from babygpt_course.studies.sweep import Scale, in_turn
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -99,55 +95,3 @@ def test_the_table_names_command_and_every_model_and_marks_bounds(results):
     assert [cell.strip() for cell in lines[2].strip("|").split("|")] == list(COLUMNS)
     assert [line.split()[1] for line in lines[4:]] == [rung.name for rung in SMALL]
     assert ["≤" in line for line in lines[4:]] == [VERSIONS[rung.version].masks for rung in SMALL]
-
-
-# ---------------------------------------------------------------- the explorer
-
-BOARD = {
-    "board": {
-        "a": {"masks": False, "1x": [1.0, 2.0], "2x": [1.0, 1.0], "4x": [None, None], "roles": [0.5, 0.5]},
-        "b": {"masks": False, "1x": [1.5, 2.5], "2x": [3.0, 3.0], "4x": [1.0, 1.0], "roles": [0.9, 0.8]},
-        "c": {"masks": True, "1x": [9.0, 9.0], "2x": [9.0, 9.0], "4x": [9.0, 9.0], "roles": [0.6, 0.4]},
-    }
-}
-
-
-def test_losses_are_compared_among_models_of_one_kind_and_answers_among_all():
-    found = measure(BOARD, "loss", "b", 5)
-    assert found["rows"] == {"a": [-0.5, -0.5], "b": [0.0, 0.0]}  # the better one first
-    found = measure(BOARD, "right answers", "a", 5)
-    assert list(found["rows"]) == ["b", "a", "c"]
-    assert found["rows"]["b"] == pytest.approx([40.0, 30.0])  # percentage points
-    assert list(measure(BOARD, "right answers", "a", 2)["rows"]) == ["a", "c"]  # the closest
-
-
-def test_a_rival_that_cannot_read_the_length_is_refused():
-    assert list(measure(BOARD, "loss at 4× length", "b", 5)["rows"]) == ["b"]
-    with pytest.raises(BadInput):
-        measure(BOARD, "loss at 4× length", "a", 5)
-
-
-def test_a_row_has_a_dot_for_each_seed_and_a_line_at_their_mean():
-    found = measure(BOARD, "right answers", "a", 5)
-    (panel,) = panels(found, {})
-    assert panel.y.ticks == [(0, "b"), (1, "a"), (2, "c")]
-    assert panel.y.span[0] > panel.y.span[1]  # the first one is on top
-    dots, means = (
-        [mark for mark in panel.marks if getattr(mark, "look", "") == look] for look in ("dots", "line")
-    )
-    assert [mark.y.tolist() for mark in dots] == [[row, row] for row in range(3)]
-    assert [mark.at().tolist() for mark in dots] == list(found["rows"].values())
-    assert [set(mark.at()) for mark in means] == [{35.0}, {0.0}, {0.0}]
-    assert (panel.find(Level).axis, panel.find(Level).at) == ("x", 0)
-    low, high = panel.x.span
-    assert low < min(map(min, found["rows"].values())) < max(map(max, found["rows"].values())) < high
-    assert panel.title == "Compared with a: 0 below, 0 above, 2 undecided"
-
-
-def test_the_explorer_shows_the_stored_results():
-    explorer = explore_ladder(load_results("ladder"))
-    title = explorer.now()[0].title
-    explorer.column = "right answers"
-    assert explorer.shown["problem"] == ""
-    assert explorer.now()[0].title != title
-    json.dumps(with_base64(explorer.shown), allow_nan=False)

@@ -14,12 +14,14 @@ from babygpt.objectives import cross_entropy
 from babygpt.objectives.diffusion import denoise
 from babygpt.plots import Cells, Curve, Level, Trials
 from babygpt_course.studies.clicks import MODELS, click_steps
+from babygpt_course.studies.paired import compare
 from babygpt_course.studies.results import load_results
-from babygpt_course.tools import bench, click, company, letters, orders, valley
+from babygpt_course.studies.spelling import by_stage, without_reader
+from babygpt_course.tools import bench, click, company, gap, letters, orders, valley, vowel_heads
 from babygpt_course.tools.bench import CANDIDATES, DIM, NONE, measure
 from tools.book.recording import record_explorer
 
-CLICKS, CONTROLS = load_results("clicks"), load_results("controls")
+CLICKS, CONTROLS, SPELLING = map(load_results, ("clicks", "controls", "spelling"))
 
 
 @pytest.mark.parametrize(("what", "step"), [("answers", 50), ("answers", 600), ("spells", 1800)])
@@ -41,6 +43,42 @@ def test_click_counts_seeds_and_compares_their_losses_within_one_encoding(what, 
         told = f"{MODELS[name]}, seeds that spell ({some.sum()}) lose {lose[some].mean():.3f} nats, and the"
         told += f" others ({(~some).sum()}) {lose[~some].mean():.3f}"
     assert told in losses.title
+
+
+def test_a_click_that_is_to_be_guessed_is_not_shown():
+    explorer = click(CLICKS, ["answers"])
+    assert explorer.controls[0]["options"] == ["answers"]
+    assert len(explorer.now()) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "step", "word"), [("v3", 300, "more"), ("v3", 1200, "less"), ("pope", 900, "")]
+)
+def test_the_gap_is_the_paired_difference_from_rope_and_later_ones_are_not_shown(name, step, word):
+    explorer = gap(CLICKS)
+    explorer.name, explorer.step = name, step
+    curves, pairs = explorer.now()
+    losses = {
+        one: np.array(CLICKS["models"][one]["loss"])[:, CLICKS["at"].index(step)] for one in (name, "v4")
+    }
+    found = compare((losses[name] - losses["v4"]).tolist())
+    assert curves.find(Curve).y[-1] == pytest.approx(losses[name].mean())
+    assert pairs.find(Curve, 3).y == pytest.approx(losses[name] - losses["v4"])
+    assert pairs.find(Curve).at()[-1] == step
+    assert f"{found.mean:+.3f} nats ({found.low:+.3f} to {found.high:+.3f})" in pairs.title
+    assert word in pairs.title
+
+
+def test_vowel_heads_are_those_of_the_stored_seeds():
+    explorer = vowel_heads(SPELLING)
+    (choices,) = (facts["options"] for facts in explorer.controls if facts["name"] == "seed")
+    assert len(choices) == len(by_stage(SPELLING, without_reader)["end"])
+    explorer.seed, explorer.stage = 1003, "end"
+    stored = SPELLING["stages"][SPELLING["seeds"].index(1003)]["end"]
+    silent, looks = (panel.find(Curve).y for panel in explorer.now())
+    assert silent == pytest.approx(100 * np.ravel(stored["without"]))
+    assert looks == pytest.approx(100 * np.array(stored["looks"][1][3]))
+    assert f"head 4 gives {looks[2]:.0f}% of its weight to the third letter" in explorer.now()[1].title
 
 
 @pytest.mark.parametrize(("windows", "hide", "n_keys"), [(1, False, 64), (4, False, 256), (8, True, 64)])
@@ -146,7 +184,14 @@ def test_orders_add_up_the_letters_of_a_name_with_the_later_ones_hidden(awake):
 
 
 @pytest.mark.parametrize(
-    "make", [lambda: click(CLICKS), lambda: company(CONTROLS), lambda: valley(CONTROLS), bench]
+    "make",
+    [
+        lambda: click(CLICKS),
+        lambda: company(CONTROLS),
+        lambda: valley(CONTROLS),
+        lambda: vowel_heads(SPELLING),
+        bench,
+    ],
 )
 def test_recordings_are_small(make):
     assert len(record_explorer(make())["data"]) < 100_000  # characters of base64

@@ -1,0 +1,80 @@
+"""Gap: the loss of an encoding minus that of RoPE, step by step, and what twelve seeds decide."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from babygpt.live import Choice, Explorer, Slider
+from babygpt.live.explorer import Control
+from babygpt.plots import COLOURS, ENCODING_COLOURS, Axis, Curve, Level, Panel
+from babygpt.plots.panel import Mark
+from babygpt_course.studies.clicks import MODELS
+from babygpt_course.studies.paired import UNDECIDED, compare, differences
+from babygpt_course.studies.results import Results
+
+RIVAL = "v4"
+FIRST = 2  # measurement that is shown first: earlier losses would need another scale
+SIDES = {"above": "decided, it loses more", "below": "decided, it loses less", UNDECIDED: UNDECIDED}
+LINES = {"mean": "mean", "low": "99% interval", "high": ""}
+
+
+def gap(results: Results) -> Explorer:
+    """Explore the loss of an encoding minus that of RoPE, paired by seed, at each step of one training.
+
+    results  what `load_results("clicks")` reads
+    """
+    at, names = results["at"], [name for name in results["models"] if name != RIVAL]
+    names.sort(key=lambda name: name != "v3")
+    steps = Slider("step", at[5], at[FIRST], at[-1], "step", step=at[1] - at[0])
+    controls: list[Control] = [Choice("name", [(MODELS[name], name) for name in names], "encoding"), steps]
+    measure, panels = partial(measure_losses, results), partial(frames, results["at"])
+    return Explorer("gap", measure, panels, controls, frames_by="step", together=("name",))
+
+
+def measure_losses(results: Results, name: str) -> dict[str, np.ndarray]:
+    """Return the losses of an encoding and of RoPE: name -> (steps, seeds)."""
+    return {one: np.transpose(results["models"][one]["loss"]) for one in (name, RIVAL)}
+
+
+def frames(at: Sequence[int], losses: dict[str, np.ndarray], values: Mapping[str, Any]) -> list[list[Panel]]:
+    """Return mean losses, and differences from RoPE, up to each measured step: a reader guesses the rest."""
+    ours, rivals = losses.values()
+    label, x, xs = MODELS[values["name"]], Axis("step", (0, 1.03 * at[-1]), digits=0), np.array(at, float)
+    gaps = [differences(*pair) for pair in zip(ours, rivals, strict=True)]
+    found = [compare(some) for some in gaps]
+    bounds = {end: np.array([getattr(one, end) for one in found]) for end in LINES}
+    means = {name: some.mean(axis=1) for name, some in losses.items()}
+    top = max(float(mean[FIRST]) for mean in means.values())
+    every = np.concatenate([np.ravel(gaps[FIRST:]), bounds["low"][FIRST:], bounds["high"][FIRST:]])
+    y = Axis(f"{label} minus {MODELS[RIVAL]} (nats)", (every.min() - 0.01, every.max() + 0.01), digits=3)
+
+    def frame(i: int) -> list[Panel]:
+        here, until = Level(f"step {at[i]:,}", at[i], "x"), slice(FIRST, i + 1)
+        told = " and ".join(f"{mean[i]:.3f} nats with {MODELS[name]}" for name, mean in means.items())
+        curves: list[Mark] = [here]
+        marks: list[Mark] = [Level("equal", 0.0)]
+        for name, mean in means.items():
+            curves.append(Curve(MODELS[name], ENCODING_COLOURS[name], mean[until], xs[until]))
+        for end, words in LINES.items():
+            colour = COLOURS["red" if end == "mean" else "grey"]
+            marks.append(Curve(words, colour, bounds[end][until], xs[until]))
+        marks.append(
+            Curve("a seed", COLOURS["blue"], np.array(gaps[i]), np.full(len(gaps[i]), xs[i]), "dots")
+        )
+        verdict = f"The {len(gaps[i])} seeds at step {at[i]:,}: {found[i].mean:+.3f} nats "
+        verdict += f"({found[i].low:+.3f} to {found[i].high:+.3f}): {SIDES[found[i].side]}"
+        loss = Axis("loss (nats per character)", (0.45, top + 0.02))
+        return [
+            Panel(
+                f"At step {at[i]:,} the mean loss is {told}",
+                curves,
+                x,
+                loss,
+                "From 100 windows of text, at the last step from all.",
+            ),
+            Panel(verdict, marks, x, y, "Each seed is a pair of runs; the interval is that of the mean."),
+        ]
+
+    return [frame(i) for i in range(FIRST, len(at))]

@@ -1,0 +1,76 @@
+"""Vowel heads: what each head is worth for the second letter of a name, before and after a seed spells."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from babygpt.live import Choice, Explorer
+from babygpt.live.explorer import Control
+from babygpt.plots import COLOURS, Axis, Curve, Level, Panel
+from babygpt.plots.panel import Ticks, percent
+from babygpt_course.studies.results import Results
+from babygpt_course.studies.spelling import (
+    BEFORE,
+    LETTERS,
+    STAGES,
+    VOWELS,
+    find_reader,
+    without_other,
+    without_reader,
+)
+
+LABELS = dict(
+    zip(STAGES, (f"{BEFORE} steps before", "when it begins to spell", "at the last step"), strict=True)
+)
+PLACES = ("first", "second", "third", "last")
+
+
+def ticks(names: Sequence[str]) -> Ticks:
+    """Return a tick for each name."""
+    return [(float(i), name) for i, name in enumerate(names)]
+
+
+def vowel_heads(results: Results) -> Explorer:
+    """Explore which heads write the second letter of a name, in the stored seeds that spell.
+
+    results  what `load_results("spelling")` reads
+    """
+    spell = {
+        seed: stages
+        for seed, stages in zip(results["seeds"], results["stages"], strict=True)
+        if set(STAGES) <= set(stages)
+    }
+    controls: list[Control] = [
+        Choice("seed", list(spell), "seed"),
+        Choice("stage", [(label, stage) for stage, label in LABELS.items()], "stage"),
+    ]
+    return Explorer(
+        "vowel heads", lambda seed, stage: spell[seed][stage], panels, controls, together=("seed", "stage")
+    )
+
+
+def panels(one: dict[str, Any], values: Mapping[str, Any]) -> list[Panel]:
+    """Show right second letters without each head, and where the head of layer 2 that reads them looks."""
+    without, reader = 100 * np.array(one["without"]), find_reader(one)  # (L, H)
+    layers, per_layer = without.shape
+    names = [f"{layer + 1}.{head + 1}" for layer in range(layers) for head in range(per_layer)]
+    told = (
+        f"Without layer 2, head {reader + 1} {percent(without_reader(one))} of the second letters are right; "
+    )
+    told += f"without any other of this layer at least {percent(without_other(one))}"
+    whole, chance = Level(f"all heads: {percent(one['second'])}", 100 * one["second"]), 100 / len(VOWELS)
+    heads = Axis("silent head (layer.head)", (-0.6, len(names) + 0.8), ticks(names))
+    right = Axis("right second letters (%)", (0, 105), unit="%", digits=0)
+    bars = Curve("", COLOURS["blue"], without.ravel(), np.arange(len(names), dtype=float), "bars")
+    looks = 100 * np.array(one["looks"][1][reader])
+    seen = int(looks.argmax())
+    gaze = f"Layer 2, head {reader + 1} gives {looks[seen]:.0f}% of its weight to the {PLACES[seen]} letter"
+    letters = Axis("letter of the name in the story", (-0.6, LETTERS - 0.4), ticks(PLACES))
+    share = Axis("attention (%)", (0, 105), unit="%", digits=0)
+    step = f"Step {one['step']:,}; the first letter of the answer is given."
+    weights = Curve("", COLOURS["green"], looks, np.arange(LETTERS, dtype=float), "bars")
+    return [
+        Panel(told, [whole, Level("chance", chance), bars], heads, right, step, width=1.3),
+        Panel(gaze, [weights], letters, share, "When the second letter is to be written."),
+    ]
