@@ -59,14 +59,15 @@ def sinusoidal() -> Formula:
 
 
 def rotary() -> Formula:
-    """Explore RoPE: the angle and the score of a query and a key depend only on their distance.
+    """Explore RoPE: angles of a query and a key depend on their distance alone, and a hand shows some alike.
 
     Source: Su et al. 2021, arXiv:2104.09864.
     """
     controls = [
-        Slider("position", 20, 16, 30, "position of q"),
-        Slider("distance", 3, 0, 16, "distance (tokens)"),
-        Slider("pair", 3, 1, 16, "pair of channels"),
+        Slider("position", 30, 24, 43, "position of q"),
+        Slider("distance", 3, 0, 24, "distance (tokens)"),
+        Slider("pair", 2, 0, 15, "pair i (first hand)"),
+        Slider("n_hands", 1, 1, 4, "hands, from i on"),
         THETA,
     ]
     return Formula("RoPE", "rope", controls)

@@ -56,12 +56,15 @@ def measure_sinusoid(position: float, width: int, theta: float) -> dict[str, Any
     return {"table": table[:64], "likeness": table[:64] @ table[64] / (width / 2), "turning": turning}
 
 
-def measure_rope(position: float, distance: float, pair: int, theta: float) -> dict[str, Any]:
-    omega, scores = frequencies(32, theta)[pair - 1], rope_scores(theta)[0]
-    hands = omega * torch.tensor([[n, n - distance] for n in (position, position + 37)]).double()
-    score = angles(torch.tensor(distance), 32, theta).cos().mean()
-    found = {"omega": omega, "hands": hands, "between": hands[0, 0] - hands[0, 1]}
-    return found | {"scores": scores / scores[0], "score": score}
+def measure_rope(position: float, distance: int, pair: int, n_hands: int, theta: float) -> dict[str, Any]:
+    omegas = frequencies(32, theta)[pair : pair + n_hands].double()
+    hands = omegas[0] * torch.tensor([[n, n - distance] for n in (position, position + 37)]).double()
+    turned = ((AWAY[:, None] - AWAY)[..., None] * omegas).rad2deg() % 360  # (65, 65, hands)
+    apart = turned.minimum(360 - turned)
+    alike = (apart <= 10).all(dim=-1).triu(1)  # (65, 65)
+    found = {"omega": omegas[0], "hands": hands, "between": hands[0, 0] - hands[0, 1]}
+    found |= {"first": apart[distance, :, 0], "all": apart[distance].amax(dim=-1)}
+    return found | {"twins": (alike + alike.T)[distance].sum(), "pairs": alike.sum()}
 
 
 def measure_alibi(distance: int, n_head: int, steepness: float, theta: float) -> dict[str, Any]:

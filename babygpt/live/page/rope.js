@@ -1,16 +1,28 @@
-// RoPE: two hands that turn with the positions of a query and a key, and the score over their distance.
+// RoPE: two hands that turn with the positions of a query and a key, and the distances that some hands show alike.
 
-import { COLOURS, explorer, format, frequencies, html, onCircle, range, ropeScore, svg } from "./figure.js";
+import { COLOURS, explorer, format, frequencies, html, onCircle, range, sum, svg, write } from "./figure.js";
 
 const HEAD_DIM = 32, FURTHEST = 64, LATER = 37; // LATER: from one pair of hands to the other, tokens
-const TEXT = "ada chased ben. who chased ben?";
-const [CENTRE, RADII, LETTER] = [[110, 105], [90, 72], 22]; // the hands differ, so that neither hides the other
+const ALIKE = 10; // degrees by which two distances differ at most on every hand, if they look alike
+const TEXT = "ada chased ben. ben fed eva. who chased ben?";
+const [CENTRE, RADII, LETTER] = [[110, 105], [90, 72], 19]; // the hands differ, so that neither hides the other
 
-export function measure({ position, distance, pair, theta }) {
-  const speeds = frequencies(HEAD_DIM, theta), omega = speeds[Math.round(pair) - 1];
-  const score = away => ropeScore(away, speeds);
+// How far two angles of a hand are apart, by the shorter way, in degrees.
+const apart = angle => Math.abs(angle - 2 * Math.PI * Math.round(angle / (2 * Math.PI))) * (180 / Math.PI);
+
+export function measure({ position, distance, pair, n_hands, theta }) {
+  const speeds = frequencies(HEAD_DIM, theta).slice(pair, pair + n_hands), [omega] = speeds, shown = Math.round(distance);
   const hands = [0, LATER].map(later => [position + later, position + later - distance].map(n => n * omega));
-  return { omega, hands, between: distance * omega, scores: range(FURTHEST + 1, score), score: score(distance) };
+  const most = away => Math.max(...speeds.map(speed => apart(away * speed)));
+  const first = range(FURTHEST + 1, n => apart((n - shown) * omega)), all = range(FURTHEST + 1, n => most(n - shown));
+  const twins = all.filter((degrees, n) => n !== shown && degrees <= ALIKE).length;
+  const pairs = sum(range(FURTHEST, n => (most(n + 1) <= ALIKE ? FURTHEST - n : 0)));
+  return { omega, hands, between: distance * omega, first, all, twins, pairs };
+}
+
+function words(angle) {
+  const degrees = Math.round(angle * (180 / Math.PI)), turns = Math.floor(degrees / 360);
+  return `${turns ? `${turns} turn${turns > 1 ? "s" : ""} and ` : ""}${degrees % 360}°`;
 }
 
 function clock(page, name) {
@@ -44,13 +56,13 @@ function turned([x, y], angle) {
 
 function build(page) {
   const { blue, red } = COLOURS;
-  const text = page.panel("text", null, [TEXT.length * LETTER, 88]);
+  const text = page.panel("text", null, [TEXT.length * LETTER, 98]);
   const at = position => (position + 0.5) * LETTER, place = x => x / LETTER - 0.5;
   const letters = [...TEXT].map((letter, i) => {
-    return svg("text", { x: at(i), y: 52, class: "letter" }, text.svg, letter === " " ? "·" : letter);
+    return svg("text", { x: at(i), y: 56, class: "letter" }, text.svg, letter === " " ? "·" : letter);
   });
   page.handle(text.svg, "position", blue, v => [at(v.position), 16], ([x]) => ({ position: place(x) }));
-  page.handle(text.svg, "distance", red, v => [at(v.position - v.distance), 72],
+  page.handle(text.svg, "distance", red, v => [at(v.position - v.distance), 79],
     ([x], v) => ({ distance: v.position - place(x) }));
 
   const [here, later] = ["clock", "later"].map((part, n) => {
@@ -64,13 +76,12 @@ function build(page) {
     return face;
   });
 
-  const labels = ["distance (tokens)", "score q·k (1 at distance 0)"];
-  const panel = page.panel("score", { x: [0, FURTHEST], y: [1.1, -0.6], labels }), { axes } = panel;
-  const curve = axes.curve("mean over all 16 pairs", blue);
-  page.handle(axes.layer, "distance", red, (v, found) => [axes.X(v.distance), axes.Y(found.score)],
-    ([x]) => ({ distance: axes.x(x) }));
+  const labels = ["distance (tokens)", "difference (degrees)"];
+  const panel = page.panel("alike", { x: [0, FURTHEST], y: [180, 0], labels }), { axes } = panel;
+  const alone = axes.curve("first hand", COLOURS.grey), every = axes.curve("hand that differs most", blue), limit = axes.line("y");
+  page.handle(axes.layer, "distance", red, v => [axes.X(v.distance), axes.Y(0)], ([x]) => ({ distance: axes.x(x) }));
 
-  return ({ position, distance, pair }, found) => {
+  return ({ position, distance, pair, n_hands }, found) => {
     text.say("Drag the blue query: the orange key follows. Drag the key alone.");
     letters.forEach((letter, i) => {
       const colours = { [Math.round(position - distance)]: red, [Math.round(position)]: blue };
@@ -78,10 +89,15 @@ function build(page) {
     });
     here.draw(found.hands[0]);
     later.draw(found.hands[1]);
-    here.panel.say(`Pair ${Math.round(pair)}: ${found.between.toFixed(2)} rad from k to q`);
-    later.panel.say(`${LATER} tokens later: again ${found.between.toFixed(2)} rad`);
-    curve(found.scores);
-    panel.say(`Score at distance ${format(distance)}: ${found.score.toFixed(2)}`);
+    here.panel.say(`Pair ${pair}: ${words(found.between)} from k to q`);
+    later.panel.say(`${LATER} tokens later: again ${words(found.between)}`);
+    alone(n_hands > 1 ? found.first : undefined);
+    every(found.all);
+    limit(ALIKE);
+    const hands = `${n_hands} hand${n_hands > 1 ? "s" : ""}`, many = `${found.twins || "no"} other distance${found.twins === 1 ? "" : "s"}`;
+    panel.say(`${hands}: ${many} within ${ALIKE}° of distance ${Math.round(distance)}`);
+    const total = format((FURTHEST * (FURTHEST + 1)) / 2);
+    write(panel.readout, `Of ${total} pairs of distances, ${found.pairs} are within ${ALIKE}° on ${n_hands > 1 ? "all hands" : "this hand"}.`);
   };
 }
 
