@@ -1,6 +1,5 @@
-"""Exercises of notebook 04: half-split RoPE, weights for another layout, distances only, an ablation."""
+"""Exercises of notebook 04: half-split RoPE, weights for another layout, an ablation."""
 
-import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import product
@@ -10,12 +9,12 @@ import torch
 from torch import Generator, Tensor
 
 from babygpt.config import ModelConfig
-from babygpt.encodings.rotary import rotate, rotate_pairs
-from babygpt.encodings.sinusoidal import frequencies, sinusoid
+from babygpt.encodings.rotary import rotate
+from babygpt.encodings.sinusoidal import frequencies
 from babygpt.metrics import without_heads
 from babygpt.models.language_model import LanguageModel
 from babygpt.models.versions import build
-from babygpt_course.exercises.checks import ask_bool, ask_tensor, expect, require, require_equal
+from babygpt_course.exercises.checks import ask_tensor, expect, require, require_equal
 from babygpt_course.exercises.compare import describe, difference
 from babygpt_course.exercises.exercise import Exercise, each, integer, randomize_, read_tasks
 
@@ -149,112 +148,6 @@ LAYOUTS = Exercise(
 )
 
 
-Score = Callable[[Tensor, Tensor, int, int], float]  # of q, k, m, n
-LAST = 1000  # position up to which a promise must hold
-
-
-def is_relative_answer(score: Callable[..., float], head_dim: int) -> bool:
-    """Whether score(q, k, m, n), of q (head_dim,) at m and k at n, depends on q, k and m − n only."""
-    for _ in range(20):
-        q, k = torch.randn(2, head_dim, dtype=torch.float64)
-        m, n = torch.randint(200, (2,)).tolist()
-        want = score(q, k, m, n)
-        for shift in (1, 7, 50, 333, 800):
-            if abs(score(q, k, m + shift, n + shift) - want) > 1e-3:
-                return False
-    return True
-
-
-def black_boxes(theta: float, kind: str) -> dict[str, Score]:
-    """Return scores that depend on the distance only, plainly on the position, or secretly on it."""
-
-    def dot(q: Tensor, k: Tensor) -> float:
-        return float(q.double() @ k.double())
-
-    def turn(x: Tensor, position: int) -> Tensor:
-        return rotate_pairs(x.double(), position * frequencies(len(x), theta))
-
-    def mixed(x: Tensor, position: int) -> Tensor:  # note 001: angles of one layout, partners of the other
-        angle = (position * frequencies(len(x), theta)).repeat(2)
-        return x * angle.cos() + torch.stack((-x[1::2], x[::2]), dim=-1).flatten() * angle.sin()
-
-    def rope(q: Tensor, k: Tensor, m: int, n: int) -> float:
-        return dot(turn(q, m), turn(k, n))
-
-    falls = "a score that falls to −10 for keys that are later"
-    added = "a code for the key's position, added to k"
-    alike = "the likeness of two sinusoid codes"
-    if kind == "relative":
-        return {
-            "the dot product": lambda q, k, m, n: dot(q, k),
-            "RoPE": rope,
-            "ALiBi": lambda q, k, m, n: dot(q, k) - abs(m - n) / 8,
-            "RoPE times a bell curve over the distance": lambda *a: rope(*a) * 0.998 ** (a[2] - a[3]) ** 2,
-            falls: lambda q, k, m, n: rope(q, k, m, n) if n <= m else -10.0,
-            "RoPE, and 1000 more": lambda *a: 1000 + rope(*a),
-            alike: lambda q, k, *at: dot(*sinusoid(torch.tensor(at), 8, theta)),
-        }
-    if kind == "absolute":
-        return {
-            added: lambda q, k, m, n: dot(q, k + sinusoid(torch.tensor(n), len(k), theta)),
-            "RoPE on the queries alone": lambda q, k, m, n: dot(turn(q, m), k),
-            "a kernel of each position, K(m) · K(n)": lambda q, k, m, n: dot(q, k) * 0.9999 ** (m**2 + n**2),
-            "queries turned one way, keys the other": lambda q, k, m, n: dot(turn(q, m), turn(k, -n)),
-        }
-    last = "RoPE, and a position that counts in q's last channel alone"
-    unlike = "RoPE, and a position that counts where q and k differ"
-    of_q = "RoPE, and a code of the position for q that is not constant"
-    faint = "RoPE, and 0.004 times the sine of a ninth of q's position"
-    later = "RoPE for keys that are not later; for later ones, the position of q alone"
-    return {
-        "positions beyond 200 treated as 200": lambda q, k, m, n: rope(q, k, min(m, 200), min(n, 200)),
-        "positions that begin again at 128": lambda q, k, m, n: rope(q, k, m % 128, n % 128),
-        "two layouts mixed": lambda q, k, m, n: dot(mixed(q, m), mixed(k, n)),
-        of_q: lambda q, k, m, n: rope(q, k, m, n) + float(q.double().std()) * math.sin(m / 9),
-        "positions rounded to even numbers": lambda q, k, m, n: rope(q, k, m // 2 * 2, n // 2 * 2),
-        later: lambda q, k, m, n: rope(q, k, m, n if n <= m else 0),
-        "positions beyond 700 treated as 700": lambda q, k, m, n: rope(q, k, min(m, 700), min(n, 700)),
-        faint: lambda q, k, m, n: rope(q, k, m, n) + 0.004 * math.sin(m / 9),
-        f"{faint}, and 1000 more": lambda q, k, m, n: 1000 + rope(q, k, m, n) + 0.004 * math.sin(m / 9),
-        "RoPE, less 0.01 times q's position": lambda q, k, m, n: rope(q, k, m, n) - 0.01 * m,
-        "RoPE, and 0.01 times q's position": lambda q, k, m, n: rope(q, k, m, n) + 0.01 * m,
-        last: lambda q, k, m, n: rope(q, k, m, n) + float(q[-1]) * math.sin(m / 9),
-        unlike: lambda q, k, m, n: rope(q, k, m, n) + float((q - k).norm()) * math.sin(m / 9),
-        "RoPE up to 60 apart": lambda q, k, m, n: rope(q, k, m, n * (abs(m - n) <= 60)),
-    }
-
-
-def classifies(attempt: Any, draw: Generator, kind: str) -> None:
-    for name, score in black_boxes(float(integer(draw, 100, 5000)), kind).items():
-        for head_dim in (4, 8):
-            what = f"{name} (head_dim {head_dim})"
-            why = f"you let this one through: {what}. {counterexample(score, head_dim)}"
-            if kind == "relative":
-                digits = "The last digits of two equal sums may differ: allow for 0.001"
-                why = f"you refuse this one, which depends on the distance only: {what}. {digits}"
-            require(ask_bool(attempt, score, head_dim, what=what) == (kind == "relative"), why)
-
-
-def counterexample(score: Score, head_dim: int) -> str:
-    """Return a sentence with one distance at two positions, and two scores."""
-    q, k = torch.randn(2, head_dim, generator=Generator().manual_seed(0), dtype=torch.float64)
-    for m, n in ((3, 1), (4, 1), (3, 2), (150, 100), (1, 4), (90, 0)):
-        for s in (1, 7, 100, 333, 800):
-            one, other = score(q, k, m, n), score(q, k, m + s, n + s)
-            if abs(one - other) > 0.002:
-                scores = f"{one:.4f} at ({m}, {n}) and {other:.4f} at ({m + s}, {n + s})"
-                return f"The distance is the same, but q and k score {scores}"
-    return "Try more distances, and positions further along"
-
-
-RELATIVE = Exercise(
-    TASKS["Does it depend on the distance only?"],
-    each(classifies, "relative", "absolute", "hidden"),
-    is_relative_answer,
-    seconds=20.0,
-)
-
-
 def controlled_effect_answer(model: Any, score: Callable[..., float], layer: int, head: int) -> float:
     """Score without a random other head of the same layer, minus the score without this head."""
     others = [other for other in range(model.config.n_head) if other != head]
@@ -328,4 +221,4 @@ ABLATION = Exercise(
     seconds=20.0,
 )
 
-EXERCISES = (HALF_SPLIT, LAYOUTS, RELATIVE, ABLATION)
+EXERCISES = (HALF_SPLIT, LAYOUTS, ABLATION)

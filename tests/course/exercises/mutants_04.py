@@ -7,11 +7,10 @@ import numpy as np
 import torch
 
 from babygpt import metrics
-from babygpt_course.exercises.lesson_04 import ABLATION, HALF_SPLIT, LAYOUTS, RELATIVE
+from babygpt_course.exercises.lesson_04 import ABLATION, HALF_SPLIT, LAYOUTS
 from tests.course.exercises.harness import Mutant, requirements
 
 LENGTHS, ZERO, TURNS = requirements(HALF_SPLIT)
-THROUGH, PLACE, HIDDEN = requirements(RELATIVE)
 ONE, SEVERAL, FEWER = ROWS = requirements(LAYOUTS)
 ITSELF, LAYER, DRAWN = EFFECTS = requirements(ABLATION)
 
@@ -39,33 +38,6 @@ def with_numpy(x, positions, theta):
     angle = positions.numpy()[:, None] * theta ** (-np.arange(0, x.shape[-1], 2) / x.shape[-1])
     pairs = torch.complex(*x.double().chunk(2, -1)).numpy() * np.exp(1j * angle)
     return np.concatenate([pairs.real, pairs.imag], axis=-1)
-
-
-def two_channels(D):
-    return torch.randn(2, D) * (torch.arange(D) < 2)
-
-
-def relative(
-    score,
-    D,
-    shifts=(1, 7, 333, 800),
-    ones=False,
-    exact=1e-3,
-    start=200,
-    apart=200,
-    later=True,
-    draw=lambda D: torch.randn(2, D, dtype=torch.float64),
-    size=abs,
-    scale=0,
-):
-    for _ in range(30):
-        q, k = torch.ones(2, D) if ones else draw(D)
-        m, n = torch.randint(start, (2,)).tolist()
-        n = max(n, m - apart) if n < m else min(n if later else m, m + apart)
-        gaps = [size(score(q, k, m + s, n + s) - score(q, k, m, n)) for s in shifts]
-        if max(gaps) > exact + scale * abs(score(q, k, m, n)):
-            return False
-    return True
 
 
 def reorder(weight, D, order, heads=slice(None)):
@@ -99,28 +71,10 @@ KEPT = {}  # shape and theta -> the positions of the first call
 RIGHT = (
     (HALF_SPLIT, split, with_numpy, lambda x, p, t: split(x.double(), p.double(), t).tolist()),
     (LAYOUTS, partial(reorder, order=interleave), loop, lambda w, D: torch.stack(loop(w, D)).numpy()),
-    (RELATIVE, relative, lambda *a: np.bool_(relative(*a)), partial(relative, shifts=(1, 50, 333, 799))),
     (ABLATION, effect, partial(effect, mean=True), lambda *a: np.float64(effect(*a))),
 )
 MUTANTS = [
     *(Mutant(one, f"no mistake {i}", right, []) for one, *some in RIGHT for i, right in enumerate(some)),
-    Mutant(RELATIVE, "up to 500", partial(relative, shifts=(1, 7, 300)), [HIDDEN], "700 treated"),
-    Mutant(RELATIVE, "up to 0.02", partial(relative, exact=0.02), [HIDDEN], "0.004 times"),
-    Mutant(RELATIVE, "neighbours", partial(relative, apart=5), [HIDDEN], "up to 60 apart"),
-    Mutant(RELATIVE, "one step", partial(relative, shifts=(2,), start=50), [HIDDEN], "let this one"),
-    Mutant(RELATIVE, "no abs", partial(relative, size=float), [HIDDEN], "less 0.01 times"),
-    Mutant(RELATIVE, "no abs, up", partial(relative, size=lambda gap: -gap), [HIDDEN], "0.01 times"),
-    Mutant(RELATIVE, "relative", partial(relative, scale=1e-5), [HIDDEN], "and 1000 more"),
-    Mutant(RELATIVE, "k = q", partial(relative, draw=lambda D: torch.randn(1, D).expand(2, D)), [HIDDEN]),
-    Mutant(
-        RELATIVE, "basis", partial(relative, draw=lambda D: torch.eye(D)[[0, 0]]), [HIDDEN], "last channel"
-    ),
-    Mutant(RELATIVE, "two channels", partial(relative, draw=two_channels), [HIDDEN], "last channel"),
-    Mutant(RELATIVE, "ones", partial(relative, ones=True), [HIDDEN]),
-    Mutant(RELATIVE, "exactly", partial(relative, exact=0), [THROUGH], "last digits"),
-    Mutant(RELATIVE, "never far", partial(relative, shifts=(1, 7), start=50), [HIDDEN], "200 treated"),
-    Mutant(RELATIVE, "even steps", partial(relative, shifts=(2, 8, 334)), [HIDDEN], "even numbers"),
-    Mutant(RELATIVE, "never later", partial(relative, later=False), [HIDDEN], "not later"),
     Mutant(LAYOUTS, "as it was", lambda w, D: w.clone(), ROWS, "as they were"),
     Mutant(LAYOUTS, "back", partial(reorder, order=lambda d: interleave(d).argsort()), ROWS, "to halves"),
     Mutant(LAYOUTS, "all rows", lambda w, D: w[interleave(torch.arange(len(w)))], [SEVERAL, FEWER], "own"),
