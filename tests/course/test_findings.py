@@ -81,14 +81,6 @@ def polar(one, other):
     return gap(POLAR["val_loss"][one], POLAR["val_loss"][other])
 
 
-def needed_heads():
-    """Return right answers without the most needed head, and without the next worst one of its layer."""
-    without = np.array(NAMES["without"][FEW])[KNOWS]  # (seeds, L, H)
-    layers = without.min(axis=2).argmin(axis=1)
-    control = np.sort(without[np.arange(len(without)), layers])[:, 1]
-    return spans(without.min(axis=(1, 2))) + spans(control)
-
-
 ROWS = [
     ("00 v4 answers, NoPE does not", [over(BOARD[v]["roles"]) for v in ("v4", "nope")], [11, 0]),
     ("00 spans", [spans(BOARD[v]["roles"]) for v in ("v4", "nope")], [[0.55, 0.99], [0.47, 0.52]]),
@@ -130,13 +122,14 @@ ROWS = [
         "-0.011 (99%: -0.023 to +0.001, 12 seeds) undecided",
     ),
     ("03b a long text costs it too", spans(far("v3, all positions", "long")), [1.02, 1.59]),
-    ("04 position 0", behind("v3"), "+0.001 (99%: -0.033 to +0.034, 12 seeds) undecided"),
-    ("04 beyond", [round(mean(BOARD[v]["past"]), 2) for v in ("v3", "v4", "alibi")], [2.99, 0.46, 0.07]),
-    ("04 knows, of 20", [int(KNOWS.sum()), len(KNOWS)], [17, 20]),
-    ("04 writes at most", max(NAMES["whole"][FEW]), 0.3525),
-    ("04 second letter", spans(np.array(NAMES["letters"][FEW])[KNOWS][:, 1]), [1.48, 1.62]),
-    ("04 after 1800 steps", [over(NAMES["whole"][MANY], x) for x in (0.2, 0.55, 0.75, 0.89)], [11, 11, 8, 8]),
-    ("04 needed head and its control", needed_heads(), [0.47, 0.84, 0.88, 0.98]),
+    ("names: knows, of 20", [int(KNOWS.sum()), len(KNOWS)], [17, 20]),
+    ("names: writes at most", max(NAMES["whole"][FEW]), 0.3525),
+    ("names: second letter", spans(np.array(NAMES["letters"][FEW])[KNOWS][:, 1]), [1.48, 1.62]),
+    (
+        "names: after 1800 steps",
+        [over(NAMES["whole"][MANY], x) for x in (0.2, 0.55, 0.75, 0.89)],
+        [11, 11, 8, 8],
+    ),
     (
         "05 fixed, 300",
         gap(SHORT["v5 fixed"]["val_loss"], SHORT["v4"]["val_loss"]),
