@@ -18,7 +18,7 @@
 # 3. test whether an encoding makes far tokens count less,
 # 4. find the heads that a model needs, with controls, and test what a head tells the others.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about 60 seconds to run on two cores, and by our estimate 60 minutes to read and guess. The exercises take about 20 minutes, and those marked *stretch* take 15 more.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about 60 seconds to run on two cores, and by our estimate 65 minutes to read and guess. The exercises take about 20 minutes, and those marked *stretch* take 15 more.
 
 # %%
 import matplotlib.pyplot as plt
@@ -66,7 +66,7 @@ for m, n in ((2, 1), (12, 11), (1, 2)):
 both_moved.compare(kinds[{4: 0, -4: 1}.get(found[12], 2)])
 
 # %% [markdown]
-# Moving both tokens changes nothing, because both are turned further by the same angle. In the third line the key stands *behind* the query, and the score differs, so RoPE also knows the direction. For any angle $\omega$ in place of the quarter turn, one line shows why only the distance counts:
+# Moving both tokens changes nothing, because both are turned further by the same angle. In the third line the key stands *after* the query, and the score differs, so RoPE also knows the direction. For any angle $\omega$ in place of the quarter turn, one line shows why only the distance counts:
 #
 # $$\operatorname{Re}\big(q\,e^{im\omega}\;\overline{k\,e^{in\omega}}\big) = \operatorname{Re}\big(q\,\bar k\;e^{i(m-n)\omega}\big).$$
 #
@@ -76,7 +76,7 @@ both_moved.compare(kinds[{4: 0, -4: 1}.get(found[12], 2)])
 #
 # The clock that you moved shows 3 and 23 alike, since its hand makes a full turn in 20 tokens. RoPE has more hands: a head with $D$ channels has $D/2$ pairs, and pair $i$, counted from 0, turns by
 #
-# $$\omega_i = \theta^{-2i/D}\quad\text{radians a token},\qquad \theta = 10000 .$$
+# $$\omega_i = \theta^{-2i/D}\quad\text{radians a token},\qquad \theta = 10000,$$
 #
 # as in the [frequencies](../docs/glossary.md#frequency) of 03b. The explorer has 32 channels and so 16 hands, of which the quickest turns once in 6 tokens and the slowest once in 35,000.
 
