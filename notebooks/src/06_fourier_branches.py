@@ -17,7 +17,7 @@
 # |---|---|---|
 # | branches are alike | ❌ 93 to 99%, even at stride 4096 | ✅ 31% at stride 128, and 17.4 apart |
 #
-# So the note recommends its own code. But in the picture below, at equal settings, two branches are *equally* alike under both. What did the note measure, and does a model mind how alike its codes are? This is a side case, and at its end it tests one explanation of the main case, "the model is too small to copy". You will be able to
+# So the note recommends its own code. But in the picture below, at equal settings, two branches are *equally* alike under both. What did the note measure, and does the likeness of two codes change the loss? This is a side case. At its end it returns to one explanation of the main case, "the model is too small to copy". You will be able to
 #
 # 1. find the setting behind a reported number, and rule out the others,
 # 2. predict what a model does with a code that training never showed,
@@ -55,11 +55,11 @@ live.branches()
 #
 # Branch $b$ gets the position $p = b \cdot s$, where $s$ is the [stride](../docs/glossary.md#stride). The [Fourier code](../docs/glossary.md#fourier-code) is the sinusoid of [lesson 03b](03b_sinusoidal.ipynb) at $p$, and the model adds it to the token's embedding. **2-D RoPE** adds nothing: of the pairs of each query and key it rotates one half by time, as usual, and the other half by $p$. *Alike* means the [cosine](../docs/glossary.md#cosine) of two codes, or of one vector rotated for either branch.
 #
-# Why do both curves of <span class="light-stride">the left panel</span> coincide? Take one pair with the frequency $\omega$, and two branches at $p$ and $p'$. As Fourier codes, $(\sin p\omega, \cos p\omega)$ and $(\sin p'\omega, \cos p'\omega)$ have the dot product $\cos (p - p')\omega$. If 2-D RoPE rotates a pair by $p\omega$ and by $p'\omega$, the angle between the results is $(p - p')\omega$, which has the same cosine. <span class="light-pairs">The right panel</span> shows this cosine pair by pair, and their mean is the cosine of the whole code.
+# Why do both curves of <span class="light-stride">the left panel</span> coincide? Take one pair with the frequency $\omega$, and two branches at $p$ and $p'$. In the Fourier code this pair is $(\sin p\omega, \cos p\omega)$ for the first branch and $(\sin p'\omega, \cos p'\omega)$ for the second, and their dot product is $\cos (p - p')\omega$. 2-D RoPE rotates the pair of a query by $p\omega$ for the first branch and by $p'\omega$ for the second. Between the two results lies the angle $(p - p')\omega$, so their cosine is $\cos (p - p')\omega$ again. <span class="light-pairs">The right panel</span> shows this cosine pair by pair, and their mean is the cosine of the whole code.
 #
-# At stride 128 it is 0.41, so neither number of the note fits. The 31% can be refuted by the note itself. Its codes have 256 pairs, each of length 1, so two codes with the cosine $c$ are $\sqrt{2 \cdot 256\,(1 - c)}$ apart, and a distance of 17.4 gives $c = 0.41$. Drag the blue dot to the green line: 31% belongs to stride 256.
+# At stride 128 it is 0.41, so neither number of the note fits. The 31% can be refuted by the note itself, because it also gives the distance, 17.4. Each of the 256 pairs of a code has length 1, so two codes with the dot product $256\,c$ have the squared distance $256 + 256 - 2 \cdot 256\,c$. For a distance of 17.4 this gives $c = 0.41$. Drag the blue dot to the green line: 31% belongs to stride 256.
 #
-# The 93 to 99% are harder to explain. Three sliders are under suspicion, and before you move them, decide which one can do it.
+# The 93 to 99% are harder to explain. Three sliders are under suspicion: the stride, the width, and how many pairs count. Before you move them, decide which one can do it.
 
 # %%
 def cosine(stride=128, width=512, slowest=None):
@@ -91,7 +91,7 @@ print("the slowest pair alone:", ", ".join(found))
 suspect_guess.compare(sliders[int(np.argmax(highest)) if max(highest) > 0.93 else 3])
 
 # %% [markdown]
-# It is the third slider. Let a single pair count and drag the stride: both curves now stay near 1, and cross the pink lines only beyond 1,000. The note's formula has a single angle, cos(θᵢ − θⱼ) ≈ 0.95. So it took one slow pair of 2-D RoPE, and all pairs of its own code, although a slow pair hardly turns under *either* code.
+# It is the third slider. Let a single pair count and drag the stride: both curves now stay near 1, and cross the pink lines of the left panel only beyond 1,000. The note's numbers fit one slow pair up to a stride of about 3,600. And [note 003](../docs/notes/003.md), which corrects this one, computes the cosine of a single angle for 2-D RoPE. So the note probably took *one* slow pair of 2-D RoPE and *all* pairs of its own code. But a slow pair hardly turns under either code.
 #
 # ## Two texts in one sequence
 #
@@ -112,9 +112,9 @@ for ax, isolated, title in zip(axes, (False, True), titles, strict=True):
 plt.show()
 
 # %% [markdown]
-# Each row is a query, which may look at the blue keys; `a0` is the letter *a* of branch 0, and `•` a blank. The note's rule is the **open mask** on the left: a token sees itself and all tokens of earlier times, in every branch. It does not see another token of its own time, since the model writes all of them in the same forward pass. An isolation [mask](../docs/glossary.md#mask) would keep the texts apart for certain, but a batch does that too, so one sequence pays only if texts *may* read each other.
+# Each row is a query, which may look at the blue keys; `a0` is the letter *a* of branch 0, and `•` a space. The note's rule is the **open mask** on the left: a token sees itself and all tokens of earlier times, in every branch. It does not see another token of its own time, since the model writes all of them in the same forward pass. An isolation [mask](../docs/glossary.md#mask) would keep the texts apart for certain, but a batch does that too, so one sequence pays only if texts *may* read each other.
 #
-# Now the model has read 32 letters of each text, ends at the blank after the question mark, and must answer *ada* in branch 0 and *ben* in branch 1. We give it RoPE for time, the open mask, and no branch code.
+# Now the model has read 32 letters of each text, up to the space after the question mark, and must answer *ada* in branch 0 and *ben* in branch 1. In the sequence the space of branch 0 stands to the left of that of branch 1. The model has RoPE for time, the open mask, and no branch code.
 
 # %%
 outcomes = ["the same in both texts", "different in the two texts"]
@@ -130,17 +130,17 @@ for name in ("v6-none", "v6"):
     for p in toy.parameters():
         torch.nn.init.normal_(p, std=0.5)  # an untrained model gives all letters equal probabilities
     with torch.inference_mode():
-        p = toy(both.tokens, both.positions)[0, -2:].softmax(dim=-1)  # (2, V) after the two last blanks
+        p = toy(both.tokens, both.positions)[0, -2:].softmax(dim=-1)  # (2, V) after the two last spaces
     changes[name] = float((p[0] - p[1]).abs().max())
     print(f"{name:8} the probabilities of the two texts differ by at most {changes[name]:.2f}")
 bag_guess.compare(outcomes[changes["v6-none"] > 1e-4])
 
 # %% [markdown]
-# Without a code (`v6-none`) both queries are a blank at time 31 and see the same letters at the same earlier times, so the answers are equal with any weights. **v6** adds the Fourier code.
+# Without a code (`v6-none`) both queries are a space at time 31 and see the same letters at the same earlier times, so the answers are equal with any weights. **v6** adds the Fourier code.
 #
 # ## Train two models
 #
-# Every sequence holds two pieces of 48 letters of our plain tales, which begin at random times in a window of 64. `v6` has Fourier codes of 96 channels and `v6-rope2d` has 2-D RoPE, both at stride 128. The middle panel puts *one* text into both branches and shows how alike the branches are, by their codes and inside the model. The right panel shows the [**interference** gap](../docs/glossary.md#interference): the loss of a text beside another one, minus its loss alone, on 24 texts.
+# Every sequence holds two pieces of 48 letters of our plain tales, which begin at random times in a window of 64. `v6` has Fourier codes of 96 channels and `v6-rope2d` has 2-D RoPE, both at stride 128. The middle panel puts *one* text into both branches and shows their cosine four times: of the codes, at the input, and after each layer. The right panel shows the [**interference** gap](../docs/glossary.md#interference): the loss of a text beside another one, minus its loss alone, on 24 texts.
 
 # %% tags=["nbval-ignore-output"]
 corpus = load_corpus("plain-tales", n_chars=400_000)
@@ -167,13 +167,13 @@ for name, model in models.items():
 Table(("model", "gap (nats per character; ours after 400 steps)"), rows, stable=1)
 
 # %% [markdown]
-# Over twelve seeds another text costs less than 0.003 [nats](../docs/glossary.md#nats) per character with either code, where it costs 0.09 without one. Here is a first doubt about likeness. Because 2-D RoPE adds nothing to the stream, two branches with the same text are more than 99% alike after each layer. Still it keeps two texts apart as well as the other code does.
+# Over twelve seeds another text costs less than 0.003 [nats](../docs/glossary.md#nats) per character with either code, where it costs 0.09 without one. Because 2-D RoPE adds nothing to the stream, two branches with the same text are more than 99% alike after each layer. Still it keeps two texts apart as well as the other code does.
 #
-# Do not read the gap as the price of sharing, though. It compares a model with *itself*, reading alone. The fair baseline is a model that was trained on as many texts, isolated from each other. Beside that one, eight texts in a sequence cost 0.06 nats under 2-D RoPE (99%: 0.04 to 0.08) and 0.07 under Fourier codes (0.06 to 0.09), and sixteen cost up to 0.12. Two cost about 0.03 with six seeds, which do not decide.
+# The gap is not the price of sharing, though. It compares a model with *itself*, and this model may have become worse at single texts. The fair baseline is another model, trained on as many texts that do not see each other. Above its loss, eight texts in a sequence cost 0.06 nats under 2-D RoPE (99%: 0.04 to 0.08) and 0.07 under Fourier codes (0.06 to 0.09), and sixteen cost up to 0.12. For two texts the price is about 0.03, but from six seeds only, which decide nothing.
 #
 # ## Move the stride
 #
-# Now we can ask whether likeness decides. We take a model that was trained at stride 128, where its two codes have the cosine 0.33, and read it at another stride without further training. Branch 0 keeps its code, because $0 \cdot s = 0$, and branch 1 gets another one. At stride 1024 the cosine is 0.15, so the two branches are *less* alike than in training. At stride 1 they are 97% alike.
+# Now we can ask whether likeness decides. We take a model that was trained at stride 128, and read it at another stride without further training. Branch 0 keeps its code, because $0 \cdot s = 0$, and branch 1 gets another one. In training the cosine of the two codes was 0.33, since our models have 96 channels (at 512 it was 0.41). At stride 1024 it is 0.15, so the two codes are *less* alike than in training. At stride 1 it is 0.97.
 
 # %%
 places = ["only at 1, where codes are alike", "only at 1024, where they are not", "at both", "at neither"]
@@ -202,7 +202,7 @@ leaps = tuple(np.subtract(stored[f"stride {s}"], stored["stride 128"]).mean() > 
 leap_guess.compare(places[{(True, False): 0, (False, True): 1, (True, True): 2}.get(leaps, 3)])
 
 # %% [markdown]
-# If likeness decided, the loss would rise from left to right. Instead the lowest loss stands at the trained stride, and the loss is higher on both sides. At stride 1024, where the codes are least alike, the model loses 0.82 nats more (99%: 0.61 to 1.03), at 256 it loses 0.57 more (0.47 to 0.67), and at 1 it loses 0.66 more (0.57 to 0.75). **The loss leaps because the model never met this code of branch 1, just as a position was hard that training had left out** ([03b](03b_sinusoidal.ipynb)). So an unknown code hurts, and likeness hardly shows.
+# If likeness decided, the loss would rise from left to right. Instead the lowest loss stands at the trained stride, and the loss is higher on both sides. At stride 1024, where the codes are least alike, the model loses 0.82 nats more (99%: 0.61 to 1.03). At 256 it loses 0.57 more (0.47 to 0.67), and at 1 it loses 0.66 more (0.57 to 0.75). **The loss leaps because the model never met this code of branch 1, just as a position was hard that training had left out** ([03b](03b_sinusoidal.ipynb)).
 #
 # Does the leap heal if training goes on? Start the Fourier model again from the same weights, and move the stride while it learns: to 256 or to 1. If you have not moved it by step 120, the next cell sets it to 1. The grey curve is the run whose stride stays 128.
 
@@ -223,7 +223,7 @@ leap, rest = more[moves[0] : moves[-1] + 20].max(), more[-10:].mean()
 print(f"moved after {moves[-1]} steps: {leap:+.2f} nats in the worst step, {rest:+.2f} at the end")
 
 # %% [markdown]
-# Most of the leap heals. At stride 1 a part is left: in our run the gap of the right panel ends near 0.1 nats, as without a code. Two codes that differ in a few quick pairs only are learned slowly. This *second* cause is small in the end. Models that had stride 1 from the start lose only 0.025 nats more than at 128 under Fourier codes (0.006 to 0.045), and 0.023 under 2-D RoPE (0.014 to 0.033), after 400 steps.
+# Most of the leap heals. At stride 1 a part is left: in our run the gap of the right panel ends near 0.1 nats, as without a code. Perhaps such codes are learned slowly, because at stride 1 only the quickest pairs turn far, so the two codes differ in few pairs. This *second* cause is small in the end. Models that had stride 1 from the start lose only 0.025 nats more than at 128 under Fourier codes (0.006 to 0.045), and 0.023 under 2-D RoPE (0.014 to 0.033), after 400 steps.
 #
 # ## More texts than in training
 #
@@ -275,7 +275,7 @@ for name, model in models.items():
         print(f"{name:10} {'isolated' if model.isolated else 'open mask'}: {round(leak, 6):g} nats")
 
 # %% [markdown]
-# With the isolation mask the leak is exactly 0, and with the open mask it never is, so isolate the texts of different people. The open mask is for texts that *help* each other. As an example both branches now tell the same story, but branch 1 begins eight letters later, so that it can copy. A model that reads one text alone cannot lose less than the floor, 0.33 nats.
+# With the isolation mask the leak is exactly 0, and with the open mask it never is, so isolate the texts of different people. The open mask is for texts that *help* each other. As an example both branches now tell the same story, but branch 1 begins eight letters later. A model that reads one text alone cannot lose less than the floor, 0.33 nats.
 
 # %%
 question = "What will branch 1, which is behind, lose per character on new stories?"
@@ -302,11 +302,11 @@ print(f"branch 1, vowels alone: {lost[vowels].mean():.3f} nats")
 echo_guess.compare(heard["behind"])
 
 # %% [markdown]
-# Branch 1 loses 0.016 nats over twelve seeds, far below the floor, and in our own run its vowels cost hardly more than the rest. If the isolation mask hides branch 0 from it, it can copy nothing, and its loss is high.
+# Branch 1 loses 0.016 nats over twelve seeds, far below the floor, because it can copy from branch 0. In our own run its vowels cost little more than all letters do. If the isolation mask hides branch 0 from it, it can copy nothing, and its loss is high.
 #
 # ## The case
 #
-# This model has the size of v4, two layers of 96, and copies almost without a fault, vowels included. So "the model is too small to copy" is out, as the sixth of eight explanations. It had an easier task, however: what it copies always stands eight letters back, under a code that says so. v4 has to *find* the name first, at a distance that changes from story to story. Two explanations of lesson 00 are left: "it needs more steps" and "it has a bug".
+# This model has the size of v4, two layers of 96, and copies almost without a fault, vowels included. So its size does not keep a model from copying at a *known* place: what it copies always stands eight letters back, under a code that says so. v4 has to find the name first, at a distance that changes from story to story. Whether its size suffices to find and to copy is not shown here. So five explanations of lesson 00 are out, the first for most seeds. Three are left: "the model is too small to copy", "it needs more steps" and "it has a bug".
 
 # %%
 tally()
@@ -360,7 +360,7 @@ tasks.SPLIT_GAP.check(split_gap)
 #
 # The models have 2 layers of width 96, and were trained for 400 steps from twelve seeds.
 #
-# 1. Over the same pairs, two branches are equally alike under Fourier codes and under 2-D RoPE. The note compared one slow pair with all pairs.
+# 1. Over the same pairs, two branches are equally alike under Fourier codes and under 2-D RoPE. The note probably compared one slow pair with all pairs.
 # 2. Without a branch code a second text costs 0.09 nats per character, and with either code less than 0.003. Beside models that read isolated texts at an equal budget, eight texts cost 0.06 to 0.07.
 # 3. A model that was trained at stride 128 loses 0.82 nats more at 1024, where its codes are less alike, and 0.66 more at 1, because it never met these codes. From the start, stride 1 costs 0.02.
 # 4. Eight texts cost 2.0 nats under Fourier codes if training had two numbers, and 0.04 or less if it drew any two of eight. A first stage of single texts costs 0.045.
@@ -389,7 +389,7 @@ tasks.SPLIT_GAP.check(split_gap)
 #
 # <details><summary>Answer</summary>
 #
-# **a.** Both are the mean of $\cos (p - p')\omega$ over the pairs. *b* is what the note found, with one slow pair.
+# **a.** Both are the mean of $\cos (p - p')\omega$ over the pairs. *b* is what the note found, probably with one slow pair.
 #
 # </details>
 #
@@ -413,7 +413,7 @@ tasks.SPLIT_GAP.check(split_gap)
 #
 # <details><summary>Answer</summary>
 #
-# **c.** Then eight texts cost 0.03 nats or less. *b* is tempting, but they still cost 0.29 to 0.45 nats.
+# **c.** Then eight texts cost 0.03 nats or less under Fourier codes. *b* is tempting, but they still cost 0.29 to 0.45 nats.
 #
 # </details>
 #
@@ -425,14 +425,14 @@ tasks.SPLIT_GAP.check(split_gap)
 #
 # <details><summary>Answer</summary>
 #
-# **b.** *a* is tempting, and explains a little of what is left in the end. But the loss leaps at stride 1024 as well, where the codes are less alike than before.
+# **b.** *a* is tempting, and may explain the little that is left in the end. But the loss leaps at stride 1024 as well, where the codes are less alike than before.
 #
 # </details>
 
 # %% [markdown]
 # ## What the source notes say
 #
-# - *2-D RoPE leaves branches 93 to 99% alike.* This fails for the cosine over all pairs that rotate with the branch. Inside our models with 2-D RoPE, whose streams are at least 99% alike, it would hold, but six seeds do not decide.
+# - *2-D RoPE leaves branches 93 to 99% alike.* This fails for the cosine over all pairs that rotate with the branch. Inside our models with 2-D RoPE the two branches are even more alike, more than 99%. At stride 4096 we have six seeds only, so the table below says *undecided*.
 # - *A Fourier code needs no stride*, since neighbouring rows are 85% alike. They are 97% alike, and stride 1 costs 0.025 nats more than 128, although it keeps two texts apart.
 # - *The Fourier code reaches a lower loss, 2-D RoPE is stuck at 2.5.* At equal training the two are undecided: 2-D RoPE is at most 0.023 nats behind and 0.009 ahead.
 # - *The outputs of two branches are independent.* The loss agrees, but only the isolation mask makes them exactly so.
@@ -456,4 +456,4 @@ display(findings("002", first=shown), findings("003", first=["Fourier codes need
 # %% [markdown]
 # ## What comes next
 #
-# So far every model wrote from left to right. Does a text cost the same in any other order? The next model fills in blanks and looks both ways. → [07a · Diffusion](07a_diffusion.ipynb)
+# So far every model wrote from left to right. Does a text cost the same in any other order? The next model fills holes in a text and looks both ways. → [07a · Diffusion](07a_diffusion.ipynb)
