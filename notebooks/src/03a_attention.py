@@ -11,12 +11,12 @@
 #
 # **How does a token use earlier tokens, and does it notice their order?**
 #
-# A model that ignores order gives the same answer to a story and to its mirror, so it is right in exactly half of the questions. The model below has no position encoding: it reads *which* letters stand in a text, and nobody tells it *where*. Yet it will answer nearly every question. If we find out how, we can judge an explanation for v4, which knows who did it and cannot spell the name: "it ignores order". You will be able to
+# A model that ignores the order of the names gives the same answer to a story and to its mirror, so it is right in exactly half of the questions. The model below has no position encoding: its input tells *which* letters stand in a text, and not *where*. Yet it will answer nearly every question. How can a model know order at all? With the answer we close an explanation of [lesson 00](00_start_here.ipynb), "it ignores order". You will be able to
 #
 # 1. follow one token by hand from its scores to what it reads,
 # 2. write a whole Transformer in two short functions,
 # 3. find by experiment which part of a trained model tells it the order,
-# 4. tell a model that is blind to order from one that is broken.
+# 4. choose an experiment that can refute an explanation.
 #
 # **Needs:** what `make lab` has installed, and no network. **Takes:** about 15 seconds to run on two cores, and by our estimate 57 minutes to read and guess. The exercises take about 24 minutes.
 
@@ -65,13 +65,13 @@ def start(n_layer, name):
 start(2, "two layers")
 
 # %% [markdown]
-# These tales have eight people with names of one letter. Every question is asked twice, the second time with the two names exchanged, so that the letters are the same and the right answers differ. In the second panel the right answers begin at half, where a model that ignores order has to stay, and then they rise. Where does this model of two [layers](../docs/glossary.md#layer) get the order from? To find out, we build it from its parts.
+# These tales have eight people with names of one letter. Every question is asked twice, the second time with the two names exchanged, so that the letters are the same and the right answers differ. In the second panel the right answers begin at half, where a model that ignores order has to stay, and then they rise. The *nope* of lesson 00 has no position encoding either, and it stays at half, with longer stories, windows and names. Where does this model of two [layers](../docs/glossary.md#layer) get the order from? To find out, we build it from its parts.
 #
 # ## How one letter reads others
 #
-# [Attention](../docs/glossary.md#attention) is the only part of a [Transformer](../docs/glossary.md#transformer) in which a token reads other tokens. We compute it by hand for the last blank (drawn as •) of *A fed B. whom?*, which has to predict *B*. Every token has three vectors: a [query](../docs/glossary.md#query) for what it looks for, a [key](../docs/glossary.md#key) for what kind of token it is, and a [value](../docs/glossary.md#value), which other tokens can read.
+# [Attention](../docs/glossary.md#attention) is the only part of a [Transformer](../docs/glossary.md#transformer) in which a token reads other tokens. We compute it by hand for the last space (drawn as •) of *A fed B. whom?*, which has to predict *B*. Every token has three vectors: a [query](../docs/glossary.md#query) for what it looks for, a [key](../docs/glossary.md#key) for what kind of token it is, and a [value](../docs/glossary.md#value), which other tokens can read.
 #
-# In a model, three learned matrices compute these vectors from the token's [embedding](../docs/glossary.md#embedding). Here we choose them, with two [channels](../docs/glossary.md#channel) for queries and keys: *name*, and *blank or punctuation*. So A and B have the key (1, 0), blanks and punctuation (0, 1), and all other letters (0, 0). A blank has the query (2, −1), because it looks for a name and not for a blank.
+# In a model, three learned matrices compute these vectors from the token's [embedding](../docs/glossary.md#embedding). Here we choose them, with two [channels](../docs/glossary.md#channel) for queries and keys: *name*, and *space or punctuation*. So A and B have the key (1, 0), spaces and punctuation (0, 1), and all other letters (0, 0). A space has the query (2, −1), because it looks for a name and not for a space.
 
 # %%
 text = "A fed B. whom? "
@@ -92,9 +92,9 @@ scores = k @ q[-1]  # (T,)
 weights = scores.softmax(dim=0)  # (T,)
 mix = weights @ v  # (V,)
 fig, axes = plt.subplots(3, 1, figsize=(8, 6.6))
-titles = ["1. Scores: the query of the last blank fits A and B best"]
+titles = ["1. Scores: the query of the last space fits A and B best"]
 titles += ["2. Weights: the softmax makes all scores positive, and their sum 1"]
-titles += [f"3. Mix: the blank reads {mix[letters.index('A')]:.0%} A and {mix[letters.index('B')]:.0%} B"]
+titles += [f"3. Mix: the space reads {mix[letters.index('A')]:.0%} A and {mix[letters.index('B')]:.0%} B"]
 for ax, title, y, marks in zip(axes, titles, (scores, weights, mix), (text, text, letters), strict=True):
     bars = ax.bar(range(len(y)), y, color=[{"A": "C0", "B": "C3"}.get(c, "C6") for c in marks])
     ax.bar_label(bars, fmt="{:.0f}" if y is scores else "{:.0%}", fontsize=11, padding=1)
@@ -103,15 +103,15 @@ for ax, title, y, marks in zip(axes, titles, (scores, weights, mix), (text, text
 plt.show()
 
 # %% [markdown]
-# 1. The [score](../docs/glossary.md#score) is the dot product of the query with each key: 2 · 1 + (−1) · 0 = 2 for A and B, −1 for blanks and punctuation, and 0 for all other letters.
-# 2. A [softmax](../docs/glossary.md#softmax) turns the scores into [weights](../docs/glossary.md#weight), which are positive and sum to 1. Each name gets 31%, and no other letter more than 4%.
-# 3. The mix is the sum of all values, each times its weight. Our values have one channel for each letter, so the mix shows how much of each was read.
+# 1. The [score](../docs/glossary.md#score) is the dot product of the query with each key: 2 · 1 + (−1) · 0 = 2 for A and B, −1 for spaces and punctuation, and 0 for all other letters.
+# 2. A [softmax](../docs/glossary.md#softmax) turns the scores into [weights](../docs/glossary.md#weight), which are positive and sum to 1. Each name gets 31%, and every other token at most 4%.
+# 3. The mix is the sum of all values, each times its weight. Our values have one channel for each letter, so the mix shows how much of each letter was read: the four spaces give 6% together.
 #
-# A key decides *whether* a token is read, and a value *what* is read from it. So the blank has found both names, and reads as much of one as of the other. Does its mix change if the names change places, as in *B fed A. whom?*
+# A key decides *whether* a token is read, and a value *what* is read from it. So the space has found both names, and reads as much of one as of the other. Does its mix change if the names change places, as in *B fed A. whom?*
 
 # %%
 exchange_guess = predict(
-    "Which shares in the mix of the last blank change when the two names are exchanged?",
+    "Which shares in the mix of the last space change when the two names are exchanged?",
     ["none", "those of A and B", "all"],
 )
 exchange_guess
@@ -126,11 +126,11 @@ n_changed = int(((new_mix - mix).abs() > 1e-5).sum())
 exchange_guess.compare("none" if n_changed == 0 else "all" if n_changed > 2 else "those of A and B")
 
 # %% [markdown]
-# Weights and values have moved with their letters, and a sum does not depend on the order of its terms. So the blank reads a *bag*: which letters occur and how often, without their order. With other vectors the mix would be another one, but as long as they come from the letter alone, it is the same for both stories.
+# Each letter has taken its weight and its value along, and a sum does not depend on the order of its terms. So the space reads a *bag*: which letters occur and how often, without their order. Other vectors would give another mix. But as long as the vectors of each letter come from this letter alone, both stories give the same mix.
 #
 # ## The causal mask
 #
-# Our blank stands last and may read the whole text. An earlier letter may not, because a language model predicts after *every* token, and a token that could read the next one would have nothing to predict. So the causal [mask](../docs/glossary.md#mask) sets the scores of later tokens to $-\infty$ before the softmax. Their weights become 0, and the other weights still sum to 1.
+# Our space stands last and may read the whole text. An earlier letter may not, because a language model predicts after *every* token, and a token that could read the next one would have nothing to predict. So the causal [mask](../docs/glossary.md#mask) sets the scores of later tokens to $-\infty$ before the softmax. Their weights become 0, and the other weights still sum to 1.
 
 # %%
 q, k, _ = vectors(text)
@@ -146,15 +146,15 @@ plt.show()
 
 
 # %% [markdown]
-# The first letter can read only itself, whereas the last row, that of our blank, is full. Each pair of letters has a score, so a text of ten times the length needs a hundred times as many.
+# The first letter can read only itself, whereas the last row, that of our space, is full. Each pair of letters has a score, so a text of ten times the length needs a hundred times as many.
 #
 # ## The whole Transformer
 #
 # Three more things separate a model's attention from ours.
 #
 # - A model has $H$ [heads](../docs/glossary.md#head), each with $D = C/H$ of its $C$ channels and with scores of its own. A fourth matrix, `out`, combines their mixes.
-# - Scores are divided by $\sqrt D$. A dot product of $D$ random channels of variance 1 has the variance $D$, so with many channels nearly all weight would fall on one key, chosen by chance, and almost no [gradient](../docs/glossary.md#gradient) would reach queries and keys.
-# - A [norm](../docs/glossary.md#norm) gives all queries and keys one length, so that training cannot make scores grow without end. A score is then at most $\sqrt D$, often too little for a clear choice, which is why our models multiply it by 2, the `SHARPNESS`.
+# - Scores are divided by $\sqrt D$. A dot product of $D$ random channels of variance 1 has the variance $D$, so without the division its typical size is $\sqrt D$. With many channels nearly all weight would then fall on one key, chosen by chance, and almost no [gradient](../docs/glossary.md#gradient) would reach queries and keys.
+# - A [norm](../docs/glossary.md#norm) gives all queries and keys the length $\sqrt D$, so that training cannot make scores grow without end. After the division no score is above $\sqrt D \cdot \sqrt D\,/\sqrt D = \sqrt D$. This is often too little for a clear choice, which is why our models multiply scores by 2, the `SHARPNESS`.
 
 # %%
 def my_attention(x, layer):
@@ -170,7 +170,7 @@ def my_attention(x, layer):
 
 
 # %% [markdown]
-# Each token has a vector of $C$ channels, the [stream](../docs/glossary.md#stream), which begins as its embedding. A layer is a [block](../docs/glossary.md#block) that adds to the stream what attention reads, and then what an [MLP](../docs/glossary.md#mlp) makes of each token by itself. At the end, the output head turns the stream into [logits](../docs/glossary.md#logit).
+# Each token has a vector of $C$ channels, the [stream](../docs/glossary.md#stream), which begins as its embedding. A layer, in code a [block](../docs/glossary.md#block), adds two things to the stream: what attention reads, and then the output of an [MLP](../docs/glossary.md#mlp), a small network that computes with each token by itself. At the end, the output head turns the stream into [logits](../docs/glossary.md#logit).
 
 # %%
 def my_transformer(tokens, model):
@@ -188,7 +188,7 @@ random_model = exercise.randomize_(build("nope", shape), torch.Generator().manua
 assert torch.allclose(my_transformer(tokens, random_model), random_model(tokens), atol=1e-3)
 
 # %% [markdown]
-# The package's model gives the same logits, so these two functions are the Transformer of all later lessons. Embedding, norms, MLP and output head treat each token by itself, and attention reads a bag. Do the layers matter? We train the model once more, with one layer in place of two.
+# The package's model gives the same logits, so these two functions are the Transformer of all later lessons. The model on top of this page has two layers. Would one be enough? We train the model once more, with one layer in place of two, and all else as before.
 
 # %%
 outcomes = ["nearly all", "clearly more than half", "exactly half"]
@@ -208,7 +208,7 @@ share = right["one layer"]
 one_guess.compare(outcomes[0 if share > 0.9 else 1 if share > 0.5 else 2])
 
 # %% [markdown]
-# One layer is right in exactly half, and no training can change that: its last blank reads the same bag in both stories of a pair, gives the same name twice, and is right once. For two layers we chose the [seed](../docs/glossary.md#seed), so here are twenty that we did not choose.
+# One layer is right in exactly half, and no training can change that: the last space reads the same bag in both stories of a pair, because all other parts treat each token by itself. So the model gives the same name twice, and is right once. For two layers we chose the [seed](../docs/glossary.md#seed), so here are twenty that we did not choose.
 
 # %% tags=["answer", "nbval-ignore-output"]
 stored = results.load_results("order")["fed"]
@@ -226,7 +226,7 @@ print("two layers, 300 steps:", paired.beside(right["two layers"], fed["two laye
 #
 # ## Take the mask away
 #
-# One part is left, and an [ablation](../docs/glossary.md#ablation) tests it. We keep all weights of the trained model, and remove its mask in both layers, so that every letter can read all that it could read before, and the later letters as well. (If your model did not learn the task, take another number in `torch.manual_seed` first.)
+# One part is left, and an [ablation](../docs/glossary.md#ablation) tests it. We keep all weights of the trained model and remove its mask in both layers. Every letter can still read the earlier letters, and now the later ones as well. (If your model did not learn the task, take another number in `torch.manual_seed` first.)
 
 # %%
 remaining = ["nearly all", "about three quarters", "exactly half", "nearly none"]
@@ -249,10 +249,10 @@ mask_guess.compare(outcome("all", "all"))
 # %% [markdown]
 # It is exactly half, as with one layer, although all that the model could read is still there. Two explanations come to mind.
 #
-# - *The blank is distracted*, because it now reads letters that were hidden in training.
+# - *The space is distracted*, because it now reads letters that were hidden in training.
 # - *The model is broken*, because its weights were trained with one mask. Any other mask spoils what they compute, and the right answers that remain are luck.
 #
-# Below you choose for each layer what its letters may read. Before you read on, find the setting that would refute the first explanation, and try it.
+# In the next tool you choose for each layer what its letters may read. The bars of its first panel count the right answers, and the triangles are the masks. Before you read on, find the setting that would refute the first explanation, and try it.
 
 # %% tags=["nbval-ignore-output"]
 masked
@@ -263,7 +263,7 @@ for layer_1, layer_2 in (("earlier", "all"), ("all", "earlier")):
     outcome(layer_1, layer_2)
 
 # %% [markdown]
-# The blank reads the name in layer 2, and without the mask of this layer nothing changes. In the picture of the mask you can see why: the row of the last blank was full already, because no letter comes after it. So nothing distracts the blank, and the damage is done in layer 1, to the letters *before* it.
+# The space reads the name in layer 2, and without the mask of this layer nothing changes. In the picture of the mask you can see why: the row of the last space was full already, because no letter comes after it. So nothing distracts the space, and the damage is done in layer 1, to the letters *before* it.
 #
 # If the model is broken, another mask that it never met should break it as well, and leave about half of the answers right by luck. The third setting turns the mask around within the story: each letter of *A fed B* reads itself and the *later* letters of the story, in place of the earlier ones.
 
@@ -280,11 +280,11 @@ turned_guess.compare(outcome("later", "earlier"))
 # %% [markdown]
 # Nearly every answer is *wrong*, and luck cannot do that. A model that names the other person nearly every time still tells the two apart, and takes the first name for the second.
 #
-# So compare what the names in *A fed B* can read. With the mask of training, B can read *fed*, and A cannot, because *fed* comes later. With the mask turned around, A can read *fed*, and B cannot, as if the story were written backwards. Without a mask both can, so that nothing distinguishes them. All this fits a model that takes the name which alone can read *fed* for the person who was fed.
+# So compare what the names in *A fed B* can read. With the mask of training, B can read *fed*, and A cannot, because *fed* comes later. With the mask turned around, A can read *fed*, and B cannot, as if the story were written backwards. Without a mask both can, so that nothing distinguishes them. One rule would explain all three results: if only one of the names can read *fed*, the model takes it for the person who was fed.
 #
 # **The order came from the mask.**
 #
-# Now the second layer has its reason, too. After layer 1 the vector of a name can hold something about the text before it, and the last blank reads these vectors only in layer 2. Without a mask, however, each letter reads the same bag in every layer, so that no number of layers helps, as three layers with random weights show.
+# Now the second layer has its reason, too. After layer 1 the vector of a name can hold something about the text before it, and the last space reads these vectors only in layer 2. Without a mask, however, all letters read the same bag in every layer, and no number of layers helps. The next cell checks this with three layers of random weights: with the mask both stories give different predictions, and without it they give the same.
 
 # %%
 blind = Transformer(shape, random_model.encoding, causal=False)
@@ -294,7 +294,7 @@ assert torch.allclose(blind(one)[0, -1], blind(mirror)[0, -1], atol=1e-4)
 assert not torch.allclose(random_model(one)[0, -1], random_model(mirror)[0, -1], atol=1e-2)
 
 # %% [markdown]
-# Where does the trained model look? The explorer opens on the head whose last blank gives most weight to the right answer.
+# Where does the trained model look? The explorer opens on the head whose last space gives most weight to the right answer.
 
 # %% tags=["nbval-ignore-output"]
 inside = live.attention(models["two layers"], tokenizer, text)
@@ -304,7 +304,7 @@ inside.layer, inside.head = int(layer) + 1, int(head) + 1
 inside
 
 # %% [markdown]
-# The bars show that the blank prefers one name, which our head made by hand could not do. Now choose layer 1 and letter 7, the second name, and see what each head reads. Such a picture shows where a head looks, and not whether the model needs it ([lesson 04](04_rope.ipynb)).
+# The bars show that the space prefers one name, which our head made by hand could not do. (The title counts the weight on the letter before, which lesson 04 needs.) Now choose layer 1 and letter 7, the second name, and see what each head reads. Such a picture shows where a head looks, and not whether the model needs it ([lesson 04](04_rope.ipynb)).
 
 # %% [markdown]
 # > **In a real model.** Weights sum to 1, so a head that finds nothing still has to look somewhere. In SmolLM2-135M the first token of a text gets 36% of all attention, and 29% of the heads give it more than half of theirs (means over 24 texts). It is called an [attention sink](../docs/glossary.md#attention-sink); [lesson 11](11_a_real_model.ipynb) shows it.
@@ -312,7 +312,7 @@ inside
 # %% [markdown]
 # ## The case
 #
-# v4 answers 98% of the questions in lesson 00, and a model that ignores order cannot answer more than half. So "it ignores order" is out, as "it recalls the vowel only in part" has been since lesson 01. There is a clue, too: after layer 1 a letter can carry a note on what stands before it. Names of one letter cannot show how v4 spells, so the other six explanations stay open.
+# v4 answers 98% of the questions in lesson 00, and a model that ignores the order of the names cannot answer more than half. Now we also know how order can be known at all: the mask can tell it, even without positions. So "it ignores order" is out, as "it recalls the vowel only in part" has been for most seeds since lesson 01. There is a clue, too: after layer 1 the vector of a letter can hold something about the letters before it. The order *inside* a name is the third explanation, which names of one letter cannot test. It stays open, like the other five.
 
 # %% tags=["nbval-ignore-output"]
 tally()
@@ -366,7 +366,7 @@ lesson_03a.HALF_BLIND.check(half_blind)
 # 1. Attention computes scores and weights from a token's query and all keys, and a weighted mean of values, the mix.
 # 2. A dot product of D random channels has variance D, so scores are divided by √D. Their number grows like T².
 # 3. If queries, keys and values come from the letters alone, the last token reads a bag, whose mix stays the same if names are exchanged.
-# 4. With the causal mask a token can note in layer 1 what stands before it, and layer 2 can read the note. Without the mask a model is blind to order at any depth, and right in exactly half.
+# 4. With the causal mask the vector of a token can hold, after layer 1, something about the text before it, which layer 2 can read. Without the mask a model is blind to order at any depth, and right in exactly half.
 # 5. On stories with one-letter names, two layers learn who fed whom with 9 of 20 seeds after 300 steps, and with 17 of 20 seeds after 600 steps; one layer with none.
 
 # %% [markdown]
@@ -435,7 +435,7 @@ lesson_03a.HALF_BLIND.check(half_blind)
 # %% [markdown]
 # ## What the source note says
 #
-# Note 001, the source of v5, says that self-attention needs a position encoding. This is true without a mask. With one, two layers can learn order by themselves, but not from every seed.
+# Source note 001, from which v5 comes, says that self-attention needs a position encoding. This is true without a mask. With the causal mask, two layers can learn order without any code, but not from every seed.
 
 # %% [markdown]
 # ## Further reading
