@@ -52,7 +52,7 @@ def sinusoidal() -> Formula:
     """
     controls = [
         Slider("position", 20, 0, 63, "position (tokens)"),
-        Slider("width", 64, 8, 128, "width (channels)", step=8),
+        Slider("width", 96, 8, 128, "width (channels)", step=8),
         THETA,
     ]
     return Formula("sinusoid", "sinusoid", controls)
