@@ -1,7 +1,7 @@
 """v7: a gate for every dimension, cos(i omega_k), in place of a rotation.
 
 `Polar` is the gate as the note writes it. Every class after it repairs one thing and keeps the repairs before
-it. The last one, PoPE, is a published encoding that completes this path.
+it, but `Quadrature` drops phi. The last one, PoPE, is a published encoding that completes this path.
 
 Unlike RoPE, a gate needs no pairs: each of the D dimensions has a frequency of its own,
 omega_k = theta^(-k/D). The note has a phase for every layer. Here all layers share one encoding, and so one

@@ -44,16 +44,16 @@ live.polar()
 # %% [markdown]
 # θ moves scores, because it changes the waves. α moves none, and the dial moves none either, unless you set it upright, where every gate is 0. So two of the note's three factors seem to do nothing.
 #
-# <span class="light-gates">The first panel</span> shows the gates of keys: a row for each position, a column for each channel, and frames around [MASK tokens](../docs/glossary.md#mask-token). <span class="light-scores">The second panel</span> shows the score of each query with each key. <span class="light-across">The third panel</span> shows scores over the distance $i-j$, with a curve for each value of the sum $i+j$, and its title has two numbers. With RoPE the first would be 0, because a score would depend on the distance alone; here it is 1.7. The second is 0 already, and we follow both to the end.
+# <span class="light-gates">The first panel</span> shows the gates of keys: a row for each position, a column for each channel, and frames around [MASK tokens](../docs/glossary.md#mask-token). <span class="light-scores">The second panel</span> shows the score of each query with each key. <span class="light-across">The third panel</span> shows scores over the distance $i-j$, with a curve for each value of the sum $i+j$. The first number in its title says how much a score changes although the distance stays. Here it is 1.7. With RoPE it would be 0, because there a score depends on the distance alone. We follow this number to the end.
 #
 # ## Three factors and a norm
 #
-# The note multiplies channel $k$ of a query or key at position $i$ by three factors, and applies a [norm](../docs/glossary.md#norm) to the product:
+# The note multiplies channel $c$ of a query or key at position $i$ by three factors, and applies a [norm](../docs/glossary.md#norm) to the product:
 #
-# $$q'_{i,k} = \text{norm}\big(q_{i,k}\;\cos(i\,\omega_k)\;\cos(\varphi_k)\;a_i\big),\qquad \omega_k = 10000^{-k/D},\qquad a_i = \begin{cases}\alpha = 0.3 & \text{token } i \text{ is MASK}\\ 1 & \text{else}\end{cases}$$
+# $$q'_{i,c} = \text{norm}\big(q_{i,c}\;\cos(i\,\omega_c)\;\cos(\varphi_c)\;a_i\big),\qquad \omega_c = 10000^{-c/D},\qquad a_i = \begin{cases}\alpha = 0.3 & \text{token } i \text{ is MASK}\\ 1 & \text{else}\end{cases}$$
 #
-# 1. $\cos(i\omega_k)$ is a wave over positions, and each channel has its own frequency $\omega_k$.
-# 2. $\cos\varphi_k$ should shift this wave by a trained [phase](../docs/glossary.md#phase), which begins at 0.
+# 1. $\cos(i\omega_c)$ is a wave over positions, and each channel has its own frequency $\omega_c$.
+# 2. $\cos\varphi_c$ should shift this wave by a trained [phase](../docs/glossary.md#phase), which begins at 0.
 # 3. $a_i$, whose value at MASK is called [α](../docs/glossary.md#alpha), should turn attention away from MASK.
 #
 # The norm divides all channels of a token by one number, so that their root mean square becomes 1. In the next cell the phases are not 0.
@@ -73,7 +73,7 @@ for mine, theirs in zip(by_hand, gates.transform_qk(q, k, positions), strict=Tru
     assert torch.allclose(mine, theirs, atol=1e-4)
 
 # %% [markdown]
-# This explains α: it is one number for all channels of a token, so their root mean square shrinks by the same factor, and the norm divides it out. Set *order* to `norm, then gates` in the explorer, and α = 0.3 moves scores by up to 8. The dial did nothing for the same reason, because all channels of the explorer share one φ. A model has a φ for each channel, which no norm can cancel, and lets training choose them.
+# This explains α: it is one number for all channels of a token, so their root mean square shrinks by the same factor, and the norm divides it out. Set *order* to `norm, then gates` in the explorer, and α = 0.3 moves scores by up to 8. In the explorer all channels share one φ. So cos φ is one number as well, and the norm divides it out. A model has a φ for each channel, which no norm can cancel, and lets training choose them.
 #
 # ## Does φ learn?
 #
@@ -148,27 +148,27 @@ Table(("the text starts at", *heading), rows, stable=5)
 #
 # $$\cos(7)\cos(6) + \cos(3.5)\cos(3) + \cos(1.75)\cos(1.5) + \cos(0.875)\cos(0.75) = 0.72 + 0.93 - 0.01 + 0.47 = 2.11$$
 #
-# If the text starts at 0 the hole looks more at *a*, and at 40 more at *e*, although every distance is as it was. This is the first number of the third panel.
+# If the text starts at 0 the hole looks more at *a*, and at 40 more at *e*, although every distance is as it was. The number in the title of the third panel measures this change.
 #
 # ## Five repairs
 #
-# Each repair removes one fault and keeps those before it. Leave *order* at `norm, then gates`, and take the gates of the explorer one by one.
+# Each repair removes one fault. Leave *order* at `norm, then gates`, and take the gates of the explorer one by one.
 #
 # 1. An *exact phase*: the gate becomes $\cos(i\omega + \varphi)$, so φ has a gradient.
-# 2. A *random phase*: at position 0 all waves have their crest, where a cosine is flat, so the first positions look alike, until random values of φ move the crests apart.
+# 2. A *random phase*: at position 0 every wave has its crest, where a cosine is flat, so the first positions get nearly the same gates. Random values of φ move the crests apart.
 # 3. *Gates after the norm*, so that α counts.
-# 4. *α on keys only*, because on a query it flattens the attention of exactly those tokens that must find a letter.
+# 4. *α on keys only*, because a query at a hole has to find a letter, and α on this query makes its attention flat.
 # 5. [*Quadrature*](../docs/glossary.md#quadrature): each cosine gets a sine beside it, so that a query becomes $[q\cos, q\sin]$ and a key $[k\cos, k\sin]$.
 #
-# With cosines alone the first number stays above 0 wherever you drag φ. Now choose `[cos, sin]`: the three curves fall together, and the first number is 0, because
+# With cosines alone the number in the third title stays above 0 wherever you drag φ. Now choose `[cos, sin]`: the three curves fall together, and the number is 0, because
 #
 # $$\cos(i\omega)\cos(j\omega) + \sin(i\omega)\sin(j\omega) = \cos\big((i-j)\omega\big).$$
 #
-# The sum $i+j$ is gone, and with it any φ that query and key share, so this gate has none.
+# The sum $i+j$ is gone, and so is every φ that query and key share. Quadrature therefore keeps repairs 3 and 4 and drops the φ of the first two.
 #
 # ## Left or right?
 #
-# Both numbers are 0, and the gate seems to do what RoPE does. We give it to the toy head.
+# A score now depends on the distance alone, as with RoPE. Does quadrature do what RoPE does? We give it to the toy head.
 
 # %%
 sides = ["a, on the left", "e, on the right", "both get the same"]
@@ -188,13 +188,13 @@ a, e = (float(score) for score in rows[0][1:3])
 side_guess.compare(sides[2 if a == e else 0 if a > e else 1])
 
 # %% [markdown]
-# The three rows are equal, so the start of the text no longer matters. But *a* and *e* are equal too, and this is what the second number has said from the first screen on: scores change by 0 if query and key swap.
+# The three rows are equal, so the start of the text no longer matters. But *a* and *e* are equal too. The third title has a second number, which we passed over. It has said from the first screen on that scores change by 0 if query and key swap.
 #
-# The reason is that a cosine is **even**: $\cos(-x) = \cos x$. Equal keys one position to the left and one to the right get the same score, so the head adds up their values with equal weights, and *a░e* gives it what *e░a* gives. The rest of the model cannot help, because it has no causal mask, and all its other parts read each token alone. **A cosine of the distance scores left and right alike, so the model cannot tell a text from its mirror image.** This holds for all weights, so no training can change it.
+# The reason is that a cosine is **even**: $\cos(-x) = \cos x$. Equal keys one position to the left and one to the right get the same score, so the head adds up their values with equal weights, and *a░e* gives it what *e░a* gives. The rest of the model cannot help, because it has no causal mask, and all its other parts read each token alone. **Without a causal mask, a model whose scores are cosines of the distance reads a text and its reversal alike.** This holds for all weights, so no training can change it.
 #
-# What is missing is a direction, so the *sixth repair* puts a phase δ *between* query and key, for each head $h$ and each channel $k$:
+# What is missing is a direction, so the *sixth repair* puts a phase δ *between* query and key, for each head $h$ and each channel $c$:
 #
-# $$\sum_k q_k k_k\cos\big((i-j)\,\omega_k - \delta_{hk}\big)$$
+# $$\sum_c q_c k_c\cos\big((i-j)\,\omega_c - \delta_{hc}\big)$$
 #
 # It moves the crest of each wave to one side. All δ begin at 0 and are trained, which makes **v7**. In the next cell all δ of the toy head are equal.
 
@@ -208,7 +208,7 @@ assert torch.allclose(scores, ahead(torch.pi / 4)(hole, at.time), atol=1e-4)
 Table(("δ", *heading), [(f"{d}°", *neighbours(ahead(d / 180 * torch.pi))) for d in (0, 45, -45)], stable=5)
 
 # %% [markdown]
-# With 45° the head looks at *a*, with −45° at *e*. In the explorer choose `[cos, sin], φ between` and drag the <span class="light-phase">dial</span>, whose φ is our δ. The dark stripe leaves the diagonal of the second panel, and the second number grows, to 4.0 at 45°, while the first stays at 0. So the number that looked right from the start was the fault.
+# With 45° the head looks at *a*, with −45° at *e*. The two shares differ a little, 27% and 25%, because the hole has 7 letters on its left and 28 on its right. In the explorer choose `[cos, sin], φ between` and drag the <span class="light-phase">dial</span>, whose φ is our δ. The dark stripe leaves the diagonal of the second panel, and the second number grows to 4.0 at 45°, while the first stays at 0. So the fault was the number that seemed right from the start.
 #
 # ## Read a text from its end
 #
@@ -231,7 +231,7 @@ for title, model in models.items():
     print(f"{title:10}  loss {loss[title]:.2f}; from its end, a probability changes by up to {change:.4f}")
 
 # %% [markdown]
-# Training has not helped quadrature: it reads the sentence from its end as from its beginning. The note's gate does not, but only because it depends on $i+j$.
+# The losses printed here are those of new texts, and the dashboards show those of training batches. Training has not helped quadrature: it reads the sentence from its end as from its beginning. The note's gate does not, but only because it depends on $i+j$.
 #
 # ## Where the repairs end
 #
@@ -245,13 +245,13 @@ assert torch.allclose(rotated[..., 0::2], cosines, atol=1e-5)
 assert torch.allclose(rotated[..., 1::2], sines, atol=1e-5)
 
 # %% [markdown]
-# So quadrature is RoPE, for pairs whose second channel is 0. RoPE fills both channels of a pair, which gives it a direction, so it needs no δ. Among the gates that we tried, a score depends on the distance alone only where the gate has become a rotation.
+# So quadrature is RoPE, for pairs whose second channel is 0. RoPE fills both channels of a pair, which gives it a direction, so it needs no δ. Of the gates that we tried, only those that have become a rotation have scores that depend on the distance alone.
 #
 # A published encoding ends there, too: [PoPE](../docs/glossary.md#pope) has the waves and the δ of v7, and makes all numbers of queries and keys positive by a [softplus](../docs/glossary.md#softplus). Unlike the paper, ours normalises queries and keys first, doubles the scores, and lets δ move freely.
 #
 # ## How much each repair is worth
 #
-# Depending on the distance is one thing, and a low loss is another. We trained all gates and their rivals for 400 steps, from twelve seeds. Two of them are controls, quadrature with fixed phases, and both break the mirror: in one all four heads have +45°, in the other two heads have +45° and two −45°.
+# Depending on the distance is one thing, and a low loss is another. We trained all gates and their rivals for 400 steps, from twelve seeds. Two models are controls: quadrature with fixed phases, so that both can tell a text from its reversal. In one all four heads have +45°, in the other two heads have +45° and two −45°.
 
 # %%
 controls_lower = [
@@ -264,29 +264,38 @@ control_guess
 
 # %% tags=["answer"]
 stored = load_results("polar")["val_loss"]  # twelve seeds of each model
-names = {
-    **{"v7-nope": "no encoding", "v7-polar": "as written", "v7-quadrature": "quadrature"},
-    **{"one side": "fixed, all to one side", "both sides": "fixed, two to each side"},
-    **{"v7": "v7", "v7-rope": "RoPE", "v7-pope": "PoPE"},
+arms = {
+    **{"as written": "v7-polar", "1 exact phase": "v7-exact", "2 random phase": "v7-random"},
+    **{"3 after the norm": "v7-last", "4 α on keys": "v7-keys", "5 quadrature": "v7-quadrature"},
+    **{"5, δ to one side": "one side", "5, δ to both sides": "both sides", "6 δ learned (v7)": "v7"},
+    **{"RoPE": "v7-rope", "PoPE": "v7-pope"},
 }
-title = "As written the gate loses {:.2f} nats, as v7 {:.2f}, and RoPE loses {:.2f}"
-title = title.format(*(mean(stored[arm]) for arm in ("v7-polar", "v7", "v7-rope")))
-fig, ax = plt.subplots(figsize=(8, 4.4))
-draw_seed_dots(
-    ax, {names[arm]: stored[arm] for arm in names}, title, "loss of masked characters (nats)", means=True
-)
+losses, rows = {name: stored[arm] for name, arm in arms.items()}, list(arms)
+notes = {name: f"{mean(seeds):.2f}" for name, seeds in losses.items()}
+for name, before in zip(rows[1:9], (*rows[:6], rows[5], rows[5]), strict=True):
+    notes[name] += f" ({mean(losses[name]) - mean(losses[before]):+.2f})"
+title = "The sine lowers the loss by 0.51 nats, the four repairs before it by 0.00"
+label = "loss of masked characters (nats)"
+_, ax = plt.subplots(figsize=(8, 5))
+draw_seed_dots(ax, losses, title, label, span=(1.4, 2.8), notes=notes, means=True)
 plt.show()
 one, two = (mean(stored[arm]) < mean(stored["v7-quadrature"]) for arm in ("one side", "both sides"))
 control_guess.compare(controls_lower[0 if one and two else 1 if one else 2])
 
 # %% [markdown]
-# Each dot is a [seed](../docs/glossary.md#seed), and the bar is the mean. The sine is worth most: quadrature loses 0.51 nats less than cosines with α on keys (99%: 0.49 to 0.53). Breaking the mirror alone does not help: with all heads on one side the loss *rises* by 0.03 nats (0.02 to 0.05), since a hole has neighbours on both sides. It falls where some heads look left and others right. In v7 training finds such phases, and lowers the loss by 0.15 nats (0.13 to 0.16).
+# Each dot is a [seed](../docs/glossary.md#seed). At the right stands the mean, with the change from the row above in brackets. For the last three numbers in brackets the row to compare with is *5 quadrature*.
 #
-# Between v7 and RoPE nothing is [decided](../docs/glossary.md#decided), and they are level within 0.035 nats. Nor do we know whether α helps v7: it costs 0.01 nats at most, and may gain up to 0.06. PoPE has the lowest mean, 0.03 nats below v7 (0.00 to 0.05). Yet in [lesson 08](08_the_ladder.ipynb), where models look back only, it is 0.08 nats *above* RoPE (0.06 to 0.10): what helps to fill in need not help to predict the next letter.
+# One might expect that each repair gains something. The first changes at most 0.06 nats either way. The second lowers the loss by 0.12 nats (99%: 0.07 to 0.18), and the third *raises* it by 0.34 (0.31 to 0.38). Of this the fourth takes back 0.22, so after four repairs the gate is where it began, at 2.17. The sine makes the difference: quadrature loses 0.51 nats less than the gate before it (0.49 to 0.53).
+#
+# A direction alone does not help. With all heads on one side the loss rises by 0.03 nats (0.02 to 0.05), since a hole has neighbours on both sides. It falls where some heads look left and others right. In v7 training finds such phases, and the loss is 0.15 nats lower than quadrature's (0.13 to 0.16).
+#
+# Between v7 and RoPE nothing is [decided](../docs/glossary.md#decided), and they are level within 0.035 nats. We do not know either whether α helps v7, because the interval goes from 0.06 nats lower with it to 0.01 higher. Nor do we know whether PoPE is better than RoPE when both fill in, where its loss is between 0.06 nats lower and equal. In [lesson 08](08_the_ladder.ipynb), where models look back only, PoPE is 0.08 nats above RoPE (0.06 to 0.10).
 #
 # ## The case
 #
-# If a model looks both ways, a head that reads *the letter before* needs a direction, which a cosine of the distance lacks. In v4 the rotation gives one, and the causal mask hides every later letter anyway. So v4 cannot mistake the letter after for the letter before, and "its positions do not tell neighbours apart" stays out. Out are also "it recalls the vowel only in part", "it ignores order" and "it does not look at the name". So are "the vowel is too far away" and "the model is too small to copy". Open are "it needs more steps" and "it has a bug".
+# If a model looks both ways, a head that reads *the letter before* needs a direction, which a cosine of the distance lacks. In v4 the causal mask hides only what follows the query. From the answer v4 sees both neighbours of a letter in the story. Which of the two stands before that letter, only the rotation can tell, or what layer 1 has written there. So "its positions do not tell neighbours apart" stays out, because a rotation has a direction.
+#
+# Out are also "it ignores order", "it does not look at the name" and "the vowel is too far away", and for most seeds "it recalls the vowel only in part". Open are "the model is too small to copy", "it needs more steps" and "it has a bug".
 
 # %%
 tally()
@@ -337,8 +346,8 @@ gate_exercises.LOOK_RIGHT.check(phases_to_the_right)
 # ## Recap
 #
 # 1. A norm after the gates cancels α, which is one number for all channels of a token. φ never moves, because the gradient of cos φ is 0 where φ begins.
-# 2. $\cos(i\omega)\cos(j\omega)$ depends on $i-j$ and on $i+j$. A sine beside each cosine removes $i+j$, and is worth 0.51 nats for each masked character.
-# 3. A cosine of the distance scores left and right alike, so the model cannot tell a text from its mirror image, whatever its weights are. A phase δ between query and key gives it a direction.
+# 2. $\cos(i\omega)\cos(j\omega)$ depends on $i-j$ and on $i+j$. A sine beside each cosine removes $i+j$, and is worth 0.51 nats for each masked character, whereas the four repairs before it gain nothing together.
+# 3. Without a causal mask, a model whose scores are cosines of the distance reads a text and its reversal alike, whatever its weights are. A phase δ between query and key gives it a direction.
 # 4. The note's gate loses 2.17 nats for each masked character, v7 1.51 and RoPE 1.52 (400 steps, 2 layers of 96, one learning rate). The last two are level within 0.035 nats.
 # 5. Quadrature is RoPE for pairs that are half empty, so the repairs end at a rotation.
 
@@ -381,21 +390,21 @@ gate_exercises.LOOK_RIGHT.check(phases_to_the_right)
 #
 # </details>
 #
-# **4.** A new v7 has phases of 0. When does it stop being a mirror?
+# **4.** A new v7 has phases of 0. When does it begin to tell a text from its reversal?
 #
 # - a) never
 # - b) as soon as phases have left 0
-# - c) it never was one
+# - c) before its first step
 #
 # <details><summary>Answer</summary>
 #
-# **b.** With phases of 0 it is quadrature, which always is a mirror. So *a* would be right for quadrature.
+# **b.** With phases of 0 it is quadrature, which reads both alike for all weights. So *a* would be right for quadrature.
 #
 # </details>
 #
 # **5.** You give all heads a fixed phase of −45°, and the loss rises. Does this show that a direction is useless?
 #
-# - a) yes, because the mirror is broken and nothing is gained
+# - a) yes, because the model can tell left from right and nothing is gained
 # - b) no, because all heads now look to the same side
 # - c) no, because −45° is the wrong sign
 #
