@@ -99,7 +99,7 @@ def panels(found: dict[str, Any], values: Mapping[str, Any]) -> list[Panel]:
     (first, last), (inside, window, reach) = found["span"], found["marks"]
     before, after, new = found["before"], found["after"], found["new"]
     length = float(found["position"][-1] + found["position"][0])
-    pair, turns = np.arange(1, len(before) + 1), np.isfinite(after)  # a pair that does not turn has no dot
+    pair, turns = np.arange(len(before)), np.isfinite(after)  # a pair that does not turn has no dot
     seen, unseen = turns & ~new, turns & new
     slowest = length / window * before.max()
     speeds: list[Mark] = [
@@ -108,17 +108,17 @@ def panels(found: dict[str, Any], values: Mapping[str, Any]) -> list[Panel]:
         Curve("angles seen", COLOURS["blue"], after[seen], pair[seen], "dots"),
         Curve("angles never seen", COLOURS["red"], after[unseen], pair[unseen], "dots"),
     ]
-    x = Axis("pair of channels", (0.2, len(before) + 0.8), digits=0)
+    x = Axis("pair of channels", (-0.8, len(before) - 0.2), digits=0)
     label = "tokens for a turn, powers of ten"
     y = Axis(label, (float(before.min()) / 2, 3 * float(slowest)), log=True, digits=None)
     title = f"Up to {reach}, new angles: {new.sum()} of {len(new)} pairs"
     pairs = Panel(title, speeds, x, y)
-    colours = {"as it is": COLOURS["blue"], "stretched": COLOURS["red"]}
+    colours = {"as it is": COLOURS["grey"], "stretched": COLOURS["green"]}
     curves = found["curves"].items()
     read: list[Mark] = [
         Level(f"the last {window} alone: {inside:.2f}", inside),
         Level(f"trained up to {window}", window, "x"),
-        Level(f"read up to {reach}", reach, "x", COLOURS["red"]),
+        Level(f"read up to {reach}", reach, "x", COLOURS["green"]),
         *(Curve(name, colours[name], losses, found["position"], "marked") for name, losses in curves),
     ]
     x = Axis("position (tokens)", (0.0, length), digits=0)

@@ -17,7 +17,7 @@ from babygpt_course.studies.order import WINDOW
 from babygpt_course.studies.results import Results
 
 HEAD_DIM = 24  # of the measured models
-PAIRS = {1: COLOURS["blue"], 6: COLOURS["green"], 12: COLOURS["pink"]}  # from 1 to 12
+PAIRS = {0: COLOURS["blue"], 5: COLOURS["green"], 11: COLOURS["pink"]}  # from 0 to 11
 KINDS = {
     False: ("all keys visible", "", COLOURS["red"]),
     True: ("far keys hidden", ", near", COLOURS["blue"]),
@@ -56,7 +56,7 @@ def measure(results: Results, windows: int, hide: bool, advantage: int) -> dict[
     stored = results["controls"]["company"]
     keys = {hidden: [WINDOW if hidden else n * WINDOW for n in LENGTHS] for hidden in KINDS}
     return {
-        "angles": turned.rad2deg().remainder(360)[:, [pair - 1 for pair in PAIRS]].T.numpy(),
+        "angles": turned.rad2deg().remainder(360)[:, list(PAIRS)].T.numpy(),
         "shares": {
             hidden: 100 * np.array([share_left(advantage, n) for n in many]) for hidden, many in keys.items()
         },

@@ -11,7 +11,7 @@
 #
 # **How does a model read further than it was trained?**
 #
-# We put notes into the tales: `<7>` *tells* a digit, and later `[` *asks* for the digit that was told last, so that `7]` has to follow. A v4 that was trained on [windows](../docs/glossary.md#window) of 64 characters gives the right digit in 92% of these questions inside a window. In a text of 256 characters, where the digit stands 192 back, it gives 32% (means over twelve [seeds](../docs/glossary.md#seed)). Two things have grown at once, because the digit is further away and more text stands around it. Which of the two does the damage?
+# We put digits into the tales: `<7>` *tells* a digit, and later `[` *asks* for the digit that was told last, so that `7]` has to follow. A v4 that was trained on [windows](../docs/glossary.md#window) of 64 characters gives the right digit in 92% of these questions inside a window. In a text of 256 characters, where the digit stands 192 back, it gives 32% (means over twelve [seeds](../docs/glossary.md#seed)). Two things have grown at once, because the digit is further away and more text stands around it. Which of the two does the damage?
 #
 # One explanation of our case was *the vowel is too far away*, and [05](05_gaussian_rope.ipynb) dropped it, because the first letter is exactly as far away. This lesson tests what is left of it: can a model lose something that stands *near*, only because there is a lot of text? You will be able to
 #
@@ -43,11 +43,11 @@ tokenizer = corpus.tokenizer
 print(tokenizer.decode(corpus.val[:184]))
 
 # %% tags=["nbval-ignore-output"]
-note, query = "ada ch<7>ased ben. ", "who chased ben? ["
+told, query = "ada ch<7>ased ben. ", "who chased ben? ["
 shape = ModelConfig(tokenizer.vocab_size, window, n_layer=2, n_head=4, n_embd=96)
 torch.manual_seed(1337)
 v4 = build("v4", shape)
-watch = live.heads(tokenizer, note + query)
+watch = live.heads(tokenizer, told + query)
 run = live.train(v4, NextToken(corpus, window), TrainConfig(steps=400), "v4", watches=[watch])
 
 # %% [markdown]
@@ -55,7 +55,7 @@ run = live.train(v4, NextToken(corpus, window), TrainConfig(steps=400), "v4", wa
 #
 # ## Let the text grow
 #
-# RoPE turns pair $p$ of a head by $\omega_p = \theta^{-2(p-1)/D}$ radians per character, and our heads have $D = 24$ channels and θ = 10000. So the angles between a question and a digit depend on their distance alone ([04](04_rope.ipynb)), which we use for an experiment. The digit stays 48 characters before its question, a distance that training met, and only the text *before* it grows, to two, four and eight windows. No other digit is told.
+# RoPE turns pair $i$ of a head by $\omega_i = \theta^{-2i/D}$ radians per character. Our heads have $D = 24$ channels, so $i$ runs from 0 to 11, and θ = 10000. So the angles between a question and a digit depend on their distance alone ([04](04_rope.ipynb)), which we use for an experiment. The digit stays 48 characters before its question, a distance that training met, and only the text *before* it grows, to two, four and eight windows. No other digit is told.
 
 # %%
 percent = {"low": 0, "high": 100, "unit": "%", "near": 12}
@@ -81,7 +81,7 @@ for n in (1, 8):
 grows.compare(100 * np.mean(near["8 windows"]))
 
 # %% [markdown]
-# *Ours* is the range over twelve stored models. Nothing has changed between the question and its digit, so we would expect the 91% of one window. The models find 57%, which is 34 points fewer (99%: 19 to 50).
+# *Ours* is the range over twelve stored models. Nothing has changed between the question and its digit, so we would expect as many as in one window, where the models find 91% of these digits. In eight windows they find 57%, which is 34 points fewer (99%: 19 to 50).
 
 # %%
 grown = company(controls)
@@ -89,7 +89,7 @@ grown.windows = 8
 grown
 
 # %% [markdown]
-# The angles in the first panel are flat, so distance cannot be the reason here. What grows is the number of keys that share the attention. If a key scores 6 more than each other key, the [softmax](../docs/glossary.md#softmax) leaves it $e^6 / (e^6 + 63) = 86\%$ among 63 others and 44% among 511, as the second panel computes. Move **score above other keys**, and compare with the third panel, which was measured. With a score between 6 and 7 the number of keys would be enough to lose the digit as fast as v4 does.
+# The angles in the first panel are flat, so distance cannot be the reason here. What grows is the number of keys that share the attention. If a key scores 6 more than each other key, the [softmax](../docs/glossary.md#softmax) leaves it $e^6 / (e^6 + 63) = 86\%$ among 63 others and 44% among 511, as the second panel computes. Move **score above other keys**, and compare with the third panel, which was measured. With a score between 6 and 7 the attention on the digit falls as fast as recall. But a digit with half of the attention may still win, so this picture does not tell whether the answers fall with it.
 #
 # ## Hide the far text
 #
@@ -101,13 +101,13 @@ hidden.windows, hidden.hide = 8, True
 hidden
 
 # %% [markdown]
-# With the far keys hidden v4 finds 91% of the digits in a text of eight windows, as many as in one. So the fall of 34 points comes from keys among which there is no digit at all. **Far text disturbs a head even where it has nothing to read.**
+# With the far keys hidden v4 finds 91% of the digits in a text of eight windows, as many as in one. So the fall of 34 points comes from keys among which there is no digit at all. **Far text costs v4 a near digit even where no other digit stands.**
 #
-# Distance does harm, too: in four windows v4 finds 71% of the digits 48 back, and 32% of those 192 back. So the fall from 92% to 32% that this lesson began with has two parts, and the smaller one is the text.
+# Distance does harm, too. In four windows v4 finds 71% of the digits 48 back, and 32% of those 192 back. So the fall that this lesson began with has two parts: the longer text costs 20 points, and the longer distance 39.
 #
 # ## Many keys, or new angles?
 #
-# Hiding takes two things away at once: the number of keys, and all keys at distances that training never met. The number would be enough, as we saw, but the angles could be enough, too. Imagine a head that reads by pair 6 alone, the green one of the first panel, with the [score](../docs/glossary.md#score) $8\cos(\text{distance}\cdot\omega_6)$:
+# Hiding the far keys changes two things at once. Fewer keys share the attention, and no key stands at a distance that training never met. Either change could be what helps: the second panel speaks for the number of keys, and the next table for the distances. Imagine a head that reads by pair 5 alone, the green one of the first panel, with the [score](../docs/glossary.md#score) $8\cos(\text{distance}\cdot\omega_5)$:
 
 # %%
 omega = 10_000.0 ** (-np.arange(0, 24, 2) / 24)  # (12,) radians per character
@@ -115,12 +115,12 @@ rows = []
 for distance in (0, 28, 48, 192, 292):
     angle = distance * omega[5]
     rows.append((f"{distance}", f"{np.degrees(angle):.0f}°", f"{8 * np.cos(angle):.1f}"))
-Table(("distance", "angle of pair 6", "score"), rows, stable=3)
+Table(("distance", "angle of pair 5", "score"), rows, stable=3)
 
 # %% [markdown]
-# In a window pair 6 turns by less than 80°, and the score falls from 8 to about 2. At 192 the score is negative, so this head would miss a digit there. At 292 the pair has finished a turn, so that a far key scores as high as the token itself. Eight of our twelve pairs never finish a turn in a window, and a longer text takes all of them to new angles.
+# Over the 63 distances of a window pair 5 turns by less than 80°, and the score falls from 8 to about 2. Behind the window it goes on. At 192 the score is negative, so this head would miss a digit there. At 292 the pair has finished a turn, so that a far key scores as high as the token itself. Eight of our twelve pairs never finish a turn in a window, and a longer text takes all of them to new angles.
 #
-# The two explanations disagree about a v4 whose rotation we take away after training, because then all keys stay and no angle is left. Distances are gone with the angles, so we may put the digit even further back.
+# The two explanations disagree about a v4 whose rotation we take away after training. All keys stay, and no angle is left. If the number of keys hides the digit, this model should lose it, and if new angles do, it should find it. Distances are gone with the angles, so we may put the digit even further back.
 
 # %%
 unturned = predict(
@@ -136,13 +136,13 @@ for rotation, method in (("with", "none"), ("without", "drop")):
 unturned.compare(100 * np.mean(stretch.values(study, "drop", "alone 8")))
 
 # %% [markdown]
-# With its rotation v4 finds 17% of the digits at this distance, and without it 89%, among the same 511 other keys. So many keys do not hide a digit from these very weights, and the suspicion falls on the angles. One doubt is left: the digit may score higher without the rotation, so we cannot say what the number costs with it. And the cure is dear. Even in one window this model loses 2.68 nats per character in place of 1.19, because nothing tells it which letter stands before.
+# With its rotation v4 finds 17% of the digits at this distance, and without it 89%, among the same 511 other keys. So many keys do not hide a digit from these very weights, and the suspicion falls on the angles. One doubt is left. Without the rotation the digit may score further above the other keys than with it, and then the same number of keys takes less away. For reading such a model is of little use. Even in one window it loses 2.68 nats per character in place of 1.19, because its heads were trained to find the letter before by angles.
 #
 # ## Distances without angles
 #
-# There are other ways to bring a distance $d$ into a score, and in these no angle can be new. Shaw et al. 2018 learn a vector for each distance, and the score is $q\cdot k + q\cdot a_d$, so each query can prefer other distances. T5 learns a number for each distance, a [relative bias](../docs/glossary.md#relative-bias), and the score is $q\cdot k + b_d$ for every query. A distance that training never met has no trained number, which is why long distances share one, in our T5 all from 27 on. [ALiBi](../docs/glossary.md#alibi) subtracts a number that grows with the distance ([05](05_gaussian_rope.ipynb)), KERPLE subtracts a logarithm of it, and in FIRE a small network computes what is added.
+# There are other ways to bring a distance $d$ into a score, and in these no angle can be new. Shaw et al. 2018 learn a vector for each distance, and the score is $q\cdot k + q\cdot a_d$, so each query can prefer other distances. T5 learns a number for each distance, a [relative bias](../docs/glossary.md#relative-bias), and the score is $q\cdot k + b_d$ for every query. No number is trained for a distance that training never met. T5 therefore gives all long distances the same number, ours from 27 on. [ALiBi](../docs/glossary.md#alibi) subtracts a number that grows with the distance ([05](05_gaussian_rope.ipynb)). KERPLE subtracts a logarithm of the distance, and in FIRE a small network computes what is added.
 #
-# We trained ALiBi, T5 and [NoPE](../docs/glossary.md#nope), which has no encoding, as we trained v4. In eight windows ALiBi's loss is only 0.05 nats higher than with the last 64 characters alone.
+# Of these we compare two, ALiBi and T5, with [NoPE](../docs/glossary.md#nope), which has no encoding. All three were trained as v4 was. In eight windows ALiBi's loss is only 0.05 nats higher than with the last 64 characters alone.
 
 # %%
 calm = predict("ALiBi reads eight windows. What share of the digits, told 384 back, does it find?", **percent)
@@ -155,7 +155,13 @@ rows = []
 for name, arm in arms.items():
     means = {column: np.mean(stretch.values(study, arm, column)) for column in columns}
     rows.append((name, *(format(means[column], form) for column, form in columns.items())))
-named = "loss in one window", "more in eight", "a digit 384 back", "last of two, inside", "192 back"
+named = (
+    "loss in one window",
+    "more in eight",
+    "a digit 384 back",
+    "last of two, inside",
+    "last of two, 192 back",
+)
 display(Table(("mean of 12 seeds", *named), rows, stable=6))
 calm.compare(100 * np.mean(stretch.values(study, "alibi", "alone 8")))
 
@@ -166,7 +172,7 @@ calm.compare(100 * np.mean(stretch.values(study, "alibi", "alone 8")))
 #
 # ## Give v4 its old angles back
 #
-# *Position interpolation* (Chen et al. 2023) divides each position by a factor $s$. With $s = 4$ the distance 192 becomes 48, and no angle is new in four windows. Heads that read neighbours pay for it. Imagine one that reads the letter before with pair 1, so that its score at distance $d$ is $8\cos(d - 1)$. This is its attention at distances 0 to 5:
+# *Position interpolation* (Chen et al. 2023) divides each position by a factor $s$. With $s = 4$ the distance 192 becomes 48, and no angle is new in four windows. But what happens to a head that reads neighbours? Imagine one that reads the letter before with pair 0, so that its score at distance $d$ is $8\cos(d - 1)$. This is its attention at distances 0 to 5:
 
 # %%
 for name, slower in (("distance", 0), ("as trained", 1), ("interpolated", 4)):
@@ -174,10 +180,10 @@ for name, slower in (("distance", 0), ("as trained", 1), ("interpolated", 4)):
     print(f"{name:12}", " ".join(f"{share:4.0%}" if slower else f"{d:4}" for d, share in enumerate(row)))
 
 # %% [markdown]
-# The letter before gets 95% of the attention as trained, and 4% interpolated. Slow pairs need the change and quick pairs suffer from it, so two other methods spare the quick ones. *NTK-aware scaling* (bloc97 2023) takes a larger base, $\theta' = \theta\, s^{D/(D-2)}$: pair 1 keeps its speed, the last pair becomes $s$ times slower, and the slowdown grows from pair to pair. *YaRN* (Peng et al. 2023) keeps pairs that turn often in a window, slows those that never finish a turn by $s$, and the others by less.
+# The letter before gets 95% of the attention as trained, and 4% interpolated. Slow pairs need the change and quick pairs suffer from it, so two other methods spare the quick ones. *NTK-aware scaling* (bloc97 2023) takes a larger base, $\theta' = \theta\, s^{D/(D-2)}$: pair 0 keeps its speed, the last pair becomes $s$ times slower, and the slowdown grows from pair to pair. *YaRN* (Peng et al. 2023) keeps pairs that turn often in a window, slows those that never finish a turn by $s$, and the others by less. It also makes attention sharper, because queries and keys are multiplied by $1 + 0.1\ln s$.
 
 # %%
-ramp = np.clip(np.arange(12) / 4, 0, 1)  # pair 1 stays, pairs 5 to 12 get the whole factor
+ramp = np.clip(np.arange(12) / 4, 0, 1)  # pair 0 stays, pairs 4 to 11 get the whole factor
 base = 10_000 * 4 ** (24 / 22)
 formulas = {
     "interpolation": omega / 4,
@@ -189,12 +195,12 @@ for frequencies, encoding in zip(formulas.values(), package, strict=True):
     assert np.allclose(frequencies, encoding.frequencies().numpy())
 fig, ax = plt.subplots(figsize=(7, 3.4))
 slower = {name: omega / speed for name, speed in formulas.items()}
-title = "Only interpolation slows the quickest pair"
-plots.draw_curves(ax, np.arange(1, 13), slower, title, "pair of channels", "times slower")
+title = "Only interpolation slows pair 0; from pair 4 on, YaRN equals it"
+plots.draw_curves(ax, np.arange(12), slower, title, "pair of channels", "times slower")
 plt.show()
 
 # %% [markdown]
-# Interpolation and YaRN slow all of the pairs 5 to 12, which reach new angles, by 4. NTK-aware scaling slows most of them less, so some new angles remain. We measure the *cost* of four windows: the loss of the stretched model, minus that of v4 with only the last 64 characters, over the same characters.
+# Interpolation and YaRN slow all of the pairs 4 to 11, which reach new angles, by 4. NTK-aware scaling slows most of them less, so some new angles remain. We measure the *cost* of four windows: the loss of the stretched model, minus that of v4 with only the last 64 characters, over the same characters.
 
 # %%
 methods = {"none": "v4 as it is", "interpolation": "interpolation", "ntk": "NTK-aware", "yarn": "YaRN"}
@@ -205,7 +211,7 @@ cheapest
 explore_stretching(v4, corpus.val)
 
 # %% [markdown]
-# Move the factor for each method. The orange dots on the left are pairs that reach new angles, and the orange curve on the right is the loss along 512 characters. As it is, v4 does not fail at once behind position 64, because far keys come one at a time. The 80th token has only 16 keys further back than any in training, and the 256th has 192.
+# The explorer begins with YaRN, at which no pair reaches new angles. Choose *as it is*, and the dots of eight pairs on the left turn orange, because they do reach new angles. The green curve on the right is the loss along 512 characters under the chosen method, for six texts, which are too few to rank the methods. As it is, v4 does not fail at once behind position 64. The 80th token has only 16 keys that stand further back than any key in training, and the 256th token has 192.
 
 # %% tags=["answer", "nbval-ignore-output"]
 models = {method: stretched(v4, method, 4) for method in methods}
@@ -238,15 +244,21 @@ plt.show()
 finds.compare(np.mean(found["interpolation"]))
 
 # %% [markdown]
-# Interpolation finds 84% of the digits 192 back, although 255 other keys are visible. In the same length of text v4 as it is finds 71% from a quarter of this distance, 13 points fewer (4 to 22), so the old angles bring back most of what the longer text took away. But interpolation costs most, 1.47 nats. NTK-aware scaling costs least, 0.18, and finds least of the three: YaRN finds 28 points more (11 to 44). YaRN also gives the last of two most often, in 72%, whereas v4 gives it in 88% inside a window. And YaRN's loss hardly differs from that of v4 as it is (+0.04, from −0.05 to +0.12), so again the loss does not tell what is remembered. The papers used far larger models, so our numbers refute none of them ([all results](../docs/results.md#beyond-the-window)).
+# Interpolation finds 84% of the digits 192 back, although 255 other keys are visible. In the same four windows v4 as it is finds 71% even of the digits that stand only 48 back. This is 13 points fewer (4 to 22), so the old angles bring back most of what the longer text took away.
+#
+# The losses put the methods in another order. Interpolation finds many digits and costs most, 1.47 nats. NTK-aware scaling costs least, 0.18, and finds least of the three: YaRN finds 28 points more (11 to 44). YaRN's loss hardly differs from that of v4 as it is (+0.04, from −0.05 to +0.12), although it finds nearly three times as many digits. So again the loss does not tell what is remembered.
+#
+# The rings are the harder question, the last of two. Here YaRN is best, with 72%, and still below the 88% that v4 gives inside a window. The papers used far larger models, so our numbers refute none of them ([all results](../docs/results.md#beyond-the-window)).
 #
 # Chen et al. also [fine-tune](../docs/glossary.md#fine-tuning) the stretched model. Sixty more steps on windows of 256 let v4 itself find 60% of the digits 192 back. A control that trains for 60 steps on the old windows, with as many characters a step, finds 30%, so more steps alone do not help. DroPE (Gelberg et al. 2025) trains at the old length after the rotation has gone: ours then finds 93%, but it stays 0.50 nats behind v4 in its window.
 #
-# > **In a real model.** SmolLM2-135M was trained on windows of 8,192 tokens. If we stretch it by 4 and let it read short texts, interpolation costs 1.43 nats a token, NTK-aware scaling 0.02 and YaRN 0.07 (means over 24 texts, [lesson 11](11_a_real_model.ipynb)). As in our v4, the dear method is the one that slows the quick pairs. What it gains in long texts is not measured there.
+# > **In a real model.** SmolLM2-135M was trained on windows of 8,192 tokens. If we stretch it by 4 and let it read short texts, interpolation costs 1.43 nats a token, NTK-aware scaling 0.02 and YaRN 0.07 (means over 24 texts, [lesson 11](11_a_real_model.ipynb)). As in our v4, the costly method is the one that slows the quick pairs. What it gains in long texts is not measured there.
 #
 # ## The case
 #
-# A model can lose what stands near because there is a lot of text, but only text beyond its window does this. The stories of our case fit into one window, and the first letter, which v4 finds, stands in the same text as the vowel. So *the vowel is too far away* stays out. Our notes were digits, so we have not tested whether a longer text disturbs the heads that answer and spell. Of the explanations of 00 one is left: *it needs more steps*. What has to form in these steps is still open.
+# A model can lose what stands near because there is a lot of text, but we saw it only beyond the window. The stories of our case fit into one window, and the first letter, which v4 finds, stands in the same text as the vowel. So *the vowel is too far away* stays out. We asked for digits only, so we have not tested whether a longer text disturbs the heads that answer and spell.
+#
+# Of the explanations of 00 one is left: *it needs more steps*. What has to form in these steps is one head of layer 2, as [08](08_the_ladder.ipynb) showed. Still open is why this head may look at the letter *behind* the vowel.
 
 # %%
 tally()
@@ -301,7 +313,7 @@ tasks.FORGETS.check(forgets)
 #
 # 1. A digit that stays 48 back is found in 91% of the texts of one window, and in 57% of the texts of eight. With the far keys hidden it is 91 or 92% at each length, so far text alone can make a model forget.
 # 2. A pair of RoPE that never finished a turn in training reaches new angles in a longer text. In our heads these are 8 of 12 pairs.
-# 3. The angles disturb, and not the number of keys alone: without its rotation the same v4 finds 89% of the digits 384 back, among 511 other keys.
+# 3. Many keys alone need not hide a digit: without its rotation the same v4 finds 89% of the digits 384 back, among 511 other keys. In four windows interpolation gives v4 its old angles back and hides no key. It finds 13 points more than v4 as it is, although its digit stands four times as far back.
 # 4. Interpolation removes the new angles and slows the quick pairs, so it finds 84% of the digits 192 back and costs 1.47 nats. NTK-aware scaling costs least, and YaRN gives the last of two digits most often.
 # 5. The loss does not tell what a model remembers. In eight windows ALiBi's loss rises by 0.05 nats and it finds 45% of the digits, whereas NoPE's rises by 0.77 and it finds 98%.
 

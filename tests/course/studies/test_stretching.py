@@ -136,7 +136,7 @@ def test_angles_are_new_where_they_are_reached_for_the_first_time(awake, text) -
         assert found["new"].tolist() == by_counting, (method, factor)
         panel = stretching.panels(found, {})[0]
         assert panel.title == f"Up to {64 * factor}, new angles: {sum(by_counting)} of 4 pairs"
-        assert named(panel)["angles never seen"].at().tolist() == (1 + np.flatnonzero(by_counting)).tolist()
+        assert named(panel)["angles never seen"].at().tolist() == np.flatnonzero(by_counting).tolist()
 
 
 def test_a_turn_takes_as_many_tokens_as_the_stretched_frequencies_say(v4, text) -> None:
