@@ -11,7 +11,7 @@
 #
 # **Can an attention score depend only on distance?**
 #
-# *The second word before me* means the same on page 1 and on page 100. So the [score](../docs/glossary.md#score) of a [query](../docs/glossary.md#query) and a [key](../docs/glossary.md#key) should depend on how far apart they stand, and not on where. The model v3 ([03b](03b_sinusoidal.ipynb)) adds a code to each token, so its scores mix distances with everything else. RoPE adds nothing: it *rotates* queries and keys by angles that grow with their positions. **v4** uses it, and so do many large models. v4 is also the model of our case, which knows who did it and cannot spell the name. Here we test two explanations: *its positions do not tell neighbours apart*, and *it does not look at the name*. You will be able to
+# *The second word before me* means the same on page 1 and on page 100. So the [score](../docs/glossary.md#score) of a [query](../docs/glossary.md#query) and a [key](../docs/glossary.md#key) should depend on how far apart they stand, and not on where. The model v3 ([03b](03b_sinusoidal.ipynb)) adds a code to each token, so its scores depend on letters, positions and distances at once. RoPE adds nothing: it *rotates* queries and keys by angles that grow with their positions. **v4** uses it, and so do many large models. v4 is also the model of our case, which knows who did it and cannot spell the name. Here we test two explanations: *its positions do not tell neighbours apart*, and *it does not look at the name*. You will be able to
 #
 # 1. rotate a query and a key by hand, and say what their score depends on,
 # 2. choose rotations that tell all distances of a window apart,
@@ -41,7 +41,7 @@ plots.set_style()
 live.rotary()
 
 # %% [markdown]
-# Drag <span class="light-text">the blue query</span>: the orange key follows, both hands of <span class="light-clock">the clock</span> turn, and the angle between them stays the same. <span class="light-later">The second clock</span> shows the two tokens 37 positions later, again with this angle. So the angle depends only on the distance, but does it also tell the distance? Drag the key alone, and find a second distance at which the clock looks as it does at 3. Wherever <span class="light-alike">the curve</span> falls below the dashed line, the angle differs by less than 10°, which is hard to see.
+# Drag <span class="light-text">the blue query</span>: the orange key follows, both pointers of <span class="light-clock">the clock</span> turn, and the angle between them stays the same. <span class="light-later">The second clock</span> shows the two tokens 37 positions later, again with this angle. So the angle depends only on the distance, but does it also tell the distance? The distance is 3 at first: drag the key alone, and find another distance at which the clock looks the same. <span class="light-alike">The curve</span> shows for each distance how much its angle differs from the present one. Below the dashed line this is less than 10°, which is hard to see.
 #
 # ## Rotate one pair
 #
@@ -51,11 +51,11 @@ live.rotary()
 
 # %%
 kinds = ["the same score, 4", "the opposite score, −4", "some other score"]
-both_moved = predict(
-    "With the query at 2 and the key at 1 the score is 4. What is it with the query at 12 and the key at 11?",
+swapped = predict(
+    "With the query at 2 and the key at 1 the score is 4. What is it with the query at 1 and the key at 2?",
     kinds,
 )
-both_moved
+swapped
 
 # %% tags=["answer"]
 query, key = 2 + 1j, 0 + 2j  # Python writes 1j for i
@@ -63,10 +63,10 @@ found = {}
 for m, n in ((2, 1), (12, 11), (1, 2)):
     found[m] = ((query * 1j**m) * (key * 1j**n).conjugate()).real
     print(f"query at {m}, key at {n}: score {found[m]:.0f}")
-both_moved.compare(kinds[{4: 0, -4: 1}.get(found[12], 2)])
+swapped.compare(kinds[{4: 0, -4: 1}.get(found[1], 2)])
 
 # %% [markdown]
-# Moving both tokens changes nothing, because both are turned further by the same angle. In the third line the key stands *after* the query, and the score differs, so RoPE also knows the direction. For any angle $\omega$ in place of the quarter turn, one line shows why only the distance counts:
+# Moving both tokens changes nothing, because both are turned further by the same angle. In the third line the key stands *after* the query, so the angle between them has the other sign, and the score depends on the direction too. For any angle $\omega$ in place of the quarter turn, one line shows why only the distance counts:
 #
 # $$\operatorname{Re}\big(q\,e^{im\omega}\;\overline{k\,e^{in\omega}}\big) = \operatorname{Re}\big(q\,\bar k\;e^{i(m-n)\omega}\big).$$
 #
@@ -74,7 +74,7 @@ both_moved.compare(kinds[{4: 0, -4: 1}.get(found[12], 2)])
 #
 # ## Many pairs, many speeds
 #
-# The clock that you moved shows 3 and 23 alike, since its hand makes a full turn in 20 tokens. RoPE has more hands: a head with $D$ channels has $D/2$ pairs, and pair $i$, counted from 0, turns by
+# The pair that you moved shows 3 and 23 alike, since it makes a full turn in 20 tokens. A slower one comes round later, and RoPE has pairs of many speeds, which we call its *hands*. A head with $D$ channels has $D/2$ of them. From here on $i$ is no longer the imaginary unit but numbers the pairs from 0, and pair $i$ turns by
 #
 # $$\omega_i = \theta^{-2i/D}\quad\text{radians a token},\qquad \theta = 10000,$$
 #
@@ -82,7 +82,7 @@ both_moved.compare(kinds[{4: 0, -4: 1}.get(found[12], 2)])
 
 # %%
 which = ["the quickest", "one in the middle", "the slowest", "none of the 16"]
-one_hand = predict("Which hand alone shows no two distances from 0 to 64 within 10°?", which)
+one_hand = predict("Which hand alone tells all distances from 0 to 64 apart, by more than 10°?", which)
 one_hand
 
 # %% tags=["answer"]
@@ -93,14 +93,14 @@ print("pairs of distances that look alike:", *alike)
 one_hand.compare(which[3 if alike.all() else min(int(alike.argmin()), 2)])
 
 # %% [markdown]
-# A quick hand comes round again, so that distances a full turn apart look alike. A slow hand does not, but it moves so little that neighbours look alike. No hand escapes both, so RoPE needs several. Now add a second hand in the explorer, and try other first hands.
+# A quick hand comes round again, so that distances a full turn apart look alike. A slow hand does not, but it moves so little that neighbours look alike. No hand escapes both, so RoPE needs several. Now add a second hand in the explorer, of which a still picture shows only one, and try other first hands.
 
 # %%
 live.rotary()
 
 
 # %% [markdown]
-# Two neighbouring hands are enough if the first is one of the four quickest ($i \le 3$): then no two of the 65 distances look alike. It is the principle of an odometer, whose quick wheel shows single steps while a slower one counts the turns of the quick one. So the angles of RoPE do tell neighbours apart: the quickest hand turns by 57° from one token to the next.
+# Two hands $i$ and $i + 1$ are enough if the first is one of the four quickest ($i \le 3$, and in v4's smaller heads of 24 channels $i \le 2$): then no two of the 65 distances look alike. Such hands come round at different times, and only near a common multiple would both look as before. Other choices of two hands may fail. So the angles of RoPE do tell neighbouring tokens apart: the quickest hand turns by 57° from one to the next.
 #
 # The same rotation in real numbers, for one random query and one random key at each of 48 positions:
 
@@ -128,13 +128,13 @@ plots.draw_matrix(ax, scores.numpy(), title, *axes, diverging=True)
 plt.show()
 
 # %% [markdown]
-# Along a diagonal the distance $m - n$ stays the same, and so does the colour. Values are not rotated, so a position influences where a token looks and not what it reads.
+# Along a diagonal the distance $m - n$ stays the same, and so does the colour. Values are not rotated, so a position enters the weights and not the values.
 #
 # ## Do far tokens count less?
 #
-# You may read that RoPE makes far tokens count less. If the query *equals* the key, this is true: each pair adds a cosine to the score, all cosines are 1 at distance 0, and farther away they disagree. But queries and keys of a model differ, so we draw 10,000 of each at random.
+# RoPE's authors write that it makes far tokens count less. If the query *equals* the key, this is roughly true: each pair adds a cosine to the score, and all cosines are 1 at distance 0. Farther away they disagree, so the score falls at first and then wobbles. But queries and keys of a model differ, so we draw 10,000 pairs of them at random.
 #
-# A head prefers one token to another only if their scores *differ*. So we measure how widely the scores spread at each distance, by their standard deviation. Their mean would not do, because positive and negative scores cancel at every distance. As a control we damp the same scores by $e^{-(d/8)^2}$, so that far tokens really count less.
+# A head prefers one token to another only if their scores *differ*. So we measure how widely the scores of these pairs spread at each distance, by their standard deviation. Their mean would not do, because positive and negative scores cancel. As a *control*, whose outcome is known, we damp the same scores by $e^{-(d/8)^2}$, so that far tokens do count less.
 
 # %%
 falls = ["it falls", "it falls at first, and then wobbles", "it stays the same", "it rises"]
@@ -157,7 +157,7 @@ ends = spread["RoPE"][[0, 63]]
 decay.compare(falls[2 if abs(ends[1] - ends[0]) < 0.1 else 3 if ends[1] > ends[0] else 0])
 
 # %% [markdown]
-# A rotated random vector is still a random vector, so the scores spread as widely at distance 60 as at distance 0, whereas the control loses its spread after a few tokens. **RoPE by itself does not make far tokens count less.** What a head prefers depends on its queries and keys, which are learned. If a query that equals its key is turned 31 steps back, as by hand in 03b, it prefers distance 31:
+# A rotated random vector is still a random vector, so the scores spread as widely at distance 60 as at distance 0, whereas the control loses its spread after a few tokens. **RoPE by itself does not make far tokens count less.** What a head prefers depends on its queries and keys, which are learned. Take a query that equals its key, and turn it 31 steps back, as by hand in 03b. A distance of 31 undoes this turn, so the score is highest there:
 
 # %% tags=["nbval-ignore-output"]
 curves = {}
@@ -172,7 +172,7 @@ plt.show()
 # %% [markdown]
 # ## Train v4 beside v3
 #
-# v3 adds its code to the tokens, v4 rotates queries and keys, and all else is equal. We use the plain tales of 03b, but now windows begin anywhere, so that a position in the window tells nothing about the story.
+# v3 adds its code to the tokens, v4 rotates queries and keys, and all else is equal. Windows of the plain tales now begin anywhere, so that a position tells nothing about the story.
 
 # %%
 corpus = load_corpus("plain-tales", n_chars=400_000)
@@ -192,7 +192,7 @@ for version in ("v3", "v4"):
     runs[version] = live.train(models[version], objective, recipe, version, floor, watches)
 
 # %% [markdown]
-# The dashed line is at 0.47 nats, which even a reader who knows the grammar loses, because a window may begin in the middle of a story. The second panel counts right answers to 24 questions, where chance is 50%, and the third one shows where the heads look.
+# The dashed line is at 0.47 nats, which even a reader who knows the grammar loses in these windows. In whole stories it would lose 0.33, but a window may begin in the middle of one. The second panel counts right answers to 24 questions, where chance is 50%, and the third one shows where the heads look.
 #
 # In 03b a v3 lost most at the positions that training had left out. Now we drag a text along the positions with the two models of this page, which met windows at 0 to 63 only.
 
@@ -210,11 +210,13 @@ windows = batches.cut(corpus.val, torch.linspace(0, len(corpus.val) - 65, 16).lo
 dragged = valley(results.load_results("controls"), models, windows)
 display(dragged)
 losses = {name: along for name, (_, along) in dragged.measure(256)["live"].items()}
+for name, along in losses.items():
+    print(f"{name}: {along.min():.2f} to {along.max():.2f} nats on the way")
 changes = [np.ptp(losses[name]) > 0.1 for name in ("v3", "v4")]
 moved_guess.compare(sides[changes[0] + 2 * changes[1]])
 
 # %% [markdown]
-# v4 is flat: only differences of positions enter its scores, so it cannot know that the text has moved. The rings show the same for twelve seeds of v4 that were trained at position 0 alone: they lose 0.43 nats wherever the text stands. v3 fails at codes that it never met.
+# A still picture shows position 0 only, and the lines below it tell the rest. v4 loses the same everywhere, because only differences of positions enter its scores. The rings show the same for twelve seeds of v4 that were trained at position 0 alone: they lose 0.43 nats wherever the text stands. Their windows begin with a story, where the floor is lower than our dashed line. v3 fails at codes that it never met.
 #
 # ## Does it look at the name?
 #
@@ -230,34 +232,36 @@ print("right name more probable:", paired.beside(right, study["accuracy"], "%"))
 print("right name written:      ", paired.beside(written, study["whole"], "%"))
 
 # %% [markdown]
-# From 11 of 12 stored seeds v4 prefers the right name in 96 to 98% of the questions, and no seed writes more than 28% of the names. To know even the first letter, v4 has to look back at the name. Which of its eight heads does that? The colours of the switchboard tell what each head looks at from the last token before the answer, and a click switches a head off, so that it writes zeros. This is an [ablation](../docs/glossary.md#ablation). Guess before you click.
+# In 11 of 12 stored seeds v4 prefers the right name in 96 to 98% of the questions, and no seed writes more than 28% of the names. To know even the first letter, v4 has to look back at the name. Which of its eight heads does that? The table tells where each head looks from the last token before the answer, and the switchboard has a button for each. A press *silences* the head, so that it writes zeros: an [ablation](../docs/glossary.md#ablation). Then v4 answers 100 of the 400 questions again. A still picture lacks the buttons and shows v4 with all heads on; the table after the guess tells what each head costs. Guess before you press a button.
 
 # %% tags=["nbval-ignore-output"]
 twins = needed_heads.Asked(corpus, questions[:200])
 looks = needed_heads.looks(v4, twins)[0][..., [0, 2]]  # (L, H, 2), weight on the right name and the question
 kinds = np.array(["to the right name", "to the question"])[looks.argmax(axis=-1)]
+rows = [(f"layer {i + 1}", *(f"{looks[i, j].max():.0%} {kinds[i, j]}" for j in range(4))) for i in range(2)]
+display(Table(("weight from the last token", *(f"head {j + 1}" for j in range(4))), rows, stable=1))
 switchboard(v4, asked(tokenizer, questions[:100], windows), None, looks.max(axis=-1).tolist(), kinds.tolist())
 
 # %%
 heads = ["one that looks mostly at the right name", "one that hardly looks at it"]
-needed_guess = predict("Which head costs the most right answers if it is switched off alone?", heads)
+needed_guess = predict("Which head costs the most right answers if it is silent alone?", heads)
 needed_guess
 
 # %% tags=["answer", "nbval-ignore-output"]
 without = metrics.ablate_heads(v4, lambda m: metrics.role_accuracy(m, tokenizer, questions[:200]))
 rows = [(f"layer {i + 1}", *(f"{share:.0%}" for share in without[i])) for i in range(2)]
-heading = ("right answers without it", *(f"head {j + 1}" for j in range(4)))
+heading = ("right answers (of 200) without it", *(f"head {j + 1}" for j in range(4)))
 display(Table(heading, rows, stable=1))
 needed_guess.compare(heads[int(looks[..., 0].flat[without.argmin()] < 0.5)])
 
 # %% [markdown]
 # In our run (seed 1337) two heads of layer 2 give 93 and 89% of their weight to the right name, so they should do the work. But without the first v4 still has 92% right, and without the second 95.5%. Layer 1, head 1 gives the name 1% of its weight, and without it only 53% are right, little more than chance.
 #
-# Training never showed a model such zeros, so *any* silent head may disturb it. The other heads are the *control*: of the other three in layer 1 none costs more than 7 points, so the 45 points are due to this head, and not to silence as such.
+# Training never showed a model such zeros, so *any* silent head may disturb it. The other heads are the control: of the other three in layer 1 none costs more than 7 percentage points, so the 45 points are mostly due to this head. But zeros also remove what a head writes on average, and the exchange below is the stricter test.
 
 # %%
 together = predict(
-    "The two heads of layer 2 cost 6 and 2.5 points alone. How many do they cost together?",
+    "The two heads of layer 2 cost 6.5 and 2.5 points alone. How many do they cost together?",
     low=0,
     high=50,
     unit="points",
@@ -272,7 +276,7 @@ print(f"alone {cost[4, 4]:.1f} and {cost[6, 6]:.1f} points, together {cost[4, 6]
 together.compare(cost[4, 6])
 
 # %% [markdown]
-# Together they cost 46.5 points, because each does the other's work: as long as one of them reads the name, most answers stay right. So two heads that look dispensable are needed as a pair. Switch both off in your own model, and as a control two that look elsewhere. Is this how v4 always divides the work? The map has a row for each of the eleven stored seeds that answer.
+# Together they cost 46.5 points, whereas any other two heads of layer 2 cost at most 8. Each of them does the other's work: as long as one reads the name, most answers stay right. So they are needed as a pair. Silence both in your own model, and as a control two that look elsewhere. Does v4 always divide the work like this? The map has a row for each of the eleven stored seeds that answer.
 
 # %%
 some = needed_heads.dissected(study)
@@ -280,22 +284,23 @@ ranked = np.array([np.sort(needed_heads.alone(one)).ravel() for one in some])  #
 needed = [one["right"] - ranked[i, [0, 4]] > 0.0999 for i, one in enumerate(some)]
 fig, ax = plt.subplots(figsize=(9, 5))
 title = f"From {np.all(needed, axis=1).sum()} of {len(some)} seeds each layer has a head that costs 10 points or more"
-label = "head that is off: those of layer 1, then of layer 2, each from the most needed on"
+label = "head that is silent, from the most needed of its layer on"
 plots.draw_matrix(ax, 100 * ranked, title, label, "seed")
 seeds = [seed for seed, share in zip(study["seeds"], study["accuracy"], strict=True) if share > 0.9]
 ax.axvline(3.5, color="white", lw=5)  # between the layers
 ax.set_yticks(range(len(seeds)), seeds)
-ax.set_xticks(range(8), [f"layer {1 + j // 4}" for j in range(8)])
+order = ["most needed", "second", "third", "fourth"]
+ax.set_xticks(range(8), [f"layer {1 + j // 4}\n{order[j % 4]}" for j in range(8)])
 for (i, j), share in np.ndenumerate(ranked):
     ax.text(j, i, f"{share:.0%}", ha="center", va="center", color="black" if share > 0.75 else "white")
 plt.show()
 
 # %% [markdown]
-# From ten seeds, a head of each layer costs 10 points or more. The exception is our seed 1337, whose two heads of layer 2 replace each other. From every seed, the most needed head of layer 2 gives 90 to 98% of its weight to the right name: it reads the name.
+# In ten seeds a head of each layer costs 10 points or more. The exception is our seed 1337, whose two heads of layer 2 replace each other. In every seed the most needed head of layer 2 gives 90 to 98% of its weight to the right name: it reads the name. In seven of the eleven seeds this is also the most needed of all eight heads. In the other four, among them ours, a head of layer 1 is, which gives the name at most 13% of its weight.
 #
 # ## What does the other head do?
 #
-# The needed head of layer 1 looks at the question. A story has two questions, such as *who fed?* and *fed whom?*, whose answers are different names. So perhaps this head tells layer 2 which name is asked for, although in our run two more heads of layer 1 look mostly at the question. To test this, we let it write at the last token what it writes there after the *other* question, whereas all other heads read the question that is asked.
+# The needed head of layer 1 looks at the question. A story has two questions, such as *who fed?* and *fed whom?*, whose answers are different names. So perhaps this head tells layer 2 which name is asked for, although in our run two more heads of layer 1 look mostly at the question. To test this, we *exchange* its output (activation patching): at the last token it writes what it writes there after the *other* question. All other heads read the question that is asked.
 
 # %%
 wins = ["the name that is asked for", "the other name", "now the one, now the other"]
@@ -303,22 +308,22 @@ exchange_guess = predict("Which name does v4 then prefer?", wins)
 exchange_guess
 
 # %% tags=["answer", "nbval-ignore-output"]
-turned = [1 - needed_heads.exchanged(v4, twins, 0, head) for head in range(4)]
-rows = [(f"layer 1, head {j + 1}", f"{looks[0, j, 0]:.0%}", f"{share:.0%}") for j, share in enumerate(turned)]
-display(Table(("exchanged", "weight on the right name", "answers that turn"), rows, stable=1))
+changed = [1 - needed_heads.exchanged(v4, twins, 0, head) for head in range(4)]
+rows = [(f"layer 1, head {j + 1}", f"{looks[0, j, 0]:.0%}", f"{one:.0%}") for j, one in enumerate(changed)]
+display(Table(("exchanged", "weight on the right name", "answers that change"), rows, stable=1))
 stored = needed_heads.turned(some)["one head of layer 1"]
-print("answers that one head turns:", paired.beside(max(turned), stored, "%"))
-share = turned[without[0].argmin()]
+print("answers that one head changes:", paired.beside(max(changed), stored, "%"))
+share = changed[without[0].argmin()]
 exchange_guess.compare(wins[0 if share < 0.2 else 1 if share > 0.8 else 2])
 
 # %% [markdown]
-# With one output exchanged, the other name wins in all questions of our run, although every other head has read the right question. From eight of the eleven seeds a single head of layer 1 turns 85 to 100% of the answers, and no other head of this layer more than 5%. From the other three no head does it all: the strongest turns 30 to 64%. This head gives the right name 1 to 18% of its weight, and the question 66 to 96%.
+# With one output exchanged, the other name wins in all questions of our run, although every other head has read the right question. In eight of the eleven seeds a single head of layer 1 changes 85 to 100% of the answers, and no other head of this layer more than 5%. In these seeds the head gives the right name 1 to 13% of its weight, and the question 74 to 95%. In the other three seeds no head does it all: the strongest changes 30 to 64% of the answers.
 #
-# So v4 finds a name in two steps: one head tells which name is asked for, and another one reads it. A picture of attention would have shown you the second step only, since there the weight is on the name. **Where a head looks is not what a model needs: only silencing it, beside a control, tells.** What it tells other heads shows only when we exchange its output.
+# So in eight of eleven seeds v4 finds a name in two steps: one head tells which name is asked for, and another one reads it. The weights on the name show only the second step. Silencing single heads missed the two readers of our run. It also nearly missed the first step in seed 1001, where that head costs 7.5 points silent and changes 96% of the answers exchanged. **Attention alone does not show what a model needs: test it by silencing heads, alone and in pairs, and by exchanging their outputs.**
 #
 # ## The case
 #
-# Two explanations are out. *Its positions do not tell neighbours apart*: two hands of RoPE tell all distances of a window apart. *It does not look at the name*: a head gives it 90 to 98% of its weight. *It recalls the vowel only in part* and *it ignores order* went out before. Still open are *the vowel is too far away*, *the model is too small to copy*, *it needs more steps* and *it has a bug*. Silencing cannot find a head for the vowel, because v4 guesses there, and at chance nothing is left to lose.
+# *Its positions do not tell neighbours apart* is out as far as the encoding goes, because RoPE's angles do. Whether a trained head reads the letter before stays open until 11. *It does not look at the name* is out for the first letter: when that is due, a head gives the name 90 to 98% of its weight. We have not measured where heads look when the vowel is due, so for the vowel it stays open. Silencing cannot find a head for it, because v4 guesses there and has nothing to lose. *It recalls the vowel only in part* went out before for most seeds, and *it ignores order* for all. Still open are *the vowel is too far away*, *the model is too small to copy*, *it needs more steps* and *it has a bug*.
 
 # %% tags=["nbval-ignore-output"]
 tally()
@@ -371,16 +376,16 @@ def controlled_effect(model, score, layer, head):
 rope.ABLATION.check(controlled_effect)
 
 # %% [markdown]
-# > **In a real model.** [SmolLM2-135M](11_a_real_model.ipynb) has 270 heads. When it reads 60 random tokens twice, the second reading costs 1.3 nats a token (means over 24 draws). Without one certain head it costs 7.8, and without five heads drawn at random 1.6. So this head is needed, and the numbers do not say for what: lesson 11 finds out.
+# > **In a real model.** [SmolLM2-135M](11_a_real_model.ipynb) has 270 heads. When it reads 60 random tokens twice, the second reading costs 1.3 nats a token (means over 24 draws). Without one certain head it costs 7.8, and without five heads drawn at random 1.6. So this head is needed. Silencing does not show for what, which lesson 11 tests by an exchange.
 
 # %% [markdown]
 # ## Recap
 #
 # 1. RoPE rotates queries and keys by angles that grow with their positions, so that the score of given vectors depends only on their distance. v4 loses the same wherever a text begins.
-# 2. A single hand shows some distances alike: quick hands come round again, and slow ones hardly move between neighbours. Two hands of different speeds tell all distances of a window apart.
+# 2. A single hand shows some distances alike: quick hands come round again, and slow ones hardly move between neighbours. Two suitable hands, such as neighbours among the quickest, tell all distances of a window apart.
 # 3. RoPE by itself does not make far tokens count less, because random scores spread as widely at distance 60 as at 0.
-# 4. From ten of eleven seeds each layer has a head whose silence costs at least 10 points (450 steps, 2 layers of 96). Two heads that do the same work cost 6 and 2.5 points alone and 46.5 together.
-# 5. From eight of eleven seeds one head of layer 1, which hardly looks at the name, tells which name is asked for, and a head of layer 2 reads it.
+# 4. In ten of eleven seeds each layer has a head whose silence costs at least 10 points (450 steps, 2 layers of 96). Two heads that do the same work cost 6.5 and 2.5 points alone and 46.5 together.
+# 5. In eight of eleven seeds one head of layer 1, which hardly looks at the name, tells which name is asked for, and a head of layer 2 reads it.
 
 # %% [markdown]
 # ## Self-test
@@ -405,7 +410,7 @@ rope.ABLATION.check(controlled_effect)
 #
 # <details><summary>Answer</summary>
 #
-# **b.** We turned a query 31 steps back, and its score was highest there. *a* is tempting, but it is true only of q = k.
+# **b.** We turned a query 31 steps back, and its score was highest there. *a* is tempting, but it is true only of q = k, and there only roughly.
 #
 # </details>
 #
@@ -453,7 +458,7 @@ rope.ABLATION.check(controlled_effect)
 # %% [markdown]
 # ## Further reading
 #
-# - [Su et al. 2021](https://arxiv.org/abs/2104.09864): RoPE, derived in section 3.2 from the question of this lesson.
+# - [Su et al. 2021](https://arxiv.org/abs/2104.09864): RoPE, stated in section 3.2 and derived in 3.4.1 from the question of this lesson. Section 3.4.3 says that it makes far tokens count less, which we tested.
 # - [Barbero et al. 2024](https://arxiv.org/abs/2410.06205): no decay, and what slow pairs do.
 # - [Michel et al. 2019](https://arxiv.org/abs/1905.10650): silencing heads.
 # - [`babygpt/minimal.py`](../babygpt/minimal.py): all parts of a small GPT in one file of about 300 lines, from a text to a trained v4.
