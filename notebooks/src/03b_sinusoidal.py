@@ -301,7 +301,7 @@ highest.compare(max(places, key=lambda first: np.mean(losses[f"at {first}"])))
 #
 # ## The case
 #
-# Does v4 misspell because *its positions do not tell neighbours apart*? A table of sines and cosines does tell them apart: with it a head made by hand reads the letter before, wherever we tried, though with larger scores than our models can have. But v4 rotates in place of adding, and a code that suffices is not yet a head that uses it. Whether a trained model has such a head, and needs it, stays open until 04. Out are *it recalls the vowel only in part* (for most seeds) and *it ignores order*; the other five are untested.
+# Does v4 misspell because *its positions do not tell neighbours apart*? A table of sines and cosines does tell them apart: with it a head made by hand reads the letter before, wherever we tried, though with larger scores than our models can have. But v4 rotates in place of adding, and a code that suffices is not yet a head that uses it. So this explanation stays open: 04 looks at the angles of RoPE, and 11 at a trained head that reads the letter before. Out are *it recalls the vowel only in part* (for most seeds) and *it ignores order*; the other five are untested.
 
 # %% tags=["nbval-ignore-output"]
 tally()

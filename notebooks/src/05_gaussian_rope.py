@@ -342,7 +342,7 @@ for i, letter in enumerate(ask.answer):
 #
 # ## The case
 #
-# All letters of a name are equally far away, so a model that reaches the first letter reaches the vowel as well, and "the vowel is too far away" is out. Four explanations went before it: "it recalls the vowel only in part" (for most seeds), "it ignores order", "its positions do not tell neighbours apart" and "it does not look at the name". Three are left: "the model is too small to copy", "it needs more steps" and "it has a bug". And keep one observation: a model learns to look back suddenly, and one learning rate can prevent it.
+# All letters of a name are equally far away, so a model that reaches the first letter reaches the vowel as well, and "the vowel is too far away" is out. Three explanations went before it: "it recalls the vowel only in part" (for most seeds), "it ignores order" and, as far as the angles go, "its positions do not tell neighbours apart". That it "does not look at the name" is refuted for the first letter, and open for the vowel. Untested are "the model is too small to copy", "it needs more steps" and "it has a bug". And keep one observation: a model learns to look back suddenly, and one learning rate can prevent it.
 
 # %%
 tally()

@@ -306,7 +306,7 @@ echo_guess.compare(heard["behind"])
 #
 # ## The case
 #
-# This model has the size of v4, two layers of 96, and copies almost without a fault, vowels included. So its size does not keep a model from copying at a *known* place: what it copies always stands eight letters back, under a code that says so. v4 has to find the name first, at a distance that changes from story to story. Whether its size suffices to find and to copy is not shown here. So five explanations of lesson 00 are out, the first for most seeds. Three are left: "the model is too small to copy", "it needs more steps" and "it has a bug".
+# This model has the size of v4, two layers of 96, and copies almost without a fault, vowels included. So its size does not keep a model from copying at a *known* place: what it copies always stands eight letters back, under a code that says so. v4 has to find the name first, at a distance that changes from story to story. Whether its size suffices to find and to copy is not shown here. So four explanations of lesson 00 are out, the first for most seeds. Four are left: "it does not look at the name" (when the vowel is due), "the model is too small to copy", "it needs more steps" and "it has a bug".
 
 # %%
 tally()

@@ -286,7 +286,7 @@ cold_guess.compare(cold_guess.options[0 if cold - remasking > 5 else 1 if remask
 # %% [markdown]
 # ## The case
 #
-# Tales fail as a whole because names are not carried from sentence to sentence. A model that fills in lacks even the first half of our case. After 600 steps it prefers the right of two names in 49 to 51% of the questions, from each of twelve seeds (RoPE). Perhaps the order is the reason, but we have not measured this. v4 can find a name once and then read on, whereas in any order each letter has to find its own place in the story. This rules out none of our eight explanations. Five are out since lesson 05, the first for most seeds. "The model is too small to copy", "it needs more steps" and "it has a bug" are still open.
+# Tales fail as a whole because names are not carried from sentence to sentence. A model that fills in lacks even the first half of our case. After 600 steps it prefers the right of two names in 49 to 51% of the questions, from each of twelve seeds (RoPE). Perhaps the order is the reason, but we have not measured this. v4 can find a name once and then read on, whereas in any order each letter has to find its own place in the story. This rules out none of our eight explanations. Four are out since lesson 05, the first for most seeds. Still open are "it does not look at the name" (when the vowel is due), "the model is too small to copy", "it needs more steps" and "it has a bug".
 
 # %%
 tally()

@@ -295,7 +295,7 @@ control_guess.compare(controls_lower[0 if one and two else 1 if one else 2])
 #
 # If a model looks both ways, a head that reads *the letter before* needs a direction, which a cosine of the distance lacks. In v4 the causal mask hides only what follows the query. From the answer v4 sees both neighbours of a letter in the story. Which of the two stands before that letter, only the rotation can tell, or what layer 1 has written there. So "its positions do not tell neighbours apart" stays out, because a rotation has a direction.
 #
-# Out are also "it ignores order", "it does not look at the name" and "the vowel is too far away", and for most seeds "it recalls the vowel only in part". Open are "the model is too small to copy", "it needs more steps" and "it has a bug".
+# Out are also "it ignores order" and "the vowel is too far away", and for most seeds "it recalls the vowel only in part". Open are "it does not look at the name" (when the vowel is due), "the model is too small to copy", "it needs more steps" and "it has a bug".
 
 # %%
 tally()
