@@ -58,7 +58,7 @@ def train(
     floors     name -> a loss that no model can pass, nats per character
     watches    measured and drawn beside the loss
     controls   sliders and scales named like numbers of the model's encoding, such as theta: they steer it
-    baseline   an earlier run, drawn in grey behind the loss, with the gap to it: the same run untouched
+    baseline   an earlier run, drawn behind the loss in grey, or in blue behind a grey one, with the gap to it
     returns    the run; `run.result()` waits for it
     Raises BadInput if a control's name is no number of the encoding, or the model does not know all tokens of
     the text, and the errors of a watch that cannot measure this model.
@@ -291,10 +291,11 @@ def loss_panel(board: Dashboard, made: int) -> Panel:
     words = loss_words(run.title)
     title = words["trained"].format(loss=f"{mean[-1]:.2f}", step=made) if losses else words["untrained"]
     marks: list[Mark] = []
-    if (other := run.baseline) is not None:
-        grey = running_mean([step.loss for step in other.history], SMOOTH)
-        marks.append(Curve(f"{other.title} (baseline)", COLOURS["grey"], grey[1], grey[0]))
     colour = ENCODING_COLOURS.get(run.title, COLOURS["blue"])
+    if (other := run.baseline) is not None:
+        earlier = running_mean([step.loss for step in other.history], SMOOTH)
+        behind = COLOURS["blue" if colour == COLOURS["grey"] else "grey"]  # the two must differ
+        marks.append(Curve(f"{other.title} (baseline)", behind, earlier[1], earlier[0]))
     smooth = f"{run.title}, mean of {SMOOTH} steps"  # it makes a leap a ramp; the thin line has each step
     marks += [Curve("", colour, np.array(losses), steps, "thin"), Curve(smooth, colour, mean, steps)]
     marks += [Level(f"{name} {floor:.3g}", floor) for name, floor in board.floors.items()]

@@ -494,8 +494,10 @@ def draw_trials(mark: Trials, width: float) -> tuple[str, float, float]:
             numbers[i] = (column - 24) * np.array(both) / max(quantity.span[1], *both)
     for row, (name, values) in enumerate(zip(mark.names, mark.values, strict=True)):
         parts.append(write(0, top + LINE, [f"{mark.label}: {name}"], "font-weight='600'"))
-        for i, (quantity, value) in enumerate(zip(mark.quantities, values, strict=True)):
-            parts.append(write(column * i, top + 2 * LINE, [quantity.write(value)]))
+        written = [quantity.write(value) for quantity, value in zip(mark.quantities, values, strict=True)]
+        lines = [wrap(words, column - 12) for words in written]
+        for i in range(len(written)):
+            parts.append(write(column * i, top + 2 * LINE, lines[i]))
             if i in numbers:
                 left, colour = column * i, COLOURS["blue" if row else "grey"]
                 for x, path, ink, thick in (
@@ -505,5 +507,5 @@ def draw_trials(mark: Trials, width: float) -> tuple[str, float, float]:
                 ):
                     start = f"M{x:.1f} {top + 2 * LINE + 9:.1f}"
                     parts.append(f"<path d='{start}{path}' stroke='{ink}' stroke-width='{thick}'/>")
-        top += 2 * LINE + 24
+        top += LINE * (1 + max(map(len, lines))) + 24
     return "".join(parts), 6.0, top

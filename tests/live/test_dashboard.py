@@ -279,6 +279,7 @@ def test_panels_of_losses_hold_the_run_its_baseline_floors_and_moves(make, objec
         ("theta 5", 5, "x"),
     ]
     assert panel.title == f"steered: the loss is {mean[-1]:.2f} nats at step 12"
+    assert (grey.colour, smooth.colour) == (plots.COLOURS["grey"], plots.COLOURS["blue"])
     assert panel.x.span == (0, 12)
     assert smooth.name == "steered, mean of 10 steps"
     gap = panel.below
@@ -290,6 +291,8 @@ def test_panels_of_losses_hold_the_run_its_baseline_floors_and_moves(make, objec
     assert gap.title == "less than 0.01 nats from v4"
     first = loss_panel(run.dashboard, 0)
     assert (first.title, first.below.title) == ("steered: the model is untrained", "gap to v4 (nats)")
+    run.title = "nope"  # grey itself
+    assert [mark.colour for mark in run.dashboard.panels()[0].marks[:3:2]] == [smooth.colour, grey.colour]
 
 
 def test_the_last_still_shows_the_end_and_takes_the_place_of_the_first(make, objective, published):

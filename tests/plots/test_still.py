@@ -228,6 +228,14 @@ def test_bars_of_trials_are_as_long_as_their_values():
     assert (lines[0] - full[0]) / full[2] == pytest.approx([0.8, 0.25] * 2, abs=0.01)
 
 
+def test_texts_of_trials_do_not_reach_into_the_next_column():
+    long = ", ".join(["e 28%"] * 5)
+    root = read(Panel("t", [Trials([Axis("token"), Axis("sum")], ["p", "a"], [[long, "b"]] * 2, [{}, {}])]))
+    words = [text for text in root.iter(f"{SVG}text") if text.get("x") == "0.0" and "e 28%" in text.text]
+    assert [text.text for text in words] == ["e 28%, e 28%, e", "28%, e 28%, e 28%"] * 2
+    assert len({text.get("y") for text in words}) == 4  # no line is upon another
+
+
 def test_plots_of_a_row_begin_equally_high_below_titles_of_any_length():
     axes = Axis("", (0, 1)), Axis("", (0, 1))
     one, two = Curve("one", "red", np.zeros(2)), Curve("two", "red", np.zeros(2))
