@@ -30,7 +30,7 @@ model = build("v1", ModelConfig(V, block_size=192, n_embd=64))
 run = live.train(model, NextToken(corpus, 64), recipe, "v1", watches=watches)
 
 # %% [markdown]
-# v1 predicts the next character from the present one, and sees no other. The third panel shows all that it knows: a row for each present character, a column for each next one, and the brighter a cell, the more probable its character. Point at a cell to read it, then drag the timeline to 0 and slowly back. The rows begin alike, and soon *q* has one bright cell, in the column of *u*, because in the tales *u* always follows *q*.
+# v1 predicts the next character from the present one, and sees no other. The third panel shows all that it knows: a row for each present character, a column for each next one, and the darker a cell, the more probable its character. Point at a cell to read it, then drag the timeline to 0 and slowly back. The rows begin alike, and soon *q* has one dark cell, in the column of *u*, because in the tales *u* always follows *q*. These tales have more kinds of sentences than the plain tales of lesson 00.
 #
 # We need v1 for the case of [lesson 00](00_start_here.ipynb), where v4 paid for a vowel what a guess among five costs. To test the first explanation, *it recalls the vowel only in part*, we have to know how a model behaves that recalls nothing. After this lesson you will be able to
 #
@@ -122,7 +122,7 @@ apart_guess.compare(reasons[1 if differ else 0])
 # %% [markdown]
 # The numbers differ, because 我爱你 consists of the pairs 我爱 and 爱你, and 你爱我 of 你爱 and 爱我. So v1 does not ignore order: it knows which character follows which. But it has no memory, so after 我爱 and after 你爱 it predicts the same next character.
 #
-# We call v1 a *bag of tokens*, as one calls words without their order a bag of words; of this bag it sees one token at a time. Whatever its weights are, v1 is a table of V × V probabilities, a row for each of its V characters. Such a table is called a [bigram model](../docs/glossary.md#bigram).
+# We call v1 a *bag of tokens*, although it sees only one token of the bag at a time. Whatever its weights are, v1 is a table of V × V probabilities, a row for each of its V characters. Such a table is called a [bigram model](../docs/glossary.md#bigram).
 #
 # ## Counting pairs
 #
@@ -162,7 +162,7 @@ rows = [(c, "0.25", *(f"{x[i]:.3f}" for x in columns)) for i, c in enumerate(toy
 Table(("after 爱", "p before", "counted share", "gradient", "logit after", "p after"), rows, stable=6)
 
 # %% [markdown]
-# The counted share of 你 is 0.667, and p is only 0.25. Three of the twelve pairs begin with 爱, so the gradient is 3/12 · (0.25 − 0.667) = −0.104. A step goes against it and *raises* the logit to 0.104, and p grows a little. The gradient is 0 only where p equals the counted share, so training approaches the table that counting gives, although it never counts.
+# The counted share of 你 is 0.667, and p is only 0.25. Three of the twelve pairs begin with 爱, so the gradient is 3/12 · (0.25 − 0.667) = −0.104. A step goes against it and *raises* the logit to 0.104, and p grows a little. The gradient is 0 only where p equals the counted share. So training approaches the table that counting gives, and v1 never counts anything.
 #
 # How far should one step go? We try four learning rates.
 
@@ -216,11 +216,11 @@ print(f"your run: {val_loss - floor:+.4f} nats from the bigram floor")
 print(f"our {len(ours)} runs: {min(ours):+.4f} to {max(ours):+.4f}")
 
 # %% [markdown]
-# All twelve stored runs, each from another seed, end within 0.005 nats of the floor. Yours is one more seed, so it may end a little outside of their range. More steps could win these last thousandths and nothing else. The entropy floor lies more than 1.5 nats lower: so much it is worth to know what came *before* the present character.
+# All twelve stored runs, each from another seed, end within 0.005 nats of the floor. Yours is one more seed, so it may end a little outside of their range. More steps could win these last thousandths and nothing else. The entropy floor, the loss of a perfect reader, lies more than 1.5 nats lower. A model can gain these nats only if it reads what came *before* the present character.
 #
 # ## Who did it?
 #
-# Back to the middle panel: why do the right answers stay at 50%, although v1 tells 我爱你 from 你爱我? Take one story, *ada chased ben. who chased ben? ada.*, and its [mirror](../docs/glossary.md#mirror-pair). We ask v1 for the next character after each of the two questions.
+# Back to the panel of right answers: why do they stay at 50%, although v1 tells 我爱你 from 你爱我? Take one story, *ada chased ben. who chased ben? ada.*, and its [mirror](../docs/glossary.md#mirror-pair). We ask v1 for the next character after each of the two questions.
 
 # %% tags=["nbval-ignore-output"]
 rows = []
@@ -231,7 +231,7 @@ for story in ("ada chased ben. who chased ben? ", "ben chased ada. who chased ad
 Table(("story", "p of a", "p of b", "right letter"), rows, stable=1)
 
 # %% [markdown]
-# Both questions end with a space, and the space is all that v1 sees when it has to name somebody. The pairs in which the two stories differ stand further back, where it cannot look. So it prefers the same letter in both stories, and is right in one of them. **A model that sees one token says the same after a story and after its mirror, so no training brings it above half.** We ask 400 questions, in pairs of story and mirror:
+# Both questions end with a space, and the space is all that v1 sees when it has to name somebody. The names stand further back, where it cannot look. So it prefers the same letter in both stories, and is right in one of them. **A model that sees one token says the same after a story and after its mirror, so no training brings it above half.** We ask 400 questions, in pairs of story and mirror:
 
 # %%
 accuracy = role_accuracy(model, corpus.tokenizer, questions)
@@ -241,7 +241,7 @@ assert accuracy == 0.5
 # %% [markdown]
 # ## Does v4 recall a part of the vowel?
 #
-# Now we know what it looks like when nothing of the story arrives. A reader who knows how the 160 names of the plain tales are made, and nothing of the story, pays for each letter of a name what a choice among the possible ones costs. We put what v4 pays beside it, from 17 stored runs of 450 steps that know who did it.
+# Now we know how a model answers that recalls nothing. For each letter of a name the next table has two losses. *Names alone* is the loss of a reader who knows how the 160 names of the plain tales are made, and has not read the story. Beside it stands the loss of v4, from 17 stored runs of 450 steps that know who did it.
 
 # %%
 names = plain().words["name"]
@@ -256,25 +256,29 @@ for i, each in enumerate(costs):
 Table(("letter", "names alone (nats)", "v4, mean", f"v4, {len(knows)} seeds"), rows, stable=4)
 
 # %% [markdown]
-# The first letter costs v4 almost nothing, so the story arrives there. For the second one it pays 1.59 nats on average, and the names alone cost 1.61. A mean could still hide a little knowledge, so there is a sharper test: questions whose two names differ in the vowel alone, such as *zira* and *zura*. A model that recalls even a part of the vowel has to prefer the right one of such names.
+# The first letter costs v4 almost nothing, so the story arrives there. Seeds differ in the third letter: some know it, and some guess between *l* and *r*. For the second letter v4 pays 1.59 nats on average, and the names alone cost 1.61. A mean can hide that a few seeds recall a part of the vowel, so we test each seed by the names that it writes. A model that guesses among five vowels writes at most one name in five, apart from luck.
 
 # %%
-half = ["about half, as v1 does with all questions", "about two thirds", "nearly all"]
-vowel_guess = predict("How many of such questions does v4 know?", half)
+numbers = ["none", "1 to 5", "6 to 10", "more than 10"]
+vowel_guess = predict(
+    "From how many of the 17 seeds does v4 write more than a quarter of the names?", numbers
+)
 vowel_guess
 
 # %% tags=["answer"]
-shares = [stored["vowel"][v4][i] for i in knows]
-mean = sum(shares) / len(shares)
-print(f"{len(shares)} seeds: {min(shares):.0%} to {max(shares):.0%} known, {mean:.0%} on average")
-vowel_guess.compare(half[(mean > 0.58) + (mean > 0.8)])
+written = sorted((stored["whole"][v4][i] for i in knows), reverse=True)
+print("names written:", " ".join(f"{share:.0%}" for share in written))
+many = sum(share > 0.25 for share in written)
+vowel_guess.compare(numbers[(many > 0) + (many > 5) + (many > 10)])
 
 # %% [markdown]
-# From all 17 seeds it is 44 to 55%, and 50% on average. v4 answers as if it had not read the vowel, as v1 does with the whole story.
+# Three seeds write 29 to 35% of the names, more than guessing gives, and pay 1.48 to 1.57 nats for the vowel. So these recall a part of it. The 14 others write at most 22%, and pay 1.52 to 1.62.
+#
+# Another test looks sharper, and is not. If the two names of a question differ in the vowel alone, as *zira* and *zura* do, all 17 seeds are right in 44 to 55%. But such names begin with the same letter, so a model that searches for a name by its first letter finds both of them, however well it reads vowels. One seed shows this after 1,800 steps: it writes 63% of the names, and still knows only 48% of such questions.
 #
 # ## The case
 #
-# We strike the first explanation: v4 does not *recall the vowel only in part*, because it does not recall it at all. It prefers the right vowel in half of the questions, and pays for it what somebody pays who knows names and no story. The seven others are open, and v1 cannot test them, because it never sees a second token. v4 does know that a *vowel* is due. Lesson 02 asks how much of this the position of a letter can tell.
+# We strike the first explanation, *it recalls the vowel only in part*, for most seeds. From 14 of 17 seeds v4 writes no more names than a guess among five vowels would, so we see no part that is recalled. For three seeds the explanation is true, and even they pay nearly what a guess costs. The seven others are open, and v1 cannot test them, because it never sees a second token. v4 does know that a *vowel* is due. Does it need more than a position for that? Lesson 02 tells a model nothing else.
 
 # %%
 tally()
@@ -327,7 +331,7 @@ bag_of_tokens.SQUEEZED.check(squeezed)
 # 2. v1 gives 我爱你 and 你爱我 different probabilities, because their pairs differ, and it predicts the same after 我爱 as after 你爱.
 # 3. A training step moves every weight against its gradient, which is 0 where the probability equals the counted share. So training approaches the counted table, whose loss can be computed: 2.10 nats per character on the tales.
 # 4. v1 knows exactly half of the answers, because a story and its mirror end with the same character.
-# 5. v4 recalls nothing of a vowel: where two names differ in the vowel alone, it prefers the right one in 44 to 55% of the questions (17 seeds, 450 steps).
+# 5. From most seeds v4 recalls no part of the vowel that we can see. Of 17 seeds 14 write at most 22% of the names, about what a guess among five vowels gives, and three write 29 to 35% (450 steps).
 
 # %% [markdown]
 # ## Self-test
@@ -395,7 +399,7 @@ bag_of_tokens.SQUEEZED.check(squeezed)
 # %% [markdown]
 # ## What the source note says
 #
-# Note 004, which introduces v1, says that v1 cannot tell 我爱你 from 你爱我, because both consist of the same three vectors. The conclusion goes too far: the probabilities of the two sentences differ, and only the next prediction after 我爱 and after 你爱 is the same. The next cell measures this claim and one more, and [the page of note 004](../docs/notes/004.md) has all of them.
+# Source note 004, which introduces v1, says that v1 cannot tell 我爱你 from 你爱我, because both consist of the same three vectors. The conclusion goes too far: the probabilities of the two sentences differ, and only the next prediction after 我爱 and after 你爱 is the same. The next cell measures this claim and one more, and [the page of note 004](../docs/notes/004.md) has all of them.
 
 # %% tags=["nbval-ignore-output"]
 claims = ["v1 cannot tell 我爱你 from 你爱我", "in v1 a character has the same code at every position"]
@@ -411,4 +415,4 @@ findings("004", claims)
 # %% [markdown]
 # ## What comes next
 #
-# Note 004 gives each position a learned vector, and adds it to the vector of the token. What can such a model know about the next letter of a name, and what not? → [02 · Learned positions](02_learned_positions.ipynb)
+# Source note 004 gives each position a learned vector, and adds it to the vector of the token. What can such a model know about the next letter of a name, and what not? → [02 · Learned positions](02_learned_positions.ipynb)
