@@ -11,7 +11,7 @@
 #
 # **Is it enough to tell each token its position?**
 #
-# In lesson 00 v4 lost about 1.5 nats on the second letter of the answer, nearly as much as a guess among five vowels costs. So v4 knew that a *vowel* was due, and not which one. To find out how little a model needs for that, we take v1, which sees the present token and nothing else, and tell it where this token stands. This is **v2**. Each position has a vector, which training learns like all other weights and v2 adds to the vector of the token. The first GPTs used this position [encoding](../docs/glossary.md#encoding). You will be able to
+# In lesson 00 the second letter of the answer cost v4 as much as a guess among five vowels. So v4 knew that a *vowel* was due, and hardly which one. To find out how little a model needs for that, we take v1, which sees the present token and nothing else, and tell it where this token stands. This is **v2**. Each position has a vector, which training learns like all other weights. v2 adds it to the vector of the token. The first GPTs used this position [encoding](../docs/glossary.md#encoding). You will be able to
 #
 # 1. add a token and its position by hand, and say which texts v2 cannot tell apart,
 # 2. decide from the way windows are cut whether a position can help,
@@ -40,29 +40,30 @@ from babygpt_course.tools import sums
 # %% [markdown]
 # ## Two tables
 #
-# We take four characters and vectors of two numbers. The table E has one row for each token, and the table P has one row for each position. v2 looks up one row in each, adds the two, and predicts the next token from their sum alone, which we call the *code* of the token. Our two sentences are 我爱你, *I love you*, and 你爱我, *you love me*.
+# We take four characters and vectors of two numbers. The table E has one row for each token, and the table P has one row for each position. v2 looks up one row in each and adds the two. From this sum, which we call the *code* of the token, it predicts the next token. Our two sentences are 我爱你, *I love you*, and 你爱我, *you love me*.
 
 # %%
 toy = CharTokenizer("我爱你！")
 E = torch.tensor([[0.1, 0.2], [0.3, 0.4], [0.5, 0.6], [0.7, 0.8]])  # tokens: (V, D) = (4, 2)
 P = torch.tensor([[0.01, 0.02], [0.03, 0.04], [0.05, 0.06]])  # positions: (T, D) = (3, 2)
-after_love = predict(
-    "v2 has read 我爱 in one text and 你爱 in another. Can its next predictions differ?",
-    ["yes", "no", "only once it is trained"],
+codes_guess = predict(
+    "At which positions does 我爱你 have other codes than 你爱我?",
+    ["at none", "at 0, 1 and 2", "at 0 and 2"],
 )
-after_love
+codes_guess
 
 # %% tags=["answer", "nbval-ignore-output"]
 rows = {character: E[i].numpy() for i, character in enumerate(toy.characters)}
 display(sums(rows, P.numpy(), ["first", "second"], lambda row: f"[{row[0]:.2f}, {row[1]:.2f}]"))
 one, other = toy.encode("我爱你"), toy.encode("你爱我")
 code_one, code_other = E[one] + P, E[other] + P  # (T, D) = (3, 2)
-after_love.compare("no" if torch.equal(code_one[1], code_other[1]) else "yes")
+differ = [t for t in range(3) if not torch.equal(code_one[t], code_other[t])]
+codes_guess.compare({0: "at none", 3: "at 0, 1 and 2"}.get(len(differ), "at 0 and 2"))
 
 # %% [markdown]
-# Add the tables yourself: choose 我 at position 0 and at position 2, as in our two sentences. Its code is [0.11, 0.22] first and [0.15, 0.26] afterwards, so v2 can notice where 我 stands, which v1 could not. Then choose what v2 reads at position 1. It is 爱 in both sentences, and nothing in the tool asks which character stood before.
+# Add the tables yourself: choose 我 at position 0 and at position 2, as in our two sentences. Its code is [0.11, 0.22] first and [0.15, 0.26] afterwards, so v2 can notice where 我 stands, which v1 could not. Then choose 爱 at position 1, which v2 reads there in both sentences. Nothing in the tool asks which character stood before.
 #
-# **Equal codes give equal predictions: 爱 has the code [0.33, 0.44] in both sentences, so v2 predicts the same after 我爱 as after 你爱.** No training can change that, because training changes the tables and not what is looked up in them.
+# **Equal codes give equal predictions: 爱 has the code [0.33, 0.44] in both sentences, so v2 predicts the same after 我爱 as after 你爱.** No training can change that. Training changes the numbers in the two tables, but both sentences still look up the row of 爱 and the row of position 1.
 #
 # The next cell shows v2 in the package, and checks that it computes our sums. You can ignore `cache`.
 
@@ -76,7 +77,7 @@ source(type(small_v2))
 # %% [markdown]
 # ## Where does a window begin?
 #
-# A model reads [windows](../docs/glossary.md#window) cut out of a long text, and position 0 is the first token of a window. In *aligned* windows this is the beginning of a story. *Random* windows, on which GPTs are usually trained, begin anywhere, for example in the middle of a name. Now count, at each position, the share of windows that have a space there. About every fifth character of the tales is one.
+# A model reads [windows](../docs/glossary.md#window) cut out of a long text, and position 0 is the first token of a window. In *aligned* windows this is the beginning of a story. *Random* windows, on which GPTs are usually trained, begin anywhere, for example in the middle of a name. At each position we count the share of windows that have a space there, and draw one curve for each kind of windows. About every fifth character of the tales is a space.
 
 # %%
 choices = ["in both", "only in the aligned one", "only in the random one", "in neither"]
@@ -120,12 +121,12 @@ for version, how in (("v1", "aligned"), ("v1", "random"), ("v2", "random")):
 print(f"v1, aligned: {losses['v1', 'aligned']:.1f} nats; entropy floor {corpus.floor:.1f}")
 
 # %%
-places = {"3, the last letter of the first name": 3, "20": 20, "60, near the end of the window": 60}
+places = {"3": 3, "20": 20, "60": 60}
 gain_guess = predict("On aligned windows, at which position does v2 gain most over v1?", [*places])
 gain_guess
 
 # %% [markdown]
-# The fourth model is v2 on aligned windows, and you can watch it learn. The right panel shows by how much each position changes the logits, which we call its **vote**: red makes a character more probable, and blue less.
+# The fourth model is v2 on aligned windows, and you can watch it learn. The right panel shows by how much each position changes the logits, which we call its **vote**: orange makes a character more probable, and blue less. The colours end at 4 nats.
 
 # %% tags=["answer", "nbval-ignore-output"]
 torch.manual_seed(0)
@@ -161,11 +162,11 @@ heading = ("windows", "your v1 (nats per character)", "your v2", "your gain", "g
 Table(heading, rows, stable=1)
 
 # %% [markdown]
-# We trained both models from twelve seeds, for 300 steps each. On aligned windows v2 gains 0.21 nats, and on random windows it gains nothing. Now drag the timeline of the dashboard to 0, and slowly forward again: the columns on the left get their colours first. Further right the votes fade, except those for ↵, which stay red because many stories end there.
+# We trained both models from twelve seeds, for 300 steps each. On aligned windows v2 gains 0.21 nats, and on random windows it gains nothing. Now drag the timeline of the dashboard to 0, and slowly forward again: the columns on the left get their colours first. Further right the votes fade, except those for ↵, which stay orange because many stories end there.
 #
 # ## What a position knows
 #
-# Column $t$ votes for the character at position $t + 1$. Let $e$ be the vector of the token and $p$ that of its position. The head multiplies their sum by a matrix $W$ and adds a bias $b$, so each of the two has a part of its own in the logits:
+# The vote of position $t$ is about the *next* character, which stands at position $t + 1$. Let $e$ be the vector of the token and $p$ that of its position. The head multiplies their sum by a matrix $W$ and adds a bias $b$, so each of the two has a part of its own in the logits:
 #
 # $$\text{logits} = (e + p)\,W^\top + b = \underbrace{e\,W^\top + b}_{\text{votes of the token}} + \underbrace{p\,W^\top}_{\text{votes of the position}}.$$
 
@@ -192,9 +193,9 @@ rows = {c: (token_votes[corpus.tokenizer.ids[c]] + mean).detach().numpy() for c 
 sums(rows, (position_votes - mean)[:8].detach().numpy(), letters, likeliest)
 
 # %% [markdown]
-# At position 0 all five vowels lead, and at position 1 consonants. Position 2 has vowels again, and position 3 the space. So positions 0 to 3 spell the pattern of a name, *vowel, consonant, vowel, space*, without a single name. A position tells the *kind* of the next letter and never which one.
+# Position 0 holds the first consonant, and its votes are for the five vowels. Position 1 votes for consonants, position 2 for vowels again, and position 3 for the space after the name. So the votes follow the pattern of a name, *vowel, consonant, vowel, space*, without a single name. Inside a name a position tells the *kind* of the next letter and never which one.
 #
-# Since the two kinds of votes are only added, a position also votes the same for every token. v2 cannot learn that position 3 makes a space more probable after *a* and less probable after *b*, for which it would need a nonlinear layer after the sum.
+# Since the two kinds of votes are only added, a position also votes the same for every token. v2 cannot learn a rule such as *at position 3 a space is more probable after a, and less probable after b*. For such a rule it would need a nonlinear layer after the sum.
 #
 # ## Who did it?
 #
@@ -217,7 +218,7 @@ assert right == 0.5
 #
 # ## When the table ends
 #
-# The table has 64 rows, for positions 0 to 63. For a longer text v2 keeps only the last 64 tokens, its [`block_size`](../docs/glossary.md#block-size), and numbers them from 0 again. We let v2 write 300 characters in this way.
+# The table has 64 rows, for positions 0 to 63. Of a longer text v2 reads only the last 64 tokens, its [`block_size`](../docs/glossary.md#block-size). We let v2 write 300 characters in this way.
 
 # %%
 answers = ["64, 65, 66 and so on", "0, 1, 2 and so on: it begins again", "always 63", "always 0"]
@@ -238,11 +239,11 @@ stays = len(set(used[64:])) == 1
 row_used.compare(f"always {used[-1]}" if stays else answers[0 if used[64] == 64 else 1])
 
 # %% [markdown]
-# The newest token is always the last of the 64 that v2 keeps, so it always gets row 63. The vote of the position is then the same at every step, and v2 writes as a bigram model does, without knowing how far the story has gone.
+# At every step v2 numbers the tokens that it reads from 0 to 63. The newest token is always the last of them, so it always gets row 63. The vote of the position is then the same at every step, and v2 writes as a bigram model does, without knowing how far the story has gone.
 #
 # ## The case
 #
-# Told nothing but a position, v2 knows that a vowel is due as the second letter of the first name, and guesses among five, which costs ln 5 = 1.61 nats. v4 pays 1.48 to 1.62 for that letter of the answer (17 seeds that know the first letter, 450 steps). So what v4 has is the *kind* of the letter, and what it lacks stands in the story, where v2 cannot look. This refutes none of the explanations: "it recalls the vowel only in part" is out since lesson 01, and the other seven stay open.
+# Told nothing but a position, v2 knows that a vowel is due as the second letter of the first name, and guesses among five, which costs ln 5 = 1.61 nats. v4 pays 1.48 to 1.62 for that letter of the answer (17 seeds that know the first letter, 450 steps). To v4 a position does not tell that, because its windows begin anywhere. But the consonant that it has just written can tell it the same: in the plain tales a vowel always follows *z* or *p*. So it takes little to know the *kind* of the letter. Our case is only about *which* vowel it is, and the answer stands in the story, where v2 cannot look. No explanation is refuted here: "it recalls the vowel only in part" is out for most seeds since lesson 01, and the other seven stay open.
 
 # %%
 tally()
@@ -309,7 +310,7 @@ learned_positions.BEYOND_V2.check(texts)
 # 1. v2 adds to each token's vector a learned vector for its position, and still sees no other token.
 # 2. 爱 has the same code after 我 as after 你, so v2 predicts the same. It answers exactly half of the mirror questions right.
 # 3. On windows that begin with a story, v2 ends 0.21 nats below v1 (tales, 300 steps, twelve seeds), and gains most at the first positions. On windows that begin anywhere, v2 gains nothing.
-# 4. Under a linear head token and position vote separately, so a position can tell the kind of the next letter, whatever the token is.
+# 4. Under a linear head token and position vote separately. Inside a name a position tells the kind of the next letter, whatever the token is.
 # 5. The table ends with the window. In a longer text v2 always writes from its last row, as a bigram model does.
 
 # %% [markdown]
@@ -378,7 +379,7 @@ learned_positions.BEYOND_V2.check(texts)
 # %% [markdown]
 # ## What the source note says
 #
-# Note 004 proposes v2. It says rightly that a character has another code at another position, and concludes that v2 can tell 我爱你 from 你爱我. The probabilities of the two whole sentences do differ, in v2 as in v1, but v2 predicts the same after 我爱 as after 你爱. The note also says that adding *fuses* token and position, like two colours of paint, whereas under a linear head the two vote separately. All claims are in [`docs/notes/004.md`](../docs/notes/004.md).
+# Source note 004 proposes v2. It says rightly that a character has another code at another position, and concludes that v2 can tell 我爱你 from 你爱我. The probabilities of the two whole sentences do differ, in v2 as in v1, but v2 predicts the same after 我爱 as after 你爱. The note also says that adding *fuses* token and position, like two colours of paint, whereas under a linear head the two vote separately. All claims are in [`docs/notes/004.md`](../docs/notes/004.md).
 
 # %% tags=["nbval-ignore-output"]
 claims = [
