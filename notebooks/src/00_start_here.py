@@ -29,7 +29,7 @@ watches = [letters(tokenizer, questions[2:26])]
 run = live.train(v4, NextToken(corpus, 64), TrainConfig(steps=600), "v4", watches=watches)
 
 # %% [markdown]
-# Each bar tells how much one letter of the story surprises the model; • is a space. When the training is over, drag the timeline above the panels to 0 and slowly back: one bar after another falls. Blue bars stay where the story names somebody, tells what happened, or chooses its question, because no reader could know that beforehand. The answer is orange. It stands at the beginning of the story, and still one of its bars stays.
+# Each bar tells how much one letter of the story surprises the model; • is a space. When the training is over, drag the timeline above the panels to 0 and slowly back: one bar after another falls. Blue bars stay at the names, at the verb, and where the question can go on in several ways, because no reader could know these beforehand. The orange bars belong to the answer. It repeats a name that the story has told, and still one of its bars stays.
 #
 # The title counts 24 questions. We now ask 400, and look at six of the names that the model writes.
 
@@ -58,9 +58,9 @@ rows = [(questions[i].prompt.strip(), questions[i].answer, names[i]) for i in ra
 Table(("question", "right name", "v4 writes"), rows, stable=2)
 
 # %% [markdown]
-# An answer is *known* if the model finds the right name more probable than the other name of the story. It is *written* if the model, which takes the most probable letter each time, spells the right name. Our stored run knows 98% of the answers and writes 22% of the names. That is no bad luck: of twelve such models, each from another [seed](../docs/glossary.md#seed), eleven know 96 to 100% of the answers, and ten of these write only 10 to 32% of the names. The model knows who did it and cannot spell, and this course finds out why. After this first lesson you will be able to
+# An answer is *known* if the model finds the right name more probable than the other name of the story. It is *written* if the model, which takes the most probable letter each time, spells the right name. Our stored run knows 98% of the answers and writes 22% of the names. We trained twelve such models, each from another [seed](../docs/glossary.md#seed), which is another random beginning. Eleven know 96 to 100% of the answers, but only one of these eleven can spell: the ten others write 10 to 32% of the names. So the usual model knows who did it and cannot spell, and this course finds out why. After this first lesson you will be able to
 #
-# 1. read from a loss among how many letters a model chooses,
+# 1. turn a loss into a number of equally likely letters,
 # 2. test with a story and its mirror whether a model uses order,
 # 3. compute how low the loss of a story can get,
 # 4. say of an explanation which result would refute it.
@@ -82,7 +82,7 @@ print(format_diagnoses(checks()))
 # - If the model is sure and right, $p$ is 1, and the loss is 0.
 # - If it chooses between two equally likely characters, $p$ is 1/2, and the loss is $\ln 2 \approx 0.69$.
 #
-# The unit is the [nat](../docs/glossary.md#nats). Our stories, the [tales](../docs/glossary.md#tales), are written by a small program, their *grammar*. It makes a name of one of 16 consonants, one of five vowels, *l* or *r*, and *a*, as in *zira* and *wula*, so there are 16 · 5 · 2 = 160 names. In the picture the bar over the second letter of the answer ended at about 1.5 nats.
+# The unit is the [nat](../docs/glossary.md#nats). Our stories, the [tales](../docs/glossary.md#tales), are written by a small program, their *grammar*. In the picture one orange bar stayed: the second letter of the answer costs about 1.5 nats.
 
 # %%
 letter_guess = predict(
@@ -97,16 +97,16 @@ display(Table(("letter of the name", "mean loss (nats)", "as among so many lette
 letter_guess.compare(min(letter_guess.options, key=lambda n: abs(math.log(int(n)) - costs[1])))
 
 # %% [markdown]
-# A choice among $n$ equally likely letters costs $\ln n$, so a loss of $L$ is that of a choice among $e^L$ letters, and $e^{1.5} \approx 4.5$. In 17 stored runs of 450 steps that know the answers, the second letter costs 1.48 to 1.62 nats, and a guess among five costs ln 5 = 1.61. **The second letter of the name costs as much as a guess among five: v4 knows that a vowel is due, and hardly which one.**
+# A choice among $n$ equally likely letters costs $\ln n$, so a loss of $L$ is that of a choice among $e^L$ letters, and $e^{1.5} \approx 4.5$. The bar belongs to one story, and the table has the means of 400. How names are made explains the number: one of 16 consonants, one of five vowels, *l* or *r*, and *a*, as in *zira* and *wula*. So there are 16 · 5 · 2 = 160 names, and a guess among the five vowels costs ln 5 = 1.61 nats. Another study stored the loss of each letter after 450 steps. In its 17 runs that know the answers, the second letter costs 1.48 to 1.62 nats. **The second letter of the name costs as much as a guess among five: v4 knows that a vowel is due, and hardly which one.**
 #
-# That makes the case strange. In the same runs the first letter costs at most 0.12 nats, so v4 finds the right one of 16 consonants in the story. The vowel stands directly behind it: why does v4 not copy that too?
+# That makes the case strange. In the same 17 runs the first letter costs at most 0.12 nats, so v4 finds the right one of 16 consonants in the story. The vowel stands directly behind it: why does v4 not copy that too?
 #
 # ## Eight explanations
 #
 # Think of an explanation of your own before you read these eight. Nothing that you have seen so far refutes any of them, and more than one may be right.
 #
 # 1. *it recalls the vowel only in part*
-# 2. *it ignores order*: it may know which letters it has read, and not in which order they stood
+# 2. *it ignores order*: it may know which names it has read, and not in which order they stood
 # 3. *its positions do not tell neighbours apart*: to copy, it has to find what stands behind a letter
 # 4. *it does not look at the name*
 # 5. *the vowel is too far away*
@@ -118,7 +118,7 @@ letter_guess.compare(min(letter_guess.options, key=lambda n: abs(math.log(int(n)
 #
 # ## A story and its mirror
 #
-# Each story has a [mirror](../docs/glossary.md#mirror-pair), the same story with the two names exchanged.
+# Our questions come in pairs. Each story has a [mirror](../docs/glossary.md#mirror-pair), the same story with the two names exchanged.
 
 # %%
 story, mirror_story = questions[2:4]
@@ -127,20 +127,21 @@ for question in (story, mirror_story):
 assert sorted(story.prompt) == sorted(mirror_story.prompt)
 
 # %% [markdown]
-# Both stories hold the same letters, and the right answers differ. A model that ignores order cannot tell the two apart, so it prefers the same name in both, and this name is right in one story and wrong in the other. No training lifts such a model above one half, and no bad luck takes it below, because it loses in the mirror whatever it gains in the story. This is why all our questions come in mirror pairs: without any knowledge of order a model knows *exactly* 50% of the answers, whereas a coin gets 50% only on average.
-#
-# v4 knows far more than half. It is a small [Transformer](../docs/glossary.md#transformer) that gets the position of each token by [RoPE](../docs/glossary.md#rope), as many of today's models do. Its twin [nope](../docs/glossary.md#nope) gets no positions and is equal in everything else. Both train in 600 steps: each takes 12 [windows](../docs/glossary.md#window), pieces of 64 characters that begin anywhere in the text, and changes every weight a little, so that the mean loss of these characters becomes smaller. Lesson 01 makes such a step by hand.
+# v4 is a small [Transformer](../docs/glossary.md#transformer) that gets the position of each token by [RoPE](../docs/glossary.md#rope), as many of today's models do. Its twin [nope](../docs/glossary.md#nope) gets no positions and is equal in everything else. Both train in 600 steps. Each step takes 12 [windows](../docs/glossary.md#window), pieces of 64 characters that begin anywhere in the text. It changes every weight a little, so that the mean loss of these characters becomes smaller. Lesson 01 makes such a step by hand.
 
 # %%
 shares = ["fewer than 45%", "45 to 55%", "56 to 90%", "more than 90%"]
-nope_guess = predict("Of the same 400 answers, how many will nope know?", shares)
+nope_guess = predict("v4 knows nearly all of the 400 answers. How many will nope know?", shares)
 nope_guess
+
+# %% [markdown]
+# The story and the mirror above hold the same letters, and their right answers differ. A model that ignores order cannot tell the two apart, so it prefers the same name in both, and this name is right in one story and wrong in the other. What it gains in the story it loses in the mirror, so no training lifts it above one half, and no bad luck takes it below. Without any knowledge of order a model knows *exactly* 50% of our answers, whereas a coin gets 50% only on average.
 
 # %% tags=["answer", "nbval-ignore-output"]
 torch.manual_seed(1337)
 nope = build("nope", v4.config)
 ladder = results.load_results("ladder")
-floors = {"perfect, whole stories": corpus.floor, "perfect, our windows": ladder["window_floor"]}
+floors = {"perfect reader": ladder["window_floor"]}
 watches = [live.roles(tokenizer, questions[:24])]
 without = live.train(
     nope, NextToken(corpus, 64), TrainConfig(steps=600), "nope", floors, watches, baseline=run
@@ -153,7 +154,7 @@ print(f"your nope: {share:.0%} of 400 answers known")
 nope_guess.compare(shares[(share >= 0.45) + (share > 0.55) + (share > 0.9)])
 
 # %% [markdown]
-# For a while the twins learn alike, and then v4, the grey curve, leaves its twin behind. One pair of runs may be luck, so the next picture has both models from twelve seeds.
+# For a while the twins learn alike, and then v4, the blue curve, leaves its twin behind. The panel of right answers asks only 24 questions, and the line below it all 400. One pair of runs may be luck, so the next picture has both models from twelve seeds.
 
 # %% tags=["answer"]
 board = {key: {name: ladder["board"][name][key] for name in ("v4", "nope")} for key in ("roles", "whole")}
@@ -167,7 +168,7 @@ seed_plots.draw_seed_dots(
 plt.show()
 
 # %% [markdown]
-# Eleven dots of v4 lie above 90%, and one lies near 55%. All dots of nope lie near 50%, where the mirror puts them; that they miss it a little is a clue for lesson 03a. So at this size and after 600 steps the position encoding makes the difference. The rings show our case: only one of v4's lies where its dot does.
+# Eleven dots of v4 lie above 90%, and one lies near 55%. The dots of nope lie between 47 and 52%, close to the 50% of a model that ignores order, but most do not lie at *exactly* 50%. Lesson 03a explains why. At this size and after 600 steps the position encoding makes the difference. The rings show our case: eleven dots of v4 lie above 90%, and only one ring.
 #
 # ## How low can a loss get?
 #
@@ -187,7 +188,7 @@ print(f"the second letter of the answer: {losses[-5]:.1f}")
 # %% [markdown]
 # The difference is about as large as the one orange bar. Spread over the 36 letters of the story it is so small that the loss alone would not have told you that v4 cannot spell.
 #
-# The dashboard of nope has two dashed lines for perfect readers. One who reads every story from its beginning loses 0.326 nats per character on average, and this lower line is the [entropy floor](../docs/glossary.md#entropy). Our windows begin anywhere, mostly in the middle of a story, so even a perfect reader lacks the text before and loses 0.468. After 600 steps our stored v4 loses 0.53 in such windows, only 0.06 above what can be reached.
+# Over all stories, a perfect reader who sees each from its beginning loses 0.326 nats per character on average. This is the [entropy floor](../docs/glossary.md#entropy). Our models train on windows that begin anywhere, mostly in the middle of a story. A perfect reader of such a window does not know the names that stood before it, and therefore loses more: 0.468 nats per character, the dashed line in the dashboard of nope. After 600 steps our stored v4 loses 0.53 in such windows, only 0.06 above this line.
 #
 # ## A map of the course
 #
@@ -205,7 +206,7 @@ print(f"the second letter of the answer: {losses[-5]:.1f}")
 #
 # ## The case
 #
-# v4 knows who did it, and cannot spell: it tells a story from its mirror, and then pays for the vowel what a guess among five costs. We strike none of the eight explanations yet. Even *it ignores order* stays, because a mirror exchanges whole names and leaves the letters inside them as they are: whether v4 knows the order within a name is open. Lesson 01 tests the first explanation.
+# v4 knows who did it, and cannot spell: it tells a story from its mirror, and then pays for the vowel what a guess among five costs. The mirror speaks against the second explanation, *it ignores order*, which is about the order of the names. We strike it in lesson 03a, which asks how a model can know order at all. The order of the letters inside a name belongs to the third explanation, because a mirror leaves each name as it is. So all eight stay on the list for now, and lesson 01 tests the first one.
 
 # %% tags=["nbval-ignore-output"]
 tally()
