@@ -11,7 +11,7 @@
 #
 # **Can an attention score depend only on distance?**
 #
-# *The second word before me* means the same on page 1 and on page 100. So the [score](../docs/glossary.md#score) of a [query](../docs/glossary.md#query) and a [key](../docs/glossary.md#key) should depend on how far apart they stand, and not on where. The model v3 ([03b](03b_sinusoidal.ipynb)) adds a code to each token, so its scores depend on letters, positions and distances at once. RoPE adds nothing: it *rotates* queries and keys by angles that grow with their positions. **v4** uses it, and so do many large models. v4 is also the model of our case, which knows who did it and cannot spell the name. Here we test two explanations: *its positions do not tell neighbours apart*, and *it does not look at the name*. You will be able to
+# *The second word before me* means the same on page 1 and on page 100. So the [score](../docs/glossary.md#score) of a [query](../docs/glossary.md#query) and a [key](../docs/glossary.md#key) should depend on how far apart they stand, and not on where. The model v3 ([03b](03b_sinusoidal.ipynb)) adds a code to each token, so its scores depend on letters, positions and distances at once. RoPE adds nothing: it *rotates* queries and keys by angles that grow with their positions. **v4** uses it, and so do many large models. It is also the model of our case, which knows who did it and cannot spell the name. Here we test two explanations: *its positions do not tell neighbours apart*, and *it does not look at the name*. You will be able to
 #
 # 1. rotate a query and a key by hand, and say what their score depends on,
 # 2. choose rotations that tell all distances of a window apart,
@@ -66,15 +66,15 @@ for m, n in ((2, 1), (12, 11), (1, 2)):
 swapped.compare(kinds[{4: 0, -4: 1}.get(found[1], 2)])
 
 # %% [markdown]
-# Moving both tokens changes nothing, because both are turned further by the same angle. In the third line the key stands *after* the query, so the angle between them has the other sign, and the score depends on the direction too. For any angle $\omega$ in place of the quarter turn, one line shows why only the distance counts:
+# Moving both tokens changes nothing, because both are turned further by the same angle. In the third line the key stands *after* the query, so the angle between them has the other sign. For any angle $\omega$ in place of the quarter turn, one line shows why only the distance counts:
 #
 # $$\operatorname{Re}\big(q\,e^{im\omega}\;\overline{k\,e^{in\omega}}\big) = \operatorname{Re}\big(q\,\bar k\;e^{i(m-n)\omega}\big).$$
 #
-# The bar changes the sign of the key's angle, so only $m - n$ is left. **RoPE rotates each query and key by its own position, and the score depends only on their distance.**
+# The bar changes the sign of the key's angle. **RoPE rotates each query and key by its own position, and the score depends only on their distance.**
 #
 # ## Many pairs, many speeds
 #
-# The pair that you moved shows 3 and 23 alike, since it makes a full turn in 20 tokens. A slower one comes round later, and RoPE has pairs of many speeds, which we call its *hands*. A head with $D$ channels has $D/2$ of them. From here on $i$ is no longer the imaginary unit but numbers the pairs from 0, and pair $i$ turns by
+# The pair that you moved shows 3 and 23 alike, since it makes a full turn in 20 tokens. RoPE has pairs of many speeds, which we call its *hands*. A head with $D$ channels has $D/2$ of them. From here on $i$ is no longer the imaginary unit but numbers the pairs from 0, and pair $i$ turns by
 #
 # $$\omega_i = \theta^{-2i/D}\quad\text{radians a token},\qquad \theta = 10000,$$
 #
@@ -93,14 +93,14 @@ print("pairs of distances that look alike:", *alike)
 one_hand.compare(which[3 if alike.all() else min(int(alike.argmin()), 2)])
 
 # %% [markdown]
-# A quick hand comes round again, so that distances a full turn apart look alike. A slow hand does not, but it moves so little that neighbours look alike. No hand escapes both, so RoPE needs several. Now add a second hand in the explorer, of which a still picture shows only one, and try other first hands.
+# A quick hand comes round again, so that distances a full turn apart look alike. A slow hand does not, but it moves so little that neighbours look alike. No hand escapes both, so RoPE needs several. Now add a second hand in the explorer, and try other first hands.
 
 # %%
 live.rotary()
 
 
 # %% [markdown]
-# Two hands $i$ and $i + 1$ are enough if the first is one of the four quickest ($i \le 3$, and in v4's smaller heads of 24 channels $i \le 2$): then no two of the 65 distances look alike. Such hands come round at different times, and only near a common multiple would both look as before. Other choices of two hands may fail. So the angles of RoPE do tell neighbouring tokens apart: the quickest hand turns by 57° from one to the next.
+# Two hands $i$ and $i + 1$ are enough if the first is one of the four quickest ($i \le 3$): then no two of the 65 distances look alike. Such hands come round at different times. So the angles of RoPE do tell neighbouring tokens apart: the quickest hand turns by 57° from one to the next.
 #
 # The same rotation in real numbers, for one random query and one random key at each of 48 positions:
 
@@ -128,13 +128,13 @@ plots.draw_matrix(ax, scores.numpy(), title, *axes, diverging=True)
 plt.show()
 
 # %% [markdown]
-# Along a diagonal the distance $m - n$ stays the same, and so does the colour. Values are not rotated, so a position enters the weights and not the values.
+# Along a diagonal the distance $m - n$ stays the same, and so does the colour.
 #
 # ## Do far tokens count less?
 #
 # RoPE's authors write that it makes far tokens count less. If the query *equals* the key, this is roughly true: each pair adds a cosine to the score, and all cosines are 1 at distance 0. Farther away they disagree, so the score falls at first and then wobbles. But queries and keys of a model differ, so we draw 10,000 pairs of them at random.
 #
-# A head prefers one token to another only if their scores *differ*. So we measure how widely the scores of these pairs spread at each distance, by their standard deviation. Their mean would not do, because positive and negative scores cancel. As a *control*, whose outcome is known, we damp the same scores by $e^{-(d/8)^2}$, so that far tokens do count less.
+# A head prefers one token to another only if their scores *differ*. So we measure how widely the scores of these pairs spread at each distance, by their standard deviation. As a *control* we damp the same scores by $e^{-(d/8)^2}$, so that far tokens do count less.
 
 # %%
 falls = ["it falls", "it falls at first, and then wobbles", "it stays the same", "it rises"]
@@ -157,7 +157,7 @@ ends = spread["RoPE"][[0, 63]]
 decay.compare(falls[2 if abs(ends[1] - ends[0]) < 0.1 else 3 if ends[1] > ends[0] else 0])
 
 # %% [markdown]
-# A rotated random vector is still a random vector, so the scores spread as widely at distance 60 as at distance 0, whereas the control loses its spread after a few tokens. **RoPE by itself does not make far tokens count less.** What a head prefers depends on its queries and keys, which are learned. Take a query that equals its key, and turn it 31 steps back, as by hand in 03b. A distance of 31 undoes this turn, so the score is highest there:
+# A rotated random vector is still a random vector, so the scores spread as widely at distance 60 as at distance 0, whereas the control loses its spread after a few tokens. **RoPE by itself does not make far tokens count less.** What a head prefers depends on its queries and keys, which are learned. Take a query that equals its key, and turn it 31 steps back. A distance of 31 undoes this turn, so the score is highest there:
 
 # %% tags=["nbval-ignore-output"]
 curves = {}
@@ -192,7 +192,7 @@ for version in ("v3", "v4"):
     runs[version] = live.train(models[version], objective, recipe, version, floor, watches)
 
 # %% [markdown]
-# The dashed line is at 0.47 nats, which even a reader who knows the grammar loses in these windows. In whole stories it would lose 0.33, but a window may begin in the middle of one. The second panel counts right answers to 24 questions, where chance is 50%, and the third one shows where the heads look.
+# The dashed line is at 0.47 nats, which even a reader who knows the grammar loses in these windows. The second panel counts right answers to 24 questions, where chance is 50%, and the third one shows where the heads look.
 #
 # In 03b a v3 lost most at the positions that training had left out. Now we drag a text along the positions with the two models of this page, which met windows at 0 to 63 only.
 
@@ -217,11 +217,11 @@ changes = [np.ptp(losses[name]) > 0.1 for name in ("v3", "v4")]
 moved_guess.compare(sides[changes[0] + 2 * changes[1]])
 
 # %% [markdown]
-# A still picture shows position 0 only, and the lines below it tell the rest. v4 loses the same everywhere, because only differences of positions enter its scores. The rings show the same for twelve seeds of v4 that were trained at position 0 alone: they lose 0.43 nats wherever the text stands. Their windows begin with a story, where the floor is lower than our dashed line. v3 fails at codes that it never met.
+# A still picture shows position 0 only, and the lines below it tell the rest. v4 loses the same everywhere, because only differences of positions enter its scores. The rings show the same for twelve seeds of v4 that were trained at position 0 alone. v3 fails at codes that it never met.
 #
 # ## Does it look at the name?
 #
-# This v4 has the fault of lesson 00, as four questions show, and then all 400:
+# This v4 has the fault of lesson 00, as four questions show:
 
 # %% tags=["nbval-ignore-output"]
 study, v4 = results.load_results("heads"), models["v4"]
@@ -233,7 +233,7 @@ print("right name more probable:", paired.beside(right, study["accuracy"], "%"))
 print("right name written:      ", paired.beside(written, study["whole"], "%"))
 
 # %% [markdown]
-# In 11 of 12 stored seeds v4 prefers the right name in 96 to 98% of the questions, and no seed writes more than 28% of the names. To know even the first letter, v4 has to look back at the name. Which of its eight heads does that? The table tells where each head looks from the last token before the answer, and the switchboard has a button for each. A press *silences* the head, so that it writes zeros: an [ablation](../docs/glossary.md#ablation). Then v4 answers 100 of the 400 questions again. A still picture lacks the buttons and shows v4 with all heads on; the table after the guess tells what each head costs. Guess before you press a button.
+# In 11 of 12 stored seeds v4 prefers the right name in 96 to 98% of the questions. To know even the first letter, v4 has to look back at the name. Which of its eight heads does that? The table tells where each head looks from the last token before the answer, and the switchboard has a button for each. A press *silences* the head, so that it writes zeros: an [ablation](../docs/glossary.md#ablation). A still picture lacks the buttons; the table after the guess tells what each head costs. Guess before you press a button.
 
 # %% tags=["nbval-ignore-output"]
 twins = needed_heads.Asked(corpus, questions[:200])
@@ -256,9 +256,9 @@ display(Table(heading, rows, stable=1))
 needed_guess.compare(heads[int(looks[..., 0].flat[without.argmin()] < 0.5)])
 
 # %% [markdown]
-# In our run (seed 1337) two heads of layer 2 give 93 and 89% of their weight to the right name, so they should do the work. But with all heads on v4 has 98% of these 200 questions right, without the first of the two still 91.5%, and without the second 95.5%. Layer 1, head 1 gives the name 1% of its weight, and without it only 53% are right, little more than chance.
+# In our run (seed 1337) two heads of layer 2 look mostly at the right name, so they should do the work. But without one of the two most answers stay right. Layer 1, head 1 gives the name 1% of its weight, and without it v4 falls from 98% to 53%, little more than chance.
 #
-# Training never showed a model such zeros, so *any* silent head may disturb it. The other heads are the control: of the other three in layer 1 none costs more than 7 percentage points, so the 45 points are mostly due to this head. But zeros also remove what a head writes on average, and the exchange below is the stricter test.
+# Training never showed a model such zeros, so *any* silent head may disturb it. The other three heads of layer 1 are the control: none costs more than 7 percentage points, so the 45 points are mostly due to this head. But zeros also remove what a head writes on average, and the exchange below is the stricter test.
 
 # %%
 together = predict(
@@ -277,7 +277,7 @@ print(f"alone {cost[4, 4]:.1f} and {cost[6, 6]:.1f} points, together {cost[4, 6]
 together.compare(cost[4, 6])
 
 # %% [markdown]
-# Together they cost 46.5 points, whereas any other two heads of layer 2 cost at most 8. Each of them does the other's work: as long as one reads the name, most answers stay right. So they are needed as a pair. Silence both in your own model, and as a control two that look elsewhere. Does v4 always divide the work like this? The map has a row for each of the eleven stored seeds that answer.
+# Together they cost 46.5 points, whereas any other two heads of layer 2 cost at most 8. Each of them does the other's work. Silence both in your own model, and as a control two that look elsewhere. Does v4 always divide the work like this? The map has a row for each of the eleven stored seeds that answer.
 
 # %%
 some = needed_heads.dissected(study)
@@ -297,11 +297,11 @@ for (i, j), share in np.ndenumerate(ranked):
 plt.show()
 
 # %% [markdown]
-# In ten seeds a head of each layer costs 10 points or more. The exception is our seed 1337, whose two heads of layer 2 replace each other. In every seed the most needed head of layer 2 gives 90 to 98% of its weight to the right name: it reads the name. In seven of the eleven seeds this is also the most needed of all eight heads. In the other four, among them ours, a head of layer 1 is, which gives the name at most 13% of its weight.
+# In ten seeds a head of each layer costs 10 points or more. The exception is our seed 1337, whose two heads of layer 2 replace each other. In every seed the most needed head of layer 2 gives 90 to 98% of its weight to the right name: it reads the name.
 #
 # ## What does the other head do?
 #
-# The needed head of layer 1 looks at the question. A story has two questions, such as *who fed?* and *fed whom?*, whose answers are different names. So perhaps this head tells layer 2 which name is asked for, although in our run two more heads of layer 1 look mostly at the question. To test this, we *exchange* its output (activation patching): at the last token it writes what it writes there after the *other* question. All other heads read the question that is asked.
+# The needed head of layer 1 looks at the question. A story has two questions, such as *who fed?* and *fed whom?*, whose answers are different names. So perhaps this head tells layer 2 which name is asked for. To test this, we *exchange* its output (activation patching): at the last token it writes what it writes there after the *other* question. All other heads read the question that is asked.
 
 # %%
 wins = ["the name that is asked for", "the other name", "now the one, now the other"]
@@ -318,13 +318,13 @@ share = changed[without[0].argmin()]
 exchange_guess.compare(wins[0 if share < 0.2 else 1 if share > 0.8 else 2])
 
 # %% [markdown]
-# With one output exchanged, the other name wins in all questions of our run, although every other head has read the right question. In eight of the eleven seeds a single head of layer 1 changes 85 to 100% of the answers, and no other head of this layer more than 5%. In these seeds the head gives the right name 1 to 13% of its weight, and the question 74 to 95%. In the other three seeds no head does it all: the strongest changes 30 to 64% of the answers.
+# With one output exchanged, the other name wins in all questions of our run. In eight of the eleven seeds a single head of layer 1 changes 85 to 100% of the answers, and no other head of this layer more than 5%. This head gives the right name 1 to 13% of its weight. In the other three seeds no head does it all.
 #
-# So in eight of eleven seeds v4 finds a name in two steps: one head tells which name is asked for, and another one reads it. The weights on the name show only the second step. Silencing single heads missed the two readers of our run. It also nearly missed the first step in seed 1001, where that head costs 7.5 points silent and changes 96% of the answers exchanged. **Attention alone does not show what a model needs: test it by silencing heads, alone and in pairs, and by exchanging their outputs.**
+# So in eight of eleven seeds v4 finds a name in two steps: one head tells which name is asked for, and another one reads it. The weights on the name show only the second step. Silencing single heads missed the two readers of our run. **Attention alone does not show what a model needs: test it by silencing heads, alone and in pairs, and by exchanging their outputs.**
 #
 # ## The case
 #
-# *Its positions do not tell neighbours apart* is out as far as the encoding goes, because RoPE's angles do. Whether a trained head reads the letter before stays open until 11. *It does not look at the name* is out for the first letter: when that is due, a head gives the name 90 to 98% of its weight. We have not measured where heads look when the vowel is due, so for the vowel it stays open. Silencing cannot find a head for it, because v4 guesses there and has nothing to lose. *It recalls the vowel only in part* went out before for most seeds, and *it ignores order* for all. Still open are *the vowel is too far away*, *the model is too small to copy*, *it needs more steps* and *it has a bug*.
+# *Its positions do not tell neighbours apart* is out as far as the encoding goes, because RoPE's angles do. Whether a trained head reads the letter before stays open until 11. *It does not look at the name* is out for the first letter, when a head reads the name, and open for the vowel, which we have not measured. Still open are *the vowel is too far away*, *the model is too small to copy*, *it needs more steps* and *it has a bug*.
 
 # %% tags=["nbval-ignore-output"]
 tally()
@@ -382,9 +382,9 @@ rope.ABLATION.check(controlled_effect)
 # %% [markdown]
 # ## Recap
 #
-# 1. RoPE rotates queries and keys by angles that grow with their positions, so that the score of given vectors depends only on their distance. v4 loses the same wherever a text begins.
-# 2. A single hand shows some distances alike: quick hands come round again, and slow ones hardly move between neighbours. Two suitable hands, such as neighbours among the quickest, tell all distances of a window apart.
-# 3. RoPE by itself does not make far tokens count less, because random scores spread as widely at distance 60 as at 0.
+# 1. RoPE rotates queries and keys by angles that grow with their positions, so that the score of given vectors depends only on their distance.
+# 2. A single hand shows some distances alike. Two suitable hands, such as neighbours among the quickest, tell all distances of a window apart.
+# 3. RoPE by itself does not make far tokens count less.
 # 4. In ten of eleven seeds each layer has a head whose silence costs at least 10 points (450 steps, 2 layers of 96). Two heads that do the same work cost 6.5 and 2.5 points alone and 46.5 together.
 # 5. In eight of eleven seeds one head of layer 1, which hardly looks at the name, tells which name is asked for, and a head of layer 2 reads it.
 
@@ -399,7 +399,7 @@ rope.ABLATION.check(controlled_effect)
 #
 # <details><summary>Answer</summary>
 #
-# **b.** The score depends on $m - n$, which is 4 again. *c* is tempting, but in *a* the difference is −4.
+# **b.** The difference $m - n$ is 4 again, but −4 in *a*.
 #
 # </details>
 #
@@ -411,7 +411,7 @@ rope.ABLATION.check(controlled_effect)
 #
 # <details><summary>Answer</summary>
 #
-# **b.** We turned a query 31 steps back, and its score was highest there. *a* is tempting, but it is true only of q = k, and there only roughly.
+# **b.** We turned a query 31 steps back, and its score was highest there. *a* is roughly true only of q = k.
 #
 # </details>
 #
@@ -423,7 +423,7 @@ rope.ABLATION.check(controlled_effect)
 #
 # <details><summary>Answer</summary>
 #
-# **a.** In 12 tokens it makes half a turn. A quicker hand is tempting, but those of *b* and *c* also come round in 12 tokens.
+# **a.** In 12 tokens it makes half a turn. Those of *b* and *c* also come round in 12 tokens.
 #
 # </details>
 #
@@ -435,7 +435,7 @@ rope.ABLATION.check(controlled_effect)
 #
 # <details><summary>Answer</summary>
 #
-# **c.** *a* is tempting, but two heads can do the same work, and then only their pair costs much. *b* trusts a picture of attention.
+# **c.** Two heads can do the same work, so *a* does not follow.
 #
 # </details>
 #
@@ -447,7 +447,7 @@ rope.ABLATION.check(controlled_effect)
 #
 # <details><summary>Answer</summary>
 #
-# **b.** *a* is tempting, because the answer is a name, but our head gave the name 1% of its weight. The others still read the story.
+# **b.** Our head gave the name only 1% of its weight, so *a* fails.
 #
 # </details>
 
@@ -459,12 +459,11 @@ rope.ABLATION.check(controlled_effect)
 # %% [markdown]
 # ## Further reading
 #
-# - [Su et al. 2021](https://arxiv.org/abs/2104.09864): RoPE, stated in section 3.2 and derived in 3.4.1 from the question of this lesson. Section 3.4.3 says that it makes far tokens count less, which we tested.
+# - [Su et al. 2021](https://arxiv.org/abs/2104.09864): RoPE. Section 3.4.3 says that it makes far tokens count less, which we tested.
 # - [Barbero et al. 2024](https://arxiv.org/abs/2410.06205): no decay, and what slow pairs do.
 # - [Michel et al. 2019](https://arxiv.org/abs/1905.10650): silencing heads.
-# - [`babygpt/minimal.py`](../babygpt/minimal.py): all parts of a small GPT in one file of about 300 lines, from a text to a trained v4.
 
 # %% [markdown]
 # ## What comes next
 #
-# v4 reads the first letter of a name 16 to 32 letters back. Is the vowel behind it too far away? Source note 001 multiplies RoPE by a curve that falls with the distance, so that you can choose how far a model looks, and see what it then loses. → [05 · Gaussian RoPE](05_gaussian_rope.ipynb)
+# v4 reads the first letter of a name 16 to 32 letters back. Is the vowel behind it too far away? Source note 001 multiplies RoPE by a curve that falls with the distance. → [05 · Gaussian RoPE](05_gaussian_rope.ipynb)
