@@ -11,7 +11,7 @@
 #
 # **Can we tell attention how far to look?**
 #
-# RoPE by itself does not make far tokens count less ([lesson 04](04_rope.ipynb)). Source note 001 multiplies it by a [**kernel**](../docs/glossary.md#kernel), a curve that falls with the distance. We trained this model, **v5**, from twelve seeds in two ways: with the note's kernel left alone, and with a kernel that training may change like any other weight. The second way seems to risk nothing, because training could leave the kernel as it is, and yet it does harm. You will find out why, and test an explanation of [lesson 00](00_start_here.ipynb) on the way, "the vowel is too far away". You will be able to
+# RoPE by itself does not make far tokens count less ([lesson 04](04_rope.ipynb)). Source note 001 multiplies it by a [**kernel**](../docs/glossary.md#kernel), a curve that falls with the distance. We trained this model, **v5**, from twelve [seeds](../docs/glossary.md#seed) in two ways: with the note's kernel left alone, and with a kernel that training may change like any other weight. The second way seems to risk nothing, and yet it does harm. You will find out why, and test an explanation of the case, "the vowel is too far away". You will be able to
 #
 # 1. turn a factor on attention into a term of a score, and compute which scores overrule it,
 # 2. test whether a formula depends on the distance alone,
@@ -78,7 +78,7 @@ live.gaussian()
 #
 # $$K(d) = \alpha_1\, e^{-d^2/2\sigma_1^2} + \alpha_2\, e^{-d^2/2\sigma_2^2},\qquad \alpha = (0.7,\ 0.3),\quad \sigma = (5,\ 20).$$
 #
-# Here $d$ is the distance in tokens, each [α](../docs/glossary.md#alpha) is the height of a Gaussian, and each [σ](../docs/glossary.md#sigma) its width in tokens. At distance σ a Gaussian has fallen to 0.61 of its height, and at 3σ to 0.01.
+# Here $d$ is the distance in tokens, each [α](../docs/glossary.md#alpha) is the height of a Gaussian, and each [σ](../docs/glossary.md#sigma) its width in tokens.
 
 # %%
 def K(d, alphas=(0.7, 0.3), sigmas=(5.0, 20.0)):
@@ -90,7 +90,7 @@ d = torch.tensor([0.0, 5.0, 8.0, 31.0, 53.0])
 print(" ".join(f"K({int(at)})={value:.3f}" for at, value in zip(d, K(d), strict=True)))
 
 # %% [markdown]
-# Check K(5) by hand: 0.7 · 0.61 + 0.3 · 0.97 = 0.72. K falls to a half at 8 tokens and to a hundredth at 53, so in our windows of 64 the oldest tokens hardly count unless their scores are high.
+# K falls to a half at 8 tokens and to a hundredth at 53, so in our windows of 64 the oldest tokens hardly count unless their scores are high.
 #
 # ## A factor becomes a sum
 #
@@ -112,7 +112,7 @@ for score in (2.0, 5.0, 8.0):
 Table(("score of the first letter", "its attention without K", "with K"), rows, stable=3)
 
 # %% [markdown]
-# With a score of 5 and without K the first letter weighs $e^5 = 148$, and each of the 31 others weighs 1. With K it weighs 148 · 0.09 = 13.4, and the others K(0) + … + K(30) = 11.4 together. With the note's widths a score of 8 overrules K at this distance, whereas a score of 2 does not.
+# With a score of 5 and with K the first letter weighs $e^5$ · 0.09 = 13.4, and the others K(0) + … + K(30) = 11.4 together. With the note's widths a score of 8 overrules K at this distance, whereas a score of 2 does not.
 #
 # v5 is RoPE with log K added to the scores of all heads:
 
@@ -142,7 +142,7 @@ print(f"at 3 and 0: {early:.6f}, at 63 and 60: {late:.6f}")
 factor_guess.compare(next(words for words, top in sizes.items() if late < top))
 
 # %% [markdown]
-# The first factor is over 100,000 times the second, although the distance is the same. Late in a window every score is nearly 0, so attention becomes an average over the whole past. To see it, set *kernel* to *absolute* below the first explorer, and drag the query to the end. A model with the formula, trained for 300 steps, loses more than RoPE from each of twelve [seeds](../docs/glossary.md#seed), by 0.19 [nats](../docs/glossary.md#nats) on average. The note's text speaks of *relative* positions, which is what v5 computes with log K(m − n). The next cell compares both readings with our K.
+# The first factor is over 100,000 times the second, although the distance is the same. Late in a window every score is nearly 0, so attention becomes an average over the whole past. The note's text speaks of *relative* positions, which is what v5 computes with log K(m − n).
 
 # %%
 encodings = {"v5": gaussian(32), "v5-absolute": gaussian(32, kernel="absolute")}
@@ -159,13 +159,13 @@ assert torch.allclose(turned_q @ turned_k.mT, rope * K(m)[:, None] * K(m), atol=
 # %% [markdown]
 # ## ALiBi: a straight line for each head
 #
-# v5 has a better-known rival. [**ALiBi**](../docs/glossary.md#alibi) rotates nothing, and subtracts from each score a penalty that is proportional to the distance. Each head has a slope of its own, which is never trained.
+# A better-known rival, [**ALiBi**](../docs/glossary.md#alibi), rotates nothing, and subtracts from each score a penalty that is proportional to the distance. Each head has a slope of its own, which is never trained.
 
 # %%
 live.alibi()
 
 # %% [markdown]
-# <span class="light-score">The first picture</span> shows the penalty of each head; the dashed curve is RoPE with q = k. <span class="light-attention">The second</span> adds up how much attention the nearest tokens get if all keys are alike. Drag the line of head 1, and all slopes change together. A penalty on a score is a factor on its exponential, so ALiBi has a kernel as well. It falls to a hundredth where the penalty reaches log 100 = 4.6:
+# <span class="light-score">The first picture</span> shows the penalty of each head; the dashed curve is RoPE with q = k. <span class="light-attention">The second</span> adds up how much attention the nearest tokens get if all keys are alike. A penalty on a score is a factor on its exponential, so ALiBi has a kernel as well. It falls to a hundredth where the penalty reaches log 100 = 4.6:
 
 # %%
 steep = 2.0 ** (-8 * torch.arange(1, 5) / 4)  # of four heads
@@ -173,7 +173,7 @@ assert torch.allclose(steep, slopes(4))
 print("tokens until a hundredth is left:", ", ".join(f"{np.log(100) / slope:.0f}" for slope in steep))
 
 # %% [markdown]
-# So head 1 looks at the last few letters, while heads 3 and 4 hardly notice the distance within a window of 64. In v5 all heads have the same kernel, which has to be narrow and wide at once.
+# So head 1 looks at the last few letters, while heads 3 and 4 hardly notice the distance in our windows. In v5 all heads have the same kernel, which has to be narrow and wide at once.
 #
 # ## Train v5
 #
@@ -196,7 +196,7 @@ mine = metrics.role_accuracy(fixed, tokenizer, questions)
 print("right answers of 400:", beside(mine, list(twelve("v5 fixed", "accuracy", "300")), "%"))
 
 # %% [markdown]
-# The answers stay near a half for a while, and then rise suddenly, because the model has learned to look back. After 300 steps 5 of our twelve seeds answer, and after 1,200 steps 11.
+# The answers stay near a half for a while, and then rise suddenly, because the model has learned to look back. After 300 steps 5 of our twelve seeds answer.
 #
 # ## Move the width while it learns
 #
@@ -235,7 +235,7 @@ display(Table(("right name", "right answers, σ₂ left at 20", "σ₂ moved"), 
 lost_guess.compare(choices[lost[0] + 2 * lost[1]])
 
 # %% [markdown]
-# Our run still finds the near names, and of the far names about half, as by guessing. In the picture K looks like 0 at both places, so how can four tokens make so much difference? We give one key the highest score, 9.8, and all other keys the score 0:
+# Our run still finds the near names, and of the far names about half, as by guessing. How can four tokens make so much difference? We give one key the highest score, 9.8, and all other keys the score 0:
 
 # %%
 for distance in (20, 24):
@@ -245,7 +245,7 @@ for distance in (20, 24):
     print(f"a key {distance} tokens back with the score 9.8 gets {share:.0%} of the attention")
 
 # %% [markdown]
-# If all other keys score 0, even the highest score gets 3% at 24 tokens. (With scores far below 0 for all other keys a head could still find this name.)
+# If all other keys score 0, even the highest score gets 3% at 24 tokens.
 #
 # ## Let training move it
 #
@@ -262,7 +262,7 @@ halves, hundredth = (reach(trained.encoding, share) for share in (1 / 2, 1 / 100
 print(f"K falls to a half in {halves} tokens (at first 8), to a hundredth in {hundredth} (at first 53)")
 
 # %% [markdown]
-# In the middle panel the orange K falls faster than the grey K of the start: the kernel closes, as if you had moved the slider again. It closed in each of our twelve runs, so that K falls to a hundredth at 18 to 25 tokens after 300 steps, and at 13 to 24 after 1,200. If this is why most of them do not answer, they should fail as your steered model failed, at the far names.
+# In the middle panel the orange K falls faster than the grey K of the start: the kernel closes. It closed in each of our twelve runs, so that K falls to a hundredth at 18 to 25 tokens after 300 steps, and at 13 to 24 after 1,200. If this is why most of them do not answer, they should fail as your steered model failed, at the far names.
 
 # %%
 blind = count(right["kernel trained"]), sum((twelve("v5", "near") > 0.75) & (twelve("v5", "beyond") < 0.65))
@@ -276,7 +276,7 @@ ax.legend()
 plt.show()
 
 # %% [markdown]
-# Each dot is a seed, and the dashed line is chance for the far names. Of the nine seeds that do not answer, six are right in 78 to 100% of the questions whose name stands near, and in 30 to 62% of the others. The remaining three are at chance for both. So six seeds find near names, and at far names most of them prefer the nearer, wrong one, as they would if the kernel hid the far name. This does not prove it, because one seed with an open kernel shows the same pattern (84 and 39%). But why does training close K, although an open kernel leads to a lower loss?
+# Each dot is a seed, and the dashed line is chance. Of the nine seeds that do not answer, six find near names. At far names most of them prefer the nearer, wrong one, as they would if the kernel hid the far name. This does not prove it, because one seed with an open kernel shows the same pattern. But why does training close K, although an open kernel leads to a lower loss?
 #
 # ## Why does it close?
 #
@@ -315,13 +315,11 @@ seed_plots.draw_seed_dots(ax, rows, title, "share of right answers after 1,200 s
 plt.show()
 
 # %% [markdown]
-# With a kernel left alone 11 seeds answer. At a ninth of the rate the kernel falls to a hundredth at 35 to 39 tokens, and 11 answer; at a third, at 24 to 33 tokens, and 10 answer. At the common rate 3 answer, and at three times the rate 3, with a kernel of 3 to 14 tokens. (After only 600 steps a third of the rate lies between: 7 seeds answer, where a fixed kernel has 11.)
-#
-# **At the learning rate of all other weights the kernel closes, and 3 of 12 seeds answer. At a ninth of it the kernel stays above 34 tokens, and 11 answer, as with a fixed kernel.** So at a low rate training does no harm that we can see, and no good. Both experiments agree with the conjecture, but neither shows that the kernel closes *before* the model learns to look back.
+# **At the learning rate of all other weights the kernel closes, and 3 of 12 seeds answer. At a ninth of it the kernel stays above 34 tokens, and 11 answer, as with a fixed kernel.** Both experiments agree with the conjecture, but neither shows that the kernel closes *before* the model learns to look back.
 #
 # ## Is a kernel worth it?
 #
-# After 1,200 steps the loss with the fixed kernel is 0.02 nats above RoPE's (99% interval: −0.01 to +0.05). So the kernel can lower the loss by 0.01 at most. A kernel trained at a ninth of the rate can be lower than the fixed one by 0.03 at most. ALiBi answers from all 12 seeds, and its loss is 0.02 nats below RoPE's (0.00 to 0.04) and 0.04 below that of the fixed kernel (0.01 to 0.07). Perhaps it helps that one head can read the last letters while another looks for the name. [Lesson 10](10_beyond_the_window.ipynb) reads texts longer than the window.
+# After 1,200 steps the loss with the fixed kernel is 0.02 [nats](../docs/glossary.md#nats) above RoPE's (99% interval: −0.01 to +0.05). So the kernel can lower the loss by 0.01 at most. ALiBi answers from all 12 seeds, and its loss is 0.02 nats below RoPE's (0.00 to 0.04).
 
 # %% [markdown]
 # > **In a real model.** SmolLM2-135M has RoPE and no kernel, so nothing in its design prefers near tokens. Training has taught it to: a token gives 26% of its attention to itself and the seven tokens before it, and another 36% to the first token of the text. These are means over all heads and 24 texts of 221 to 269 tokens ([lesson 11](11_a_real_model.ipynb)).
@@ -342,7 +340,7 @@ for i, letter in enumerate(ask.answer):
 #
 # ## The case
 #
-# All letters of a name are equally far away, so a model that reaches the first letter reaches the vowel as well, and "the vowel is too far away" is out. Three explanations went before it: "it recalls the vowel only in part" (for most seeds), "it ignores order" and, as far as the angles go, "its positions do not tell neighbours apart". That it "does not look at the name" is refuted for the first letter, and open for the vowel. Untested are "the model is too small to copy", "it needs more steps" and "it has a bug". And keep one observation: a model learns to look back suddenly, and one learning rate can prevent it.
+# All letters of a name are equally far away, so a model that reaches the first letter reaches the vowel as well, and "the vowel is too far away" is out. That it "does not look at the name" stays open for the vowel. Untested are "the model is too small to copy", "it needs more steps" and "it has a bug". And keep one observation: a model learns to look back suddenly, and one learning rate can prevent it.
 
 # %%
 tally()
@@ -397,9 +395,9 @@ tasks.WIDTH.check(width)
 # ## Recap
 #
 # 1. A kernel that multiplies attention is a logarithm added to scores. v5 adds log K(m − n), which depends on the distance alone, unlike the note's factor K(m) K(n).
-# 2. Whether a score overrules K depends on the widths. With the note's widths a score of 8 gets 96% of the attention at 31 tokens. With both widths at 5 the highest possible score, 9.8, gets 47% at 20 tokens and 3% at 24, if all other keys score 0.
+# 2. Whether a score overrules K depends on the widths. With both widths at 5 the highest possible score, 9.8, gets 47% at 20 tokens and 3% at 24, if all other keys score 0.
 # 3. ALiBi is a kernel with a fixed slope in each head. After 1,200 steps it answers from all 12 seeds, and its loss is 0.02 nats below RoPE's (0.00 to 0.04).
-# 4. At the common learning rate the kernel closes to 13 to 24 tokens, and 3 of 12 seeds answer. At a third of it 10 answer. At a ninth of it, or from step 600 on, K stays above 34 tokens, and 11 answer, as with a fixed kernel (1,200 steps, 2 layers of 96).
+# 4. At the common learning rate the kernel closes to 13 to 24 tokens, and 3 of 12 seeds answer. At a ninth of it, or from step 600 on, K stays above 34 tokens, and 11 answer, as with a fixed kernel (1,200 steps, 2 layers of 96).
 # 5. All letters of a name are equally far from the token that predicts them, so distance cannot explain a wrong vowel.
 
 # %% [markdown]
@@ -413,7 +411,7 @@ tasks.WIDTH.check(width)
 #
 # <details><summary>Answer</summary>
 #
-# **b.** K(60) is 0.003, so all scores are near 0. *a* is tempting, and right for K(m − n).
+# **b.** K(60) is 0.003, so all scores are near 0. *a* is right for K(m − n).
 #
 # </details>
 #
@@ -425,7 +423,7 @@ tasks.WIDTH.check(width)
 #
 # <details><summary>Answer</summary>
 #
-# **b.** The reason is $e^{s + \log K} = K e^s$. *a* is tempting, but a small K then brings the score near 0, and a score of 0 still weighs $e^0 = 1$.
+# **b.** The reason is $e^{s + \log K} = K e^s$. With *a* a small K brings the score near 0, where it still weighs $e^0 = 1$.
 #
 # </details>
 #
@@ -437,7 +435,7 @@ tasks.WIDTH.check(width)
 #
 # <details><summary>Answer</summary>
 #
-# **b.** At a ninth of the rate as many seeds answer as with a fixed kernel. *a* is tempting, but the runs share one rate, so they say nothing of others.
+# **b.** At a ninth of the rate as many seeds answer as with a fixed kernel. *a* forgets that the runs share one rate.
 #
 # </details>
 #
@@ -449,7 +447,7 @@ tasks.WIDTH.check(width)
 #
 # <details><summary>Answer</summary>
 #
-# **c.** $e^8$ is 2981. Times 0.04 this is 119, and 119 / (119 + 14) is 89%. *a* is tempting, but K is a factor and not the attention itself.
+# **c.** $e^8$ is 2981. Times 0.04 this is 119, and 119 / (119 + 14) is 89%. *a* is K alone.
 #
 # </details>
 #
@@ -461,14 +459,14 @@ tasks.WIDTH.check(width)
 #
 # <details><summary>Answer</summary>
 #
-# **b.** Query and key have both moved by two. *a* is tempting, and right if the query stayed where it was.
+# **b.** Query and key have both moved by two. *a* would be right if the query stayed.
 #
 # </details>
 
 # %% [markdown]
 # ## What the source note says
 #
-# Note 001 reports no experiment. Its code raises an error on its own example, and the first exercise repairs it. A model *does better* in this table if its loss is lower by 0.02 nats or more. A claim *depends* if it holds for one reading of the note and fails for another; [a page](../docs/notes/001.md) explains all claims.
+# The code of note 001 raises an error on its own example, and the first exercise repairs it. A model *does better* in this table if its loss is lower by 0.02 nats or more. A claim *depends* if it holds for one reading of the note and fails for another ([all claims](../docs/notes/001.md)).
 
 # %% tags=["nbval-ignore-output"]
 SHOWN = (
@@ -483,8 +481,8 @@ findings("001", first=SHOWN)
 # %% [markdown]
 # ## Further reading
 #
-# - [Chi et al. 2022](https://arxiv.org/abs/2205.09921): trained kernels of the distance, without rotation, one for each head.
-# - [Press et al. 2021](https://arxiv.org/abs/2108.12409): ALiBi, straight lines with a slope for each head.
+# - [Chi et al. 2022](https://arxiv.org/abs/2205.09921): trained kernels, one for each head.
+# - [Press et al. 2021](https://arxiv.org/abs/2108.12409): ALiBi.
 # - [Yang et al. 2018](https://arxiv.org/abs/1810.10182): a Gaussian whose centre and width the *query* chooses.
 
 # %% [markdown]
