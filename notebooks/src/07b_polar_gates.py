@@ -208,7 +208,7 @@ assert torch.allclose(scores, ahead(torch.pi / 4)(hole, at.time), atol=1e-4)
 Table(("δ", *heading), [(f"{d}°", *neighbours(ahead(d / 180 * torch.pi))) for d in (0, 45, -45)], stable=5)
 
 # %% [markdown]
-# With 45° the head looks at *a*, with −45° at *e*. The two shares differ a little, 27% and 25%, because the hole has 7 letters on its left and 28 on its right. In the explorer choose `[cos, sin], φ between` and drag the <span class="light-phase">dial</span>, whose φ is our δ. The dark stripe leaves the diagonal of the second panel, and the second number grows to 4.0 at 45°, while the first stays at 0. So the fault was the number that seemed right from the start.
+# With 45° the head looks at *a*, with −45° at *e*. In the explorer choose `[cos, sin], φ between` and drag the <span class="light-phase">dial</span>, whose φ is our δ. The dark stripe leaves the diagonal of the second panel, and the second number grows to 4.0 at 45°, while the first stays at 0. So the fault was the number that seemed right from the start.
 #
 # ## Read a text from its end
 #
@@ -231,7 +231,7 @@ for title, model in models.items():
     print(f"{title:10}  loss {loss[title]:.2f}; from its end, a probability changes by up to {change:.4f}")
 
 # %% [markdown]
-# The losses printed here are those of new texts, and the dashboards show those of training batches. Training has not helped quadrature: it reads the sentence from its end as from its beginning. The note's gate does not, but only because it depends on $i+j$.
+# Training has not helped quadrature: it reads the sentence from its end as from its beginning. The note's gate does not, but only because it depends on $i+j$.
 #
 # ## Where the repairs end
 #
@@ -289,13 +289,13 @@ control_guess.compare(controls_lower[0 if one and two else 1 if one else 2])
 #
 # A direction alone does not help. With all heads on one side the loss rises by 0.03 nats (0.02 to 0.05), since a hole has neighbours on both sides. It falls where some heads look left and others right. In v7 training finds such phases, and the loss is 0.15 nats lower than quadrature's (0.13 to 0.16).
 #
-# Between v7 and RoPE nothing is [decided](../docs/glossary.md#decided), and they are level within 0.035 nats. We do not know either whether α helps v7, because the interval goes from 0.06 nats lower with it to 0.01 higher. Nor do we know whether PoPE is better than RoPE when both fill in, where its loss is between 0.06 nats lower and equal. In [lesson 08](08_the_ladder.ipynb), where models look back only, PoPE is 0.08 nats above RoPE (0.06 to 0.10).
+# Between v7 and RoPE nothing is [decided](../docs/glossary.md#decided), and they are level within 0.035 nats. Nor do we know whether PoPE is better than RoPE when both fill in: its loss is between 0.06 nats lower and equal.
 #
 # ## The case
 #
 # If a model looks both ways, a head that reads *the letter before* needs a direction, which a cosine of the distance lacks. In v4 the causal mask hides only what follows the query. From the answer v4 sees both neighbours of a letter in the story. Which of the two stands before that letter, only the rotation can tell, or what layer 1 has written there. So "its positions do not tell neighbours apart" stays out, because a rotation has a direction.
 #
-# Out are also "it ignores order" and "the vowel is too far away", and for most seeds "it recalls the vowel only in part". Open are "it does not look at the name" (when the vowel is due), "the model is too small to copy", "it needs more steps" and "it has a bug".
+# Open are "it does not look at the name" (when the vowel is due), "the model is too small to copy", "it needs more steps" and "it has a bug".
 
 # %%
 tally()
@@ -362,7 +362,7 @@ gate_exercises.LOOK_RIGHT.check(phases_to_the_right)
 #
 # <details><summary>Answer</summary>
 #
-# **b.** *a* is tempting, and would be right if the norm came first.
+# **b.** *a* would be right if the norm came first.
 #
 # </details>
 #
@@ -374,7 +374,7 @@ gate_exercises.LOOK_RIGHT.check(phases_to_the_right)
 #
 # <details><summary>Answer</summary>
 #
-# **c.** −sin 0 = 0. *b* is tempting because the norm cancels α, but φ differs from channel to channel.
+# **c.** −sin 0 = 0. *b* explains α, but φ differs from channel to channel.
 #
 # </details>
 #
@@ -386,7 +386,7 @@ gate_exercises.LOOK_RIGHT.check(phases_to_the_right)
 #
 # <details><summary>Answer</summary>
 #
-# **a.** Half of it is a cosine of i + j. *c* is tempting, but it changes RoPE's score too.
+# **a.** Half of it is a cosine of i + j. *c* changes RoPE's score too.
 #
 # </details>
 #
@@ -398,7 +398,7 @@ gate_exercises.LOOK_RIGHT.check(phases_to_the_right)
 #
 # <details><summary>Answer</summary>
 #
-# **b.** With phases of 0 it is quadrature, which reads both alike for all weights. So *a* would be right for quadrature.
+# **b.** With phases of 0 it is quadrature, which reads both alike for all weights. So *a* is right for quadrature.
 #
 # </details>
 #
@@ -410,14 +410,14 @@ gate_exercises.LOOK_RIGHT.check(phases_to_the_right)
 #
 # <details><summary>Answer</summary>
 #
-# **b.** With two heads to each side the loss falls by 0.11 nats. *c* is tempting, but the other sign only turns all heads to the other side.
+# **b.** With two heads to each side the loss falls by 0.11 nats. *c* only turns all heads to the other side.
 #
 # </details>
 
 # %% [markdown]
 # ## What the source note says
 #
-# Note 000 leaves to an experiment whether gates are better than RoPE; the repairs are ours. It advises to tune α and the threshold over a small grid, but as written α changes nothing that a model writes ([all claims](../docs/notes/000.md)).
+# Note 000 advises to tune α and the threshold over a small grid, but as written α changes nothing that a model writes ([all claims](../docs/notes/000.md)).
 
 # %% tags=["nbval-ignore-output"]
 SHOWN = [
