@@ -15,9 +15,9 @@
 #
 # | | 2-D RoPE (old) | Fourier code (new) |
 # |---|---|---|
-# | branches are alike | ❌ 93 to 99%, even at stride 4096 | ✅ 31% at stride 128, and 17.4 apart |
+# | branches are alike | ❌ 93 to 99%, even at stride 4096 | ✅ 31% at stride 128 |
 #
-# So the note recommends its own code. But in the picture below, at equal settings, two branches are *equally* alike under both. What did the note measure, and does the likeness of two codes change the loss? This is a side case. At its end it returns to one explanation of the main case, "the model is too small to copy". You will be able to
+# So the note recommends its own code. But in the picture below, at equal settings, two branches are *equally* alike under both. What did the note measure, and does the likeness of two codes change the loss? This side case returns at its end to one explanation of the main case, "the model is too small to copy". You will be able to
 #
 # 1. find the setting behind a reported number, and rule out the others,
 # 2. predict what a model does with a code that training never showed,
@@ -57,7 +57,7 @@ live.branches()
 #
 # Why do both curves of <span class="light-stride">the left panel</span> coincide? Take one pair with the frequency $\omega$, and two branches at $p$ and $p'$. In the Fourier code this pair is $(\sin p\omega, \cos p\omega)$ for the first branch and $(\sin p'\omega, \cos p'\omega)$ for the second, and their dot product is $\cos (p - p')\omega$. 2-D RoPE rotates the pair of a query by $p\omega$ for the first branch and by $p'\omega$ for the second. Between the two results lies the angle $(p - p')\omega$, so their cosine is $\cos (p - p')\omega$ again. <span class="light-pairs">The right panel</span> shows this cosine pair by pair, and their mean is the cosine of the whole code.
 #
-# At stride 128 it is 0.41, so neither number of the note fits. The 31% can be refuted by the note itself, because it also gives the distance, 17.4. Each of the 256 pairs of a code has length 1, so two codes with the dot product $256\,c$ have the squared distance $256 + 256 - 2 \cdot 256\,c$. For a distance of 17.4 this gives $c = 0.41$. Drag the blue dot to the green line: 31% belongs to stride 256.
+# At stride 128 it is 0.41, so neither number of the note fits. Drag the blue dot to the green line: 31% belongs to stride 256.
 #
 # The 93 to 99% are harder to explain. Three sliders are under suspicion: the stride, the width, and how many pairs count. Before you move them, decide which one can do it.
 
@@ -91,7 +91,7 @@ print("the slowest pair alone:", ", ".join(found))
 suspect_guess.compare(sliders[int(np.argmax(highest)) if max(highest) > 0.93 else 3])
 
 # %% [markdown]
-# It is the third slider. Let a single pair count and drag the stride: both curves now stay near 1, and cross the pink lines of the left panel only beyond 1,000. The note's numbers fit one slow pair up to a stride of about 3,600. And [note 003](../docs/notes/003.md), which corrects this one, computes the cosine of a single angle for 2-D RoPE. So the note probably took *one* slow pair of 2-D RoPE and *all* pairs of its own code. But a slow pair hardly turns under either code.
+# It is the third slider. Let a single pair count and drag the stride: both curves now stay near 1, and cross the pink lines of the left panel only beyond 1,000. And [note 003](../docs/notes/003.md), which corrects this one, computes the cosine of a single angle for 2-D RoPE. So the note probably took *one* slow pair of 2-D RoPE and *all* pairs of its own code. But a slow pair hardly turns under either code.
 #
 # ## Two texts in one sequence
 #
@@ -169,7 +169,7 @@ Table(("model", "gap (nats per character; ours after 400 steps)"), rows, stable=
 # %% [markdown]
 # Over twelve seeds another text costs less than 0.003 [nats](../docs/glossary.md#nats) per character with either code, where it costs 0.09 without one. Because 2-D RoPE adds nothing to the stream, two branches with the same text are more than 99% alike after each layer. Still it keeps two texts apart as well as the other code does.
 #
-# The gap is not the price of sharing, though. It compares a model with *itself*, and this model may have become worse at single texts. The fair baseline is another model, trained on as many texts that do not see each other. Above its loss, eight texts in a sequence cost 0.06 nats under 2-D RoPE (99%: 0.04 to 0.08) and 0.07 under Fourier codes (0.06 to 0.09), and sixteen cost up to 0.12. For two texts the price is about 0.03, but from six seeds only, which decide nothing.
+# The gap is not the price of sharing, though. It compares a model with *itself*, and this model may have become worse at single texts. The fair baseline is another model, trained on as many texts that do not see each other. Above its loss, eight texts in a sequence cost 0.06 nats under 2-D RoPE (99%: 0.04 to 0.08) and 0.07 under Fourier codes (0.06 to 0.09).
 #
 # ## Move the stride
 #
@@ -202,9 +202,9 @@ leaps = tuple(np.subtract(stored[f"stride {s}"], stored["stride 128"]).mean() > 
 leap_guess.compare(places[{(True, False): 0, (False, True): 1, (True, True): 2}.get(leaps, 3)])
 
 # %% [markdown]
-# If likeness decided, the loss would rise from left to right. Instead the lowest loss stands at the trained stride, and the loss is higher on both sides. At stride 1024, where the codes are least alike, the model loses 0.82 nats more (99%: 0.61 to 1.03). At 256 it loses 0.57 more (0.47 to 0.67), and at 1 it loses 0.66 more (0.57 to 0.75). **The loss leaps because the model never met this code of branch 1, just as a position was hard that training had left out** ([03b](03b_sinusoidal.ipynb)).
+# If likeness decided, the loss would rise from left to right. But at stride 1024, where the codes are least alike, the model loses 0.82 nats more (99%: 0.61 to 1.03). At 1 it loses 0.66 more (0.57 to 0.75). **The loss leaps because the model never met this code of branch 1, just as a position was hard that training had left out** ([03b](03b_sinusoidal.ipynb)).
 #
-# Does the leap heal if training goes on? Start the Fourier model again from the same weights, and move the stride while it learns: to 256 or to 1. If you have not moved it by step 120, the next cell sets it to 1. The grey curve is the run whose stride stays 128.
+# Does the leap heal if training goes on? Start the Fourier model again from the same weights, and move the stride while it learns: to 256 or to 1. If you have not moved it by step 120, the next cell sets it to 1.
 
 # %% tags=["nbval-ignore-output"]
 torch.manual_seed(1337)
@@ -223,7 +223,7 @@ leap, rest = more[moves[0] : moves[-1] + 20].max(), more[-10:].mean()
 print(f"moved after {moves[-1]} steps: {leap:+.2f} nats in the worst step, {rest:+.2f} at the end")
 
 # %% [markdown]
-# Most of the leap heals. At stride 1 a part is left: in our run the gap of the right panel ends near 0.1 nats, as without a code. Perhaps such codes are learned slowly, because at stride 1 only the quickest pairs turn far, so the two codes differ in few pairs. This *second* cause is small in the end. Models that had stride 1 from the start lose only 0.025 nats more than at 128 under Fourier codes (0.006 to 0.045), and 0.023 under 2-D RoPE (0.014 to 0.033), after 400 steps.
+# Most of the leap heals. At stride 1 a part is left: in our run the gap of the right panel ends near 0.1 nats, as without a code. But models that had stride 1 from the start lose only 0.025 nats more than at 128 under Fourier codes (0.006 to 0.045), and 0.023 under 2-D RoPE (0.014 to 0.033), after 400 steps.
 #
 # ## More texts than in training
 #
@@ -302,11 +302,11 @@ print(f"branch 1, vowels alone: {lost[vowels].mean():.3f} nats")
 echo_guess.compare(heard["behind"])
 
 # %% [markdown]
-# Branch 1 loses 0.016 nats over twelve seeds, far below the floor, because it can copy from branch 0. In our own run its vowels cost little more than all letters do. If the isolation mask hides branch 0 from it, it can copy nothing, and its loss is high.
+# Branch 1 loses 0.016 nats over twelve seeds, far below the floor, because it can copy from branch 0. In our own run its vowels cost little more than all letters do.
 #
 # ## The case
 #
-# This model has the size of v4, two layers of 96, and copies almost without a fault, vowels included. So its size does not keep a model from copying at a *known* place: what it copies always stands eight letters back, under a code that says so. v4 has to find the name first, at a distance that changes from story to story. Whether its size suffices to find and to copy is not shown here. So four explanations of lesson 00 are out, the first for most seeds. Four are left: "it does not look at the name" (when the vowel is due), "the model is too small to copy", "it needs more steps" and "it has a bug".
+# This model has the size of v4, two layers of 96, and copies almost without a fault, vowels included. So its size does not keep a model from copying at a *known* place: what it copies always stands eight letters back, under a code that says so. v4 has to find the name first, at a distance that changes from story to story. Whether its size suffices to find and to copy is not shown here. So "the model is too small to copy" stays among the four explanations that are left.
 
 # %%
 tally()
@@ -314,7 +314,7 @@ tally()
 # %% [markdown]
 # ## Exercises
 #
-# Write over the stub and run it. Then run the check. In a new cell, `tasks.SEES.hint()` gives one hint at a time, `tasks.SEES.draw(sees)` draws your answer, and `tasks.SEES.solution()` shows a solution.
+# In a new cell, `tasks.SEES.hint()` gives one hint at a time, `tasks.SEES.draw(sees)` draws your answer, and `tasks.SEES.solution()` shows a solution.
 
 # %%
 tasks.SEES
@@ -362,9 +362,9 @@ tasks.SPLIT_GAP.check(split_gap)
 #
 # 1. Over the same pairs, two branches are equally alike under Fourier codes and under 2-D RoPE. The note probably compared one slow pair with all pairs.
 # 2. Without a branch code a second text costs 0.09 nats per character, and with either code less than 0.003. Beside models that read isolated texts at an equal budget, eight texts cost 0.06 to 0.07.
-# 3. A model that was trained at stride 128 loses 0.82 nats more at 1024, where its codes are less alike, and 0.66 more at 1, because it never met these codes. From the start, stride 1 costs 0.02.
-# 4. Eight texts cost 2.0 nats under Fourier codes if training had two numbers, and 0.04 or less if it drew any two of eight. A first stage of single texts costs 0.045.
-# 5. With the open mask every trained model leaks, and with the isolation mask nothing does. The open mask pays if a text can copy: a branch that repeats another one loses 0.016 nats.
+# 3. A model that was trained at stride 128 loses 0.82 nats more at 1024, where its codes are less alike, and 0.66 more at 1, because it never met these codes.
+# 4. Eight texts cost 2.0 nats under Fourier codes if training had two numbers, and 0.04 or less if it drew any two of eight.
+# 5. With the open mask every trained model leaks, and with the isolation mask nothing does. The open mask pays if a text can copy.
 
 # %% [markdown]
 # ## Self-test
@@ -377,7 +377,7 @@ tasks.SPLIT_GAP.check(split_gap)
 #
 # <details><summary>Answer</summary>
 #
-# **c.** *b* is tempting, but then a token would see another one of its own time. *a* is the isolation mask.
+# **c.** *b* is tempting, but then a token would see another one of its own time.
 #
 # </details>
 #
@@ -425,15 +425,15 @@ tasks.SPLIT_GAP.check(split_gap)
 #
 # <details><summary>Answer</summary>
 #
-# **b.** *a* is tempting, and may explain the little that is left in the end. But the loss leaps at stride 1024 as well, where the codes are less alike than before.
+# **b.** *a* is tempting, but the loss leaps at stride 1024 as well, where the codes are less alike than before.
 #
 # </details>
 
 # %% [markdown]
 # ## What the source notes say
 #
-# - *2-D RoPE leaves branches 93 to 99% alike.* This fails for the cosine over all pairs that rotate with the branch. Inside our models with 2-D RoPE the two branches are even more alike, more than 99%. At stride 4096 we have six seeds only, so the table below says *undecided*.
-# - *A Fourier code needs no stride*, since neighbouring rows are 85% alike. They are 97% alike, and stride 1 costs 0.025 nats more than 128, although it keeps two texts apart.
+# - *2-D RoPE leaves branches 93 to 99% alike.* This fails for the cosine over all pairs that rotate with the branch. Inside our models at stride 4096 we have six seeds only, so the table below says *undecided*.
+# - *A Fourier code needs no stride*. Stride 1 costs 0.025 nats more than 128, although it keeps two texts apart.
 # - *The Fourier code reaches a lower loss, 2-D RoPE is stuck at 2.5.* At equal training the two are undecided: 2-D RoPE is at most 0.023 nats behind and 0.009 ahead.
 # - *The outputs of two branches are independent.* The loss agrees, but only the isolation mask makes them exactly so.
 #
@@ -451,7 +451,6 @@ display(findings("002", first=shown), findings("003", first=["Fourier codes need
 #
 # - [Rodionov et al. 2025](https://arxiv.org/abs/2504.06261): workers of one model read each other's cache.
 # - [Hsu et al. 2025](https://arxiv.org/abs/2505.11107): an open mask in large models.
-# - [Heo et al. 2024](https://arxiv.org/abs/2403.13298): 2-D RoPE for rows and columns of pictures.
 
 # %% [markdown]
 # ## What comes next
