@@ -45,11 +45,11 @@ clicks, board = load_results("clicks"), load_results("ladder")["board"]
 gap(clicks)
 
 # %% [markdown]
-# In the right panel each dot is a seed: the loss of the sinusoid minus the loss of RoPE. The line called *mean* is the mean of the twelve, and the grey lines are the ends of an interval that the next section explains. Choose another encoding in place of the sinusoid: some stay above zero to the end, and others come back to it.
+# In the right panel each dot is a seed: the loss of the sinusoid minus the loss of RoPE. The grey lines are the ends of an interval that the next section explains.
 #
 # ## How do we know?
 #
-# Two models with the same seed read the same windows in the same order, so we subtract seed by seed, and the luck that both share drops out. At step 300 the twelve differences reach from −0.005 to 0.075 nats. A single pair therefore decides nothing, and twelve other seeds would give another mean.
+# Two models with the same seed read the same windows in the same order, so we subtract seed by seed, and the luck that both share drops out. At step 300 the twelve differences reach from −0.005 to 0.075 nats. A single pair therefore decides nothing.
 #
 # The [standard error](../docs/glossary.md#standard-error) tells how far this mean typically moves when the seeds change: it is the standard deviation of the differences, divided by the square root of their number. *Student's 99% interval* reaches 3.11 standard errors to both sides of the mean of twelve. If we repeated the study a hundred times, about 99 of these intervals would contain the true difference.
 
@@ -91,9 +91,9 @@ display(Table(("true difference", "decided with 12 seeds", "with 20"), rows, sta
 power_guess.compare(100 * share_decided(1.0, 12))
 
 # %% [markdown]
-# The first row counts false alarms, about one comparison in a hundred. The rule sees nine in ten only of those true differences that are as large as 1.3 deviations. So *undecided* often means that a difference is small beside the luck of the seeds, and the interval tells how large it can still be.
+# The first row counts false alarms, about one comparison in a hundred. The rule sees nine in ten only of those true differences that are as large as 1.3 deviations. So *undecided* often means that a difference is small beside the luck of the seeds.
 #
-# At steps 300 and 1,200 the rule decides, in opposite directions. The second decision is narrow: its interval ends at −0.002 nats, it is one of many looks at the same runs, and nothing is decided at steps 1,500 and 1,800. A single run may show what the mean of twelve hides.
+# At steps 300 and 1,200 the rule decides, in opposite directions. The second decision is narrow: its interval ends at −0.002 nats, it is one of many looks at the same runs, and nothing is decided at steps 1,500 and 1,800.
 #
 # ## One run
 #
@@ -143,7 +143,7 @@ print(
 )
 
 # %% [markdown]
-# The bars, which are the means, almost agree, whereas two runs of one encoding lie up to 0.13 nats apart. Let us sort the same sixty runs by what they have learned, and not by their encoding. You can estimate what a click is worth. A model that guesses the vowel pays 1.61 nats for it, once in each answer, and the cell has printed how many characters have one answer. A model that does not know who did it pays for the first letter as well: 1.78 nats, in three such runs of 450 steps.
+# Two runs of one encoding lie up to 0.13 nats apart. Let us sort the same sixty runs by what they have learned. You can estimate what a click is worth. A model that guesses the vowel pays 1.61 nats for it, once in each answer, and the cell has printed how many characters have one answer. A model that does not know who did it pays for the first letter as well: 1.78 nats, in three such runs of 450 steps.
 
 # %%
 apart_guess = predict(
@@ -169,7 +169,7 @@ plt.show()
 apart_guess.compare(mean(learned["neither"]) - mean(learned["answer and spell"]))
 
 # %% [markdown]
-# The three groups lose 0.507, 0.537 and 0.589 nats, so the first and the last lie 0.08 apart, three times as far as any two encodings. At this step the loss of a run mostly tells whether it has clicked. A mean over runs of such different kinds may describe none of them. With v6 seven runs give 95% right answers or more, and five give 64% or less. Their mean is 81%, and no run lies within 10 points of it. So we count seeds.
+# The three groups lose 0.507, 0.537 and 0.589 nats, so the first and the last lie 0.08 apart, three times as far as any two encodings. At this step the loss of a run mostly tells whether it has clicked. A mean over runs of such different kinds may describe none of them, so we count seeds.
 #
 # ## When they click
 #
@@ -181,13 +181,11 @@ click(clicks, ["answers"])
 # %% [markdown]
 # At step 300, RoPE gives 76 to 100% right answers from seven seeds where the sinusoid gives 48 to 67%, and these seven make the gap that you saw in the losses. It does not last. **Of the 48 seeds of RoPE, the sinusoid, the fixed kernel and ALiBi, 47 learn to look back by step 1,800. So a gap at step 300 mostly shows which have done so already.** Had we stopped at step 300, we would have taken *not yet* for *worse*. Whether the sinusoid answers later than RoPE at all is undecided: by 150 steps in the mean, and the interval reaches from −87 to +387.
 #
-# The four other encodings are behind. The learned positions have 2 seeds by step 600 and 8 by the end. The trained kernel narrows, perhaps too early ([05](05_gaussian_rope.ipynb)), and five of its seeds do not answer by step 1,800. NoPE answers from no seed, and PoPE from four, the first at step 900.
-#
-# If luck alone decided, PoPE's four seeds and RoPE's twelve would be so far apart in less than one study of a hundred (a *sign test*, *p* = 0.008). In [07b](07b_polar_gates.ipynb) PoPE had the lowest mean of all, but there it saw both sides of a hole, whereas here it reads from left to right. Moreover the learning rate was tuned for no model, and our PoPE differs from the published one in two details.
+# The four other encodings are behind. NoPE answers from no seed, and PoPE from four, the first at step 900. In [07b](07b_polar_gates.ipynb) PoPE had the lowest mean of all, but there it saw both sides of a hole. Moreover the learning rate was tuned for no model, and our PoPE differs from the published one in two details.
 #
 # ## And the names?
 #
-# No seed of any encoding spells before it answers, because a name has to be found before it can be copied. Does an encoding that answers early also spell early? Here *spell* means that at least 80% of the names are written to their end.
+# No seed of any encoding spells before it answers, because a name has to be found before it can be copied. Here *spell* means that at least 80% of the names are written to their end.
 
 # %%
 sooner = ["with the sinusoid", "with RoPE", "equally many: 2 apart at most"]
@@ -203,15 +201,15 @@ sinusoid, rope = (clicked(clicks, "spells")[name][at.index(1200)] for name in ("
 sooner_guess.compare(sooner[2 if abs(sinusoid - rope) <= 2 else 0 if sinusoid > rope else 1])
 
 # %% [markdown]
-# By step 1,200 ten seeds spell with the sinusoid and two with RoPE. In eight seeds the sinusoid alone spells, and in none RoPE alone (*p* = 0.008); at step 1,800 it is five to none (*p* = 0.06). That explains the first picture. At step 300 RoPE is ahead because more of its seeds know the answers. By step 1,200 all twelve seeds of either encoding answer, and RoPE is behind because fewer of them spell. Among the seeds that spell by step 1,800, the mean losses of the four encodings lie between 0.479 and 0.486 nats. Why the sinusoid spells so early we do not know.
+# By step 1,200 ten seeds spell with the sinusoid and two with RoPE. In eight seeds the sinusoid alone spells, and in none RoPE alone. If luck alone decided, this would happen in less than one study of a hundred (a *sign test*, *p* = 0.008). At step 1,800 it is five to none (*p* = 0.06). That explains the first picture. At step 300 RoPE is ahead because more of its seeds know the answers. By step 1,200 all twelve seeds of either encoding answer, and RoPE is behind because fewer of them spell. Why the sinusoid spells so early we do not know.
 #
-# RoPE, which is our v4, spells from 1, 2 and 7 of twelve seeds by step 600, 1,200 and 1,800. So more steps help. Whether the five other seeds are late or unable, steps alone do not tell, and therefore we look at what changes in a seed that spells.
+# RoPE, which is our v4, spells from 1, 2 and 7 of twelve seeds by step 600, 1,200 and 1,800. So more steps help. Whether the five other seeds are late or unable, steps alone do not tell.
 #
 # ## What changes in a seed that spells?
 #
 # We took v4 apart as with the switchboard of [04](04_rope.ipynb): each head was silenced in turn. This was done 150 steps before a seed began to spell, when it began, and at step 1,800. The first letter of the answer is given, so the model has to write the second one, the vowel, which is a guess among five (20%).
 #
-# Six seeds spell at the last step, when 100 questions are asked. (A seventh, 2027, writes 82% of the 400 names of the other study and 74% of these 100.) In each of the six, one head of layer 2 turns out to be needed for the vowel.
+# Six seeds spell at the last step, when 100 questions are asked. (A seventh, 2027, writes only 74% of these 100.) In each of the six, one head of layer 2 turns out to be needed for the vowel.
 
 # %%
 counts = ["one or none", "two", "three", "four", "five or six"]
@@ -232,9 +230,9 @@ for one in spellers:
 letter_guess.compare(counts[min(max(at_vowel, 1), 5) - 1])
 
 # %% [markdown]
-# With seed 1337 the heads together write a third of the vowels 150 steps before it spells, and 98% at the last step. There, without head 3 of layer 2 it is 20%, and without any other head of this layer at least 97%. Go through the six seeds. From each of them one head of layer 2 writes the vowel: without it 18 to 26% are right, and without any other head of its layer at least 83%. In layer 1 a single head is as needed from two seeds (21 and 24% without it), and the work is shared from four.
+# With seed 1337 the heads together write a third of the vowels 150 steps before it spells, and 98% at the last step. There, without head 3 of layer 2 it is 20%, and without any other head of this layer at least 97%. Go through the six seeds. From each of them one head of layer 2 writes the vowel: without it 18 to 26% are right, and without any other head of its layer at least 83%.
 #
-# Lesson 04 found a head that gives the name nearly all its weight, but that was measured where the *first* letter is due. Where the vowel is due, no head of these six seeds gives more than 48% of its weight to the name 150 steps before. At the last step one does, with 78 to 97%. From the two seeds that write the fewest vowels at the last step, 17 and 1006, no head gives it more than 27%. So **when the vowel is due, no head gives the name half of its weight 150 steps before a seed spells, and in every seed that spells a head has formed that does.**
+# Lesson 04 found a head that gives the name nearly all its weight, but that was measured where the *first* letter is due. Where the vowel is due, no head of these six seeds gives more than 48% of its weight to the name 150 steps before. At the last step one does, with 78 to 97%. So **when the vowel is due, no head gives the name half of its weight 150 steps before a seed spells, and in every seed that spells a head has formed that does.**
 #
 # You may expect this head to look at the vowel. From three seeds it does, mostly, but from the other three it looks mostly at the *third* letter, the one behind the vowel, which gets 84% of its weight in seed 1337. How can a head write a vowel while it looks at the letter behind it?
 #
@@ -242,9 +240,9 @@ letter_guess.compare(counts[min(max(at_vowel, 1), 5) - 1])
 #
 # ## The case
 #
-# *It needs more steps* is true, and half of the answer: 7 of twelve seeds of v4 spell by step 1,800. In every seed of the study of heads that spells, one head of layer 2 that looks at the name has formed. In two more it has formed, and they still miss a quarter of the names. So *it does not look at the name*, out in 04 for the first letter only, turns out nearly right for the vowel, because 150 steps before no head gives the name half of its weight.
+# *It needs more steps* is true, and half of the answer: 7 of twelve seeds of v4 spell by step 1,800. In every seed of the study of heads that spells, one head of layer 2 that looks at the name has formed. In two more it has formed, and they still miss a quarter of the names. So *it does not look at the name*, out in 04 for the first letter only, turns out nearly right for the vowel.
 #
-# *The model is too small to copy* is out, since the seeds that spell are of the same size. *It recalls the vowel only in part* was out for most seeds of 450 steps, and on the way to spelling v4 does recall it in part. Out before were *it ignores order*, *its positions do not tell neighbours apart* and *the vowel is too far away*. Open are *it has a bug*, which could keep five seeds from spelling, and why a head looks at the letter behind the vowel.
+# *The model is too small to copy* is out, since the seeds that spell are of the same size. *It recalls the vowel only in part* was out for most seeds of 450 steps, and on the way to spelling v4 does recall it in part. Open are *it has a bug*, which could keep five seeds from spelling, and why a head looks at the letter behind the vowel.
 
 # %% tags=["nbval-ignore-output"]
 tally()
@@ -310,8 +308,8 @@ ladder.OWN_ENCODING.check(RoPESoFar)
 #
 # 1. We compare models seed by seed. A difference is *decided* if the 99% interval of twelve seeds leaves out zero, six fresh seeds agree, and the mean counts.
 # 2. *Undecided* does not mean *equal*: of differences as large as one standard deviation, twelve seeds see 64 in 100.
-# 3. After 600 steps the loss of a run mostly tells what it has learned: 0.507 nats if it answers and spells, 0.537 if it answers, 0.589 if it does neither.
-# 4. RoPE, the sinusoid, the fixed kernel and ALiBi answer from 47 of 48 seeds by step 1,800. At step 300 the sinusoid loses more than RoPE, because fewer of its seeds know the answers by then, and at step 1,200 less, because more of them spell.
+# 3. After 600 steps the loss of a run mostly tells what it has learned.
+# 4. RoPE, the sinusoid, the fixed kernel and ALiBi answer from 47 of 48 seeds by step 1,800. At step 300 the sinusoid loses more than RoPE, because fewer of its seeds answer, and at step 1,200 less, because more spell.
 # 5. In every seed of v4 that spells, a head of layer 2 has formed that looks at the name when the vowel is due. From three of six seeds it looks mostly at the letter behind the vowel.
 
 # %% [markdown]
@@ -337,7 +335,7 @@ ladder.OWN_ENCODING.check(RoPESoFar)
 #
 # <details><summary>Answer</summary>
 #
-# **c.** *a* is tempting, because the difference is real. But B may only be late, as seven seeds of the sinusoid are at step 300.
+# **c.** *a* is tempting, but B may only be late, as seven seeds of the sinusoid are at step 300.
 #
 # </details>
 #
@@ -361,7 +359,7 @@ ladder.OWN_ENCODING.check(RoPESoFar)
 #
 # <details><summary>Answer</summary>
 #
-# **b.** *a* is tempting, but five seeds did not, and whether they ever would is not known.
+# **b.** *a* is tempting, but five seeds did not.
 #
 # </details>
 #
@@ -382,7 +380,7 @@ ladder.OWN_ENCODING.check(RoPESoFar)
 #
 # - [Student 1908](https://doi.org/10.1093/biomet/6.1.1): how far the mean of a few samples may be off.
 # - [Olsson et al. 2022](https://arxiv.org/abs/2209.11895): in larger models heads that copy form suddenly, too, and the loss shows it.
-# - [The board](../docs/results.md#the-board): sixteen models after 600 steps, and what longer windows cost them.
+# - [The board](../docs/results.md#the-board): sixteen models after 600 steps.
 
 # %% [markdown]
 # ## What comes next
