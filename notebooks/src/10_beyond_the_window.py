@@ -89,7 +89,7 @@ grown.windows = 8
 grown
 
 # %% [markdown]
-# The angles in the first panel are flat, so distance cannot be the reason here. What grows is the number of keys that share the attention. If a key scores 6 more than each other key, the [softmax](../docs/glossary.md#softmax) leaves it $e^6 / (e^6 + 63) = 86\%$ among 63 others and 44% among 511, as the second panel computes. Move **score above other keys**, and compare with the third panel, which was measured. With a score between 6 and 7 the attention on the digit falls as fast as recall. But a digit with half of the attention may still win, so this picture does not tell whether the answers fall with it.
+# The angles in the first panel are flat, so distance cannot be the reason here. What grows is the number of keys that share the attention. If a key scores 6 more than each other key, the [softmax](../docs/glossary.md#softmax) leaves it $e^6 / (e^6 + 63) = 86\%$ among 63 others and 44% among 511, as the second panel computes. Move **score above other keys**, and compare with the third panel, which was measured. With a score between 6 and 7 the attention on the digit falls as fast as recall.
 #
 # ## Hide the far text
 #
@@ -107,7 +107,7 @@ hidden
 #
 # ## Many keys, or new angles?
 #
-# Hiding the far keys changes two things at once. Fewer keys share the attention, and no key stands at a distance that training never met. Either change could be what helps: the second panel speaks for the number of keys, and the next table for the distances. Imagine a head that reads by pair 5 alone, the green one of the first panel, with the [score](../docs/glossary.md#score) $8\cos(\text{distance}\cdot\omega_5)$:
+# Hiding the far keys changes two things at once. Fewer keys share the attention, and no key stands at a distance that training never met. The second panel speaks for the number of keys, and the next table for the distances. Imagine a head that reads by pair 5 alone, the green one of the first panel, with the [score](../docs/glossary.md#score) $8\cos(\text{distance}\cdot\omega_5)$:
 
 # %%
 omega = 10_000.0 ** (-np.arange(0, 24, 2) / 24)  # (12,) radians per character
@@ -118,7 +118,7 @@ for distance in (0, 28, 48, 192, 292):
 Table(("distance", "angle of pair 5", "score"), rows, stable=3)
 
 # %% [markdown]
-# Over the 63 distances of a window pair 5 turns by less than 80°, and the score falls from 8 to about 2. Behind the window it goes on. At 192 the score is negative, so this head would miss a digit there. At 292 the pair has finished a turn, so that a far key scores as high as the token itself. Eight of our twelve pairs never finish a turn in a window, and a longer text takes all of them to new angles.
+# Over the 63 distances of a window pair 5 turns by less than 80°, and the score falls from 8 to about 2. At 192 the score is negative, so this head would miss a digit there. At 292 the pair has finished a turn, so that a far key scores as high as the token itself. Eight of our twelve pairs never finish a turn in a window, and a longer text takes all of them to new angles.
 #
 # The two explanations disagree about a v4 whose rotation we take away after training. All keys stay, and no angle is left. If the number of keys hides the digit, this model should lose it, and if new angles do, it should find it. Distances are gone with the angles, so we may put the digit even further back.
 
@@ -136,13 +136,13 @@ for rotation, method in (("with", "none"), ("without", "drop")):
 unturned.compare(100 * np.mean(stretch.values(study, "drop", "alone 8")))
 
 # %% [markdown]
-# With its rotation v4 finds 17% of the digits at this distance, and without it 89%, among the same 511 other keys. So many keys do not hide a digit from these very weights, and the suspicion falls on the angles. One doubt is left. Without the rotation the digit may score further above the other keys than with it, and then the same number of keys takes less away. For reading such a model is of little use. Even in one window it loses 2.68 nats per character in place of 1.19, because its heads were trained to find the letter before by angles.
+# With its rotation v4 finds 17% of the digits at this distance, and without it 89%, among the same 511 other keys. So many keys do not hide a digit from these very weights, and the suspicion falls on the angles. One doubt is left. Without the rotation the digit may score further above the other keys than with it, and then the same number of keys takes less away. For reading such a model is of little use: even in one window it loses 2.68 nats per character in place of 1.19.
 #
 # ## Distances without angles
 #
-# There are other ways to bring a distance $d$ into a score, and in these no angle can be new. Shaw et al. 2018 learn a vector for each distance, and the score is $q\cdot k + q\cdot a_d$, so each query can prefer other distances. T5 learns a number for each distance, a [relative bias](../docs/glossary.md#relative-bias), and the score is $q\cdot k + b_d$ for every query. No number is trained for a distance that training never met. T5 therefore gives all long distances the same number, ours from 27 on. [ALiBi](../docs/glossary.md#alibi) subtracts a number that grows with the distance ([05](05_gaussian_rope.ipynb)). KERPLE subtracts a logarithm of the distance, and in FIRE a small network computes what is added.
+# There are other ways to bring a distance $d$ into a score, and in these no angle can be new. T5 learns a number for each distance, a [relative bias](../docs/glossary.md#relative-bias), and the score is $q\cdot k + b_d$ for every query. No number is trained for a distance that training never met. T5 therefore gives all long distances the same number, ours from 27 on. [ALiBi](../docs/glossary.md#alibi) subtracts a number that grows with the distance ([05](05_gaussian_rope.ipynb)).
 #
-# Of these we compare two, ALiBi and T5, with [NoPE](../docs/glossary.md#nope), which has no encoding. All three were trained as v4 was. In eight windows ALiBi's loss is only 0.05 nats higher than with the last 64 characters alone.
+# We compare both with [NoPE](../docs/glossary.md#nope), which has no encoding. All three were trained as v4 was. In eight windows ALiBi's loss is only 0.05 nats higher than with the last 64 characters alone.
 
 # %%
 calm = predict("ALiBi reads eight windows. What share of the digits, told 384 back, does it find?", **percent)
@@ -172,7 +172,7 @@ calm.compare(100 * np.mean(stretch.values(study, "alibi", "alone 8")))
 #
 # ## Give v4 its old angles back
 #
-# *Position interpolation* (Chen et al. 2023) divides each position by a factor $s$. With $s = 4$ the distance 192 becomes 48, and no angle is new in four windows. But what happens to a head that reads neighbours? Imagine one that reads the letter before with pair 0, so that its score at distance $d$ is $8\cos(d - 1)$. This is its attention at distances 0 to 5:
+# *Position interpolation* (Chen et al. 2023) divides each position by a factor $s$. With $s = 4$ the distance 192 becomes 48, and no angle is new in four windows. But imagine a head that reads the letter before with pair 0, so that its score at distance $d$ is $8\cos(d - 1)$. This is its attention at distances 0 to 5:
 
 # %%
 for name, slower in (("distance", 0), ("as trained", 1), ("interpolated", 4)):
@@ -211,7 +211,7 @@ cheapest
 explore_stretching(v4, corpus.val)
 
 # %% [markdown]
-# The explorer begins with YaRN, at which no pair reaches new angles. Choose *as it is*, and the dots of eight pairs on the left turn orange, because they do reach new angles. The green curve on the right is the loss along 512 characters under the chosen method, for six texts, which are too few to rank the methods. As it is, v4 does not fail at once behind position 64. The 80th token has only 16 keys that stand further back than any key in training, and the 256th token has 192.
+# Choose *as it is*, and on the left the dots of the eight pairs that reach new angles turn orange. The green curve on the right is the loss along 512 characters under the chosen method, for six texts, which are too few to rank the methods.
 
 # %% tags=["answer", "nbval-ignore-output"]
 models = {method: stretched(v4, method, 4) for method in methods}
@@ -246,17 +246,15 @@ finds.compare(np.mean(found["interpolation"]))
 # %% [markdown]
 # Interpolation finds 84% of the digits 192 back, although 255 other keys are visible. In the same four windows v4 as it is finds 71% even of the digits that stand only 48 back. This is 13 points fewer (4 to 22), so the old angles bring back most of what the longer text took away.
 #
-# The losses put the methods in another order. Interpolation finds many digits and costs most, 1.47 nats. NTK-aware scaling costs least, 0.18, and finds least of the three: YaRN finds 28 points more (11 to 44). YaRN's loss hardly differs from that of v4 as it is (+0.04, from −0.05 to +0.12), although it finds nearly three times as many digits. So again the loss does not tell what is remembered.
+# The losses put the methods in another order. Interpolation finds many digits and costs most, 1.47 nats. NTK-aware scaling costs least, 0.18, and finds least of the three: YaRN finds 28 points more (11 to 44). So again the loss does not tell what is remembered.
 #
 # The rings are the harder question, the last of two. Here YaRN is best, with 72%, and still below the 88% that v4 gives inside a window. The papers used far larger models, so our numbers refute none of them ([all results](../docs/results.md#beyond-the-window)).
-#
-# Chen et al. also [fine-tune](../docs/glossary.md#fine-tuning) the stretched model. Sixty more steps on windows of 256 let v4 itself find 60% of the digits 192 back. A control that trains for 60 steps on the old windows, with as many characters a step, finds 30%, so more steps alone do not help. DroPE (Gelberg et al. 2025) trains at the old length after the rotation has gone: ours then finds 93%, but it stays 0.50 nats behind v4 in its window.
 #
 # > **In a real model.** SmolLM2-135M was trained on windows of 8,192 tokens. If we stretch it by 4 and let it read short texts, interpolation costs 1.43 nats a token, NTK-aware scaling 0.02 and YaRN 0.07 (means over 24 texts, [lesson 11](11_a_real_model.ipynb)). As in our v4, the costly method is the one that slows the quick pairs. What it gains in long texts is not measured there.
 #
 # ## The case
 #
-# A model can lose what stands near because there is a lot of text, but we saw it only beyond the window. The stories of our case fit into one window, and the first letter, which v4 finds, stands in the same text as the vowel. So *the vowel is too far away* stays out. We asked for digits only, so we have not tested whether a longer text disturbs the heads that answer and spell.
+# A model can lose what stands near because there is a lot of text, but we saw it only beyond the window. The stories of our case fit into one window, and the first letter, which v4 finds, stands in the same text as the vowel. So *the vowel is too far away* stays out.
 #
 # Of the explanations of 00 one is left: *it needs more steps*. What has to form in these steps is one head of layer 2, as [08](08_the_ladder.ipynb) showed. Still open is why this head may look at the letter *behind* the vowel.
 
@@ -313,7 +311,7 @@ tasks.FORGETS.check(forgets)
 #
 # 1. A digit that stays 48 back is found in 91% of the texts of one window, and in 57% of the texts of eight. With the far keys hidden it is 91 or 92% at each length, so far text alone can make a model forget.
 # 2. A pair of RoPE that never finished a turn in training reaches new angles in a longer text. In our heads these are 8 of 12 pairs.
-# 3. Many keys alone need not hide a digit: without its rotation the same v4 finds 89% of the digits 384 back, among 511 other keys. In four windows interpolation gives v4 its old angles back and hides no key. It finds 13 points more than v4 as it is, although its digit stands four times as far back.
+# 3. Many keys alone need not hide a digit: without its rotation the same v4 finds 89% of the digits 384 back, among 511 other keys. In four windows interpolation gives v4 its old angles back, hides no key, and finds 13 points more.
 # 4. Interpolation removes the new angles and slows the quick pairs, so it finds 84% of the digits 192 back and costs 1.47 nats. NTK-aware scaling costs least, and YaRN gives the last of two digits most often.
 # 5. The loss does not tell what a model remembers. In eight windows ALiBi's loss rises by 0.05 nats and it finds 45% of the digits, whereas NoPE's rises by 0.77 and it finds 98%.
 
@@ -340,7 +338,7 @@ tasks.FORGETS.check(forgets)
 #
 # <details><summary>Answer</summary>
 #
-# **a.** One step becomes a quarter of a step. *b* is tempting, but interpolation exists to avoid new angles.
+# **a.** *b* is tempting, but interpolation exists to avoid new angles.
 #
 # </details>
 #
@@ -352,7 +350,7 @@ tasks.FORGETS.check(forgets)
 #
 # <details><summary>Answer</summary>
 #
-# **b.** Most characters need nothing from far back, so the loss hardly shows memory. *a* is tempting, but ALiBi's loss is steady, and ALiBi finds less than half of the digits.
+# **b.** *a* is tempting, but ALiBi's loss is steady, and ALiBi finds less than half of the digits.
 #
 # </details>
 #
@@ -364,7 +362,7 @@ tasks.FORGETS.check(forgets)
 #
 # <details><summary>Answer</summary>
 #
-# **b.** *a* may be true, but hiding takes away both the number of the keys and their angles. To separate them you need a second control, such as the model without its rotation.
+# **b.** *a* may be true, but hiding takes away both the number of the keys and their angles.
 #
 # </details>
 #
@@ -385,11 +383,10 @@ tasks.FORGETS.check(forgets)
 #
 # - [Peng et al. 2023](https://arxiv.org/abs/2309.00071): YaRN, with the three ways side by side.
 # - [Chen et al. 2023](https://arxiv.org/abs/2306.15595): position interpolation, tested with a number that stands far back in the text.
-# - [Gelberg et al. 2025](https://arxiv.org/abs/2512.12167): DroPE, which takes the rotation out of a trained model.
-# - [Raffel et al. 2020](https://arxiv.org/abs/1910.10683): T5, whose bias is in section 2.1. [Shaw et al. 2018](https://arxiv.org/abs/1803.02155): a vector for each distance. [Chi et al. 2022](https://arxiv.org/abs/2205.09921): KERPLE. [Li et al. 2024](https://arxiv.org/abs/2310.04418): FIRE.
-# - [Kazemnejad et al. 2023](https://arxiv.org/abs/2305.19466): encodings compared on tasks longer than in training, with NoPE among them.
+# - [Raffel et al. 2020](https://arxiv.org/abs/1910.10683): T5, whose bias is in section 2.1.
+# - [Kazemnejad et al. 2023](https://arxiv.org/abs/2305.19466): encodings on tasks longer than in training, NoPE among them.
 
 # %% [markdown]
 # ## What comes next
 #
-# `stretched(model, method, factor)` takes any model of yours with RoPE. One question of the case is left, and a model that others have trained has its answer: [11 · A real model](11_a_real_model.ipynb).
+# One question of the case is left, and a model that others have trained has its answer: [11 · A real model](11_a_real_model.ipynb).
