@@ -105,7 +105,7 @@ plt.show()
 # %% [markdown]
 # 1. The [score](../docs/glossary.md#score) is the dot product of the query with each key: 2 · 1 + (−1) · 0 = 2 for A and B, −1 for spaces and punctuation, and 0 for all other letters.
 # 2. A [softmax](../docs/glossary.md#softmax) turns the scores into [weights](../docs/glossary.md#weight), which are positive and sum to 1. Each name gets 31%, and every other token at most 4%.
-# 3. The mix is the sum of all values, each times its weight. Our values have one channel for each letter, so the mix shows how much of each letter was read: the four spaces give 6% together.
+# 3. The mix is the sum of all values, each times its weight. Our values have one channel for each letter, so the mix shows how much of each letter was read.
 #
 # A key decides *whether* a token is read, and a value *what* is read from it. So the space has found both names, and reads as much of one as of the other. Does its mix change if the names change places, as in *B fed A. whom?*
 
@@ -284,7 +284,7 @@ turned_guess.compare(outcome("later", "earlier"))
 #
 # **The order came from the mask.**
 #
-# Now the second layer has its reason, too. After layer 1 the vector of a name can hold something about the text before it, and the last space reads these vectors only in layer 2. Without a mask, however, all letters read the same bag in every layer, and no number of layers helps. The next cell checks this with three layers of random weights: with the mask both stories give different predictions, and without it they give the same.
+# Now the second layer has its reason, too. After layer 1 the vector of a name can hold something about the text before it, and the last space reads these vectors only in layer 2. Without a mask, however, all letters read the same bag in every layer, and no number of layers helps. The next cell checks this with three layers of random weights.
 
 # %%
 blind = Transformer(shape, random_model.encoding, causal=False)
@@ -304,7 +304,7 @@ inside.layer, inside.head = int(layer) + 1, int(head) + 1
 inside
 
 # %% [markdown]
-# The bars show that the space prefers one name, which our head made by hand could not do. (The title counts the weight on the letter before, which lesson 04 needs.) Now choose layer 1 and letter 7, the second name, and see what each head reads. Such a picture shows where a head looks, and not whether the model needs it ([lesson 04](04_rope.ipynb)).
+# The bars show that the space prefers one name, which our head made by hand could not do. Now choose layer 1 and letter 7, the second name, and see what each head reads. Such a picture shows where a head looks, and not whether the model needs it ([lesson 04](04_rope.ipynb)).
 
 # %% [markdown]
 # > **In a real model.** Weights sum to 1, so a head that finds nothing still has to look somewhere. In SmolLM2-135M the first token of a text gets 36% of all attention, and 29% of the heads give it more than half of theirs (means over 24 texts). It is called an [attention sink](../docs/glossary.md#attention-sink); [lesson 11](11_a_real_model.ipynb) shows it.
@@ -442,10 +442,10 @@ lesson_03a.HALF_BLIND.check(half_blind)
 #
 # - [Vaswani et al. 2017](https://arxiv.org/abs/1706.03762), the Transformer, with the reason for √D in a footnote.
 # - [Haviv et al. 2022](https://arxiv.org/abs/2203.16634): NoPE at the size of real models.
-# - [Kazemnejad et al. 2023](https://arxiv.org/abs/2305.19466): the proof that a layer can count positions from a mark at the start ([BOS](../docs/glossary.md#bos)). Whether it helps our models is [undecided](../docs/results.md#who-fed-whom-without-a-position-encoding).
+# - [Kazemnejad et al. 2023](https://arxiv.org/abs/2305.19466): the proof that a layer can count positions from a mark at the start ([BOS](../docs/glossary.md#bos)).
 # - [Henry et al. 2020](https://arxiv.org/abs/2010.04245): why scores should be bounded.
 
 # %% [markdown]
 # ## What comes next
 #
-# The mask tells what stands before a token, and some seeds do not learn to use it. To spell a name, a model has to find the *next* letter and no other. So we tell each token its position: the Transformer of 2017 adds a table of sines and cosines. → [03b · Sinusoidal](03b_sinusoidal.ipynb)
+# The mask tells what stands before a token. To spell a name, a model has to find the *next* letter and no other. So we tell each token its position: the Transformer of 2017 adds a table of sines and cosines. → [03b · Sinusoidal](03b_sinusoidal.ipynb)
