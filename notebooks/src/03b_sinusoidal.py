@@ -59,7 +59,7 @@ bench(score, ["integers added", "binary code added", "sine alone"])
 # - **long text**: at position 100,000 scores spread about as widely as at the start;
 # - **distances**: no two distances from 0 to 64 get the same score.
 #
-# At first `score` is the dot product of 03a. It knows no position, so it never changes: it passes *shift* and *long text*, and fails the other two. Change the function and run the cell again, before you read on. You can also choose three codes that people have tried, each added to q and to k. (On the web page you can choose only these and q · k.) The picture of q · k has a single colour. In the picture of any score equal distances lie on a diagonal, so a score that passes *shift* has one colour along each diagonal.
+# At first `score` is the dot product of 03a, which knows no position, so it never changes. Change the function and run the cell again, before you read on. You can also choose three codes that people have tried, each added to q and to k. (On the web page you can choose only these and q · k.) In the picture of any score equal distances lie on a diagonal, so a score that passes *shift* has one colour along each diagonal.
 #
 # ## Why three codes fail
 #
@@ -67,9 +67,9 @@ bench(score, ["integers added", "binary code added", "sine alone"])
 #
 # $$\sin m\omega\,\sin n\omega = \tfrac12\cos (m-n)\omega - \tfrac12\cos (m+n)\omega .$$
 #
-# The first part depends on the distance alone, as we want, whereas the second part changes when the text moves.
+# The first part depends on the distance alone, whereas the second part changes when the text moves.
 #
-# You may have found a [relative bias](../docs/glossary.md#relative-bias) such as $q\cdot k - (m - n)$, which passes all four tests. Models learn well with it, too ([lesson 05](05_gaussian_rope.ipynb)). But every query then prefers the same distance, and we want the query to choose.
+# You may have found a [relative bias](../docs/glossary.md#relative-bias) such as $q\cdot k - (m - n)$, which passes all four tests. But every query then prefers the same distance, and we want the query to choose.
 #
 # ## Two channels for each wave
 #
@@ -91,7 +91,7 @@ Table(("m", "sin m", "cos m", "sin m/10", "cos m/10"), rows, stable=5)
 
 
 # %% [markdown]
-# The quick pair tells neighbours apart and soon repeats, whereas the slow pair tells far from near. Our models have 48 pairs and θ = 10000, so the quickest repeats after 6.3 tokens and the slowest after 51,862.
+# The quick pair tells neighbours apart and soon repeats, whereas the slow pair tells far from near. Our models have 48 pairs and θ = 10000.
 #
 # What does a step of two tokens do to a code? We take a single pair with $\omega = 1$ and look for a matrix of 2 × 2 that makes this step. Two examples determine its four numbers: it has to take the code of 3 to the code of 5, and the code of 4 to the code of 6.
 
@@ -134,11 +134,11 @@ assert torch.allclose(alike[190, 20], by_formula, atol=1e-3)
 live.sinusoidal()
 
 # %% [markdown]
-# <span class="light-likeness">The curve</span> compares one code of <span class="light-table">the table</span> with all the others. When you drag the **position** by one of the black dots, the peak moves along and keeps its shape, because only the distance counts. (The dashed upright line marks a position 8 tokens away, for which the title gives the value.) But the curve is the same on both sides, so two bare codes do not tell which comes first. It also wobbles, so a larger distance may give a larger value.
+# <span class="light-likeness">The curve</span> compares one code of <span class="light-table">the table</span> with all the others. When you drag the **position** by one of the black dots, the peak moves along and keeps its shape, because only the distance counts. But the curve is the same on both sides, so two bare codes do not tell which comes first. It also wobbles, so a larger distance may give a larger value.
 #
 # ## Back to the bench
 #
-# A score can use this in two ways. We can *add* the code of m to the query and that of n to the key. Or we can *rotate* the query itself by the angles of m steps, and the key by those of n steps.
+# A score can use this in two ways: we can *add* the code of m to the query and that of n to the key. Or we can *rotate* the query itself by the angles of m steps, and the key by those of n steps.
 
 # %%
 ways = ["both", "only adding", "only rotating", "neither"]
@@ -161,7 +161,7 @@ tests_guess.compare("only rotating")
 #
 # where $c_m$ is the code of $m$. The last one depends on the distance alone. But the two before it change when the text moves, so *shift* fails, whereas a rotation has no such parts.
 #
-# Lesson 04 rotates. The Transformer of 2017 adds, and so does **v3**. It adds the code earlier than the bench does, to the embedding, from which the matrices then compute q and k. The same four kinds of products arise, and the matrices of a head have to learn to read the codes in the sum and to ignore the rest.
+# Lesson 04 rotates. The Transformer of 2017 adds, and so does **v3**. It adds the code earlier than the bench does, to the embedding, from which the matrices then compute q and k, and the same four kinds of products arise.
 #
 # ## Build a head by hand
 #
@@ -211,7 +211,7 @@ bounded = (2 * 96**0.5 / 48 * scores_back(1, 15)).masked_fill(later, -torch.inf)
 print(f"the letter before gets {seen[-1, -2]:.0%}, and {bounded[-1, -2]:.0%} if no score is above 19.6")
 
 # %% [markdown]
-# In every row but the first the brightest cell lies just left of the diagonal, so this code does tell neighbours apart. But the scores of our head reach 48. The norm of 03a allows at most $2\sqrt{96} = 19.6$ with 96 channels, and 9.8 in a head of 24, so the heads of a model would need the quick pairs alone. Whether training builds such a head is another question.
+# In every row but the first the brightest cell lies just left of the diagonal, so this code does tell neighbours apart. But the scores of our head reach 48, whereas the norm of 03a allows at most $2\sqrt{96} = 19.6$ with 96 channels, and 9.8 in a head of 24.
 #
 # ## Train v3
 #
@@ -260,11 +260,11 @@ for version, share in right.items():
     print(f"{version:5}", paired.beside(share, answered[version], "%"))
 
 # %% [markdown]
-# From nine of twelve seeds v3 answers more than 90% of the questions after 400 steps, and from the other three 74 to 85%. All dots of NoPE lie near 50%, which is chance. In 03a NoPE often learned order, but there stories, windows and names were shorter.
+# From nine of twelve seeds v3 answers more than 90% of the questions after 400 steps, and from the other three 74 to 85%. All dots of NoPE lie near 50%, which is chance.
 #
 # ## Beyond the window
 #
-# Your v3 has met positions 0 to 63, but the sinusoid has a code for every position. Vaswani et al. hoped that it "may allow the model to extrapolate" to longer texts than those of training. So we *move* texts: v3 reads 64 letters as before, and we tell it that they stand at 128 to 191.
+# Your v3 has met positions 0 to 63, but the sinusoid has a code for every position. So we *move* texts: v3 reads 64 letters as before, and we tell it that they stand at 128 to 191.
 
 # %% tags=["nbval-ignore-output"]
 starts = batches.line_starts(corpus.val, int(tokenizer.encode("\n")), shape.block_size + 1)
@@ -276,7 +276,7 @@ for first in (0, 128):
 print(f"equal probabilities for all {shape.vocab_size} letters: {math.log(shape.vocab_size):.2f}")
 
 # %% [markdown]
-# Letters and distances are as before, yet the loss of your v3 is now several times as high, not far below that of equal probabilities. In twelve stored seeds, on texts that begin with a story, the move raises the loss from 0.38 to 3.20 nats. Perhaps 128 is too *far* from the start. Or training *left it out*, and there is nothing wrong with 128 itself. Think of an experiment that tells, before you read on.
+# Letters and distances are as before, yet the loss of your v3 is now several times as high. In twelve stored seeds, on texts that begin with a story, the move raises the loss from 0.38 to 3.20 nats. Perhaps 128 is too *far* from the start. Or training *left it out*, and there is nothing wrong with 128 itself. Think of an experiment that tells, before you read on.
 #
 # We trained v3 from twelve seeds on windows that stand at position 0 or at 128, and nowhere else. These models give 84% right answers on average, so they have learned to use positions.
 
@@ -295,13 +295,13 @@ losses = controls["controls"]["v3, two places"]
 highest.compare(max(places, key=lambda first: np.mean(losses[f"at {first}"])))
 
 # %% [markdown]
-# Drag the text, the orange bar at the foot, from 192 back to 0. Your v3 (pink), which met texts at 0 only, climbs as soon as the text moves, whereas NoPE's line is level because it gets no positions. Now compare your line with the green dots, the twelve models that met texts at 0 and at 128. At 128, where yours fails, they lose 0.39 nats, as little as at 0. But at 64, which is nearer to the start, they lose 2.52. So the first explanation is out: **for the sinusoid a position is hard because training left it out, and not because it is far.** Training fits the matrices of a model to the codes that it meets, and a formula that goes on for ever does not change this. (Here no text moved by more than 256 tokens; what distance does to RoPE is a question of [lesson 10](10_beyond_the_window.ipynb).)
+# Drag the text, the orange bar at the foot, from 192 back to 0. Your v3 (pink), which met texts at 0 only, climbs as soon as the text moves. Now compare your line with the green dots, the twelve models that met texts at 0 and at 128. At 128, where yours fails, they lose 0.39 nats, as little as at 0. But at 64, which is nearer to the start, they lose 2.52. So the first explanation is out: **for the sinusoid a position is hard because training left it out, and not because it is far.** Training fits the matrices of a model to the codes that it meets, and a formula that goes on for ever does not change this. (Here no text moved by more than 256 tokens.)
 #
 # > **In a real model.** SmolLM2-135M, a published model, adds no table, and was trained on windows of up to 8,192 tokens. We let 24 texts begin at position 5,000 in place of 0, and the loss of no text changed by as much as 0.0001 nats ([lesson 11](11_a_real_model.ipynb)). Training met such positions, but this alone cannot make losses equal in four decimals. Lesson 04 shows what does.
 #
 # ## The case
 #
-# Does v4 misspell because *its positions do not tell neighbours apart*? A table of sines and cosines does tell them apart: with it a head made by hand reads the letter before, wherever we tried, though with larger scores than our models can have. But v4 rotates in place of adding, and a code that suffices is not yet a head that uses it. So this explanation stays open: 04 looks at the angles of RoPE, and 11 at a trained head that reads the letter before. Out are *it recalls the vowel only in part* (for most seeds) and *it ignores order*; the other five are untested.
+# Does v4 misspell because *its positions do not tell neighbours apart*? A table of sines and cosines does tell them apart: with it a head made by hand reads the letter before, wherever we tried, though with larger scores than our models can have. But v4 rotates in place of adding, and a code that suffices is not yet a head that uses it. So this explanation stays open. Out are *it recalls the vowel only in part* (for most seeds) and *it ignores order*; the other five are untested.
 
 # %% tags=["nbval-ignore-output"]
 tally()
@@ -425,13 +425,13 @@ sinusoidal.CAUSE.check(cause)
 # %% [markdown]
 # ## What the source notes say
 #
-# None describes v3. Notes 002 and 003 mark by its table which text a token belongs to (lesson 06).
+# None describes v3.
 
 # %% [markdown]
 # ## Further reading
 #
 # - [Vaswani et al. 2017](https://arxiv.org/abs/1706.03762), section 3.5.
-# - [Kazemnejad et al. 2023](https://arxiv.org/abs/2305.19466): on their tasks NoPE reads longer texts *better* than models with an encoding, so our NoPE is no verdict on all tasks.
+# - [Kazemnejad et al. 2023](https://arxiv.org/abs/2305.19466): on their tasks NoPE reads longer texts *better* than models with an encoding.
 # - [Shaw et al. 2018](https://arxiv.org/abs/1803.02155): a learned vector for each distance.
 
 # %% [markdown]
