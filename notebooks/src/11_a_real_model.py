@@ -11,7 +11,7 @@
 #
 # **Does any real model do this?**
 #
-# The models of this course have two layers, read tales, and were trained by you in a minute. Do published models encode positions in the same way, and do their heads divide the work alike? SmolLM2-135M-Instruct has 30 layers and 134.5 million weights, which this file rounds to about five bits each, and was trained on two trillion [tokens](../docs/glossary.md#token) ([its page](../docs/real_model.md)). Apart from its causal mask, only [RoPE](04_rope.ipynb) tells it where a word stands, and here it runs with the RoPE of lesson 04. So whatever you do to this rotation, you do to the model's sense of order. You will be able to
+# The models of this course have two layers, read tales, and were trained by you in a minute. Do published models encode positions in the same way, and do their heads divide the work alike? SmolLM2-135M-Instruct has 30 layers and 134.5 million weights, which this file rounds to about five bits each, and was trained on two trillion [tokens](../docs/glossary.md#token) ([its page](../docs/real_model.md)). Apart from its causal mask, only [RoPE](04_rope.ipynb) tells it where a word stands, and here it runs with the RoPE of lesson 04. You will be able to
 #
 # 1. show which part of a position a published model uses, and which it ignores,
 # 2. say which pairs of channels it needs, and predict what slowing them down will break,
@@ -46,7 +46,7 @@ device = model.token_embedding.weight.device
 views.attention(model, tokenizer, "Sam chased Anna. Who chased Anna? Sam.", layer=17, head=1)
 
 # %% [markdown]
-# A token of this model is a word or a piece of a word, so the picture has one row for each token, and the row shows where it looks. We begin every text with a line end, ↵, which means nothing. **Layer 17, head 1** looks at the token before. Now move both sliders, and you will see that many heads look at the line end. A head has to give its weight to *something*, because a [softmax](../docs/glossary.md#softmax) adds up to 1, so a head that finds nothing needs a place to look at, and many take the first token. Such a token is called an [attention sink](../docs/glossary.md#attention-sink). In 24 texts it gets 36% of all attention, and 29% of the heads give it more than half of theirs.
+# A token of this model is a word or a piece of a word, so the picture has one row for each token, and the row shows where it looks. We begin every text with a line end, ↵, which means nothing. **Layer 17, head 1** looks at the token before. Now move both sliders, and you will see that many heads look at the line end. A head has to give its weight to *something*, because a [softmax](../docs/glossary.md#softmax) adds up to 1, so a head that finds nothing needs a place to look at, and many take the first token. Such a token is called an [attention sink](../docs/glossary.md#attention-sink).
 #
 # Does the model speak? It continues a text, and the most probable token is taken each time.
 
@@ -80,7 +80,7 @@ moved_guess.compare(sizes[int(np.digitize(abs(moved - own), [0.001, 0.1]))])
 #
 # ## Take the rotation away
 #
-# If the model has distances and a causal mask, what is it worth without the distances? We try two changes. In the first one nothing turns, so a token sees which words stand before it, and hardly their order ([03a](03a_attention.ipynb)). The second one is a bug that happens when weights are copied from one program to another: the rotation takes channel $i$ with channel $i + D/2$, although the rows of this file are ordered for neighbours as pairs. You wrote this rotation yourself in the first exercise of lesson 04.
+# If the model has distances and a causal mask, what is it worth without the distances? We try two changes. In the first one nothing turns, so a token sees which words stand before it, and hardly their order ([03a](03a_attention.ipynb)). The second one is a bug that happens when weights are copied from one program to another: the rotation takes channel $i$ with channel $i + D/2$, although the rows of this file are ordered for neighbours as pairs.
 
 # %%
 worse = ["no rotation costs more, by 0.5 nats or more", "the wrong layout does", "they differ by less"]
@@ -107,7 +107,7 @@ display(Table(("rotation", "this text (nats a token)", "24 texts"), rows, stable
 layout_guess.compare(worse[0 if none - layout > 0.5 else 1 if layout - none > 0.5 else 2])
 
 # %% [markdown]
-# Without its rotation the model loses 1.89 nats a token more (99%: 1.76 to 2.02), and with the other layout 1.79 (1.66 to 1.91), although every weight is as it was. So the wrong layout is hardly better than none: the model still computes an angle for every pair, but the pairs are not those that were trained, so almost nothing about distance arrives. This is how the bug of [lesson 09](09_museum_of_bugs.ipynb) looks in a model that you would download: nothing crashes, and the shapes fit. So let it write.
+# Without its rotation the model loses 1.89 nats a token more (99%: 1.76 to 2.02), and with the other layout 1.79 (1.66 to 1.91), although every weight is as it was. So the wrong layout is hardly better than none: the model still computes an angle for every pair, but the pairs are not those that were trained, so almost nothing about distance arrives. This is how the bug of [lesson 09](09_museum_of_bugs.ipynb) looks in a model that you would download: nothing crashes, and the shapes fit.
 #
 # ## Which pairs does it use?
 #
@@ -137,7 +137,7 @@ plt.show()
 pairs_guess.compare(pairs[0 if slow - quick > 0.1 else 1 if quick - slow > 0.1 else 2])
 
 # %% [markdown]
-# Read the blue line from left to right. Half of all pairs can stand still, and the texts cost 0.005 nats more on average; only with 20 and more of them does it matter. Then read the orange line: without the four quickest pairs the texts cost 1.04 nats more, and without the eight quickest 1.58, of the 1.89 nats that the whole rotation is worth. **In texts of this length the model reads positions from its quick pairs, and whether the slow ones turn makes no difference.**
+# Read the blue line from left to right. Half of all pairs can stand still, and the texts cost 0.005 nats more on average. Then read the orange line: without the four quickest pairs the texts cost 1.04 nats more, of the 1.89 nats that the whole rotation is worth. **In texts of this length the model reads positions from its quick pairs, and whether the slow ones turn makes no difference.**
 #
 # ## Compress the positions
 #
@@ -165,7 +165,7 @@ dear_guess.compare(ways[int(np.argmax(losses))])
 #
 # ## What do 270 heads look at?
 #
-# To find out what heads do, we need a text in which one thing alone can help. So we draw 60 tokens at random, and let the model read them twice. The first time no token can be predicted. A blind guess among all tokens costs 10.8 nats, and the model loses more, because it expects English.
+# To find out what heads do, we need a text in which one thing alone can help. So we draw 60 tokens at random, and let the model read them twice. The first time no token can be predicted.
 
 # %%
 falls = ["about as much as the first", "about half as much", "less than a quarter"]
@@ -188,7 +188,7 @@ twice_guess.compare(falls[0 if second > 0.75 * first else 1 if second > 0.25 * f
 # %% [markdown]
 # The map has one cell for each head, and its colour tells what the head looks at in these texts. On these texts nearly half of all heads, 123 of 270, give more than half of their weight to the first token. Six give it to the token before (the darkest blue cells). Six give it to what followed the present token last time (the darkest green cells), and such heads are called [induction heads](../docs/glossary.md#induction-head).
 #
-# How can a head find what *followed* a token? It would be easy if each token carried a note on which token stands before it. Then a head would only have to search for the note that names the present token. The blue heads could write such notes, because they look at the token before. So there is a conjecture of a circuit in two steps: a blue head leaves notes, and the green heads of later layers search for them.
+# How can a head find what *followed* a token? It would be easy if each token carried a note on which token stands before it. Then a head would only have to search for the note that names the present token. So there is a conjecture of a circuit in two steps: a blue head leaves notes, and the green heads of later layers search for them.
 #
 # ## Silence a head
 #
@@ -221,11 +221,11 @@ silent_guess.compare([*silent_guess.options][int(np.argmax(costs))])
 # %% [markdown]
 # Without layer 17, head 1 the second half costs 6.5 nats a token more (99%: 6.2 to 6.8), half of the 12.7 nats that the first reading is worth, although this head never looks at what followed. The five other heads that look at the token before cost at most 0.4 nats each, so looking there is not what makes it special. Five heads drawn at random cost 0.3 together (0.1 to 0.6). In the 24 ordinary texts the head costs only 0.04 nats.
 #
-# So this head is special. It is not alone: we silenced each of the 270 heads on one draw ([picture](../figures/real.png)), and 18 cost more than 0.5 nats, eight of them in the first two layers. Layer 1, head 6 cost even more than ours on this draw, and we have not found out what it does.
+# So this head is special. It is not alone: of all 270 heads, each silenced on one draw ([picture](../figures/real.png)), 18 cost more than 0.5 nats. Layer 1, head 6 cost even more than ours on this draw, and we have not found out what it does.
 #
 # ## Exchange what it wrote
 #
-# The ablation does not show *what the head says*. If its output at a token is a note such as "before me stands X", then we can forge the notes. We take two tokens X and Y of the first half. The token behind X carries the note "X", and the token behind Y carries the note "Y". We exchange these two outputs of the head, and nothing else. When X comes again, a green head that searches for the note "X" should now find it behind Y. As a control we do the same with layer 12, head 2, which also looks at the token before.
+# The ablation does not show *what the head says*. If its output at a token is a note such as "before me stands X", then we can forge the notes. We take two tokens X and Y of the first half. The token behind X carries the note "X", and the token behind Y carries the note "Y". We exchange these two outputs of the head, and nothing else. When X comes again, a green head that searches for the note "X" should now find it behind Y. As a control we do the same with layer 12, head 2.
 
 # %% tags=["nbval-ignore-output"]
 x, y = 20, 45  # places of the two tokens in the first half
@@ -247,9 +247,9 @@ Table(
 )
 
 # %% [markdown]
-# With its own notes, layer 19, head 7 gives 97% of its weight to the token behind X (24 draws). With the two notes exchanged it gives 6% to it and 51% to the token behind Y, and it prefers Y in 23 of 24 draws. In the control it stays at 97%. So **layer 17, head 1 writes notes on what stands before, and the strongest induction head finds its place by them.** The answer itself turns less: its margin falls from 14.9 nats to −0.7 on average, and in 11 of 24 draws what followed Y wins, because other heads copy too.
+# With its own notes, layer 19, head 7 gives 97% of its weight to the token behind X (24 draws). With the two notes exchanged it gives 6% to it and 51% to the token behind Y, and it prefers Y in 23 of 24 draws. In the control it stays at 97%. So **layer 17, head 1 writes notes on what stands before, and the strongest induction head finds its place by them.** The answer itself turns less: in 11 of 24 draws what followed Y wins, because other heads copy too.
 #
-# A v4 that has learned to spell ([08](08_the_ladder.ipynb)) leaves notes too, in three of the six seeds that we took apart: a head of layer 1 tells each letter which letter stands before it. Exchanged there, the notes bring the other vowel in 41, 54 and 100% of the questions. But there the later head looks at the letter behind the vowel and takes the vowel *from the note* ([all results](../docs/results.md)). Here the note is what is searched for, and its token is what is read.
+# A v4 that has learned to spell ([08](08_the_ladder.ipynb)) leaves notes too, in three of the six seeds that we took apart: a head of layer 1 tells each letter which letter stands before it. But there the later head takes the vowel *from the note* ([all results](../docs/results.md)). Here the note is what is searched for, and its token is what is read.
 #
 # ## Ask who did it
 #
@@ -285,7 +285,7 @@ proof_guess.compare(proofs[1])
 # %% [markdown]
 # The answer to *Who chased Anna?* is the name that the question does not hold, so the order of the words is not needed. So we asked for the same stories *Who chased?* and *Who was chased?* A model that answers by habit, say with the first name, gets one of the two right and the other wrong. That is what happens: after one example 17 and 13 of 30 are right, and not a single story has both right. After four examples, two of each kind, it is 10 of 30 stories. **This model does not tell who did it from the order of the words, although 30 of 30 looked like proof.** Our v4 is 600 times smaller and does, in the world of our tales ([04](04_rope.ipynb)).
 #
-# Each click below silences a head, and the model reads the random text and the beginning of the soup again. Which heads does it need to copy, and what do they cost in an ordinary text? Begin with layer 17, head 1, then try green heads alone and in pairs, and orange ones as a control.
+# Each click below silences a head, and the model reads the random text and the beginning of the soup again. Which heads does it need to copy? Begin with layer 17, head 1, then try green heads alone and in pairs, and orange ones as a control.
 
 # %% tags=["nbval-ignore-output"]
 copied, ordinary = (
@@ -377,7 +377,7 @@ tasks.TURNING.check(turning)
 # ## Recap
 #
 # 1. A published model with RoPE uses only distances: a text that begins at 5,000 costs what it costs at 0, in all 24 texts.
-# 2. Without its rotation the model loses 1.9 nats a token, and with the rotation of the other layout 1.8, although no weight has changed and nothing crashes.
+# 2. Without its rotation the model loses 1.9 nats a token, and with the rotation of the other layout 1.8, although no weight has changed.
 # 3. In texts of about 236 tokens the slowest 16 of its 32 pairs can stand still for 0.005 nats, whereas the quickest four cost 1.0. So interpolation, which slows all pairs, costs 1.4 nats, and NTK-aware scaling 0.02.
 # 4. Layer 17, head 1 leaves notes on which token stands before, and later heads search for them. Without it the model loses half of what it gains by copying, and almost nothing in ordinary texts.
 # 5. It answers 30 of 30 questions that have a shortcut. Where only order decides, it has both questions of a story right in 10 of 30 cases at most.
@@ -393,7 +393,7 @@ tasks.TURNING.check(turning)
 #
 # <details><summary>Answer</summary>
 #
-# **b.** Nothing is trained, so *a* has no effect. The model writes words because most of what predicts a word does not need positions.
+# **b.** Nothing is trained, so *a* has no effect.
 #
 # </details>
 #
@@ -405,7 +405,7 @@ tasks.TURNING.check(turning)
 #
 # <details><summary>Answer</summary>
 #
-# **c.** *a* is tempting, but even a pair that does not turn adds to the score, so it was not removed. And *b* would need texts of thousands of tokens, which we did not read.
+# **c.** *a* is tempting, but even a pair that does not turn adds to the score, so it was not removed. And *b* would need texts of thousands of tokens.
 #
 # </details>
 #
@@ -417,7 +417,7 @@ tasks.TURNING.check(turning)
 #
 # <details><summary>Answer</summary>
 #
-# **c.** Perhaps this head found nothing in this text, so *b* is tempting. Only an ablation with a control tells whether the model needs it.
+# **c.** *b* is tempting, but perhaps this head found nothing in this text.
 #
 # </details>
 #
@@ -429,7 +429,7 @@ tasks.TURNING.check(turning)
 #
 # <details><summary>Answer</summary>
 #
-# **b.** A model never saw such zeros in training, so any head may disturb it, and *c* is wrong. *a* only tells where a head looks.
+# **b.** A model never saw such zeros in training, so any head may disturb it. *a* only tells where a head looks.
 #
 # </details>
 #
@@ -448,8 +448,8 @@ tasks.TURNING.check(turning)
 # %% [markdown]
 # ## Further reading
 #
-# - [Ben Allal et al. 2025](https://arxiv.org/abs/2502.02737): how SmolLM2 was made. [This page](../docs/real_model.md) has the facts that we used.
-# - [Olsson et al. 2022](https://arxiv.org/abs/2209.11895): induction heads, and the steps of training at which they form.
+# - [Ben Allal et al. 2025](https://arxiv.org/abs/2502.02737): how SmolLM2 was made.
+# - [Olsson et al. 2022](https://arxiv.org/abs/2209.11895): induction heads.
 # - [Xiao et al. 2023](https://arxiv.org/abs/2309.17453): attention sinks.
 # - [Barbero et al. 2024](https://arxiv.org/abs/2410.06205): what the quick and the slow pairs of a large model are used for.
 
