@@ -152,6 +152,15 @@ def test_sentences_of_a_lesson_are_short(path: Path):
     assert long_sentences("\n\n".join(texts)) == []
 
 
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_lesson_is_no_longer_than_it_may_be(path: Path):
+    cells = read(path).cells
+    words = sum(len(cell.source.split()) for cell in cells if cell.cell_type == "markdown")
+    code = [cell.source for cell in cells if cell.cell_type == "code"]
+    asserts = sum(source.count("assert ") for source in code)
+    assert (words <= 2_500, len(code) <= 40, asserts <= 10) == (True, True, True), (words, len(code), asserts)
+
+
 def test_all_lessons_but_the_museum_have_three_exercises_or_more():
     few = {lesson(path): len(exercises_of(lesson(path))) for path in NOTEBOOKS}
     assert [number for number, n in few.items() if n < 3] == ["09"]

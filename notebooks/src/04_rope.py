@@ -217,7 +217,7 @@ changes = [np.ptp(losses[name]) > 0.1 for name in ("v3", "v4")]
 moved_guess.compare(sides[changes[0] + 2 * changes[1]])
 
 # %% [markdown]
-# A still picture shows position 0 only, and the lines below it tell the rest. v4 loses the same everywhere, because only differences of positions enter its scores. The rings show the same for twelve seeds of v4 that were trained at position 0 alone. v3 fails at codes that it never met.
+# The text stands at 256; drag it back to 0. v4 loses the same everywhere, because only differences of positions enter its scores. The rings show the same for twelve seeds of v4 that were trained at position 0 alone. The line at 128 belongs to stored seeds of v3 that met this position, too. The v3 of this page did not, and fails at codes that it never met.
 #
 # ## Does it look at the name?
 #

@@ -278,7 +278,7 @@ def test_a_search_shows_the_sentence_and_lessons_first(desk: BrowserContext, add
     expect(first.locator("mark").last).to_have_text(re.compile("10,?000"))
     page.get_by_label("Words or numbers").fill("alibi")
     link = page.locator("#search-results li a").first
-    expect(link).to_have_attribute("href", re.compile("^notebooks/04_rope"))
+    expect(link).to_have_attribute("href", re.compile("^notebooks/05_gaussian_rope"))
     link.press("Enter")
     expect(page).to_have_url(re.compile("notebooks/04_rope.html#"))
 
