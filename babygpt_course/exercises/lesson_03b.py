@@ -8,6 +8,7 @@ import torch
 from torch import Generator, Tensor
 
 from babygpt.encodings.sinusoidal import frequencies, sinusoid
+from babygpt.errors import BadInput
 from babygpt_course.exercises.checks import Unusable, ask, ask_tensors, require
 from babygpt_course.exercises.compare import beyond, came_out, describe, members, plain, whole
 from babygpt_course.exercises.exercise import Exercise, each, integer, read_tasks
@@ -141,7 +142,7 @@ def trainer(rise: Callable[[int, int], float], draw: Generator) -> Train:
     def train(places: Iterable[int]) -> Loss:
         met = {number for place in places if (number := whole(place)) is not None and 0 <= number <= END}
         if not met:
-            raise ValueError(f"no position from 0 to {END} in {describe(places)}")
+            raise BadInput(f"no position from 0 to {END} in {describe(places)}")
 
         def loss(position: int) -> float:
             noise = NOISE * (2 * torch.rand((), generator=draw).item() - 1)

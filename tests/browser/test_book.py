@@ -280,7 +280,7 @@ def test_a_search_shows_the_sentence_and_lessons_first(desk: BrowserContext, add
     link = page.locator("#search-results li a").first
     expect(link).to_have_attribute("href", re.compile("^notebooks/05_gaussian_rope"))
     link.press("Enter")
-    expect(page).to_have_url(re.compile("notebooks/04_rope.html#"))
+    expect(page).to_have_url(re.compile("notebooks/05_gaussian_rope.html#"))
 
 
 # ---------------------------------------------------------------- heads and first cells

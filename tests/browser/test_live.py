@@ -342,13 +342,13 @@ def test_pointer_and_cell_move_an_explorer_of_the_page_while_a_cell_runs(noteboo
     notebook.page.mouse.move(*ends["then"]["place"], steps=5)
     notebook.page.mouse.up()
     now = root.evaluate(ENDS, [1, 0])["now"]
-    assert now["values"] == ends["then"]["values"] == ["20", "5", "3", "10,000"]
+    assert now["values"] == ends["then"]["values"] == ["30", "5", "2", "1", "10,000"]
     assert not notebook.page.evaluate("window.cellRun")
     stop(notebook)
     notebook.wait_for_cell(60)
-    assert notebook.ask("[rope.position, rope.distance]") == [20, 5]
+    assert notebook.ask("[rope.position, rope.distance]") == [30, 5]
     notebook.ask("rope.set_trait('theta', 100.0)")
-    expect(root.locator("output").nth(3)).to_have_text("100")
+    expect(root.locator("output").nth(4)).to_have_text("100")
 
 
 def test_text_is_drawn_letter_by_letter_and_rapid_events_end_with_the_right_panels(notebook: Notebook):

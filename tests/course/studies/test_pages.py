@@ -30,7 +30,6 @@ def floors(found):
 
 QUOTED = [
     "03b all positions",
-    "04 position 0",
     "05 fixed, 300",
     "05 fixed, 1200",
     "05 trained, 1200",
@@ -47,11 +46,6 @@ QUOTED = [
     "07a cold, once",
     "08 less v4",
     "08 v5 − v5 fixed",
-    "10 NTK, alone",
-    "10 YaRN and NTK, alone",
-    "10 YaRN, last",
-    "10 YaRN and NTK, last",
-    "10 tuned and control",
 ]  # rows of test_findings, all of whose intervals stand on the page
 
 
