@@ -175,8 +175,9 @@ class Guess(Output):
     def _store(self) -> None:
         """Write the guess that counts into the file, and whether the outcome was shown."""
         guess, kept = self.in_time(), self._read_file()
-        if guess is not None or self.shown or self.key in kept:
-            kept[self.key] = {"question": self.question, "guess": guess, "shown": self.shown}
+        now, before = {"question": self.question, "guess": guess, "shown": self.shown}, kept.get(self.key)
+        if now != before and (guess is not None or self.shown or self.key in kept):
+            kept[self.key] = now
             write_atomically(GUESS_FILE, json.dumps(kept, indent=1).encode())
 
     def _read_file(self) -> dict[str, dict[str, Any]]:

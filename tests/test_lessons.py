@@ -154,10 +154,10 @@ def test_sentences_of_a_lesson_are_short(path: Path):
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_lesson_is_no_longer_than_it_may_be(path: Path):
-    cells = read(path).cells
-    words = sum(len(cell.source.split()) for cell in cells if cell.cell_type == "markdown")
-    code = [cell.source for cell in cells if cell.cell_type == "code"]
-    asserts = sum(source.count("assert ") for source in code)
+    nb = read(path)
+    words = sum(len(cell.source.split()) for cell in nb.cells if cell.cell_type == "markdown")
+    code = code_cells(nb)
+    asserts = sum(cell.source.count("assert ") for cell in code)
     assert (words <= 2_500, len(code) <= 40, asserts <= 10) == (True, True, True), (words, len(code), asserts)
 
 

@@ -15,11 +15,23 @@ import torch
 from babygpt.data.tokenizer import MASK, CharTokenizer
 from babygpt.errors import BadInput
 from babygpt.live.explorer import Choice, Control, Explorer, Line, Scale, Slider, format_number
-from babygpt.live.watches import FULLER, HOLE, encode_masked, ticks_of
+from babygpt.live.watches import FULLER, HOLE, MOST_MARKS, encode_masked
 from babygpt.metrics.inspection import attention_weights
 from babygpt.models.language_model import LanguageModel
 from babygpt.models.transformer import Transformer
-from babygpt.plots.panel import DTYPES, Axis, Curve, Heads, Level, Panel, Words, pack, percent, unpack
+from babygpt.plots.panel import (
+    DTYPES,
+    Axis,
+    Curve,
+    Heads,
+    Level,
+    Panel,
+    Words,
+    name_ticks,
+    pack,
+    percent,
+    unpack,
+)
 from babygpt.plots.style import COLOURS, visible
 from babygpt.sampling.diffusion import Filled, by_confidence, by_entropy, fill_in
 from babygpt.sampling.remasking import SecondThoughts, drafts
@@ -81,7 +93,7 @@ def attention_panels(weights: np.ndarray, values: Mapping[str, Any]) -> list[Pan
     n = int(row.argmax())
     words = {"letter": m + 1, "mark": letters[m], "other": n + 1, "otherMark": letters[n]}
     bars = [Curve("", COLOURS["blue"], row, look="bars")]
-    x = Axis("letter looked at", (-0.5, len(letters) - 0.5), ticks_of(letters))
+    x = Axis("letter looked at", (-0.5, len(letters) - 0.5), name_ticks(letters, MOST_MARKS))
     below = Panel(heads.row.format(**words, share=percent(row[n])), bars, x, Axis("share of attention"))
     return [Panel(title, [heads], x, Axis("letter that looks"), width=1.5, below=below)]
 

@@ -24,7 +24,7 @@ from babygpt.metrics.inspection import (
     position_votes,
 )
 from babygpt.metrics.parallel_texts import code_similarity, layer_similarity, parallel_loss
-from babygpt.plots.panel import Axis, Cells, Curve, Heads, Level, Mark, Panel, Ticks, Words, percent
+from babygpt.plots.panel import Axis, Cells, Curve, Heads, Level, Mark, Panel, Words, name_ticks, percent
 from babygpt.plots.style import COLOURS, ENCODING_COLOURS, visible
 from babygpt.positions import Positions
 from babygpt.sampling.diffusion import Choose, fill_in
@@ -91,17 +91,11 @@ def roles(
 MOST_MARKS, MOST_ROWS = 32, 16  # that fit below cells, and beside them
 
 
-def ticks_of(marks: Sequence[str], most: int = MOST_MARKS) -> Ticks:
-    """Return a tick for each mark; if they are too many, one for every second, third, ... mark."""
-    every = -(-len(marks) // most)
-    return [(float(i), marks[i]) for i in range(0, len(marks), every)]
-
-
 def next_characters(tokenizer: CharTokenizer, times: int = 150) -> Watch:
     """Watch v1's table: the probabilities of the next character after every character."""
     marks = visible(tokenizer.characters)
-    x = Axis("next character", ticks=ticks_of(marks))
-    y = Axis("this character", ticks=ticks_of(marks, MOST_ROWS))
+    x = Axis("next character", ticks=name_ticks(marks, MOST_MARKS))
+    y = Axis("this character", ticks=name_ticks(marks, MOST_ROWS))
     reading = "“{column}” follows “{row}” with {value}%"
 
     def panel(frames: Frames, title: str, total: int) -> Panel:
@@ -118,7 +112,7 @@ def next_characters(tokenizer: CharTokenizer, times: int = 150) -> Watch:
 def votes(tokenizer: CharTokenizer, times: int = 150) -> Watch:
     """Watch the votes of v2's positions: a column for each position, a row for each next character."""
     marks = visible(tokenizer.characters)
-    x, y = Axis("position (tokens)"), Axis("next character", ticks=ticks_of(marks, MOST_ROWS))
+    x, y = Axis("position (tokens)"), Axis("next character", ticks=name_ticks(marks, MOST_ROWS))
     reading = "position {column} votes for “{row}” with {value} nats"
 
     def panel(frames: Frames, title: str, total: int) -> Panel:

@@ -17,6 +17,12 @@ import numpy as np
 Ticks = Sequence[tuple[float, str]]
 
 
+def name_ticks(names: Sequence[str], most: int | None = None) -> Ticks:
+    """Return a tick for each name, at 0, 1, ...; of more than `most`, every second, third, ... gets one."""
+    every = 1 if most is None else max(1, -(-len(names) // most))
+    return [(float(i), names[i]) for i in range(0, len(names), every)]
+
+
 @dataclass(frozen=True)
 class Axis:
     """Axis of a panel.

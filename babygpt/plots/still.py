@@ -18,7 +18,20 @@ from unicodedata import combining, east_asian_width
 import numpy as np
 from PIL import Image
 
-from babygpt.plots.panel import DTYPES, Axis, Cells, Curve, Heads, Level, Panel, Trials, Words, pack, unpack
+from babygpt.plots.panel import (
+    DTYPES,
+    Axis,
+    Cells,
+    Curve,
+    Heads,
+    Level,
+    Panel,
+    Trials,
+    Words,
+    name_ticks,
+    pack,
+    unpack,
+)
 from babygpt.plots.style import COLOURS
 
 ROW, WIDTH, GAP = 1120, 360, 20  # of a row, of a panel of curves, between panels
@@ -427,7 +440,7 @@ def draw_heads(panel: Panel, mark: Heads) -> tuple[str, float, float]:
     """Draw one head large, all heads small, and the row of a letter as bars. Return as draw_plot does."""
     length, ends = len(mark.letters), (-0.5, len(mark.letters) - 0.5)
     weights = unpack(pack(mark.weights, DTYPES["weights"]))  # as the page has them: equal shares, equal words
-    ticks = [(float(i), letter) for i, letter in enumerate(mark.letters)] if SQUARE / length >= 8 else []
+    ticks = name_ticks(mark.letters) if SQUARE / length >= 8 else []
     x, y = (Axis(axis.label, ends, ticks) for axis in (panel.x, panel.y))
     boxes = [] if mark.letter is None else [(mark.letter, mark.letter + 1)]
     cells = Cells(weights[mark.chosen], 1.0, boxes=boxes, label=mark.label)

@@ -11,6 +11,7 @@ from babygpt.live import Watch
 from babygpt.metrics import greedy_answers, role_accuracy
 from babygpt.objectives import cross_entropy
 from babygpt.plots import COLOURS, Axis, Curve, Panel, visible
+from babygpt.plots.panel import name_ticks
 
 HIGHEST = 5.0  # nats; a bar that is taller leaves the picture
 
@@ -50,7 +51,7 @@ def letters(tokenizer: CharTokenizer, questions: Questions, times: int = 30) -> 
             Curve("story and question", COLOURS["blue"], losses - asked, look="bars"),
             Curve("answer", COLOURS["red"], asked, look="bars"),
         ]
-        x = Axis("letter", (-0.7, len(marks) - 0.3), [(i, mark) for i, mark in enumerate(marks)], digits=0)
+        x = Axis("letter", (-0.7, len(marks) - 0.3), name_ticks(marks), digits=0)
         return Panel(finding, bars, x, Axis("loss (nats)", (0.0, HIGHEST)), width=2.0)
 
     return Watch(measure, panel, times)

@@ -14,6 +14,7 @@ from babygpt.live import Choice, Explorer
 from babygpt.live.explorer import Control
 from babygpt.models.transformer import Transformer
 from babygpt.plots import Axis, Cells, Panel, Trials, visible
+from babygpt.plots.panel import name_ticks
 from babygpt.positions import Positions
 
 READS = {
@@ -110,7 +111,7 @@ def panels(
         Panel(title, [Trials([RIGHT, TWICE], list(rows), numbers, settings, "each letter reads")], width=1.6)
     ]
     marks = visible(prompt)
-    ticks = [(float(i), mark) for i, mark in enumerate(marks)]
+    ticks = name_ticks(marks)
     for name, reads in values.items():
         table = Mask(reads, story).allowed(len(marks)).numpy().astype(float)
         cells = Cells(table, 1.0, 0.0, "“{row}” reads “{column}”: {value}", marks, marks, label="1: is read")

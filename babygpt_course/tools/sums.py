@@ -9,7 +9,7 @@ import numpy as np
 from babygpt.live import Choice, Explorer, Slider
 from babygpt.live.explorer import Control
 from babygpt.plots import Axis, Cells, Panel, Trials
-from babygpt.plots.panel import Ticks
+from babygpt.plots.panel import name_ticks
 
 PARTS = ("row of the token", "row of the position", "their sum")
 
@@ -53,11 +53,10 @@ def panels(
     settings, found = zip(*tried.values(), strict=True)
     answers = [[write(row) for row in three] for three in found]
     table = Trials([Axis(part) for part in PARTS], list(tried), answers, settings, "code")
-    ticks: Ticks = [(float(i), column) for i, column in enumerate(columns)]
     cells = Cells(rows, top, -top, "{row}, {column}: {value}", PARTS, columns, label="value")
-    heights: Ticks = [(float(i), part) for i, part in enumerate(PARTS)]
+    x, y = (Axis(ticks=name_ticks(names)) for names in (columns, PARTS))
     title = f"{name(**values)}: {write(rows[2])}"
     return [
         Panel(title, [table], width=1.6),
-        Panel("Both rows, and their sum", [cells], Axis("", ticks=ticks), Axis("", ticks=heights), width=1.2),
+        Panel("Both rows, and their sum", [cells], x, y, width=1.2),
     ]

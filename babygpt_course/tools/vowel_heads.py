@@ -1,6 +1,6 @@
 """Vowel heads: what each head is worth for the second letter of a name, before and after a seed spells."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -8,7 +8,7 @@ import numpy as np
 from babygpt.live import Choice, Explorer
 from babygpt.live.explorer import Control
 from babygpt.plots import COLOURS, Axis, Curve, Level, Panel
-from babygpt.plots.panel import Ticks, percent
+from babygpt.plots.panel import name_ticks, percent
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.spelling import (
     BEFORE,
@@ -24,11 +24,6 @@ LABELS = dict(
     zip(STAGES, (f"{BEFORE} steps before", "when it begins to spell", "at the last step"), strict=True)
 )
 PLACES = ("first", "second", "third", "last")
-
-
-def ticks(names: Sequence[str]) -> Ticks:
-    """Return a tick for each name."""
-    return [(float(i), name) for i, name in enumerate(names)]
 
 
 def vowel_heads(results: Results) -> Explorer:
@@ -60,13 +55,13 @@ def panels(one: dict[str, Any], values: Mapping[str, Any]) -> list[Panel]:
     )
     told += f"without any other of this layer at least {percent(without_other(one))}"
     whole, chance = Level(f"all heads: {percent(one['second'])}", 100 * one["second"]), 100 / len(VOWELS)
-    heads = Axis("silent head (layer.head)", (-0.6, len(names) + 0.8), ticks(names))
+    heads = Axis("silent head (layer.head)", (-0.6, len(names) + 0.8), name_ticks(names))
     right = Axis("right second letters (%)", (0, 105), unit="%", digits=0)
     bars = Curve("", COLOURS["blue"], without.ravel(), np.arange(len(names), dtype=float), "bars")
     looks = 100 * np.array(one["looks"][1][reader])
     seen = int(looks.argmax())
     gaze = f"Layer 2, head {reader + 1} gives {looks[seen]:.0f}% of its weight to the {PLACES[seen]} letter"
-    letters = Axis("letter of the name in the story", (-0.6, LETTERS - 0.4), ticks(PLACES))
+    letters = Axis("letter of the name in the story", (-0.6, LETTERS - 0.4), name_ticks(PLACES))
     share = Axis("attention (%)", (0, 105), unit="%", digits=0)
     step = f"Step {one['step']:,}; the first letter of the answer is given."
     weights = Curve("", COLOURS["green"], looks, np.arange(LETTERS, dtype=float), "bars")

@@ -88,13 +88,12 @@ def test_a_handle_of_an_explorer_follows_the_mouse(page: FirefoxPage, tmp_path: 
     with serve_folder(tmp_path) as address:
         page.goto(address)
         page.wait_for_function("document.querySelector('.handle') !== null")
-        ends = page.evaluate(
-            f"([nth, stops]) => ({ENDS})(document.querySelector('.explorer'), [nth, stops])", [0, 3]
-        )
+        look = f"given => ({ENDS})(document.querySelector('.explorer'), given)"
+        ends = page.evaluate(look, [0, 3])
         page.drag(ends["now"]["place"], ends["then"]["place"])
-        after = page.evaluate(
-            f"([nth, stops]) => ({ENDS})(document.querySelector('.explorer'), [nth, stops])", [0, 0]
-        )
+        shown = "[...document.querySelectorAll('.explorer label output')].map(one => one.value)"
+        page.wait_for_function(f"values => String({shown}) === String(values)", ends["then"]["values"])
+        after = page.evaluate(look, [0, 0])
         assert after["now"]["picture"] == ends["then"]["picture"] != ends["now"]["picture"]
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from babygpt.errors import BadInput
+from tools.browser.programs import find_program
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -31,13 +29,7 @@ def find_chromium() -> str:
         import playwright.sync_api  # noqa: F401
     except ImportError as error:
         raise BadInput("the browser needs playwright: pip install playwright") from error
-    path = os.environ.get(CHROMIUM_VARIABLE) or next(filter(None, map(shutil.which, CHROMIUM_NAMES)), None)
-    if not path or not Path(path).is_file():
-        raise BadInput(
-            f"no Chromium {f'at {path}' if path else 'on the path'}: install one (Debian: apt install "
-            f"chromium) or set {CHROMIUM_VARIABLE} to its path"
-        )
-    return path
+    return find_program("Chromium", CHROMIUM_NAMES, CHROMIUM_VARIABLE)
 
 
 @contextmanager

@@ -6,13 +6,9 @@ Source: W3C, WebDriver BiDi, https://w3c.github.io/webdriver-bidi/
 from __future__ import annotations
 
 import json
-import os
 import re
-import shutil
-import subprocess
 import tempfile
 import time
-from base64 import b64decode
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
@@ -21,11 +17,11 @@ from typing import Any
 
 from websocket import WebSocket, WebSocketTimeoutException, create_connection
 
-from babygpt.errors import BadInput
+from tools.browser.programs import find_program, run_program
 
 FIREFOX_VARIABLE = "BABYGPT_FIREFOX"
 FIREFOX_NAMES = ("firefox-esr", "firefox")
-START_LIMIT, LIMIT = 60.0, 60.0  # seconds for Firefox to listen, and for an answer
+LIMIT = 60.0  # seconds for an answer
 PREFERENCES = {  # of a profile that asks nobody outside
     "app.update.disabledForTesting": True,
     "browser.shell.checkDefaultBrowser": False,
@@ -50,13 +46,7 @@ PLACE = """([selector, words]) => {
 
 def find_firefox() -> str:
     """Return the path of a Firefox. Raises BadInput, saying how to get one, if there is none."""
-    path = os.environ.get(FIREFOX_VARIABLE) or next(filter(None, map(shutil.which, FIREFOX_NAMES)), None)
-    if not path or not Path(path).is_file():
-        raise BadInput(
-            f"no Firefox {f'at {path}' if path else 'on the path'}: install one (Debian: apt install "
-            f"firefox-esr) or set {FIREFOX_VARIABLE} to its path"
-        )
-    return path
+    return find_program("Firefox", FIREFOX_NAMES, FIREFOX_VARIABLE)
 
 
 class Firefox:
@@ -147,11 +137,6 @@ class FirefoxPage:
         keys = {"type": "key", "id": "keys", "actions": both}
         self.firefox.send("input.performActions", context=self.context, actions=[keys])
 
-    def screenshot(self, path: Path) -> None:
-        """Store a picture of the window as a PNG file."""
-        shot = self.firefox.send("browsingContext.captureScreenshot", context=self.context)
-        path.write_bytes(b64decode(shot["data"]))
-
     def close(self) -> None:
         """Close the page."""
         self.firefox.send("browsingContext.close", context=self.context)
@@ -161,34 +146,20 @@ class FirefoxPage:
 def firefox() -> Iterator[Firefox]:
     """Open a headless Firefox while the context lasts.
 
-    Raises BadInput if there is none, TimeoutError with its log if it does not listen.
+    Raises BadInput if there is none, TimeoutError with its log if it does not come up.
     """
     path = find_firefox()
     with tempfile.TemporaryDirectory(prefix="babygpt-firefox-") as folder:
-        lines = [
-            f"user_pref({json.dumps(name)}, {json.dumps(value)});" for name, value in PREFERENCES.items()
-        ]
-        (Path(folder) / "user.js").write_text("\n".join(lines), encoding="utf-8")
-        log = Path(folder) / "log"
+        home, log = Path(folder), Path(folder) / "log"
+        lines = [f"user_pref({json.dumps(key)}, {json.dumps(value)});" for key, value in PREFERENCES.items()]
+        (home / "user.js").write_text("\n".join(lines), encoding="utf-8")
         command = [path, "--headless", "--no-remote", "--remote-debugging-port", "0", "--profile", folder]
-        with log.open("w", encoding="utf-8") as out:
-            running = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT)
-        try:
-            socket = create_connection(
-                f"{listening(running, log)}/session", timeout=LIMIT, suppress_origin=True
-            )
+
+        def find_address() -> str | None:
+            found = re.search(r"WebDriver BiDi listening on (ws://\S+)", log.read_text("utf-8"))
+            return found and found[1]
+
+        with run_program("Firefox", command, log, find_address) as address:
+            socket = create_connection(f"{address}/session", timeout=LIMIT, suppress_origin=True)
             yield Firefox(socket)
             socket.close()
-        finally:
-            running.terminate()
-            running.wait(20)
-
-
-def listening(running: subprocess.Popen[bytes], log: Path) -> str:
-    """Return the address that Firefox writes into its log once it listens."""
-    end = time.monotonic() + START_LIMIT
-    while time.monotonic() < end and running.poll() is None:
-        if found := re.search(r"WebDriver BiDi listening on (ws://\S+)", log.read_text("utf-8")):
-            return found[1]
-        time.sleep(0.1)
-    raise TimeoutError(f"Firefox did not listen:\n{log.read_text('utf-8')[-2000:]}")

@@ -2,20 +2,19 @@
 
 import json
 import os
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 from nbformat import v4
 
 from babygpt.errors import BadInput
+from tools.browser.programs import run_program
 
 ROOT = Path(__file__).resolve().parents[2]
-START_LIMIT = 60.0  # seconds for JupyterLab to come up
 
 
 @contextmanager
@@ -42,17 +41,9 @@ def serve_notebooks(notebooks: Mapping[str, str]) -> Iterator[str]:
         own = {variable: str(scratch / name) for variable, name in folders.items()}
         env, log = {**os.environ, "PYTHONPATH": str(ROOT), **own}, scratch / "log"
         command = [sys.executable, "-m", "jupyterlab", *options]
-        with log.open("w", encoding="utf-8") as out:
-            server = subprocess.Popen(command, cwd=root, env=env, stdout=out, stderr=subprocess.STDOUT)
-        try:
-            yield _address(scratch / "runtime", server, log)
-        finally:
-            server.terminate()
-            try:
-                server.wait(20)
-            except subprocess.TimeoutExpired:
-                server.kill()
-                server.wait()
+        find = partial(_find_address, scratch / "runtime")
+        with run_program("JupyterLab", command, log, find, cwd=root, env=env) as address:
+            yield address
 
 
 def course_notebook(number: str) -> Path:
@@ -70,15 +61,10 @@ def notebook_text(*cells: str) -> str:
     return v4.writes(v4.new_notebook(cells=code, metadata={"kernelspec": kernel}))
 
 
-def _address(runtime: Path, server: subprocess.Popen[bytes], log: Path) -> str:
+def _find_address(runtime: Path) -> str | None:
     """Return the address that the server writes into a file once it is up."""
-    end = time.monotonic() + START_LIMIT
-    while time.monotonic() < end and server.poll() is None:
-        for file in runtime.glob("jpserver-*.json"):
-            try:
-                info = json.loads(file.read_text(encoding="utf-8"))
-            except ValueError:  # not written to its end yet
-                continue
+    for file in runtime.glob("jpserver-*.json"):
+        with suppress(ValueError):  # not written to its end yet
+            info = json.loads(file.read_text(encoding="utf-8"))
             return f"{info['url']}lab?token={info['token']}&reset"
-        time.sleep(0.1)
-    raise TimeoutError(f"JupyterLab did not come up:\n{log.read_text('utf-8')[-2000:]}")
+    return None
