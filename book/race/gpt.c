@@ -1,30 +1,78 @@
 // A small GPT and one step of its training: forward, backward, update. `make race` compiles it to gpt.wasm.
 //
-// It is babygpt's Transformer with fixed sizes: RMSNorm without weights, q and k normalised, ReLU squared, Muon
-// for the matrices of the blocks and Adam for the rest. Matrices are stored (in, out), so x W is one product.
+// It is babygpt's Transformer: RMSNorm without weights, q and k normalised, ReLU squared, Muon for the matrices
+// of the blocks and Adam for the rest. Matrices are stored (in, out), so x W is one product.
 // Shapes in comments: a batch of B windows has N = B T rows, each with C channels; head h owns D of them.
 
-enum { L = 2, H = 4, D = 16, C = H * D, F = 4 * C, V = 32, T = 64, B = 8, N = B * T };
+enum { D = 16, T = 64 };              // channels of a head, and tokens of a window
+int L, H, V, B;                       // layers, heads, and windows of a batch; V: characters, in whole eights
+static int C, F, N, MATRICES, TOTAL;  // C = H D, F = 4 C, N = B T; weights of a block's matrices, and of all
 
 typedef float v4 __attribute__((vector_size(16)));  // four numbers that the processor handles at once
 
-struct Block { float q[C * C], k[C * C], v[C * C], out[C * C], up[C * F], down[F * C]; };
-struct Weights { float embed[V * C]; struct Block block[L]; float head[C * V]; };
-struct Memory {  // what the backward pass needs of a block
-    float h[N * C], q[N * C], k[N * C], v[N * C], att[B * H * T * T], y[N * C];
-    float h2[N * C], up[N * F], act[N * F], rms[N], rms_q[N * H], rms_k[N * H], rms2[N];
-};
+struct Block { float *q, *k, *v, *out, *up, *down; };
+struct Memory { float *h, *q, *k, *v, *att, *y, *h2, *up, *act, *rms, *rms_q, *rms_k, *rms2; };
 
-struct Weights w, grad, mean, square;  // weights, gradients, and the running means of both optimizers
-struct Memory memory[L];
-int tokens[N], targets[N];             // (B, T)  a target of -1 does not count
-float likelihood[N], logits[N * V];    // (B, T)  probability of each target; (N, V)
-float added[T * C], cosine[T * D / 2], sine[T * D / 2], slope[H];  // the encoding, filled in by worker.js
-int vocab_size = V;
+float *w, *grad, *mean, *square;         // weights, gradients, and the running means of both optimizers, as `part` says
+int *tokens, *targets;                   // (B, T)  a target of -1 does not count
+float *likelihood, *logits;              // (B, T)  probability of each target; (N, V)
+float *attention;                        // (L, B, H, T, T)
+float *cosine, *sine, *bias;             // (T, D / 2), and (H, T) by distance: the encoding, filled in by worker.js
+float *heard;                            // (L, H)  1, or 0 for a head that is switched off
+int vocab_size, learned;                 // characters that occur; whether what is added to the embeddings is trained
 
-static float x[N * C], x0[N * C], final[N * C], rms0[N], rms_final[N];  // the stream, and its two ends
-static float dx[N * C], dy[N * C], dq[N * C], dk[N * C], dv[N * C], dact[N * F];
-static float scores[T * T], flipped[C * F], gram[C * C], square_gram[C * C], wide[C * F];
+static struct Memory memory[8];
+static float *x, *x0, *final, *rms0, *rms_final;  // the stream, and its two ends
+static float *dx, *dy, *dq, *dk, *dv, *dact;
+static float *scores, *flipped, *gram, *square_gram, *wide;
+
+// ---------------------------------------------------------------- memory
+
+extern char __heap_base;
+static char *end;
+
+// `n` numbers, all zero: memory that was never used.
+static float *numbers(int n) {
+    char *place = end;
+    end += (n * sizeof(float) + 15) & -16;
+    long missing = (long)end - (long)__builtin_wasm_memory_size(0) * 65536;
+    if (missing > 0) __builtin_wasm_memory_grow(0, (missing + 65535) / 65536);
+    return (float *)place;
+}
+
+// Where things lie among the weights: embeddings (V, C), blocks, head (C, V), what is added to embeddings (T, C).
+static struct Block block_of(float *all, int layer) {
+    float *p = all + V * C + layer * MATRICES;
+    int n = C * C;
+    return (struct Block){p, p + n, p + 2 * n, p + 3 * n, p + 4 * n, p + 8 * n};
+}
+static float *head_of(float *all) { return all + V * C + L * MATRICES; }
+static float *added_of(float *all) { return head_of(all) + C * V; }
+
+// Make room for a model; to be called once. Returns how many weights it has.
+int make(int layers, int heads, int characters, int windows) {
+    L = layers, H = heads, B = windows, C = H * D, F = 4 * C, N = B * T, MATRICES = 12 * C * C;
+    vocab_size = characters, V = (characters + 7) & -8, TOTAL = 2 * V * C + L * MATRICES + T * C, end = &__heap_base;
+    float **weights[] = {&w, &grad, &mean, &square};
+    for (int i = 0; i < 4; i++) *weights[i] = numbers(TOTAL);
+    tokens = (int *)numbers(N), targets = (int *)numbers(N), likelihood = numbers(N), logits = numbers(N * V);
+    cosine = numbers(T * D / 2), sine = numbers(T * D / 2), bias = numbers(H * T), heard = numbers(L * H);
+    attention = numbers(L * N * H * T);
+    for (int l = 0; l < L; l++) {
+        struct Memory *m = memory + l;
+        float **wide[] = {&m->h, &m->q, &m->k, &m->v, &m->y, &m->h2}, **thin[] = {&m->rms_q, &m->rms_k};
+        for (int i = 0; i < 6; i++) *wide[i] = numbers(N * C);
+        for (int i = 0; i < 2; i++) *thin[i] = numbers(N * H);
+        m->att = attention + l * N * H * T, m->up = numbers(N * F), m->act = numbers(N * F);
+        m->rms = numbers(N), m->rms2 = numbers(N);
+        for (int h = 0; h < H; h++) heard[l * H + h] = 1;
+    }
+    float **streams[] = {&x, &x0, &final, &dx, &dy, &dq, &dk, &dv};
+    for (int i = 0; i < 8; i++) *streams[i] = numbers(N * C);
+    rms0 = numbers(N), rms_final = numbers(N), dact = numbers(N * F), scores = numbers(T * T);
+    flipped = numbers(C * (F > V ? F : V) + T * D), gram = numbers(C * C), square_gram = numbers(C * C), wide = numbers(C * F);
+    return TOTAL;
+}
 
 // ---------------------------------------------------------------- arithmetic
 
@@ -111,11 +159,11 @@ static void rotate(float *x, int n, float sign) {
 
 static const float SCALE = 2 / 4.f;  // 2 / sqrt(D)
 
-static void attend(float *y, float *att, const float *q, const float *k, const float *v, float slope) {
+static void attend(float *y, float *att, const float *q, const float *k, const float *v, const float *bias) {
     matmul(att, T, q, C, 1, flip(k, C, T, D), T, T, D, T, 0);  // (T, T) scores
     for (int i = 0; i < T; i++) {
         float *row = att + i * T, top = -1e30f, sum = 0;
-        for (int j = 0; j <= i; j++) row[j] = row[j] * SCALE - slope * (i - j);
+        for (int j = 0; j <= i; j++) row[j] = row[j] * SCALE + bias[i - j];
         for (int j = 0; j <= i; j++) top = row[j] > top ? row[j] : top;
         for (int j = 0; j <= i; j++) row[j] = exponential(row[j] - top);
         for (int j = 0; j <= i; j++) sum += row[j];
@@ -142,7 +190,7 @@ static void attend_back(float *dq, float *dk, float *dv, const float *dy, const 
 // ---------------------------------------------------------------- a block, forward and backward
 
 // x = x + attention(norm(x)), then x = x + mlp(norm(x)): x is (n, C), and n is the rows of the batch.
-static void block(const struct Block *w, struct Memory *m, int n) {
+static void block(const struct Block *w, struct Memory *m, const float *heard, int n) {
     norm(m->h, m->rms, x, n, C);
     linear(m->q, m->h, w->q, n, C, C), norm(m->q, m->rms_q, m->q, n * H, D), rotate(m->q, n, 1);
     linear(m->k, m->h, w->k, n, C, C), norm(m->k, m->rms_k, m->k, n * H, D), rotate(m->k, n, 1);
@@ -150,7 +198,8 @@ static void block(const struct Block *w, struct Memory *m, int n) {
     for (int b = 0; b < n / T; b++)
         for (int h = 0; h < H; h++) {
             int at = b * T * C + h * D;
-            attend(m->y + at, m->att + (b * H + h) * T * T, m->q + at, m->k + at, m->v + at, slope[h]);
+            attend(m->y + at, m->att + (b * H + h) * T * T, m->q + at, m->k + at, m->v + at, bias + h * T);
+            for (int i = 0; i < T * D && !heard[h]; i++) m->y[at + i / D * C + i % D] = 0;
         }
     matmul(x, C, m->y, C, 1, w->out, C, n, C, C, 1);
 
@@ -161,7 +210,7 @@ static void block(const struct Block *w, struct Memory *m, int n) {
 }
 
 // The same lines from the last to the first: dx is the gradient of x, (N, C).
-static void block_back(const struct Block *w, struct Block *dw, const struct Memory *m) {
+static void block_back(const struct Block *w, const struct Block *dw, const struct Memory *m) {
     linear_back(dact, dw->down, dx, m->act, w->down, N, F, C, 0);
     for (int i = 0; i < N * F; i++) dact[i] *= m->up[i] > 0 ? 2 * m->up[i] : 0;
     linear_back(dy, dw->up, dact, m->h2, w->up, N, C, F, 0);
@@ -187,12 +236,17 @@ static void block_back(const struct Block *w, struct Block *dw, const struct Mem
 // Read `windows` rows of tokens: logits, and the probability of each target.
 void forward(int windows) {
     int n = windows * T;
-    for (int i = 0; i < n * C; i++) x[i] = w.embed[tokens[i / C] * C + i % C] + added[i % (T * C)];
+    float *added = added_of(w);
+    for (int i = 0; i < n; i++)
+        for (int c = 0; c < C; c++) x[i * C + c] = w[tokens[i] * C + c] + added[i % T * C + c];
     norm(x0, rms0, x, n, C);
     for (int i = 0; i < n * C; i++) x[i] = x0[i];
-    for (int l = 0; l < L; l++) block(&w.block[l], &memory[l], n);
+    for (int l = 0; l < L; l++) {
+        struct Block b = block_of(w, l);
+        block(&b, memory + l, heard + l * H, n);
+    }
     norm(final, rms_final, x, n, C);
-    linear(logits, final, w.head, n, C, V);
+    linear(logits, final, head_of(w), n, C, V);
     for (int i = 0; i < n; i++) {
         float *row = logits + i * V, top = row[0], sum = 0;
         for (int j = 0; j < vocab_size; j++) top = row[j] > top ? row[j] : top;
@@ -208,12 +262,18 @@ void backward(void) {
         logits[i * V + targets[i]] -= 1;
         for (int j = 0; j < V; j++) logits[i * V + j] /= N;
     }
-    linear_back(dy, grad.head, logits, final, w.head, N, C, V, 0);
+    linear_back(dy, head_of(grad), logits, final, head_of(w), N, C, V, 0);
     norm_back(dx, dy, final, rms_final, N, C, 0);
-    for (int l = L - 1; l >= 0; l--) block_back(&w.block[l], &grad.block[l], &memory[l]);
+    for (int l = L - 1; l >= 0; l--) {
+        struct Block b = block_of(w, l), db = block_of(grad, l);
+        block_back(&b, &db, memory + l);
+    }
     norm_back(dx, dx, x0, rms0, N, C, 0);
-    for (int i = 0; i < V * C; i++) grad.embed[i] = 0;
-    for (int i = 0; i < N * C; i++) grad.embed[tokens[i / C] * C + i % C] += dx[i];
+    float *added = added_of(grad);
+    for (int i = 0; i < V * C; i++) grad[i] = 0;
+    for (int i = 0; i < T * C; i++) added[i] = 0;
+    for (int i = 0; i < N; i++)
+        for (int c = 0; c < C; c++) grad[tokens[i] * C + c] += dx[i * C + c], added[i % T * C + c] += dx[i * C + c];
 }
 
 // ---------------------------------------------------------------- the optimizers
@@ -253,12 +313,12 @@ static void muon(float *w, float *g, float *mean, int in, int out, float lr) {
 
 void update(float lr_matrix, float lr_other, float left_mean, float left_square) {
     float left[2] = {left_mean, left_square};
-    for (int l = 0; l < L; l++) {
-        float *p = w.block[l].q, *g = grad.block[l].q, *m = mean.block[l].q;
-        for (int i = 0; i < 4; i++) muon(p + i * C * C, g + i * C * C, m + i * C * C, C, C, lr_matrix);
-        muon(w.block[l].up, grad.block[l].up, mean.block[l].up, C, F, lr_matrix);
-        muon(w.block[l].down, grad.block[l].down, mean.block[l].down, F, C, lr_matrix);
-    }
-    adam(w.embed, grad.embed, mean.embed, square.embed, V * C, lr_other, left);
-    adam(w.head, grad.head, mean.head, square.head, C * V, lr_other, left);
+    for (int l = 0; l < L; l++)
+        for (int i = 0; i < 6; i++) {  // q, k, v, out, up, down
+            int at = V * C + l * MATRICES + (i < 5 ? i : 8) * C * C;
+            muon(w + at, grad + at, mean + at, i == 5 ? F : C, i == 4 ? F : C, lr_matrix);
+        }
+    int rest = added_of(w) - head_of(w), head = head_of(w) - w;
+    adam(w, grad, mean, square, V * C, lr_other, left);
+    adam(w + head, grad + head, mean + head, square + head, learned ? rest + T * C : rest, lr_other, left);
 }

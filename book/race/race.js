@@ -1,10 +1,10 @@
-// Two small GPTs that train side by side in the page, one worker each. The worker's text, the compiled engine,
-// the stories and a recorded run lie in engine.js, which is loaded when the reader presses the button.
-// tools/book/race.py puts panels.js before this text, and every word of a finding into the page.
+// Two small GPTs that train side by side in the page, one worker each.
+// tools/book/race.py puts panels.js and trainers.js before this text, and every word of a finding into the page.
 
 const { COLOURS } = $figure; // the other names that are used here, panels.js uses as well
 const STEPS = 600, EVERY = 30, SMOOTH = 0.9, REPLAY_MS = 150, SETTLE_MS = 600;
 const FOUND = 80, CHANCE = 65; // percents of right answers that we call "found out" and "guesses"
+const TALES = "plain-tales";
 const MODELS = [{ name: "first", colour: COLOURS.red }, { name: "second", colour: COLOURS.blue }];
 const X = { label: "training steps", span: [0, STEPS], ticks: null, log: false, unit: "", digits: 0 };
 
@@ -92,42 +92,26 @@ class Race {
     this.saveAddress();
     this.wake();
     try {
-      await this.load();
+      this.data = await loadEngine(this.el.dataset.folder);
     } catch {
       this.said.textContent = "engine.js could not be loaded. Reload the page to try again.";
     }
-    if (!window.babygptRace || this.round !== round) return;
+    if (!this.data || this.round !== round) return;
     this.pause.disabled = this.again.disabled = false;
     this.setPaused(false);
     this.choices.forEach((encoding, side) => this.launch(side, encoding, round));
   }
 
-  load() {
-    this.loading ??= new Promise((resolve, reject) => {
-      const script = html("script", { src: `${this.el.dataset.folder}engine.js` });
-      script.addEventListener("load", resolve);
-      script.addEventListener("error", () => reject((this.loading = null)));
-      document.head.append(script);
-    });
-    return this.loading;
-  }
-
   launch(side, encoding, round) {
-    const { worker, wasm, characters, text, questions, examples } = window.babygptRace;
+    const { texts, examples } = this.data, { characters, train, questions } = texts[TALES];
     const encode = some => Uint8Array.from(some, character => characters.indexOf(character));
     const failed = () => this.round === round && this.replay(side, encoding, round);
     try {
-      this.url ??= URL.createObjectURL(new Blob([worker], { type: "text/javascript" }));
-      const it = (this.workers[side] = new Worker(this.url));
-      it.addEventListener("error", failed, { once: true });
-      it.addEventListener("message", ({ data }) => {
-        if (this.round === round) data.error ? failed() : this.receive(side, data);
-      });
-      it.postMessage({
-        wasm: Uint8Array.from(atob(wasm), byte => byte.charCodeAt(0)), text: encode(text), encoding,
+      this.workers[side] = startWorker(this.data, {
+        text: encode(train), encoding: { name: encoding }, seed: this.seed, steps: STEPS, every: EVERY,
         questions: questions.map(question => question.map(encode)), examples: examples.map(example => example.map(encode)),
-        newline: characters.indexOf("\n"), vocabSize: characters.length, seed: this.seed, steps: STEPS, every: EVERY,
-      });
+        newline: characters.indexOf("\n"), vocabSize: characters.length,
+      }, data => this.round === round && this.receive(side, data), failed);
     } catch {
       failed();
     }
@@ -135,7 +119,7 @@ class Race {
 
   // Where a browser allows no workers or no WebAssembly, show a run that was recorded.
   replay(side, encoding, round) {
-    const run = window.babygptRace.recorded[encoding];
+    const run = this.data.recorded[encoding];
     this.recorded = true;
     const next = i => {
       if (this.round !== round) return;
@@ -162,7 +146,7 @@ class Race {
   }
 
   showLines(side, lines, likelier) {
-    const { characters, examples } = window.babygptRace, place = this.cards[side].querySelector(".race-lines");
+    const { examples, texts } = this.data, { characters } = texts[TALES], place = this.cards[side].querySelector(".race-lines");
     place.replaceChildren();
     lines.forEach((line, i) => {
       const [prompt, right, wrong] = examples[i], row = html("p", {}, place, `${prompt.trim()} `);
@@ -178,7 +162,7 @@ class Race {
   conclude() {
     const { words } = this, same = this.runs[0].encoding === this.runs[1].encoding;
     const names = MODELS.map(({ name }, side) => (same ? `the ${name} model` : this.nameOf(side)));
-    const shares = this.runs.map(run => run.share.at(-1)[1]), n = window.babygptRace.questions.length;
+    const shares = this.runs.map(run => run.share.at(-1)[1]), n = this.data.texts[TALES].questions.length;
     const [found, guesses] = [shares.map(share => share >= FOUND), shares.map(share => share <= CHANCE)];
     const only = found[0] && guesses[1] ? 0 : found[1] && guesses[0] ? 1 : null;
     const verdict = same ? words.same : only !== null ? fill(words.one, { name: names[only] })

@@ -1,14 +1,9 @@
 // One model in a worker: its encoding, first weights, batches, training loop, and what it can do so far.
 // The arithmetic of a step is gpt.c, compiled to WebAssembly.
 
-const LAYERS = 2, HEADS = 4, HEAD_DIM = 16, WIDTH = 64, VOCAB = 32, BLOCK = 64, BATCH = 8;
-const LR_MATRIX = 0.03, LR_OTHER = 0.02, WARMUP = 10, THETA = 10000;
-const SHAPES = [["embed", VOCAB, WIDTH]]; // name, rows (in), columns (out), in the order of struct Weights
-for (let i = 0; i < LAYERS; i++) {
-  for (const name of ["q", "k", "v", "out"]) SHAPES.push([`${i}.${name}`, WIDTH, WIDTH]);
-  SHAPES.push([`${i}.up`, WIDTH, 4 * WIDTH], [`${i}.down`, 4 * WIDTH, WIDTH]);
-}
-SHAPES.push(["head", WIDTH, VOCAB]);
+const HEAD_DIM = 16, BLOCK = 64;
+const LR_MATRIX = 0.03, LR_OTHER = 0.02, WARMUP = 10;
+const USUAL = { theta: 10000, steepness: 1, alpha: 0.7, sigma: 5, wider: 4 }; // of encodings, as in babygpt
 
 // Numbers between 0 and 1 that follow from a seed (mulberry32).
 function randomNumbers(seed) {
@@ -21,71 +16,130 @@ function randomNumbers(seed) {
 }
 
 class GPT {
-  // engine    exports of gpt.wasm
-  // encoding  "none", "sinusoid", "rope" or "alibi"
-  constructor(engine, encoding, vocabSize) {
-    const floats = (name, n) => new Float32Array(engine.memory.buffer, engine[name].value, n);
-    const ints = (name, n) => new Int32Array(engine.memory.buffer, engine[name].value, n);
-    this.engine = engine;
-    this.steps = 0;
-    this.vocabSize = ints("vocab_size", 1)[0] = vocabSize;
-    this.tokens = ints("tokens", BATCH * BLOCK); // (B, T)
-    this.targets = ints("targets", BATCH * BLOCK).fill(0); // (B, T)
-    this.likelihood = floats("likelihood", BATCH * BLOCK); // (B, T)
-    this.probabilities = floats("logits", BATCH * BLOCK * VOCAB); // (B T, V) of the next token
-    const total = SHAPES.reduce((sum, [, rows, columns]) => sum + rows * columns, 0);
-    [this.weights, this.grad] = [floats("w", total), floats("grad", total)];
-    this.fillEncoding(encoding, floats);
+  // engine    exports of gpt.wasm, new
+  // encoding  { name: "none", "sinusoid", "rope", "alibi", "gaussian" or "learned", and other values than USUAL }
+  constructor(engine, encoding, vocabSize, { layers = 2, heads = 4, batch = 8, rate = 1 } = {}) {
+    const total = engine.make(layers, heads, vocabSize, batch), width = heads * HEAD_DIM, pairs = HEAD_DIM / 2;
+    const { buffer } = engine.memory, padded = 8 * Math.ceil(vocabSize / 8);
+    const at = name => new Uint32Array(buffer, engine[name].value, 1)[0];
+    const floats = (name, n) => new Float32Array(buffer, at(name), n), ints = (name, n) => new Int32Array(buffer, at(name), n);
+    Object.assign(this, { engine, vocabSize, padded, layers, heads, batch, width, rate, steps: 0 });
+    this.tokens = ints("tokens", batch * BLOCK); // (B, T)
+    this.targets = ints("targets", batch * BLOCK); // (B, T)
+    this.likelihood = floats("likelihood", batch * BLOCK); // (B, T)
+    this.probabilities = floats("logits", batch * BLOCK * padded); // (B T, V) of the next token
+    this.attention = floats("attention", layers * batch * heads * BLOCK * BLOCK); // (L, B, H, T, T)
+    this.heard = floats("heard", layers * heads); // (L, H)  0 for a head that is switched off
+    [this.weights, this.grad, this.mean, this.square] = ["w", "grad", "mean", "square"].map(name => floats(name, total));
+    this.tables = { cosine: floats("cosine", BLOCK * pairs), sine: floats("sine", BLOCK * pairs), bias: floats("bias", heads * BLOCK) };
+    this.shapes = [["embed", padded, width]]; // name, rows (in), columns (out), in their order
+    for (let i = 0; i < layers; i++) {
+      for (const name of ["q", "k", "v", "out"]) this.shapes.push([`${i}.${name}`, width, width]);
+      this.shapes.push([`${i}.up`, width, 4 * width], [`${i}.down`, 4 * width, width]);
+    }
+    this.shapes.push(["head", width, padded], ["added", BLOCK, width]);
+    this.added = this.weights.subarray(total - BLOCK * width); // (T, C) to the embeddings
+    new Int32Array(buffer, engine.learned.value, 1)[0] = encoding.name === "learned";
+    this.encode(encoding);
   }
 
-  // The encoding is four tables: what is added to the embeddings, the angles of q and k, and ALiBi's slopes.
-  fillEncoding(encoding, floats) {
-    const added = floats("added", BLOCK * WIDTH), slope = floats("slope", HEADS), pairs = HEAD_DIM / 2;
-    const cosine = floats("cosine", BLOCK * pairs), sine = floats("sine", BLOCK * pairs);
+  // Fill the tables of the encoding: what is added to embeddings, angles of q and k, and what is added to scores.
+  encode({ name, ...values }) {
+    const { theta, steepness, alpha, sigma, wider } = { ...USUAL, ...values }, { cosine, sine, bias } = this.tables;
+    const { width, heads } = this, pairs = HEAD_DIM / 2, turns = ["rope", "gaussian"].includes(name);
+    const bell = (distance, wide) => Math.exp(-(distance ** 2) / (2 * wide ** 2));
     for (let t = 0; t < BLOCK; t++) {
       for (let i = 0; i < pairs; i++) {
-        const angle = encoding === "rope" ? t * THETA ** ((-2 * i) / HEAD_DIM) : 0;
+        const angle = turns ? t * theta ** ((-2 * i) / HEAD_DIM) : 0;
         [cosine[t * pairs + i], sine[t * pairs + i]] = [Math.cos(angle), Math.sin(angle)];
       }
-      for (let c = 0; c < WIDTH && encoding === "sinusoid"; c += 2) {
-        const angle = t * THETA ** (-c / WIDTH);
-        [added[t * WIDTH + c], added[t * WIDTH + c + 1]] = [Math.sin(angle), Math.cos(angle)];
+      for (let c = 0; c < width && name === "sinusoid"; c += 2) {
+        const angle = t * theta ** (-c / width);
+        [this.added[t * width + c], this.added[t * width + c + 1]] = [Math.sin(angle), Math.cos(angle)];
+      }
+      for (let h = 0; h < heads; h++) {
+        const kernel = Math.log(Math.max(1e-30, alpha * bell(t, sigma) + (1 - alpha) * bell(t, wider * sigma)));
+        bias[h * BLOCK + t] = name === "alibi" ? -steepness * t * 2 ** ((-8 * (h + 1)) / heads) : name === "gaussian" ? kernel : 0;
       }
     }
-    for (let h = 0; h < HEADS; h++) slope[h] = encoding === "alibi" ? 2 ** ((-8 * (h + 1)) / HEADS) : 0;
   }
 
   // PyTorch's first weights: embeddings from a normal distribution, matrices uniform, what writes to the stream 0.
   initialise(random) {
+    const learned = new Int32Array(this.engine.memory.buffer, this.engine.learned.value, 1)[0];
+    const normal = () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
     let at = 0;
-    for (const [name, rows, columns] of SHAPES) {
+    for (const [name, rows, columns] of this.shapes) {
+      if (name === "added" && !learned) return;
       const zero = name === "head" || /out|down/.test(name), bound = 1 / Math.sqrt(rows);
-      for (let i = 0; i < rows * columns; i++) {
-        const normal = () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
-        this.weights[at++] = zero ? 0 : name === "embed" ? normal() : (2 * random() - 1) * bound;
-      }
+      const draw = name === "embed" ? normal : name === "added" ? () => 0.02 * normal() : () => (2 * random() - 1) * bound;
+      for (let i = 0; i < rows * columns; i++) this.weights[at++] = zero ? 0 : draw();
     }
   }
 
   // One step on the batch in `tokens` and `targets`; returns its mean loss in nats.
   step(total) {
-    this.engine.forward(BATCH);
+    const rise = Math.min(1, (this.steps + 1) / WARMUP), share = this.rate * rise * (1 - this.steps / total);
+    this.engine.forward(this.batch);
     this.engine.backward();
-    const rise = Math.min(1, (this.steps + 1) / WARMUP), share = rise * (1 - this.steps / total);
     this.steps += 1;
     this.engine.update(LR_MATRIX * share, LR_OTHER * share, 1 - 0.9 ** this.steps, 1 - 0.95 ** this.steps);
-    return this.loss();
+    return this.loss(this.batch);
   }
 
-  loss() {
-    return this.likelihood.reduce((sum, p) => sum - Math.log(p), 0) / (BATCH * BLOCK);
+  loss(windows) {
+    return this.likelihood.subarray(0, windows * BLOCK).reduce((sum, p) => sum - Math.log(p), 0) / (windows * BLOCK);
+  }
+
+  // Put windows of a text that begin at some places into the batch.
+  load(text, starts) {
+    starts.forEach((start, row) => {
+      this.tokens.set(text.subarray(start, start + BLOCK), row * BLOCK);
+      this.targets.set(text.subarray(start + 1, start + BLOCK + 1), row * BLOCK);
+    });
+  }
+
+  // The mean loss on a batch of windows that lie evenly over a text, nats per character.
+  validate(text) {
+    const apart = (text.length - BLOCK - 1) / this.batch;
+    this.load(text, Array.from({ length: this.batch }, (_, i) => Math.floor(i * apart)));
+    this.engine.forward(this.batch);
+    return this.loss(this.batch);
+  }
+
+  // Do something without the heads that have these numbers, counted through the layers.
+  without(off, act) {
+    for (const number of off) this.heard[number] = 0;
+    const found = act();
+    this.heard.fill(1);
+    return found;
+  }
+
+  // The score of a query and an equal key, by head and by their distance, (H, T) in one list.
+  reach() {
+    const { cosine, bias } = this.tables, pairs = HEAD_DIM / 2;
+    const means = Array.from({ length: BLOCK }, (_, t) => cosine.subarray(t * pairs, (t + 1) * pairs).reduce((sum, c) => sum + c, 0) / pairs);
+    return bias.map((b, i) => b + 2 * Math.sqrt(HEAD_DIM) * means[i % BLOCK]);
+  }
+
+  // Where the heads look in a text, (L, H, n, n) in one list, and how likely each character is after it, (V,).
+  look(text) {
+    const n = text.length, { layers, heads, batch } = this, weights = new Float32Array(layers * heads * n * n);
+    this.tokens.fill(0).set(text);
+    this.engine.forward(1);
+    for (let i = 0; i < layers * heads * n; i++) {
+      const [layer, head, row] = [Math.floor(i / n / heads), Math.floor(i / n) % heads, i % n];
+      const from = (((layer * batch) * heads + head) * BLOCK + row) * BLOCK;
+      weights.set(this.attention.subarray(from, from + n), i * n);
+    }
+    return { weights, next: this.probabilities.slice((n - 1) * this.padded, (n - 1) * this.padded + this.vocabSize) };
   }
 
   // The log-probability of the end of each text, given its beginning: [[beginning, end], ...], lists of tokens.
   logProbabilities(texts) {
     const found = [];
-    for (let from = 0; from < texts.length; from += BATCH) {
-      const some = texts.slice(from, from + BATCH);
+    for (let from = 0; from < texts.length; from += this.batch) {
+      const some = texts.slice(from, from + this.batch);
       this.targets.fill(-1);
       this.tokens.fill(0);
       some.forEach(([beginning, end], row) => {
@@ -108,8 +162,8 @@ class GPT {
     return points.reduce((sum, point) => sum + point, 0) / questions.length;
   }
 
-  // Continue each text with the likeliest token until `end` comes or the window is full.
-  continue(texts, end) {
+  // Continue each text until `end` comes or the window is full: with the likeliest token, or with one that is drawn.
+  continue(texts, end, random = null) {
     const rows = texts.map(text => [...text]), open = row => row.length === 1 || row.at(-1) !== end;
     while (rows.some(row => open(row) && row.length < BLOCK)) {
       this.tokens.fill(0);
@@ -117,9 +171,11 @@ class GPT {
       this.engine.forward(rows.length);
       rows.forEach((row, i) => {
         if (!open(row) || row.length >= BLOCK) return;
-        const at = (i * BLOCK + row.length - 1) * VOCAB;
+        const at = (i * BLOCK + row.length - 1) * this.padded;
         const next = this.probabilities.subarray(at, at + this.vocabSize);
-        row.push(next.indexOf(Math.max(...next)));
+        let left = random?.();
+        const drawn = random ? next.findIndex(p => (left -= p) < 0) : next.indexOf(Math.max(...next));
+        row.push(Math.max(0, drawn));
       });
     }
     return rows;
@@ -129,35 +185,53 @@ class GPT {
 // ---------------------------------------------------------------- the worker
 
 const STEPS_A_TURN = 3; // then the worker looks for messages
-let paused = false, wake = () => {};
+let paused = false, wake = () => {}, model = null, task = null, asked = null;
 
-// Train a model from its first weights, and post its losses every 10 steps. Every `every` steps it also posts
-// its continuations of `examples`, whether it finds their right answers likelier, and the share of `questions`.
-async function trainModel({ wasm, text, questions, examples, newline, vocabSize, encoding, seed, steps, every }) {
-  const { instance } = await WebAssembly.instantiate(wasm, {});
-  const model = new GPT(instance.exports, encoding, vocabSize), random = randomNumbers(seed);
-  const starts = []; // each window begins at a line's end, so that it holds a whole story
-  text.forEach((token, i) => token === newline && i + BLOCK < text.length && starts.push(i));
+// Train a model, from its first weights or from a `state` of an earlier one, and post its losses every `often`
+// steps. Every `every` steps it also posts what it can do: the share of `questions`, the loss on `valid`, and its
+// continuations of `examples`. Afterwards it stays, for a reader's questions.
+async function trainModel(data) {
+  const { wasm, text, newline, vocabSize, encoding, shape, seed, steps, every, often = 10, state } = (task = data);
+  const { instance } = await WebAssembly.instantiate(wasm, {}), random = randomNumbers(seed + (state?.steps ?? 0));
+  model = new GPT(instance.exports, encoding, vocabSize, shape);
   model.initialise(random);
+  for (const name of state ? ["weights", "mean", "square"] : []) model[name].set(state[name]);
+  model.steps = state?.steps ?? 0;
+  const starts = []; // each window begins at a line's end, so that it holds a whole story
+  text.forEach((token, i) => (newline < 0 || token === newline) && i + BLOCK < text.length && starts.push(i));
+  let reach = model.reach();
   for (let losses = []; ; ) {
     const examined = model.steps % every === 0 || model.steps === steps;
-    if (examined || model.steps % 10 === 0) {
-      const found = examined && {
-        lines: model.continue(examples.map(([prompt]) => prompt), newline),
-        likelier: examples.map(example => model.share([example])), share: model.share(questions),
-      };
-      postMessage({ step: model.steps, losses: losses.splice(0), ...found });
+    if (examined || model.steps % often === 0) {
+      postMessage({ step: model.steps, losses: losses.splice(0), reach, ...(examined && examine()), ...look(examined) });
+      reach = undefined; // is posted again if the encoding changes
     }
-    if (model.steps === steps) return;
+    if (model.steps >= steps) return;
     if (model.steps % STEPS_A_TURN === 0) await turn();
     if (paused) await new Promise(resolve => (wake = resolve));
-    for (let row = 0; row < BATCH; row++) {
-      const start = starts[Math.floor(random() * starts.length)];
-      model.tokens.set(text.subarray(start, start + BLOCK), row * BLOCK);
-      model.targets.set(text.subarray(start + 1, start + BLOCK + 1), row * BLOCK);
-    }
+    model.load(text, Array.from({ length: model.batch }, () => starts[Math.floor(random() * starts.length)]));
     losses.push(model.step(steps));
   }
+}
+
+function examine(off = []) {
+  const { questions, examples, valid, newline } = task;
+  return model.without(off, () => ({
+    ...(examples && {
+      lines: model.continue(examples.map(([prompt]) => prompt), newline),
+      likelier: examples.map(example => model.share([example])),
+    }),
+    ...(questions && { share: model.share(questions) }),
+    ...(valid && { valid: model.validate(valid) }),
+  }));
+}
+
+// What the model makes of the reader's text. A whole answer also writes on, and counts without the heads that are off.
+function look(whole) {
+  if (!asked) return {};
+  const { text, off, drawn } = asked, written = () => model.continue([text], task.newline, drawn ? randomNumbers(drawn) : null)[0];
+  const looked = model.without(off, () => ({ ...model.look(text), ...(whole && { written: written() }) }));
+  return { looked: { ...looked, text, off, ...(whole && off.length && { silenced: examine(off) }) } };
 }
 
 // Let messages in. A timer would wait for 4 ms.
@@ -170,6 +244,16 @@ function turn() {
 }
 
 onmessage = ({ data }) => {
-  if (data.wasm) trainModel(data).catch(error => postMessage({ error: String(error) }));
+  if (data.wasm) [asked] = [data.asked ?? null, trainModel(data).catch(error => postMessage({ error: String(error) }))];
   else if ("paused" in data) (paused = data.paused) || wake();
+  else if (data.encoding) {
+    model.encode(data.encoding);
+    postMessage({ step: model.steps, losses: [], reach: model.reach() });
+  } else if (data.asked) {
+    asked = data.asked;
+    if (model) postMessage({ step: model.steps, losses: [], ...look(true) });
+  } else if (data.keep) {
+    const { steps, weights, mean, square } = model;
+    postMessage({ kept: { steps, weights: weights.slice(), mean: mean.slice(), square: square.slice() } });
+  }
 };

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from babygpt.live import formulas
-from tests.browser.test_race import check_engine
-from tools.book import race
+from tests.browser.test_lab import LAB, TALE
+from tests.browser.test_race import VERSIONS, check_engine
+from tools.book import lab, race
 from tools.book.__main__ import BUILD, is_current
 from tools.browser.firefox import Firefox, FirefoxPage
 from tools.browser.notebook import DASHBOARD, Notebook
@@ -97,8 +98,9 @@ def test_a_handle_of_an_explorer_follows_the_mouse(page: FirefoxPage, tmp_path: 
         assert after["now"]["picture"] == ends["then"]["picture"] != ends["now"]["picture"]
 
 
-def test_gradients_and_losses_of_the_engine_are_those_of_pytorch(page: FirefoxPage) -> None:
-    check_engine("rope", page)
+@pytest.mark.parametrize("encoding", VERSIONS)
+def test_gradients_and_losses_of_the_engine_are_those_of_pytorch(encoding: str, page: FirefoxPage) -> None:
+    check_engine(encoding, page)
 
 
 def test_models_train_in_the_page(page: FirefoxPage, tmp_path: Path) -> None:
@@ -114,6 +116,28 @@ def test_models_train_in_the_page(page: FirefoxPage, tmp_path: Path) -> None:
             "[...document.querySelectorAll('.race path.curve')].map(one => one.getAttribute('d'))"
         )
         assert all(len(re.findall("[ML]", d)) > 1 for d in drawn)
+
+
+def test_a_text_of_ones_own_is_read_in_the_lab_and_a_dial_steers(page: FirefoxPage, tmp_path: Path) -> None:
+    race.write_race(tmp_path)
+    (tmp_path / "lab.html").write_text(PAGE.format(lab.lab_html()), encoding="utf-8")
+    with serve_folder(tmp_path) as address:
+        page.goto(f"{address}lab.html?text=own&first=gaussian&second=twin&layers=1&channels=32&steps=3000")
+        page.evaluate(f"text => {LAB}.readOwn(text, true)", 60 * TALE)
+        page.click(".lab-form button", "Train")
+        page.wait_for_function(f"{LAB}.runs?.every(run => run.losses.length > 30)")
+        page.evaluate("[...document.querySelectorAll('.lab input[type=range]')].at(-1).focus()")
+        page.press(LEFT)
+        page.wait_for_function(f"{LAB}.moves.length === 1 && {LAB}.values.sigma < 5")
+        page.wait_for_function(f"{LAB}.runs.every(run => run.losses.length > {LAB}.moves[0][0] + 60)")
+        first, twin = page.evaluate(f"{LAB}.runs.map(run => run.losses)")
+        moved = page.evaluate(f"{LAB}.moves[0][0]")
+        assert first[:moved] == twin[:moved]
+        assert first[moved + 30 : moved + 60] != twin[moved + 30 : moved + 60]
+        page.click(".lab-switches button", "1.1")
+        page.wait_for_function(
+            "document.querySelector('.lab-ask > p').textContent.includes('Without head 1')"
+        )
 
 
 @pytest.mark.skipif(not is_current(BUILD), reason="the book is not built: make book")

@@ -24,6 +24,7 @@ from babygpt_course.studies.results import load_results
 from tools.book.board_page import board_page
 from tools.book.claims_page import claims_page
 from tools.book.documents import Site, code_host, copy_documents, copy_linked_files, rewrite_links, site
+from tools.book.lab import LESSONS, lab_html
 from tools.book.lessons import Ran, fingerprint, run_all, stored
 from tools.book.live_parts import formula_html, write_scripts
 from tools.book.outputs import Page, picture_html
@@ -34,7 +35,7 @@ from tools.notebooks import ROOT, pick, quantise
 BOOK = ROOT / "book"
 BUILD = BOOK / "_build"
 PICTURES = "pictures"  # the folder of the site that holds them
-EXPLORER, RACE = "<!-- explorer: rotary -->", "<!-- race -->"
+EXPLORER, RACE, LAB = "<!-- explorer: rotary -->", "<!-- race -->", "<!-- lab -->"
 MADE = "made.txt"  # written last: the fingerprint of what the book was made of, and its lessons
 SOURCES = (
     *("babygpt", "babygpt_course", "notebooks", "docs", "figures", "book", "tools/book"),
@@ -44,7 +45,7 @@ ON_A_PAGE = """\
 ```{{note}}
 You read this as a web page. Explorers of formulas are alive here. Runs and trained models are recorded: you
 can replay them. Answers fold out with a click. To train these models, to run code and to write your own, open
-<a href="{}.ipynb" download>the notebook</a>, with the course installed.
+<a href="{}.ipynb" download>the notebook</a>, with the course installed.{}
 ```
 """
 
@@ -126,6 +127,8 @@ def assemble(ran: list[Ran], source: Path, pictures: Path) -> None:
     still = picture_html(drawn.data, drawn.alt, pictures, f"{PICTURES}/") if drawn else ""
     start = start.replace(RACE, race_html("")).replace(EXPLORER, formula_html(rotary.state(), "", still))
     (source / "index.md").write_text(start, encoding="utf-8")
+    lab = (BOOK / "lab.md").read_text(encoding="utf-8")
+    (source / "lab.md").write_text(lab.replace(LAB, lab_html()), encoding="utf-8")
 
 
 def write_lesson(lesson: Ran, source: Path, pictures: Path, book: Site) -> None:
@@ -133,7 +136,9 @@ def write_lesson(lesson: Ran, source: Path, pictures: Path, book: Site) -> None:
     place = f"notebooks/{lesson.name}.ipynb"
     notebook = Page(lesson.name, lesson.facts, pictures, f"../{PICTURES}/").convert(lesson.notebook)
     if lesson.facts["recorded"] or lesson.facts["formulas"]:
-        notebook.cells.insert(1, new_markdown_cell(ON_A_PAGE.format(lesson.name)))
+        notebook.cells.insert(
+            1, new_markdown_cell(ON_A_PAGE.format(lesson.name, LESSONS.get(lesson.name, "")))
+        )
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             cell.source = rewrite_links(cell.source, place, book)

@@ -3,9 +3,10 @@
 python -m tools.book.race    compile gpt.c, and record runs of each encoding in Chromium (ten minutes)
 """
 
-import base64
+import gzip
 import json
 import subprocess
+from base64 import b64encode
 from functools import cache
 from itertools import chain, product
 from pathlib import Path
@@ -20,7 +21,9 @@ from tools.browser.chromium import chromium
 HERE = Path(__file__).parents[2] / "book" / "race"
 FOLDER = "_static/race"
 ENGINE, RECORDED = HERE / "gpt.wasm", HERE / "recorded.json"
-N_CHARS, QUESTIONS, BLOCK = 200_000, 40, 64  # characters of training text; questions; tokens of a window
+CORPUS = "plain-tales"  # the lessons' plain tales
+TEXTS = {CORPUS: 200_000, "tales-zh": 60_000}  # characters of training text
+VALIDATION, QUESTIONS, BLOCK = 6_000, 40, 64  # characters of other text; questions; tokens of a window
 EXAMPLES = (  # of the same letters: the question, its right answer and a wrong one
     ("\nrora chased lola. who chased? ", "rora.", "lola."),
     ("\nlola chased rora. who chased? ", "lola.", "rora."),
@@ -47,8 +50,13 @@ WORDS = {  # that the page shows
     "unclear": "The difference is not clear with this seed. Try another one.",
 }
 EXPORTS = (
-    "forward backward update w grad tokens targets likelihood logits vocab_size added cosine sine slope"
+    "make forward backward update w grad mean square tokens targets likelihood logits attention heard "
+    "learned cosine sine bias"
 ).split()
+UNPACK = """async text => {
+    const zipped = new Blob([Uint8Array.from(atob(text), letter => letter.charCodeAt(0))]);
+    return new Response(zipped.stream().pipeThrough(new DecompressionStream("gzip"))).json();
+}"""
 FOLLOW = """() => new Promise(resolve => {
     const race = document.querySelector(".race").race, said = [[], []], receive = race.receive;
     race.receive = (side, data) => {
@@ -71,26 +79,39 @@ def compile_engine(target: Path) -> None:
 
 
 @cache
-def stories() -> Corpus:
-    """Return the stories that the models read: the lessons' plain tales."""
-    return load_corpus("plain-tales", N_CHARS)
+def stories(name: str = CORPUS) -> Corpus:
+    """Return stories that the models read."""
+    return load_corpus(name, TEXTS[name])
+
+
+def texts() -> dict[str, dict[str, Any]]:
+    """Return what the models of a page read and are asked, and the losses that can be reached."""
+    found = {}
+    for name in TEXTS:
+        corpus = stories(name)
+        assert corpus.grammar is not None
+        asked = corpus.grammar.questions(QUESTIONS, QUESTION_SEED, BLOCK)
+        found[name] = {
+            "characters": "".join(corpus.tokenizer.characters),
+            "train": corpus.tokenizer.decode(corpus.train),
+            "valid": corpus.tokenizer.decode(corpus.val[:VALIDATION]),
+            "questions": [[q.prompt, q.answer + q.end, q.rival + q.end] for q in asked],
+            "floors": {"bigram floor": corpus.bigram_floor, "floor": corpus.floor},
+        }
+    return found
 
 
 def engine_script() -> str:
     """Return the script that a page loads when its reader starts a training."""
-    corpus = stories()
-    assert corpus.grammar is not None
-    questions = corpus.grammar.questions(QUESTIONS, QUESTION_SEED, BLOCK)
     data = {
         "worker": (HERE / "worker.js").read_text(encoding="utf-8"),
-        "wasm": base64.b64encode(ENGINE.read_bytes()).decode(),
-        "characters": "".join(corpus.tokenizer.characters),
-        "text": corpus.tokenizer.decode(corpus.train),
-        "questions": [[q.prompt, q.answer + q.end, q.rival + q.end] for q in questions],
+        "wasm": b64encode(ENGINE.read_bytes()).decode(),
+        "texts": texts(),
         "examples": EXAMPLES,
         "recorded": json.loads(RECORDED.read_text(encoding="utf-8"))["messages"],
     }
-    return f"window.babygptRace = {script_json(data)};\n"
+    packed = b64encode(gzip.compress(script_json(data).encode(), mtime=0)).decode()
+    return f'window.babygptEngine = ({UNPACK})("{packed}");\n'
 
 
 def race_html(root: str, left: str = "none", right: str = "rope") -> str:
@@ -114,10 +135,12 @@ def write_race(html: Path) -> None:
     """Write scripts and style into the folder of a book."""
     folder = html / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
-    text = script("panels").replace("\nexport ", "\n") + (HERE / "race.js").read_text(encoding="utf-8")
-    (folder / "race.js").write_text(f"(() => {{\n{text}}})();\n", encoding="utf-8")
+    for name, module in (("race", "panels"), ("lab", "dashboard")):
+        drawn = script(module).replace("export default", "const widget =").replace("\nexport ", "\n")
+        own = "".join((HERE / f"{one}.js").read_text(encoding="utf-8") for one in ("trainers", name))
+        (folder / f"{name}.js").write_text(f"(() => {{\n{drawn}{own}}})();\n", encoding="utf-8")
     (folder / "engine.js").write_text(engine_script(), encoding="utf-8")
-    own = (HERE / "race.css").read_text(encoding="utf-8")
+    own = "".join((HERE / f"{name}.css").read_text(encoding="utf-8") for name in ("race", "lab"))
     (folder / "race.css").write_text(style("figure") + own, encoding="utf-8")
 
 

@@ -41,10 +41,11 @@ class Run {
     this.loss = readPanel(facts.loss);
     if (baseline) {
       const losses = decode(baseline.losses);
-      this.before = new Series(smooth, losses.length);
+      this.before = new Series(smooth, Math.max(total, losses.length));
       this.before.add(losses);
-      this.gaps = new Float64Array(Math.min(total, losses.length));
+      this.gaps = new Float64Array(total);
     }
+    this.compared = 0;
     this.pull();
   }
   get made() { return this.series.made; }
@@ -53,13 +54,16 @@ class Run {
   pull() {
     const { get, series, frames } = this, head = (this.head = get("head"));
     this.moves = get("moves") ?? [];
+    this.before?.add(get("before")?.subarray(this.before.made) ?? []); // a baseline that trains as well
     while (series.made < head.made) {
       const { made } = series, block = get(`loss${Math.floor(made / BLOCK)}`);
       const fresh = block ? decode(block).subarray(made % BLOCK) : [];
       if (!fresh.length) return false;
       series.add(fresh);
-      for (let i = made; i < Math.min(series.made, this.gaps?.length ?? 0); i++) this.gaps[i] = series.mean[i] - this.before.mean[i];
     }
+    const both = Math.min(series.made, this.before?.made ?? 0);
+    for (let i = this.compared; i < both; i++) this.gaps[i] = series.mean[i] - this.before.mean[i];
+    this.compared = both;
     return frames.every((have, i) => {
       for (let next; have.length < head.frames[i] && (next = get(`frame${i}_${have.length}`));) {
         have.push({ ...next, panel: next.panel && readPanel(next.panel) });
@@ -94,15 +98,16 @@ class Run {
     const { losses, mean, steps } = series, { trained, untrained } = facts.words;
     const title = head.reading && step === this.made ? head.reading
       : step ? fill(trained, { loss: fixed(mean[step - 1]), step }) : untrained;
-    const own = [losses, mean], now = marks.filter(mark => mark.kind === "curve").slice(-2); // behind them, the baseline
-    const drawn = marks.map(mark => (now.includes(mark) ? { ...mark, x: steps, y: own[now.indexOf(mark)] } : mark));
+    const curves = marks.filter(mark => mark.kind === "curve"), now = curves.slice(-2), before = this.before && curves.at(-3);
+    const own = [losses, mean], drawn = marks.map(mark => (now.includes(mark) ? { ...mark, x: steps, y: own[now.indexOf(mark)] }
+      : mark === before ? { ...mark, x: this.before.steps, y: this.before.mean } : mark));
     const { span } = panel.y, top = Math.max(span[1], Math.ceil(2.05 * Math.max(0, ...mean.subarray(0, 20))) / 2);
     return { ...panel, title, marks: drawn, y: { ...panel.y, span: [span[0], top] }, below: panel.below && this.gapPanel(step) };
   }
 
   gapPanel(step) {
-    const { gaps, made, loss: { below } } = this, { words } = this.facts.baseline, { marks: [curve, zero], y } = below;
-    const shown = gaps.subarray(0, made), now = step ? shown[Math.min(step, shown.length) - 1] : undefined, size = fixed(Math.abs(now));
+    const { gaps, compared, loss: { below } } = this, { words } = this.facts.baseline, { marks: [curve, zero], y } = below;
+    const shown = gaps.subarray(0, compared), now = step ? shown[Math.min(step, shown.length) - 1] : undefined, size = fixed(Math.abs(now));
     const kind = now === undefined ? "unknown" : size === "0.00" ? "none" : now < 0 ? "below" : "above";
     const [low, high] = shown.reduce(([a, b], x) => [Math.min(a, x), Math.max(b, x)], [-0.05, 0.05]);
     const span = [Math.floor(20 * low) / 20, Math.ceil(20 * high) / 20];

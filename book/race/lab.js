@@ -1,0 +1,379 @@
+// The lab: two models train on a text of the reader's choice, and dials steer the first one. tools/book/lab.py puts
+// dashboard.js and trainers.js before this text, and every word that the page shows into the page.
+
+const { COLOURS, clamp, percent } = $figure;
+const PARTS = 256; // losses in a part, as dashboard.js reads them
+const [SHORTEST, LONGEST, MOST, RARE] = [2000, 1e6, 128, "□"]; // of a text; and different characters that the engine knows
+const [WINDOW, ASKED, VALID, LIKELY] = [64, 48, 0.1, 6]; // tokens; of a beginning; share of a text; characters in a list
+const [EXAMINED, MEASURED, KEPT_RUNS, HEAD_DIM] = [20, 120, 3, 16]; // times in a run; earlier runs that stay in sight
+const MAGIC = "babygpt lab 1", SIDES = ["first", "second"];
+const EARLIER = [COLOURS.green, COLOURS.pink, COLOURS.red];
+const pack = (numbers, ...shape) => ({ dtype: "f4", data: Float32Array.from(numbers), shape: shape.length ? shape : [numbers.length] });
+const shown = character => ({ "\n": "↵", " ": "␣" })[character] ?? character;
+
+// The characters of a text, the most frequent first. Of too many, the rarest become one sign.
+function alphabetOf(text) {
+  const counts = new Map();
+  for (const one of text) counts.set(one, (counts.get(one) ?? 0) + 1);
+  const all = [...counts.keys()].sort((a, b) => counts.get(b) - counts.get(a) || (a < b ? -1 : 1));
+  const rare = Math.max(0, all.length - MOST + 1);
+  return all.length <= MOST ? { characters: all, kinds: all.length, rare: 0 }
+    : { characters: [...all.filter(one => one !== RARE).slice(0, MOST - 1), RARE], kinds: all.length, rare };
+}
+
+class Lab {
+  constructor(el) {
+    const { names, words, panels, controls, dials, beginnings } = JSON.parse(el.querySelector("script").textContent);
+    Object.assign(this, { el, names, words, templates: panels, controls, dials, beginnings, earlier: [], off: new Set(), side: 0 });
+    this.form = el.querySelector("form");
+    this.values = Object.fromEntries(controls.map(({ name, value }) => [name, value]));
+    this.own = { text: "", field: el.querySelector("textarea"), file: el.querySelector(".lab-own input") };
+    this.said = html("p", { class: "lab-said problem", role: "alert" }, el);
+    this.place = html("div", { class: "lab-board" }, el);
+    this.buildQuestions();
+    this.readAddress();
+    this.listen();
+    this.change();
+  }
+  field(name) { return this.form.elements[name]; }
+  get settings() { return Object.fromEntries(new FormData(this.form)); }
+
+  // ------------------------------------------------------------ the form
+
+  readAddress() {
+    const asked = new URLSearchParams(location.search), light = matchMedia("(pointer: coarse)").matches;
+    if (light) this.field("channels").querySelector('[value="128"]').remove(); // a step would take too long
+    for (const [name, value] of asked) {
+      const field = this.field(name), control = this.controls.find(one => one.name === name);
+      if (control && Number(value) >= control.stops[0] && Number(value) <= control.stops.at(-1)) this.values[name] = Number(value);
+      if (field?.tagName === "SELECT" ? [...field.options].some(option => option.value === value) : field && Number(value) > 0) field.value = value;
+    }
+    this.begin.value = asked.get("begin") ?? this.beginnings[this.settings.text];
+  }
+
+  listen() {
+    this.form.addEventListener("submit", event => (event.preventDefault(), this.train()));
+    this.form.addEventListener("change", ({ target }) => {
+      if (target.name === "text") this.begin.value = this.beginnings[target.value];
+      this.change();
+    });
+    this.own.field.addEventListener("input", () => this.readOwn(this.own.field.value));
+    this.own.file.addEventListener("change", async () => this.readOwn(await this.own.file.files[0].text(), true));
+    this.el.addEventListener("dragover", event => event.preventDefault());
+    this.el.addEventListener("drop", async event => {
+      const [file] = event.dataTransfer.files;
+      if (!file) return;
+      event.preventDefault();
+      this.field("text").value = "own";
+      this.readOwn(await file.text(), true);
+    });
+    this.keep = this.form.querySelector(".lab-keep");
+    this.keep.onclick = () => this.workers[0].postMessage({ keep: true });
+    const load = this.form.querySelector(".lab-load input");
+    load.addEventListener("change", () => this.load(load.files[0]));
+  }
+
+  readOwn(text, show = false) {
+    this.own.text = text.replaceAll("\r\n", "\n");
+    if (show) this.own.field.value = this.own.text.slice(0, 20_000);
+    this.begin.value ||= this.own.text.slice(0, 20).split("\n")[0];
+    this.change();
+  }
+
+  // Show what belongs to the settings, and put them into the address.
+  change() {
+    const { text } = this.settings, { words } = this, counts = this.form.querySelector(".lab-counts");
+    this.form.querySelector(".lab-own").hidden = text !== "own";
+    const { kinds, rare } = alphabetOf(this.own.text), count = this.own.text.length;
+    const rest = count < SHORTEST ? words.short : count > LONGEST ? words.long : rare ? fill(words.rare, { rare, most: MOST }) : "";
+    write(counts, text === "own" && count ? fill(words.text, { count: count.toLocaleString("en"), kinds, rest }) : "");
+    this.saveAddress();
+  }
+
+  saveAddress() {
+    const address = new URL(location), first = name => [...this.field(name).options ?? []].find(one => one.defaultSelected)?.value ?? "1";
+    const put = (name, value, usual) => {
+      address.searchParams.delete(name);
+      if (String(value) !== String(usual)) address.searchParams.set(name, value);
+    };
+    for (const [name, value] of Object.entries(this.settings)) put(name, value, first(name));
+    for (const { name, value } of this.controls) put(name, this.values[name], value);
+    put("begin", this.begin.value, this.beginnings[this.settings.text]);
+    history.replaceState(null, "", address);
+  }
+
+  // The text to be read, in tokens, with its alphabet.
+  async corpus() {
+    const { texts } = (this.data ??= await loadEngine(this.el.dataset.folder)), { text } = this.settings;
+    const own = this.own.text, cut = Math.floor(own.length * (1 - VALID));
+    if (text === "own" && own.length < SHORTEST) throw new Error(this.words.short);
+    if (text === "own" && own.length > LONGEST) throw new Error(this.words.long);
+    const { train, valid, questions, floors, characters } = text === "own"
+      ? { train: own.slice(0, cut), valid: own.slice(cut), floors: {}, ...alphabetOf(own) } : texts[text];
+    const numbers = new Map([...characters].map((one, i) => [one, i])), rest = numbers.get(RARE);
+    const encode = some => Uint8Array.from([...some].map(one => numbers.get(one) ?? rest).filter(one => one !== undefined));
+    const strange = some => [...new Set(some)].filter(one => !numbers.has(one) && rest === undefined);
+    return { encode, strange, floors, characters: [...characters], newline: text === "own" ? -1 : numbers.get("\n"), lead: text === "own" ? "" : "\n",
+      train: encode(train), valid: encode(valid), questions: questions?.map(one => one.map(encode)), key: text === "own" ? own : text };
+  }
+
+  // ------------------------------------------------------------ training
+
+  // Train both models from their first weights, or the first one on from a state that was kept.
+  async train(state = null) {
+    write(this.said, "");
+    try {
+      this.text = await this.corpus();
+    } catch (error) {
+      return write(this.said, error?.message ?? this.words.engine);
+    }
+    this.stop();
+    this.remember();
+    const { first, second, ...rest } = this.settings, [layers, channels, batch, rate, steps, seed] =
+      ["layers", "channels", "batch", "rate", "steps", "seed"].map(name => Number(rest[name]));
+    Object.assign(this, { layers, heads: channels / HEAD_DIM, total: Math.max(steps, state?.steps ?? 0), started: performance.now(), from: state?.steps ?? 0 });
+    Object.assign(this, { state: "getting ready", moves: [], heard: 0, frames: range(3, () => []), newest: [], whole: [] });
+    this.written = {}; // what each model wrote last
+    this.off.clear();
+    this.runs = [first, second === "twin" ? first : second].map((encoding, side) =>
+      ({ encoding, name: side && second === "twin" ? "twin" : this.names[encoding], losses: [], points: [], step: 0, ...(!side && state?.run) }));
+    this.colours = [COLOURS.blue, second === "twin" ? COLOURS.grey : COLOURS.red];
+    if (second === "nothing") this.runs.pop();
+    if (this.runs[1]?.name === this.runs[0].name) this.runs[1].name = "twin"; // two usual models of one encoding
+    const task = { text: this.text.train, valid: this.text.valid, questions: this.text.questions, newline: this.text.newline,
+      vocabSize: this.text.characters.length, shape: { layers, heads: this.heads, batch, rate }, seed, steps: this.total,
+      every: Math.ceil(this.total / EXAMINED), often: Math.ceil(this.total / MEASURED), asked: this.question() };
+    try {
+      this.workers = this.runs.map((run, side) => startWorker(this.data, { ...task, encoding: this.encodingOf(side), ...(!side && state && { state }) },
+        message => run === this.runs[side] && this.receive(side, message), error => this.fail(error)));
+    } catch (error) {
+      return this.fail(error);
+    }
+    this.facts = this.describe();
+    this.board?.remove();
+    this.board = new Board(name => this.get(name), this.place, command => this.obey(command));
+    this.showSwitches();
+    this.keep.disabled = false;
+  }
+
+  encodingOf(side) {
+    const twin = side === 0 || this.settings.second === "twin", { encoding } = this.runs[side];
+    return { name: encoding, ...(twin && this.values) };
+  }
+  fail(error) {
+    this.state = "failed";
+    write(this.said, fill(this.words.worker, { error: error?.message ?? error }));
+  }
+  stop() { for (const worker of this.workers ?? []) worker.terminate(); }
+
+  // Keep the curve of the run that ends, for the next pictures.
+  remember() {
+    const { losses, name } = this.runs?.[0] ?? {}, dial = this.moves?.at(-1)?.[1];
+    if (losses?.length > 20) this.earlier.push({ name: dial ? `${name}, ${dial}` : name, mean: this.board.run.series.mean.slice(), key: this.key });
+    this.key = this.text.key;
+    this.earlier = this.earlier.filter(one => one.key === this.key).slice(-KEPT_RUNS);
+  }
+
+  // What the board asks for by hand: dials, pause, stop.
+  obey({ do: what, name, value, number }) {
+    this.heard = number;
+    if (what === "steer") {
+      this.values[name] = value;
+      this.workers[0].postMessage({ encoding: this.encodingOf(0) });
+      const { label } = this.controls.find(one => one.name === name), words = `${label.split(/[: (]/)[0]} ${Number(value.toPrecision(3))}`;
+      const { step } = this.runs[0], close = this.moves.find(([at]) => step - at < this.total / 12);
+      if (close) close[1] = words;
+      else this.moves = [...this.moves, [step, words]];
+      this.saveAddress();
+    } else if (["pause", "resume", "stop"].includes(what)) {
+      this.state = { pause: "paused", resume: "running", stop: "stopped" }[what];
+      for (const worker of this.workers) worker.postMessage({ paused: what !== "resume" });
+    }
+    this.board.pull();
+  }
+
+  receive(side, { step, losses, share, valid, reach, looked, kept }) {
+    if (kept) return this.save(kept);
+    const run = this.runs[side];
+    run.losses.push(...losses);
+    run.step = step;
+    if (share !== undefined || valid !== undefined) {
+      run.points.push([step, share === undefined ? valid : 100 * share]);
+      this.frames[0].push({ step: this.runs[0].step, title: this.compared() });
+      this.newest[0] = this.pointsPanel();
+    }
+    if (reach && side === 0) this.frames[1].push({ step, panel: this.reachPanel(reach) });
+    if (looked) this.answer(side, looked, step);
+    const over = this.runs.every(one => one.step >= this.total);
+    if (["getting ready", "running"].includes(this.state)) this.state = over ? "finished" : "running";
+    this.board?.pull();
+  }
+
+  // ------------------------------------------------------------ what the board reads
+
+  get(name) {
+    const [, kind, i, k] = /^([a-z]+)(\d*)_?(\d*)$/.exec(name);
+    if (kind === "head") return this.head();
+    if (kind === "before") return this.runs[1] ? Float64Array.from(this.runs[1].losses) : undefined;
+    if (kind === "loss") return pack(this.runs[0].losses.slice(i * PARTS, (Number(i) + 1) * PARTS));
+    return { frame: this.frames[i]?.[k], panel: this.newest[i], facts: this.facts, moves: this.moves }[kind];
+  }
+
+  head() {
+    const { losses } = this.runs[0], made = losses.length, last = losses.slice(-10), { state, total } = this;
+    const pace = ((performance.now() - this.started) / Math.max(1, made - this.from)).toFixed(0);
+    this.pace = ["finished", "stopped", "paused"].includes(state) ? this.pace ?? pace : pace;
+    const words = made ? fill(this.words.running, { state, made, total, loss: fixed(sum(last) / last.length), pace: this.pace }) : state;
+    const values = Object.fromEntries(this.facts.controls.map(({ name }) => [name, this.values[name]]));
+    return { made, frames: this.frames.map(frames => frames.length), state, over: state === "stopped" || state === "finished",
+      words, offer: "", reading: "", values, heard: this.heard, problem: "" };
+  }
+
+  describe() {
+    const [own, other] = this.runs, { losses, gaps } = this.words, { loss } = this.templates;
+    const named = (words, name) => Object.fromEntries(Object.entries(words).map(([key, text]) => [key, text.replace("{name}", name)]));
+    const x = { ...loss.x, span: [0, this.total] }, top = Math.ceil(2 * Math.log(this.text.characters.length)) / 2 + 0.5;
+    const curve = (name, colour, look = "line", y = []) => ({ kind: "curve", name, colour, look, x: pack(y.map((_, i) => i + 1)), y: pack(y) });
+    const earlier = this.earlier.map(({ name, mean }, i) => curve(fill(this.words.earlier, { name }), EARLIER[i], "line", [...mean].slice(0, this.total)));
+    const levels = Object.entries(this.text.floors).map(([name, at]) => ({ kind: "level", axis: "y", at, name: `${name} ${fixed(at)}`, colour: "" }));
+    const marks = [...levels, ...earlier, ...(other ? [curve(other.name, this.colours[1])] : []), curve("", COLOURS.blue, "thin"), curve(own.name, COLOURS.blue)];
+    return {
+      title: own.name, watches: 3, total: this.total, smooth: 10, words: named(losses, own.name),
+      loss: { ...loss, marks, x, y: { ...loss.y, span: [0, top] }, below: other ? { ...loss.below, x } : null },
+      controls: this.controls.filter(({ name }) => this.dials[own.encoding]?.includes(name)).map(one => ({ ...one, value: this.values[one.name] })),
+      baseline: other ? { losses: pack([]), words: named(gaps, other.name) } : null,
+    };
+  }
+
+  // A result of each model, in words: right answers, or the loss on text that it has not read.
+  compared() {
+    const { words } = this, [first, second] = this.runs.map(({ name, points }) => (points.length ? `${name} ${this.reading(points.at(-1)[1])}` : ""));
+    return fill(this.text.questions ? words.right : words.valid, { first }) + (second ? fill(words.beside, { second }) : "");
+  }
+  reading(value) { return this.text.questions ? `${fixed(value, 0)}%` : fixed(value); }
+
+  pointsPanel() {
+    const template = this.templates[this.text.questions ? "right" : "valid"], { marks } = template, points = marks.at(-1);
+    const curves = this.runs.map(({ name, points: all }, side) => ({ ...points, name, colour: this.colours[side], x: pack(all.map(one => one[0])), y: pack(all.map(one => one[1])) }));
+    const top = this.text.questions ? template.y.span[1] : Math.ceil(10 * Math.max(...this.runs.flatMap(run => run.points.map(one => one[1])))) / 10;
+    return { ...template, title: this.compared(), marks: [...marks.slice(0, -1), ...curves.reverse()],
+      x: { ...template.x, span: [0, this.total] }, y: { ...template.y, span: [template.y.span[0], top] } };
+  }
+
+  reachPanel(reach) {
+    const template = this.templates.reach, { encoding } = this.runs[0], name = this.names[encoding], [curve] = template.marks;
+    const [near, far] = [reach[0], reach[16]], flat = near === far && reach[1] === near, alike = range(this.heads).every(h => reach[h * WINDOW + 9] === reach[9]);
+    const title = !flat ? fill(this.words.reach, { name, near: fixed(near, 1), far: fixed(far, 1) })
+      : encoding === "none" ? this.words.none : fill(this.words.flat, { name });
+    const lines = range(alike ? 1 : this.heads, h => ({ ...curve, name: alike ? "" : `head ${h + 1}`, y: pack(reach.slice(h * WINDOW, (h + 1) * WINDOW)),
+      colour: Object.values(COLOURS)[h % 5], look: "line" }));
+    return { ...template, title, marks: lines, y: { ...template.y, span: [Math.max(-40, Math.floor(Math.min(...reach)) - 1), Math.ceil(Math.max(...reach)) + 1] } };
+  }
+
+  headsPanel(weights, text) {
+    const template = this.templates.heads, [mark] = template.marks, n = text.length, letters = Array.from(text, token => shown(this.text.characters[token]));
+    const { layers, heads } = this, shape = [layers, heads, n, n], name = this.runs[this.side].name;
+    return { ...template, title: `${name}: ${mark.finding.replace("{layer}", 1).replace("{head}", 1)}`,
+      marks: [{ ...mark, finding: `${name}: ${mark.finding}`, weights: pack(weights, ...shape), letters, shares: pack(Array(layers * heads).fill(0), layers, heads) }] };
+  }
+
+  // ------------------------------------------------------------ a reader's questions
+
+  buildQuestions() {
+    const box = html("section", { class: "lab-ask" }, this.el), row = html("div", { class: "lab-row" }, box);
+    this.begin = html("input", { name: "begin", spellcheck: "false", maxlength: 200 }, html("label", {}, row, "A beginning of your own"));
+    const drawn = html("label", { class: "lab-drawn" }, row);
+    this.drawn = html("input", { type: "checkbox" }, drawn);
+    html("span", {}, drawn, "draw letters by chance");
+    const cards = html("div", { class: "lab-cards" }, box);
+    this.cards = SIDES.map(side => html("div", { class: `lab-card ${side}` }, cards));
+    html("p", {}, this.cards[0], this.words.hidden);
+    this.looking = html("select", {}, html("label", {}, html("div", { class: "lab-row" }, box), "Look into the heads of"));
+    this.switches = html("div", { class: "lab-switches", role: "group", "aria-label": "heads to switch off" }, box);
+    this.silenced = html("p", { "aria-live": "polite" }, box);
+    this.begin.addEventListener("input", () => {
+      this.written = {};
+      clearTimeout(this.typing);
+      this.typing = setTimeout(() => (this.saveAddress(), this.ask()), 150);
+    });
+    this.drawn.addEventListener("change", () => this.ask());
+    this.looking.addEventListener("change", () => {
+      this.side = this.looking.selectedIndex;
+      this.ask();
+    });
+  }
+
+  question() {
+    const { encode, lead, strange } = this.text, text = encode(lead + this.begin.value).slice(-ASKED), marks = strange(this.begin.value).join(" ");
+    write(this.said, marks ? fill(this.words.unknown, { marks }) : "");
+    return text.length ? { text, off: [...this.off], drawn: this.drawn.checked ? Math.ceil(1e6 * Math.random()) : 0 } : null;
+  }
+  ask() {
+    const asked = this.text && this.question();
+    for (const [side, worker] of (asked ? this.workers : []).entries()) worker.postMessage({ asked: { ...asked, off: side === this.side ? asked.off : [] } });
+  }
+
+  answer(side, { weights, next, text, written, silenced, off }, step) {
+    if (side === this.side && !off.length) this.frames[2].push({ step, panel: this.headsPanel(weights, text) });
+    const { characters, questions } = this.text, card = this.cards[side], { name, points } = this.runs[side];
+    if (written) this.written[side] = written;
+    const ends = this.written[side], likely = range(next.length).sort((a, b) => next[b] - next[a]).slice(0, LIKELY);
+    if (!card.querySelector("b")) card.replaceChildren(html("p", { class: "lab-name" }), html("p", { class: "lab-written" }), html("ul", {}));
+    const [title, line, list] = card.children, read = tokens => Array.from(tokens, token => characters[token]).join("");
+    write(title, name);
+    line.replaceChildren(read(text).trimStart(), html("b", {}, null, ends ? read(ends).slice(read(text).length).trimEnd() : "…"));
+    list.replaceChildren(...likely.map(i => html("li", { style: `--p: ${percent(next[i])}` }, null, `${shown(characters[i])} ${percent(next[i])}`)));
+    if (!silenced) return side === this.side && !off.length && write(this.silenced, "");
+    const value = found => (questions ? fill(this.words.share, { value: fixed(100 * found.share, 0), count: questions.length }) : fill(this.words.loss, { value: fixed(found.valid) }));
+    const whole = questions ? { share: points.at(-1)[1] / 100 } : { valid: points.at(-1)[1] }, { heads } = this;
+    const names = off.map(number => fill(this.words.head, { layer: Math.floor(number / heads) + 1, head: (number % heads) + 1 })).join(" and ");
+    write(this.silenced, fill(this.words.silenced, { heads: names, now: value(silenced), whole: value(whole) }));
+  }
+
+  showSwitches() {
+    this.looking.replaceChildren(...this.runs.map(({ name }) => html("option", {}, null, name)));
+    this.looking.selectedIndex = this.side = Math.min(this.side, this.runs.length - 1);
+    this.cards.forEach((card, side) => put(card, { style: `--colour: ${this.colours[side]}` }).replaceChildren());
+    this.cards[1].hidden = this.runs.length < 2;
+    this.switches.replaceChildren(...range(this.layers * this.heads, number => {
+      const words = fill(this.words.head, { layer: Math.floor(number / this.heads) + 1, head: (number % this.heads) + 1 });
+      const button = html("button", { type: "button", "aria-pressed": true, title: words, "aria-label": words }, null, `${Math.floor(number / this.heads) + 1}.${(number % this.heads) + 1}`);
+      button.onclick = () => {
+        this.off.delete(number) || this.off.add(number);
+        put(button, { "aria-pressed": !this.off.has(number) });
+        this.ask();
+      };
+      return button;
+    }));
+    write(this.silenced, "");
+  }
+
+  // ------------------------------------------------------------ a model as a file
+
+  save({ steps, weights, mean, square }) {
+    const { losses, points } = this.runs[0], run = { losses: losses.slice(0, steps).map(loss => Number(loss.toFixed(3))), points };
+    const about = { magic: MAGIC, settings: this.settings, values: this.values, begin: this.begin.value, steps, run, own: this.settings.text === "own" ? this.own.text : "" };
+    const file = new Blob([`${JSON.stringify(about)}\n`, weights, mean, square]);
+    const link = html("a", { href: URL.createObjectURL(file), download: `${this.runs[0].encoding}-${steps}.babygpt` });
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  }
+
+  async load(file) {
+    const all = new Uint8Array(await file.arrayBuffer()), end = all.indexOf(10);
+    try {
+      const { magic, settings, values, begin, steps, run, own } = JSON.parse(new TextDecoder().decode(all.subarray(0, end)));
+      const numbers = new Float32Array(all.slice(end + 1).buffer), n = numbers.length / 3;
+      if (magic !== MAGIC || !Number.isInteger(n)) throw new Error(magic);
+      for (const [name, value] of Object.entries({ ...settings, second: "nothing" })) this.field(name).value = value;
+      Object.assign(this.values, values);
+      this.begin.value = begin;
+      this.readOwn(own, true);
+      await this.train({ steps, run, weights: numbers.subarray(0, n), mean: numbers.subarray(n, 2 * n), square: numbers.subarray(2 * n) });
+    } catch {
+      write(this.said, fill(this.words.foreign, { name: file.name }));
+    }
+  }
+}
+
+for (const el of document.querySelectorAll(".lab")) el.lab = new Lab(el);

@@ -1,0 +1,138 @@
+"""The lab: a reader brings a text, steers a model while it trains, asks it, and keeps it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import parse_qs, urlparse
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect
+
+from tools.book import lab, race
+from tools.browser.site import PAGE, serve_folder
+
+LAB = "document.querySelector('.lab').lab"
+TALE = "the cat sat on the mat. the dog ran to the cat. "
+
+
+@pytest.fixture(scope="session")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Serve a folder with the lab."""
+    folder = tmp_path_factory.mktemp("lab")
+    race.write_race(folder)
+    (folder / "lab.html").write_text(PAGE.format(lab.lab_html()), encoding="utf-8")
+    with serve_folder(folder) as found:
+        yield f"{found}lab.html"
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """Return a page on a phone, which must report no error."""
+    phone = browser.new_context(viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True)
+    page, wrong = phone.new_page(), list[str]()
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    yield page
+    assert wrong == []
+    phone.close()
+
+
+def start(page: Page, losses: int) -> None:
+    """Press the button, and wait for so many losses of both models."""
+    page.get_by_role("button", name="Train", exact=True).click()
+    wait(page, f"runs?.every(run => run.losses.length >= {losses})")
+
+
+def wait(page: Page, what: str) -> None:
+    page.wait_for_function(f"{LAB}.{what}", timeout=120_000)
+
+
+def losses(page: Page) -> list[list[float]]:
+    return page.evaluate(f"{LAB}.runs.map(run => run.losses)")
+
+
+def bring(page: Page, text: str) -> None:
+    """Bring a text as a file."""
+    file = {"name": "mine.txt", "mimeType": "text/plain", "buffer": text.encode()}
+    page.locator(".lab-own input").set_input_files(file)
+
+
+def test_a_text_of_ones_own_is_counted_read_and_continued(page: Page, address: str):
+    page.goto(f"{address}?text=own&layers=1&channels=32&steps=300&batch=4&second=none")
+    bring(page, TALE)
+    counts = f"{len(TALE)} characters, {len(set(TALE))} different ones. This is too short"
+    expect(page.locator(".lab-counts")).to_contain_text(counts)
+    page.get_by_role("button", name="Train", exact=True).click()
+    expect(page.get_by_role("alert").first).to_contain_text("too short")
+    bring(page, 60 * TALE)
+    page.get_by_label("A beginning of your own").fill("the cat π")
+    start(page, 300)
+    wait(page, "state === 'finished'")
+    expect(page.get_by_role("alert").first).to_have_text(
+        "The models have never read π, so they are left out."
+    )
+    page.get_by_label("A beginning of your own").fill("the dog ran to ")
+    expect(page.locator(".lab-card.first b")).to_contain_text("the cat.")
+    expect(page.locator(".lab-card.first li").first).to_contain_text("t ")
+    assert losses(page)[0][-1] < 0.5 < losses(page)[0][0]
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    assert Axe().run(page).response["violations"] == []
+
+
+def test_the_rarest_of_too_many_characters_become_one(page: Page, address: str):
+    page.goto(f"{address}?text=own&second=nothing&layers=1&channels=32")
+    bring(page, 30 * "".join(map(chr, range(0x4E00, 0x4E00 + 127))) + "αβγδ" * 3)
+    expect(page.locator(".lab-counts")).to_contain_text("131 different ones. The 4 rarest become one sign, □")
+    start(page, 20)
+    assert page.evaluate(f"[{LAB}.text.characters.length, {LAB}.text.characters.at(-1)]") == [128, "□"]
+    assert page.evaluate(f"[...{LAB}.text.encode('αδ')]") == [127, 127]
+
+
+def test_a_dial_steers_the_first_model_and_not_its_twin(page: Page, address: str):
+    page.goto(f"{address}?first=gaussian&second=twin&layers=1&channels=32&batch=4&steps=3000&alpha=0.5")
+    start(page, 30)
+    assert page.evaluate(f"{LAB}.facts.controls.map(one => [one.name, one.value])") == [
+        ["theta", 10_000],
+        ["alpha", 0.5],
+        ["sigma", 5],
+    ]
+    page.get_by_label("σ of the near scale").press("Home")
+    moved = page.evaluate(f"{LAB}.moves[0][0]")
+    wait(page, f"runs.every(run => run.losses.length > {moved} + 60)")
+    first, twin = losses(page)
+    assert first[:moved] == twin[:moved]
+    assert first[moved + 30 : moved + 60] != twin[moved + 30 : moved + 60]
+    expect(page.locator(".moves")).to_have_text("σ 1")
+    assert parse_qs(urlparse(page.url).query)["sigma"] == ["1"]
+    page.get_by_role("button", name="pause").click()
+    page.wait_for_timeout(500)
+    paused = losses(page)
+    page.wait_for_timeout(300)
+    assert losses(page) == paused
+    page.get_by_role("button", name="stop").click()
+    start(page, 30)  # the curve of the run before stays, and the dial as well
+    expect(page.locator(".explorer-legend").first).to_contain_text("earlier: Gaussian RoPE (v5), σ 1")
+    assert page.evaluate(f"{LAB}.values.sigma") == 1
+
+
+def test_heads_are_switched_off_and_a_model_is_kept_and_loaded(page: Page, address: str, tmp_path: Path):
+    page.goto(f"{address}?text=tales-zh&first=learned&second=nothing&channels=32&batch=4&steps=300&seed=3")
+    start(page, 300)
+    wait(page, "state === 'finished'")
+    trained, card = losses(page), page.locator(".lab-card.first")
+    written = card.inner_text()
+    for switch in page.locator(".lab-switches button").all():
+        switch.click()
+    expect(page.locator(".lab-ask > p")).to_contain_text("head 1 of layer 1 and head 2 of layer 1 and")
+    expect(page.locator(".lab-ask > p")).to_contain_text("right answers to 40 questions")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Keep the first model").click()
+    download.value.save_as(tmp_path / "kept.babygpt")
+    assert card.inner_text() != written
+    page.goto(address)
+    (tmp_path / "other.babygpt").write_text("no model")
+    page.locator(".lab-load input").set_input_files(tmp_path / "other.babygpt")
+    expect(page.get_by_role("alert").first).to_have_text("other.babygpt is no model that this lab has kept.")
+    page.locator(".lab-load input").set_input_files(tmp_path / "kept.babygpt")
+    expect(card).to_have_text(written, use_inner_text=True)
+    assert [round(loss, 3) for loss in trained[0]] == losses(page)[0]
+    assert parse_qs(urlparse(page.url).query)["first"] == ["learned"]
