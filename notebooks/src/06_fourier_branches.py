@@ -17,7 +17,7 @@
 # |---|---|---|
 # | branches are alike | ❌ 93 to 99%, even at stride 4096 | ✅ 31% at stride 128 |
 #
-# So the note recommends its own code. But in the picture below, at equal settings, two branches are *equally* alike under both. What did the note measure, and does the likeness of two codes change the loss? This side case returns at its end to one explanation of the main case, "the model is too small to copy". You will be able to
+# So the note recommends its own code. But in the picture below, at equal settings, two branches are *equally* alike under both. What did the note measure, and does the likeness of two codes change the loss? This side case returns at its end to one explanation of the main case, *the model is too small to copy*. You will be able to
 #
 # 1. find the setting behind a reported number, and rule out the others,
 # 2. predict what a model does with a code that training never showed,
@@ -91,7 +91,7 @@ print("the slowest pair alone:", ", ".join(found))
 suspect_guess.compare(sliders[int(np.argmax(highest)) if max(highest) > 0.93 else 3])
 
 # %% [markdown]
-# It is the third slider. Let a single pair count and drag the stride: both curves now stay near 1, and cross the pink lines of the left panel only beyond 1,000. And [note 003](../docs/notes/003.md), which corrects this one, computes the cosine of a single angle for 2-D RoPE. So the note probably took *one* slow pair of 2-D RoPE and *all* pairs of its own code. But a slow pair hardly turns under either code.
+# It is the third slider. Drag the pink dot to the last pair, so that this pair counts alone, and then the blue dot. Both curves now stay near 1, and cross the pink lines only beyond 1,000. [Note 003](../docs/notes/003.md), its correction, computes the cosine of a single angle for 2-D RoPE. So note 002 probably took *one* slow pair of 2-D RoPE and *all* pairs of its own code. But a slow pair hardly turns under either code.
 #
 # ## Two texts in one sequence
 #
@@ -114,7 +114,7 @@ plt.show()
 # %% [markdown]
 # Each row is a query, which may look at the blue keys; `a0` is the letter *a* of branch 0, and `•` a space. The note's rule is the **open mask** on the left: a token sees itself and all tokens of earlier times, in every branch. It does not see another token of its own time, since the model writes all of them in the same forward pass. An isolation [mask](../docs/glossary.md#mask) would keep the texts apart for certain, but a batch does that too, so one sequence pays only if texts *may* read each other.
 #
-# Now the model has read 32 letters of each text, up to the space after the question mark, and must answer *ada* in branch 0 and *ben* in branch 1. In the sequence the space of branch 0 stands to the left of that of branch 1. The model has RoPE for time, the open mask, and no branch code.
+# Now the model has read 32 letters of each text, up to the space after the question mark, and must answer *ada* in branch 0 and *ben* in branch 1. The space of branch 0 stands to the left of the other space. The model has RoPE for time, the open mask, and no branch code.
 
 # %%
 outcomes = ["the same in both texts", "different in the two texts"]
@@ -167,13 +167,13 @@ for name, model in models.items():
 Table(("model", "gap (nats per character; ours after 400 steps)"), rows, stable=1)
 
 # %% [markdown]
-# Over twelve seeds another text costs less than 0.003 [nats](../docs/glossary.md#nats) per character with either code, where it costs 0.09 without one. Because 2-D RoPE adds nothing to the stream, two branches with the same text are more than 99% alike after each layer. Still it keeps two texts apart as well as the other code does.
+# Over twelve seeds another text costs less than 0.003 [nats](../docs/glossary.md#nats) per character with either code, and 0.09 in models without a code. Because 2-D RoPE adds nothing to the stream, two branches with the same text are more than 99% alike after each layer. Still it keeps two texts apart as well as the other code does.
 #
-# The gap is not the price of sharing, though. It compares a model with *itself*, and this model may have become worse at single texts. The fair baseline is another model, trained on as many texts that do not see each other. Above its loss, eight texts in a sequence cost 0.06 nats under 2-D RoPE (99%: 0.04 to 0.08) and 0.07 under Fourier codes (0.06 to 0.09).
+# The gap is not the price of sharing, though. It compares a model with *itself*, and this model may have become worse at single texts. The fair baseline is another model, which was trained on equally many texts, each isolated from the others. Beside this baseline, models that read eight texts in a sequence lose 0.06 nats more under 2-D RoPE (99%: 0.04 to 0.08) and 0.07 under Fourier codes (0.06 to 0.09).
 #
 # ## Move the stride
 #
-# Now we can ask whether likeness decides. We take a model that was trained at stride 128, and read it at another stride without further training. Branch 0 keeps its code, because $0 \cdot s = 0$, and branch 1 gets another one. In training the cosine of the two codes was 0.33, since our models have 96 channels (at 512 it was 0.41). At stride 1024 it is 0.15, so the two codes are *less* alike than in training. At stride 1 it is 0.97.
+# Now we can ask whether likeness decides. We take a model that was trained at stride 128, and read it at another stride without further training. Branch 0 keeps its code, because $0 \cdot s = 0$, and branch 1 gets another one. In training the cosine of the two codes was 0.33, since our models have 96 channels. At stride 1024 it is 0.15, so the two codes are *less* alike than in training. At stride 1 it is 0.97.
 
 # %%
 places = ["only at 1, where codes are alike", "only at 1024, where they are not", "at both", "at neither"]
@@ -204,7 +204,7 @@ leap_guess.compare(places[{(True, False): 0, (False, True): 1, (True, True): 2}.
 # %% [markdown]
 # If likeness decided, the loss would rise from left to right. But at stride 1024, where the codes are least alike, the model loses 0.82 nats more (99%: 0.61 to 1.03). At 1 it loses 0.66 more (0.57 to 0.75). **The loss leaps because the model never met this code of branch 1, just as a position was hard that training had left out** ([03b](03b_sinusoidal.ipynb)).
 #
-# Does the leap heal if training goes on? Start the Fourier model again from the same weights, and move the stride while it learns: to 256 or to 1. If you have not moved it by step 120, the next cell sets it to 1.
+# Does the leap heal if training goes on? Start the Fourier model again, and move the stride while it learns: to 256 or to 1. If you have not moved it by step 120, the next cell sets it to 1.
 
 # %% tags=["nbval-ignore-output"]
 torch.manual_seed(1337)
@@ -223,11 +223,11 @@ leap, rest = more[moves[0] : moves[-1] + 20].max(), more[-10:].mean()
 print(f"moved after {moves[-1]} steps: {leap:+.2f} nats in the worst step, {rest:+.2f} at the end")
 
 # %% [markdown]
-# Most of the leap heals. At stride 1 a part is left: in our run the gap of the right panel ends near 0.1 nats, as without a code. But models that had stride 1 from the start lose only 0.025 nats more than at 128 under Fourier codes (0.006 to 0.045), and 0.023 under 2-D RoPE (0.014 to 0.033), after 400 steps.
+# Most of the leap heals. At stride 1 a part is left: in our run the gap of the right panel ends near 0.1 nats, as without a code. But models that had stride 1 from the start lose only 0.02 nats more than at 128 under either code, after 400 steps.
 #
 # ## More texts than in training
 #
-# Four texts need the branches 2 and 3, which a model that was trained on two has never met. Under Fourier codes these are new vectors, whereas under 2-D RoPE only the *difference* of two branch numbers enters a score, and the difference 1 is known. For comparison we trained models that draw the two numbers of each sample from 0 to 7.
+# Eight texts need the branches 2 to 7. A Fourier model that was trained on two texts has never met their vectors. Under 2-D RoPE only the *difference* of two branch numbers enters a score, and neighbours differ by 1, as in training. For comparison we trained models that draw the two numbers of each sample from 0 to 7.
 
 # %%
 ways = {"two": "0 and 1", "two of eight numbers": "any of eight"}
@@ -238,17 +238,17 @@ gaps = {
 }
 fig, ax = plt.subplots(figsize=(8, 3))
 means = {name: np.mean(seeds) for name, seeds in gaps.items()}
-title = "Eight texts cost {:.1f} nats under new codes, and {:.2f} under known ones"
-title = title.format(max(means.values()), min(means.values()))
+title = "Eight texts cost {:.2f} and {:.2f} nats under new numbers, {:.2f} and {:.2f} under known ones"
+title = title.format(*means.values())
 seed_plots.draw_seed_dots(ax, gaps, title, "gap among eight texts (nats per character)")
 plt.show()
 
 # %% [markdown]
-# Among four texts the gap is 0.7 to 1.1 nats with Fourier codes and 0.05 to 0.09 with 2-D RoPE. If training drew any two of eight numbers, then eight texts cost 0.04 nats or less with either code. These models, too, had met no more than two texts at a time, so what had been missing were the numbers.
+# Under new numbers eight texts cost 2.00 nats with Fourier codes, and 0.36 with 2-D RoPE (0.32 to 0.40). If training drew any two of eight numbers, eight texts cost 0.04 nats or less with either code, although these models, too, had met only two texts at a time. A text that is *alone* under an unknown number loses far less: only 21% of the gap that Fourier codes have among four texts (15 to 28). So most of the gap comes from the other texts of the sequence.
 #
 # ## The stage that the note calls a must
 #
-# The note trains in stages: first on single texts ("a must!"), then on several, because otherwise training "collapses". We trained Fourier models on four texts for 400 steps, and others on single texts for the first 200 of them.
+# The note trains in stages: first on single texts ("a must!"), then on several, because otherwise training "collapses". We trained Fourier models on four texts for 400 steps. Others had single texts in their first 200 steps, and four texts in the rest.
 
 # %%
 stages = ["lower by 0.02 nats or more", "equal within 0.02 nats", "higher by 0.02 nats or more"]
@@ -262,11 +262,11 @@ print(f"with the stage minus without: {costs:+.3f} nats")
 stage_guess.compare(stages[1 + (costs.mean > 0.02) - (costs.mean < -0.02)])
 
 # %% [markdown]
-# Nothing collapses without the stage, and with it the loss is 0.045 nats *higher* (99%: 0.027 to 0.063). A single text has branch 0, so during half of the training the model meets none of the three other codes, and has to learn them in the rest.
+# Nothing collapses without the stage, and with it the loss is 0.045 nats *higher* (99%: 0.027 to 0.063). A single text has branch 0, so during half of the training the model meets none of the three other codes.
 #
 # ## Who should read whom?
 #
-# A small gap does not mean that a text ignores the other one. The [**leak**](../docs/glossary.md#leak) shows it: we put another text into branch 1, and measure by how much ([KL](../docs/glossary.md#kl)) the predictions of branch 0 change.
+# A small gap does not mean that a text ignores the other one. For the [**leak**](../docs/glossary.md#leak) we put another text into branch 1, and measure how far the predictions of branch 0 change, as a [KL](../docs/glossary.md#kl), which is 0 if none does.
 
 # %% tags=["nbval-ignore-output"]
 for name, model in models.items():
@@ -275,7 +275,7 @@ for name, model in models.items():
         print(f"{name:10} {'isolated' if model.isolated else 'open mask'}: {round(leak, 6):g} nats")
 
 # %% [markdown]
-# With the isolation mask the leak is exactly 0, and with the open mask it never is, so isolate the texts of different people. The open mask is for texts that *help* each other. As an example both branches now tell the same story, but branch 1 begins eight letters later. A model that reads one text alone cannot lose less than the floor, 0.33 nats.
+# With the isolation mask the leak is exactly 0, and with the open mask it was above 0 in every trained model, so isolate the texts of different people. The open mask is for texts that *help* each other. As an example both branches now tell the same story, but branch 1 begins eight letters later. A model that reads one text alone cannot lose less than the dashed floor of the dashboards, 0.33 nats, which the best reader of whole stories loses.
 
 # %%
 question = "What will branch 1, which is behind, lose per character on new stories?"
@@ -302,11 +302,11 @@ print(f"branch 1, vowels alone: {lost[vowels].mean():.3f} nats")
 echo_guess.compare(heard["behind"])
 
 # %% [markdown]
-# Branch 1 loses 0.016 nats over twelve seeds, far below the floor, because it can copy from branch 0. In our own run its vowels cost little more than all letters do.
+# Branch 1 loses 0.016 nats over twelve seeds, far below the floor, because it can copy from branch 0; the dashboard has the mean of both branches. If the isolation mask hides branch 0, branch 1 loses more than branch 0 does, because in training it could always copy.
 #
 # ## The case
 #
-# This model has the size of v4, two layers of 96, and copies almost without a fault, vowels included. So its size does not keep a model from copying at a *known* place: what it copies always stands eight letters back, under a code that says so. v4 has to find the name first, at a distance that changes from story to story. Whether its size suffices to find and to copy is not shown here. So "the model is too small to copy" stays among the four explanations that are left.
+# This model has the size of v4, two layers of 96, and copies almost without a fault, vowels included. So its size does not keep a model from copying at a *known* place: what it copies always stands eight letters back, under a code that says so. v4 has to find the name first, at a distance that changes from story to story. Whether its size suffices for both is not shown here. *The model is too small to copy* stays among the four explanations that are left. The others are *it does not look at the name*, *it needs more steps* and *it has a bug*.
 
 # %%
 tally()
@@ -377,7 +377,7 @@ tasks.SPLIT_GAP.check(split_gap)
 #
 # <details><summary>Answer</summary>
 #
-# **c.** *b* is tempting, but then a token would see another one of its own time.
+# **c.** With *b* a token would see another one of its own time.
 #
 # </details>
 #
@@ -385,11 +385,11 @@ tasks.SPLIT_GAP.check(split_gap)
 #
 # - a) 0.41
 # - b) 0.93 or more
-# - c) that depends on training
+# - c) it depends on training
 #
 # <details><summary>Answer</summary>
 #
-# **a.** Both are the mean of $\cos (p - p')\omega$ over the pairs. *b* is what the note found, probably with one slow pair.
+# **a.** Both are the mean of $\cos (p - p')\omega$ over the pairs. *b* is the note's number.
 #
 # </details>
 #
@@ -401,7 +401,7 @@ tasks.SPLIT_GAP.check(split_gap)
 #
 # <details><summary>Answer</summary>
 #
-# **b.** The baseline is a model that was trained on isolated texts. *a* is tempting, but a model that learned two texts may have become worse at one.
+# **b.** The baseline is a model that was trained on isolated texts. *a* is tempting, but this model may have become worse at one text.
 #
 # </details>
 #
@@ -420,22 +420,21 @@ tasks.SPLIT_GAP.check(split_gap)
 # **5.** You change the stride from 128 to 1, and the loss leaps. What is the main reason?
 #
 # - a) codes at stride 1 are too much alike
-# - b) the model never met the new code of branch 1
-# - c) the seed was unlucky
+# - b) the model never met this code of branch 1
+# - c) bad luck
 #
 # <details><summary>Answer</summary>
 #
-# **b.** *a* is tempting, but the loss leaps at stride 1024 as well, where the codes are less alike than before.
+# **b.** *a* is tempting, but the loss leaps at stride 1024 as well, where codes are less alike.
 #
 # </details>
 
 # %% [markdown]
 # ## What the source notes say
 #
-# - *2-D RoPE leaves branches 93 to 99% alike.* This fails for the cosine over all pairs that rotate with the branch. Inside our models at stride 4096 we have six seeds only, so the table below says *undecided*.
-# - *A Fourier code needs no stride*. Stride 1 costs 0.025 nats more than 128, although it keeps two texts apart.
-# - *The Fourier code reaches a lower loss, 2-D RoPE is stuck at 2.5.* At equal training the two are undecided: 2-D RoPE is at most 0.023 nats behind and 0.009 ahead.
-# - *The outputs of two branches are independent.* The loss agrees, but only the isolation mask makes them exactly so.
+# - *2-D RoPE leaves branches 93 to 99% alike.* This fails for the cosine over all pairs that rotate with the branch. Inside our models at stride 4096 we have six seeds only, so the table says *undecided*.
+# - *A Fourier code needs no stride*. Stride 1 costs 0.025 nats more than 128.
+# - *The Fourier code reaches a lower loss, 2-D RoPE is stuck at 2.5.* At equal training they are [undecided](../docs/glossary.md#undecided): 2-D RoPE is at most 0.023 nats behind and 0.009 ahead.
 #
 # More: [note 002](../docs/notes/002.md), [note 003](../docs/notes/003.md).
 
