@@ -106,7 +106,7 @@ often_guess.compare(often_guess.options[0 if one < half / 2 else 1 if one < 2 * 
 #
 # A *perfect* model knows these numbers, and can write `ab` in two orders. Left first, it writes *a* with probability 0.5 + 0.1 = 0.6 and then *b* with 0.1 / 0.6 = 0.167, and the product is 0.1. Right first, it writes *b* with 0.1 + 0.35 = 0.45 and then *a* with 0.1 / 0.45 = 0.222, and the product is 0.1 again. So `ab` costs −log 0.1 = 2.303 nats in both. This is no accident, since true probabilities multiply to that of the word in any order: a text costs a perfect model the same in all of them.
 #
-# A trained model is not perfect. Take one, called *Hasty*, that names the first letter without looking at the second, so it always gives *a* the probability 0.6, and is perfect otherwise. Left first it writes `ab` with probability 0.6 · 0.167 = 0.1, and right first with 0.45 · 0.6 = 0.27. Its orders disagree. The mean of both is 0.185, so `ab` costs Hasty −log 0.185 = 1.687 nats.
+# A trained model is not perfect. Take one that we call *Hasty*. It never looks at the second letter when it writes the first, so its first letter is always *a* with the probability 0.6. Otherwise it is perfect. Left first it writes `ab` with probability 0.6 · 0.167 = 0.1, and right first with 0.45 · 0.6 = 0.27. Its orders disagree. The mean of both is 0.185, so `ab` costs Hasty −log 0.185 = 1.687 nats.
 #
 # A text of 64 characters has $64!$ orders, too many for this mean. But from a few random orders we can estimate the mean of $-\log p$. The cost takes the mean of the probabilities, and then −log of this mean. The estimate takes −log of each probability, and then the mean of these logarithms.
 
@@ -150,17 +150,23 @@ class TwoLetters(torch.nn.Module):
 
 
 # %%
+def tables(P):
+    """A perfect model's tables, for the first and the second letter of words with probabilities P (2, 2)."""
+    first = torch.cat([P / P.sum(dim=0), P.sum(dim=1, keepdim=True)], dim=1)  # (2, 3): the second is a, b, ░
+    second = torch.cat([P / P.sum(dim=1, keepdim=True), P.sum(dim=0, keepdim=True)])  # (3, 2): the first is
+    return first, second
+
+
 words = torch.tensor([[0, 0], [0, 1], [1, 0], [1, 1]])  # aa, ab, ba, bb
-first = torch.cat([P / P.sum(dim=0), P.sum(dim=1, keepdim=True)], dim=1)  # (2, 3) second is a, b, MASK
-second = torch.cat([P / P.sum(dim=1, keepdim=True), P.sum(dim=0, keepdim=True)])  # (3, 2) first is a, b, MASK
-perfect, hasty = TwoLetters(first, second), TwoLetters(first[:, [2, 2, 2]], second)
+first, second = tables(P)
+hasty = TwoLetters(first[:, [2, 2, 2]], second)
 by_holes = torch.tensor([metrics.exact_nelbo(hasty, word) for word in words])
 assert torch.allclose(by_holes, nelbo, atol=1e-5)
 
 # %% [markdown]
 # ## One name, 24 orders
 #
-# Your model has finished its training. The explorer asks it for a name in the order that you choose, and each letter sees the text on both sides and the letters that were written before it. Look for the cheapest order and the most costly one. At first you have chosen left to right, so the ring lies around the green dot. How do both orders compare with a blind guess among all 16 · 5 · 2 = 160 names, which costs ln 160 = 5.08 nats?
+# Your model has finished its training. The explorer asks it for a name in the order that you choose, and each letter sees the text on both sides and the letters that were written before it. Look for the cheapest order and the most costly one. At first you have chosen left to right, so the ring lies around the green dot. How do these two orders compare with a blind guess among all 16 · 5 · 2 = 160 names, which costs ln 160 = 5.08 nats?
 
 # %% tags=["nbval-ignore-output"]
 run.result()
@@ -208,11 +214,11 @@ live.diffusion(model, tokenizer, "wira fed lira. ___ fed? wira. __ ____ fed ____
 #
 # ## Two letters in one step
 #
-# A low threshold saves steps, because many letters then appear together. To see what this costs without any error of training, we ask the perfect model. It fills both holes of a word in the same step, and draws each letter with its true probability.
+# A low threshold saves steps, because many letters then appear together. To see what this costs without any error of training, we ask a perfect model. In its language `aa` and `bb` have a probability of 45% each, and `ab` and `ba` of 5% each. It fills both holes of a word in the same step, and draws each letter with its true probability.
 
 # %%
 once_guess = predict(
-    "The perfect model fills both holes in one step. How often does it write ab, which should be 10%?",
+    "The perfect model fills both holes in one step. How often does it write ab, which should be 5%?",
     low=0,
     high=100,
     unit="%",
@@ -220,8 +226,11 @@ once_guess = predict(
 )
 once_guess
 
-
 # %% tags=["answer", "nbval-ignore-output"]
+language = torch.tensor([[0.45, 0.05], [0.05, 0.45]])
+perfect = TwoLetters(*tables(language))
+
+
 def written(order, n=20_000):
     """How often the perfect model writes each word when it fills n pairs of holes in this order: (4,)."""
     holes, draw = torch.full((n, 2), 2), torch.Generator().manual_seed(0)
@@ -230,13 +239,13 @@ def written(order, n=20_000):
 
 
 one_by_one, together = written(by_confidence(1.01)), written(by_confidence(0.0))
-columns = [[f"{x:.1%}" for x in column] for column in (P.flatten(), one_by_one, together)]
+columns = [[f"{x:.1%}" for x in column] for column in (language.flatten(), one_by_one, together)]
 rows = list(zip(("aa", "ab", "ba", "bb"), *columns, strict=True))
 display(Table(("word", "should be", "one letter a step", "both at once"), rows, stable=2))
 once_guess.compare(100 * round(float(together[1]), 3))
 
 # %% [markdown]
-# With one letter a step 10% of the words are `ab`, as it should be. With both at once it is 27%, although the model knows every probability: the first letter is *a* in 60% of all words, the second is *b* in 45%, and 0.6 · 0.45 = 0.27. When the second letter is drawn, the first is not there yet. **Letters that are written in one step do not see each other.** No training helps against this; only more steps do. Return to the explorer and set **sampler setting**, which is the threshold, to 0, so that all letters appear in one step, and compare the words with those at 95%.
+# With one letter a step 5% of the words are `ab`, as it should be. With both at once it is 25%, although the model knows every probability: half of all words begin with *a*, half end in *b*, and 0.5 · 0.5 = 0.25. When the second letter is drawn, the first is not there yet. **Letters that are written in one step do not see each other.** No training helps against this; only more steps do. Return to the explorer and set **sampler setting**, which is the threshold, to 0, so that all letters appear in one step, and compare the words with those at 95%.
 #
 # ## Letters taken back
 #
@@ -244,7 +253,7 @@ once_guess.compare(100 * round(float(together[1]), 3))
 #
 # Twelve models, trained for 800 steps, wrote 32 texts of 63 holes in several ways. A sentence is *right* if the grammar of the tales allows it, and a *pass* is one run of the model over the text. *Surest first*, one hole a step, writes 52% right sentences in 63 passes. Remasking in 242 passes writes 63%, a gain of 4 to 17 points (99%).
 #
-# But these letters cost four times the passes. So the comparison needs a control that also has fewer improbable letters: *surest first* at a lower temperature. It cannot take back any letter, however, even if the letters that follow show that it was wrong.
+# But this costs four times the passes. Remasking takes improbable letters back, and a lower temperature avoids them from the start, so *surest first* at a lower temperature is the control. It cannot take back any letter, however, even a wrong one.
 
 # %%
 cold_guess = predict(
@@ -279,14 +288,14 @@ plt.show()
 cold_guess.compare(cold_guess.options[0 if cold - remasking > 5 else 1 if remasking - cold > 5 else 2])
 
 # %% [markdown]
-# Each dot is one model. The lower temperature raises *surest first* from 52 to 75% without a single pass more, and is 12 points ahead of remasking (99%: 2 to 22). So remasking helps, but a lower temperature helps more and costs no pass. Its price is variety: 75% right sentences become 62% without repetitions, where true text goes from 100 to 74%. If remasking in 242 passes has the temperature 0.5, too, the control is 8 points ahead, which is undecided (−1 to +18).
+# Each dot is one model. The lower temperature raises *surest first* from 52 to 75% without a single pass more, and is 12 points ahead of remasking (99%: 2 to 22). But it repeats itself: 75% right sentences become 62% without repetitions, where true text goes from 100 to 74%. Without repetitions its lead is 9 points, and hardly decided (0.01 to 18). If remasking in 242 passes has the temperature 0.5, too, the control is 8 points ahead, which is [undecided](../docs/glossary.md#undecided) (−1 to +18). So remasking helps, but here a lower temperature helps as much or more, and costs no pass.
 #
-# But a right sentence is a low bar: in eleven ways to write, not one whole tale of 3,974 was right.
+# But a right sentence is a low bar: in all eleven ways that we tried, four of them above, not one whole tale of 3,974 was right.
 
 # %% [markdown]
 # ## The case
 #
-# Tales fail as a whole because names are not carried from sentence to sentence. A model that fills in lacks even the first half of our case. After 600 steps it prefers the right of two names in 49 to 51% of the questions, from each of twelve seeds (RoPE). Perhaps the order is the reason, but we have not measured this. v4 can find a name once and then read on, whereas in any order each letter has to find its own place in the story. This rules out none of the four explanations that are left.
+# v4 at least knows who did it. A model that fills in does not: after 600 steps it prefers the right of two names in 49 to 51% of the questions, from each of twelve seeds (RoPE). Perhaps whole tales fail for this reason, but we have not measured it. This rules out none of the four explanations that are left: *it does not look at the name*, *the model is too small to copy*, *it needs more steps* and *it has a bug*.
 
 # %%
 tally()
@@ -337,7 +346,7 @@ diffusion.REMASK.check(remask)
 # 1. Training draws a masking rate evenly between 0 and 1, so every number of holes is equally likely.
 # 2. The orders of a perfect model agree on what a text costs, and those of a trained model do not. The cost is −log of their mean probability, and the NELBO, the mean of $-\log p$, is never below it.
 # 3. A bound cannot be compared with v4's loss, but the cost from left to right can. In this order our model pays far more.
-# 4. Letters that are written in one step do not see each other, so even a perfect model writes `ab` in 27% of its words instead of 10%.
+# 4. Letters that are written in one step do not see each other, so even a perfect model writes `ab` in 25% of its words instead of 5%.
 # 5. Remasking with four times the passes writes more right sentences than *surest first*. *Surest first* at temperature 0.5 costs no pass more, repeats more, and is 12 points ahead of remasking at 1 (2 to 22; 800 steps, 2 layers of 96, twelve seeds).
 
 # %% [markdown]
@@ -375,7 +384,7 @@ diffusion.REMASK.check(remask)
 #
 # <details><summary>Answer</summary>
 #
-# **a.** The mean of −log equals −log of the mean only if all numbers are equal. *c* is tempting, but Hasty's words have only two letters.
+# **a.** The mean of −log equals −log of the mean only if all numbers are equal. *c* forgets Hasty.
 #
 # </details>
 #
@@ -406,7 +415,7 @@ diffusion.REMASK.check(remask)
 # %% [markdown]
 # ## What the source note says
 #
-# Source note 000 introduces v7. It says that the threshold matters much to the written text. It also says that two scores do not tell how readable a text is: the share of distinct pairs of characters (*distinct-2*) and that of repeated triples (*3-grams*). Both claims hold. [A page](../docs/notes/000.md) has all claims.
+# Source note 000 introduces v7. It says that the threshold matters much to the written text. It also says that two scores do not tell how readable a text is: the share of distinct pairs of characters (*distinct-2*) and that of repeated triples (*3-grams*). Both claims hold ([all claims](../docs/notes/000.md)).
 
 # %% tags=["nbval-ignore-output"]
 SHOWN = [
