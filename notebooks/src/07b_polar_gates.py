@@ -44,7 +44,7 @@ live.polar()
 # %% [markdown]
 # θ moves scores, because it changes the waves. α moves none, and the dial moves none either, unless you set it upright, where every gate is 0. So two of the note's three factors seem to do nothing.
 #
-# <span class="light-gates">The first panel</span> shows the gates of keys: a row for each position, a column for each channel, and frames around [MASK tokens](../docs/glossary.md#mask-token). <span class="light-scores">The second panel</span> shows the score of each query with each key. <span class="light-across">The third panel</span> shows scores over the distance $i-j$, with a curve for each value of the sum $i+j$. The first number in its title says how much a score changes although the distance stays. Here it is 1.7. With RoPE it would be 0, because there a score depends on the distance alone. We follow this number to the end.
+# <span class="light-gates">The first panel</span> shows the gates of keys: a row for each position, a column for each channel, and frames around [MASK tokens](../docs/glossary.md#mask-token). <span class="light-scores">The second panel</span> shows the score of each query with each key. <span class="light-across">The third panel</span> shows scores over the distance $i-j$, with a curve for each value of the sum $i+j$. The first number in its title says how much a score changes although the distance stays. Here it is 1.7. With RoPE it would be 0, because there a score depends on the distance alone. We follow this number to the end. The 1.51 above the second panel is the largest single step along a diagonal.
 #
 # ## Three factors and a norm
 #
@@ -56,7 +56,7 @@ live.polar()
 # 2. $\cos\varphi_c$ should shift this wave by a trained [phase](../docs/glossary.md#phase), which begins at 0.
 # 3. $a_i$, whose value at MASK is called [α](../docs/glossary.md#alpha), should turn attention away from MASK.
 #
-# The norm divides all channels of a token by one number, so that their root mean square becomes 1. In the next cell the phases are not 0.
+# The norm divides all channels of a token by one number, so that their root mean square becomes 1. The next cell does this with a φ for each channel.
 
 # %%
 D, T = 32, 48
@@ -73,7 +73,7 @@ for mine, theirs in zip(by_hand, gates.transform_qk(q, k, positions), strict=Tru
     assert torch.allclose(mine, theirs, atol=1e-4)
 
 # %% [markdown]
-# This explains α: it is one number for all channels of a token, so their root mean square shrinks by the same factor, and the norm divides it out. Set *order* to `norm, then gates` in the explorer, and α = 0.3 moves scores by up to 8. In the explorer all channels share one φ. So cos φ is one number as well, and the norm divides it out. A model has a φ for each channel, which no norm can cancel, and lets training choose them.
+# This explains α: it is one number for all channels of a token, so their root mean square shrinks by the same factor, and the norm divides it out. Set *order* to `norm, then gates` in the explorer, and α = 0.3 moves scores by up to 8. In the explorer all channels share one φ, so the norm divides cos φ out as well. In a model each channel has a φ of its own. Their cosines are no common factor, so the norm does not cancel them, and training may choose them.
 #
 # ## Does φ learn?
 #
@@ -164,7 +164,7 @@ Table(("the text starts at", *heading), rows, stable=5)
 #
 # $$\cos(i\omega)\cos(j\omega) + \sin(i\omega)\sin(j\omega) = \cos\big((i-j)\omega\big).$$
 #
-# The sum $i+j$ is gone, and so is every φ that query and key share. Quadrature therefore keeps repairs 3 and 4 and drops the φ of the first two.
+# The sum $i+j$ is gone, and so is every φ that query and key share. So repairs 1 and 2, which are about φ, have no effect any more, and quadrature keeps 3 and 4 only.
 #
 # ## Left or right?
 #
@@ -208,11 +208,11 @@ assert torch.allclose(scores, ahead(torch.pi / 4)(hole, at.time), atol=1e-4)
 Table(("δ", *heading), [(f"{d}°", *neighbours(ahead(d / 180 * torch.pi))) for d in (0, 45, -45)], stable=5)
 
 # %% [markdown]
-# With 45° the head looks at *a*, with −45° at *e*. In the explorer choose `[cos, sin], φ between` and drag the <span class="light-phase">dial</span>, whose φ is our δ. The dark stripe leaves the diagonal of the second panel, and the second number grows to 4.0 at 45°, while the first stays at 0. So the fault was the number that seemed right from the start.
+# With 45° the head looks at *a*, with −45° at *e*. In the explorer choose `[cos, sin], φ between` and drag the <span class="light-phase">dial</span>, whose φ is our δ. The dark stripe leaves the diagonal of the second panel, and the second number grows to 4.0 at 45°, while the first stays at 0. So the fault showed in the second number, in the 0 that we had passed over from the start.
 #
 # ## Read a text from its end
 #
-# Quadrature and v7 now train on the same 150 batches. A slider under v7 sets α while it trains, and the rows of MASK follow.
+# Quadrature and v7 now train on the same 150 batches. A slider under v7 sets α while it trains.
 
 # %% tags=["nbval-ignore-output"]
 controls = {"quadrature": [], "v7": [live.Scale("alpha", 0.3, 0.01, 10.0, "α")]}
@@ -231,7 +231,7 @@ for title, model in models.items():
     print(f"{title:10}  loss {loss[title]:.2f}; from its end, a probability changes by up to {change:.4f}")
 
 # %% [markdown]
-# Training has not helped quadrature: it reads the sentence from its end as from its beginning. The note's gate does not, but only because it depends on $i+j$.
+# Quadrature still reads the sentence from its end as from its beginning. The note's gate does not, but only because it depends on $i+j$.
 #
 # ## Where the repairs end
 #
@@ -245,9 +245,9 @@ assert torch.allclose(rotated[..., 0::2], cosines, atol=1e-5)
 assert torch.allclose(rotated[..., 1::2], sines, atol=1e-5)
 
 # %% [markdown]
-# So quadrature is RoPE, for pairs whose second channel is 0. RoPE fills both channels of a pair, which gives it a direction, so it needs no δ. Of the gates that we tried, only those that have become a rotation have scores that depend on the distance alone.
+# So quadrature is RoPE, for pairs whose second channel is 0. RoPE fills both channels of a pair, which gives it a direction, so it needs no δ. Among the gates that we tried, scores depend on the distance alone only where the gates have become a rotation.
 #
-# A published encoding ends there, too: [PoPE](../docs/glossary.md#pope) has the waves and the δ of v7, and makes all numbers of queries and keys positive by a [softplus](../docs/glossary.md#softplus). Unlike the paper, ours normalises queries and keys first, doubles the scores, and lets δ move freely.
+# A published encoding ends there, too: [PoPE](../docs/glossary.md#pope) has the waves and the δ of v7, and makes all numbers of queries and keys positive by a [softplus](../docs/glossary.md#softplus), a smooth curve above 0. Unlike the paper, ours normalises queries and keys first, doubles the scores, and lets δ move freely.
 #
 # ## How much each repair is worth
 #
@@ -285,7 +285,7 @@ control_guess.compare(controls_lower[0 if one and two else 1 if one else 2])
 # %% [markdown]
 # Each dot is a [seed](../docs/glossary.md#seed). At the right stands the mean, with the change from the row above in brackets. For the last three numbers in brackets the row to compare with is *5 quadrature*.
 #
-# One might expect that each repair gains something. The first changes at most 0.06 nats either way. The second lowers the loss by 0.12 nats (99%: 0.07 to 0.18), and the third *raises* it by 0.34 (0.31 to 0.38). Of this the fourth takes back 0.22, so after four repairs the gate is where it began, at 2.17. The sine makes the difference: quadrature loses 0.51 nats less than the gate before it (0.49 to 0.53).
+# One might expect that each repair gains something. The first repair changes the loss by 0.06 nats at most, up or down. The second lowers the loss by 0.12 nats (99%: 0.07 to 0.18), and the third *raises* it by 0.34 (0.31 to 0.38). The fourth wins back 0.22 of these 0.34 nats. So after four repairs the loss is where it began, at 2.17. The sine makes the difference: quadrature loses 0.51 nats less than the gate before it (0.49 to 0.53).
 #
 # A direction alone does not help. With all heads on one side the loss rises by 0.03 nats (0.02 to 0.05), since a hole has neighbours on both sides. It falls where some heads look left and others right. In v7 training finds such phases, and the loss is 0.15 nats lower than quadrature's (0.13 to 0.16).
 #
@@ -293,9 +293,9 @@ control_guess.compare(controls_lower[0 if one and two else 1 if one else 2])
 #
 # ## The case
 #
-# If a model looks both ways, a head that reads *the letter before* needs a direction, which a cosine of the distance lacks. In v4 the causal mask hides only what follows the query. From the answer v4 sees both neighbours of a letter in the story. Which of the two stands before that letter, only the rotation can tell, or what layer 1 has written there. So "its positions do not tell neighbours apart" stays out, because a rotation has a direction.
+# If a model looks both ways, a head that reads *the letter before* needs a direction, which a cosine of the distance lacks. In v4 the causal mask hides only what follows the query. From the answer v4 sees both neighbours of a letter in the story. It can tell them apart by the rotation, which has a direction, or by what layer 1 has written at them. So *its positions do not tell neighbours apart* stays out as far as the encoding goes.
 #
-# Open are "it does not look at the name" (when the vowel is due), "the model is too small to copy", "it needs more steps" and "it has a bug".
+# Open are *it does not look at the name* (when the vowel is due), *the model is too small to copy*, *it needs more steps* and *it has a bug*.
 
 # %%
 tally()
