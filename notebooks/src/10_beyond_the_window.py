@@ -13,7 +13,7 @@
 #
 # We put digits into the tales: `<7>` *tells* a digit, and later `[` *asks* for the digit that was told last, so that `7]` has to follow. A v4 that was trained on [windows](../docs/glossary.md#window) of 64 characters gives the right digit in 92% of these questions inside a window. In a text of 256 characters, where the digit stands 192 back, it gives 32% (means over twelve [seeds](../docs/glossary.md#seed)). Two things have grown at once, because the digit is further away and more text stands around it. Which of the two does the damage?
 #
-# One explanation of our case was *the vowel is too far away*, and [05](05_gaussian_rope.ipynb) dropped it, because the first letter is exactly as far away. This lesson tests what is left of it: can a model lose something that stands *near*, only because there is a lot of text? You will be able to
+# One explanation of our case was *the vowel is too far away*, and [05](05_gaussian_rope.ipynb) dropped it, because the first letter is exactly as far away. This lesson tests distance itself: does a model lose what stands far away, and is it the distance that does it? You will be able to
 #
 # 1. separate by experiment two causes that change together,
 # 2. say which pairs of RoPE a longer text takes to new angles, and what slowing them down will break,
@@ -93,7 +93,7 @@ grown
 #
 # ## Hide the far text
 #
-# If text that stands a window or more back is what disturbs, v4 should find its digit again once it cannot see this text. We hide the far keys, and leave the digit and the text as they are.
+# If this fall is due to text that stands a window or more back, v4 should find its digit again without this text. We hide the far keys, and leave the digit and the text as they are.
 
 # %%
 hidden = company(controls)
@@ -101,9 +101,9 @@ hidden.windows, hidden.hide = 8, True
 hidden
 
 # %% [markdown]
-# With the far keys hidden v4 finds 91% of the digits in a text of eight windows, as many as in one. So the fall of 34 points comes from keys among which there is no digit at all. **Far text costs v4 a near digit even where no other digit stands.**
+# With the far keys hidden v4 finds 91% of the digits in a text of eight windows, as many as in one. So the far keys cause the whole fall of 34 points, although none of them is a digit. **Far text costs v4 a near digit even where no other digit stands.**
 #
-# Distance does harm, too. In four windows v4 finds 71% of the digits 48 back, and 32% of those 192 back. So the fall that this lesson began with has two parts: the longer text costs 20 points, and the longer distance 39.
+# Distance does harm, too. In four windows v4 finds 71% of the digits 48 back, and 32% of those 192 back. So the fall at the top of this lesson, from 92 to 32%, has two parts. The longer text costs 20 points (6 to 35), and the longer distance 39 (25 to 54). They add up to 59, because two studies are behind them: one found 92% inside a window, the other 91.
 #
 # ## Many keys, or new angles?
 #
@@ -120,7 +120,7 @@ Table(("distance", "angle of pair 5", "score"), rows, stable=3)
 # %% [markdown]
 # Over the 63 distances of a window pair 5 turns by less than 80°, and the score falls from 8 to about 2. At 192 the score is negative, so this head would miss a digit there. At 292 the pair has finished a turn, so that a far key scores as high as the token itself. Eight of our twelve pairs never finish a turn in a window, and a longer text takes all of them to new angles.
 #
-# The two explanations disagree about a v4 whose rotation we take away after training. All keys stay, and no angle is left. If the number of keys hides the digit, this model should lose it, and if new angles do, it should find it. Distances are gone with the angles, so we may put the digit even further back.
+# The two explanations disagree about a v4 whose rotation we take away after training. All keys stay, and no angle is left. If the number of keys hides the digit, this model should lose it, and if new angles do, it should find it. Distances are gone with the angles, so the digit may stand even further back.
 
 # %%
 unturned = predict(
@@ -136,11 +136,11 @@ for rotation, method in (("with", "none"), ("without", "drop")):
 unturned.compare(100 * np.mean(stretch.values(study, "drop", "alone 8")))
 
 # %% [markdown]
-# With its rotation v4 finds 17% of the digits at this distance, and without it 89%, among the same 511 other keys. So many keys do not hide a digit from these very weights, and the suspicion falls on the angles. One doubt is left. Without the rotation the digit may score further above the other keys than with it, and then the same number of keys takes less away. For reading such a model is of little use: even in one window it loses 2.68 nats per character in place of 1.19.
+# With its rotation v4 finds 17% of the digits at this distance, and without it 89%, among the same 511 other keys. So with these very weights 511 other keys do not hide the digit, and the suspicion falls on the angles. One doubt is left. Without the rotation the digit may score further above the other keys than with it, and then the same number of keys takes less away. Without its rotation v4 is of little use as a reader, because even in one window it loses 2.68 nats per character in place of 1.19.
 #
 # ## Distances without angles
 #
-# There are other ways to bring a distance $d$ into a score, and in these no angle can be new. T5 learns a number for each distance, a [relative bias](../docs/glossary.md#relative-bias), and the score is $q\cdot k + b_d$ for every query. No number is trained for a distance that training never met. T5 therefore gives all long distances the same number, ours from 27 on. [ALiBi](../docs/glossary.md#alibi) subtracts a number that grows with the distance ([05](05_gaussian_rope.ipynb)).
+# There are other ways to bring a distance $d$ into a score, and in these no angle can be new. T5 learns a number for each distance, a [relative bias](../docs/glossary.md#relative-bias), and the score is $q\cdot k + b_d$ for every query. A distance that training never met would have an untrained number. Therefore all long distances share one number, in our T5 those from 27 on. [ALiBi](../docs/glossary.md#alibi) subtracts a number that grows with the distance ([05](05_gaussian_rope.ipynb)).
 #
 # We compare both with [NoPE](../docs/glossary.md#nope), which has no encoding. All three were trained as v4 was. In eight windows ALiBi's loss is only 0.05 nats higher than with the last 64 characters alone.
 
@@ -166,7 +166,7 @@ display(Table(("mean of 12 seeds", *named), rows, stable=6))
 calm.compare(100 * np.mean(stretch.values(study, "alibi", "alone 8")))
 
 # %% [markdown]
-# ALiBi's loss hardly changes, yet it finds 45% of the digits. NoPE's loss rises by 0.77 nats, and it finds 98%. So a steady loss only shows that a model is not disturbed, and to test memory we have to ask a question. T5 finds nearly all digits as well: many keys alone do not make a model forget.
+# ALiBi's loss hardly changes, yet it finds 45% of the digits. NoPE's loss rises by 0.77 nats, and it finds 98%. So a steady loss only shows that a model is not disturbed, and to test memory we have to ask a question. T5 finds nearly all digits as well, so a long text need not make a model forget.
 #
 # But to find a digit is less than we want. In the last two columns *two* digits are told, 24 characters apart, and the later one is right. T5 gives it in 88% of the questions inside a window, and in 51% from 192 back, where both digits get the same number. NoPE gives it in 54% even inside, so it never learned the rule.
 #
@@ -180,7 +180,7 @@ for name, slower in (("distance", 0), ("as trained", 1), ("interpolated", 4)):
     print(f"{name:12}", " ".join(f"{share:4.0%}" if slower else f"{d:4}" for d, share in enumerate(row)))
 
 # %% [markdown]
-# The letter before gets 95% of the attention as trained, and 4% interpolated. Slow pairs need the change and quick pairs suffer from it, so two other methods spare the quick ones. *NTK-aware scaling* (bloc97 2023) takes a larger base, $\theta' = \theta\, s^{D/(D-2)}$: pair 0 keeps its speed, the last pair becomes $s$ times slower, and the slowdown grows from pair to pair. *YaRN* (Peng et al. 2023) keeps pairs that turn often in a window, slows those that never finish a turn by $s$, and the others by less. It also makes attention sharper, because queries and keys are multiplied by $1 + 0.1\ln s$.
+# The letter before gets 95% of the attention as trained, and 4% interpolated. Slow pairs need the change and quick pairs suffer from it, so two other methods spare the quick ones. *NTK-aware scaling* (bloc97 2023) takes a larger base, $\theta' = \theta\, s^{D/(D-2)}$: pair 0 keeps its speed, the last pair becomes $s$ times slower, and the slowdown grows from pair to pair. *YaRN* (Peng et al. 2023) sorts the pairs: those that turn often in a window stay, those that never finish a turn become $s$ times slower, and the others lie between. It also makes attention sharper, because queries and keys are multiplied by $1 + 0.1\ln s$.
 
 # %%
 ramp = np.clip(np.arange(12) / 4, 0, 1)  # pair 0 stays, pairs 4 to 11 get the whole factor
@@ -244,19 +244,19 @@ plt.show()
 finds.compare(np.mean(found["interpolation"]))
 
 # %% [markdown]
-# Interpolation finds 84% of the digits 192 back, although 255 other keys are visible. In the same four windows v4 as it is finds 71% even of the digits that stand only 48 back. This is 13 points fewer (4 to 22), so the old angles bring back most of what the longer text took away.
+# Interpolation finds 84% of the digits 192 back, although 255 other keys are visible. In the same four windows v4 as it is finds 71% of the digits 48 back, which is what 192 becomes by interpolation. So interpolation is ahead by 13 points (4 to 22), and brings back a part of the 20 points that the longer text took away.
 #
 # The losses put the methods in another order. Interpolation finds many digits and costs most, 1.47 nats. NTK-aware scaling costs least, 0.18, and finds least of the three: YaRN finds 28 points more (11 to 44). So again the loss does not tell what is remembered.
 #
 # The rings are the harder question, the last of two. Here YaRN is best, with 72%, and still below the 88% that v4 gives inside a window. The papers used far larger models, so our numbers refute none of them ([all results](../docs/results.md#beyond-the-window)).
 #
-# > **In a real model.** SmolLM2-135M was trained on windows of 8,192 tokens. If we stretch it by 4 and let it read short texts, interpolation costs 1.43 nats a token, NTK-aware scaling 0.02 and YaRN 0.07 (means over 24 texts, [lesson 11](11_a_real_model.ipynb)). As in our v4, the costly method is the one that slows the quick pairs. What it gains in long texts is not measured there.
+# > **In a real model.** SmolLM2-135M was trained on windows of 8,192 tokens. [Lesson 11](11_a_real_model.ipynb) stretches it by 4 with these three methods, and measures what each of them costs in short texts. What do you expect, given the pairs that each of them slows?
 #
 # ## The case
 #
 # A model can lose what stands near because there is a lot of text, but we saw it only beyond the window. The stories of our case fit into one window, and the first letter, which v4 finds, stands in the same text as the vowel. So *the vowel is too far away* stays out.
 #
-# Of the explanations of 00 one is left: *it needs more steps*. What has to form in these steps is one head of layer 2, as [08](08_the_ladder.ipynb) showed. Still open is why this head may look at the letter *behind* the vowel.
+# *It needs more steps* is right, because one head of layer 2 has to form ([08](08_the_ladder.ipynb)). *It does not look at the name* is nearly right for the vowel, and *it recalls the vowel only in part* is true on the way. Still open is why this head may look at the letter *behind* the vowel.
 
 # %%
 tally()
@@ -309,9 +309,9 @@ tasks.FORGETS.check(forgets)
 # %% [markdown]
 # ## Recap
 #
-# 1. A digit that stays 48 back is found in 91% of the texts of one window, and in 57% of the texts of eight. With the far keys hidden it is 91 or 92% at each length, so far text alone can make a model forget.
+# 1. A digit that stays 48 back is found in 91% of the texts of one window, and in 57% of the texts of eight. With the far keys hidden it is 91 or 92% at each length, so far text can make v4 forget a near digit.
 # 2. A pair of RoPE that never finished a turn in training reaches new angles in a longer text. In our heads these are 8 of 12 pairs.
-# 3. Many keys alone need not hide a digit: without its rotation the same v4 finds 89% of the digits 384 back, among 511 other keys. In four windows interpolation gives v4 its old angles back, hides no key, and finds 13 points more.
+# 3. Many keys alone need not hide a digit: without its rotation the same v4 finds 89% of the digits 384 back, among 511 other keys. In four windows interpolation hides no key, gives a digit 192 back the angles of 48, and finds 13 points more than v4 does at 48.
 # 4. Interpolation removes the new angles and slows the quick pairs, so it finds 84% of the digits 192 back and costs 1.47 nats. NTK-aware scaling costs least, and YaRN gives the last of two digits most often.
 # 5. The loss does not tell what a model remembers. In eight windows ALiBi's loss rises by 0.05 nats and it finds 45% of the digits, whereas NoPE's rises by 0.77 and it finds 98%.
 
@@ -350,7 +350,7 @@ tasks.FORGETS.check(forgets)
 #
 # <details><summary>Answer</summary>
 #
-# **b.** *a* is tempting, but ALiBi's loss is steady, and ALiBi finds less than half of the digits.
+# **b.** *a* is tempting, but ALiBi's loss is steady, too.
 #
 # </details>
 #
@@ -374,7 +374,7 @@ tasks.FORGETS.check(forgets)
 #
 # <details><summary>Answer</summary>
 #
-# **b.** Within its window it gives the later one in 88% of the questions, so *a* is wrong. *c* is tempting, but no attention can separate two keys whose scores are equal.
+# **b.** Within its window it gives the later one in 88% of the questions, so *a* is wrong. Against *c*: no attention separates two keys with equal scores.
 #
 # </details>
 
@@ -384,9 +384,8 @@ tasks.FORGETS.check(forgets)
 # - [Peng et al. 2023](https://arxiv.org/abs/2309.00071): YaRN, with the three ways side by side.
 # - [Chen et al. 2023](https://arxiv.org/abs/2306.15595): position interpolation, tested with a number that stands far back in the text.
 # - [Raffel et al. 2020](https://arxiv.org/abs/1910.10683): T5, whose bias is in section 2.1.
-# - [Kazemnejad et al. 2023](https://arxiv.org/abs/2305.19466): encodings on tasks longer than in training, NoPE among them.
 
 # %% [markdown]
 # ## What comes next
 #
-# One question of the case is left, and a model that others have trained has its answer: [11 · A real model](11_a_real_model.ipynb).
+# One question of the case is left. A study of our own answers it in part, and the next lesson shows this beside a published model: [11 · A real model](11_a_real_model.ipynb).
