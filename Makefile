@@ -20,7 +20,7 @@ unexport JUPYTERLAB_SETTINGS_DIR JUPYTERLAB_WORKSPACES_DIR
 SLOW   := browser benchmarks cli course/claims course/notes course/studies faults live training test_wheel.py
 
 .DEFAULT_GOAL := help
-.PHONY: help env lab test check lint format notebooks book race handout figures bench gpu anywhere constraints clean
+.PHONY: help env lab test check lint format notebooks book engine handout figures bench gpu anywhere constraints clean
 
 help:  ## list what there is to make
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -76,8 +76,8 @@ book: env  ## make the course as web pages in book/_build/html (NAMES="04_rope" 
 handout: env  ## copy notebooks without outputs and solutions (FOLDER=class ARGS="--overwrite")
 	$(PY) -m tools.handout "$(or $(FOLDER),--help)" $(ARGS)
 
-race: env  ## compile the engine that trains in the book's pages, and record its runs (needs clang)
-	$(PY) -m tools.book.race
+engine: env  ## compile the engine that trains in the book's pages, and measure it (needs clang)
+	$(PY) -m tools.book.lab
 
 figures: env  ## measure and draw figures/ again, some hours (NAMES="ladder polar" for some)
 	$(PY) -m babygpt figures $(NAMES) --results babygpt_course/studies/results

@@ -21,7 +21,7 @@ from PIL.PngImagePlugin import PngInfo
 from babygpt.cli.options import PATH, USER_ERRORS
 from babygpt.live import view
 from babygpt.live.formulas import FORMULAS, PIXELS, Formula
-from tools.book.race import race_html, write_race
+from tools.book.lab import lab_html, write_lab
 from tools.browser.chromium import chromium
 from tools.browser.notebook import DASHBOARD, EXPLORER, Notebook
 from tools.browser.server import course_notebook, notebook_text, serve_notebooks
@@ -51,7 +51,7 @@ SHARE = 0.6  # of such a run, when the picture is taken
 SIZE = (1400, 1100)
 FRAMES, FRAME_TIME = [n / 20 for n in range(21)], 400  # shares of a training; milliseconds
 RACE_HAS_REACHED = """([box, share]) => {
-    const { runs } = document.querySelector(box).race;
+    const { runs } = document.querySelector(box).lab;
     return runs && Math.min(...runs.map(run => run.step)) >= share * 600;
 }"""
 HAS_REACHED = """([all, title, share]) => {
@@ -75,13 +75,15 @@ PROJECT = """async area => {
 
 def film_race(browser: Browser, path: Path) -> Path:
     """Store two models in training as a moving picture, and its last frame as a PNG file beside it."""
-    frames, box = [], ".race"
+    frames, box = [], ".lab"
     with TemporaryDirectory() as folder:
-        write_race(Path(folder))
-        (Path(folder) / "index.html").write_text(PAGE.format(race_html("")), encoding="utf-8")
+        write_lab(Path(folder))
+        (Path(folder) / "index.html").write_text(
+            PAGE.format(lab_html("", "none", "rope", small=True)), encoding="utf-8"
+        )
         page = browser.new_page(viewport={"width": 860, "height": 700})
         page.goto((Path(folder) / "index.html").as_uri())
-        page.get_by_role("button", name="Train both models").click()
+        page.get_by_role("button", name="Train", exact=True).click()
         page.locator(box).evaluate("it => it.style.minHeight = '600px'")  # all frames are equally large
         for share in FRAMES:  # a picture at each of these shares of the training
             page.wait_for_function(RACE_HAS_REACHED, arg=[box, share], timeout=300_000)

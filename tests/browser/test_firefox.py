@@ -1,6 +1,5 @@
 """Journeys of a reader in Firefox: a dashboard, an explorer, models that train in the page, the book."""
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,9 +7,9 @@ from typing import Any
 import pytest
 
 from babygpt.live import formulas
+from tests.browser.test_engine import VERSIONS, check_engine
 from tests.browser.test_lab import LAB, TALE
-from tests.browser.test_race import VERSIONS, check_engine
-from tools.book import lab, race
+from tools.book import lab
 from tools.book.__main__ import BUILD, is_current
 from tools.browser.firefox import Firefox, FirefoxPage
 from tools.browser.notebook import DASHBOARD, Notebook
@@ -103,23 +102,8 @@ def test_gradients_and_losses_of_the_engine_are_those_of_pytorch(encoding: str, 
     check_engine(encoding, page)
 
 
-def test_models_train_in_the_page(page: FirefoxPage, tmp_path: Path) -> None:
-    race.write_race(tmp_path)
-    (tmp_path / "index.html").write_text(PAGE.format(race.race_html("")), encoding="utf-8")
-    with serve_folder(tmp_path) as address:
-        page.goto(address)
-        page.click(".race-controls button")
-        steps = "document.querySelector('.race').race.runs.map(run => run.step)"
-        page.wait_for_function(f"Math.min(...{steps}) >= 60")
-        assert page.evaluate("document.querySelector('.race').race.recorded") is False
-        drawn = page.evaluate(
-            "[...document.querySelectorAll('.race path.curve')].map(one => one.getAttribute('d'))"
-        )
-        assert all(len(re.findall("[ML]", d)) > 1 for d in drawn)
-
-
 def test_a_text_of_ones_own_is_read_in_the_lab_and_a_dial_steers(page: FirefoxPage, tmp_path: Path) -> None:
-    race.write_race(tmp_path)
+    lab.write_lab(tmp_path)
     (tmp_path / "lab.html").write_text(PAGE.format(lab.lab_html()), encoding="utf-8")
     with serve_folder(tmp_path) as address:
         page.goto(f"{address}lab.html?text=own&first=gaussian&second=twin&layers=1&channels=32&steps=3000")

@@ -1,5 +1,6 @@
 """The lab: a reader brings a text, steers a model while it trains, asks it, and keeps it."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import parse_qs, urlparse
@@ -8,19 +9,25 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
-from tools.book import lab, race
+from tools.book import lab
 from tools.browser.site import PAGE, serve_folder
 
+# A content security policy without WebAssembly and workers.
+STRICT = "default-src 'self'; style-src 'self' 'unsafe-inline'; script-src 'self' 'unsafe-inline'"
 LAB = "document.querySelector('.lab').lab"
 TALE = "the cat sat on the mat. the dog ran to the cat. "
 
 
 @pytest.fixture(scope="session")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Serve a folder with the lab."""
+    """Serve a folder with the lab, and its small form as index.html, also under a strict policy."""
     folder = tmp_path_factory.mktemp("lab")
-    race.write_race(folder)
-    (folder / "lab.html").write_text(PAGE.format(lab.lab_html()), encoding="utf-8")
+    lab.write_lab(folder)
+    small = PAGE.format(lab.lab_html("", "none", "rope", small=True))
+    policy = f'<meta http-equiv="Content-Security-Policy" content="{STRICT}"><title>'
+    pages = {"lab": PAGE.format(lab.lab_html()), "index": small, "strict": small.replace("<title>", policy)}
+    for name, text in pages.items():
+        (folder / f"{name}.html").write_text(text, encoding="utf-8")
     with serve_folder(folder) as found:
         yield f"{found}lab.html"
 
@@ -76,6 +83,30 @@ def test_a_text_of_ones_own_is_counted_read_and_continued(page: Page, address: s
     assert losses(page)[0][-1] < 0.5 < losses(page)[0][0]
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     assert Axe().run(page).response["violations"] == []
+
+
+def test_the_start_page_trains_two_models_by_keyboard_and_says_which_one_learned(page: Page, address: str):
+    page.goto(address.replace("lab.html", "index.html"))
+    for hidden in ("layers", "text"):
+        expect(page.locator(f"[name={hidden}]")).to_be_hidden()
+    page.get_by_role("button", name="Train", exact=True).press("Enter")
+    wait(page, "state === 'finished'")
+    none, rope = page.evaluate(f"{LAB}.runs.map(run => run.points.at(-1)[1] / 100)")
+    stored = json.loads(lab.SHARES.read_text(encoding="utf-8"))
+    assert [none, rope] == pytest.approx([stored["none"][0], stored["rope"][0]], abs=0.05)
+    expect(page.locator(".lab")).to_contain_text("Only one model learned who did it: RoPE (v4).")
+    page.get_by_label("First model").select_option("alibi")
+    page.get_by_role("button", name="Another seed").press("Enter")
+    assert parse_qs(urlparse(page.url).query) == {"first": ["alibi"], "seed": ["2"]}
+    wait(page, "runs.every(run => run.losses.length > 20 && run.losses.length < 600)")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    assert Axe().run(page).response["violations"] == []
+
+
+def test_a_page_that_may_not_train_says_so(page: Page, address: str):
+    page.goto(address.replace("lab.html", "strict.html"))
+    page.get_by_role("button", name="Train", exact=True).click()
+    expect(page.get_by_role("alert").first).to_contain_text("This browser cannot train here")
 
 
 def test_the_rarest_of_too_many_characters_become_one(page: Page, address: str):

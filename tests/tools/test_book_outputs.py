@@ -74,13 +74,14 @@ def test_a_picture_is_stored_with_few_colours_and_keeps_its_size(tmp_path: Path)
         assert len(found.getcolors()) <= 256
 
 
-def test_the_first_training_of_lesson_04_becomes_a_race(tmp_path: Path):
+def test_the_first_training_of_lesson_04_becomes_one_in_the_page(tmp_path: Path):
     explorer = {**RECORDING, "module": "explorer"}
     noted = facts(recorded={"explorer": explorer, "first": RECORDING, "second": RECORDING})
     cells = [new_code_cell(outputs=[widget(name)]) for name in noted["recorded"]]
-    pages = [str(html_of(cell)) for cell in convert(noted, tmp_path, *cells).cells]
-    assert ['class="race"' in page for page in pages] == [False, True, False]
-    assert 'data-left="sinusoid" data-right="rope"' in pages[1]
+    pages = [html_of(cell) for cell in convert(noted, tmp_path, *cells).cells]
+    labs = [page.find(class_="lab small") for page in pages]
+    assert [found is not None for found in labs] == [False, True, False]
+    assert (labs[1]["data-first"], labs[1]["data-second"]) == ("sinusoid", "rope")
 
 
 def test_no_word_ends_the_script_that_holds_an_explorers_state():

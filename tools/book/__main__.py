@@ -24,18 +24,17 @@ from babygpt_course.studies.results import load_results
 from tools.book.board_page import board_page
 from tools.book.claims_page import claims_page
 from tools.book.documents import Site, code_host, copy_documents, copy_linked_files, rewrite_links, site
-from tools.book.lab import LESSONS, lab_html
+from tools.book.lab import LESSONS, lab_html, write_lab
 from tools.book.lessons import Ran, fingerprint, run_all, stored
 from tools.book.live_parts import formula_html, write_scripts
 from tools.book.outputs import Page, picture_html
-from tools.book.race import race_html, write_race
 from tools.book.reference import write_reference
 from tools.notebooks import ROOT, pick, quantise
 
 BOOK = ROOT / "book"
 BUILD = BOOK / "_build"
 PICTURES = "pictures"  # the folder of the site that holds them
-EXPLORER, RACE, LAB = "<!-- explorer: rotary -->", "<!-- race -->", "<!-- lab -->"
+EXPLORER, LAB = "<!-- explorer: rotary -->", "<!-- lab -->"
 MADE = "made.txt"  # written last: the fingerprint of what the book was made of, and its lessons
 SOURCES = (
     *("babygpt", "babygpt_course", "notebooks", "docs", "figures", "book", "tools/book"),
@@ -67,7 +66,7 @@ def build(names: list[str], folder: Path) -> Path:
         shutil.rmtree(old, ignore_errors=True)
     assemble(ran, source, html / PICTURES)
     write_scripts((explore().name for explore in FORMULAS), html)
-    write_race(html)
+    write_lab(html)
     (html / "notebooks").mkdir()
     for lesson in lessons:  # to be run in JupyterLab: pictures would be most of its bytes
         notebook = stored(lesson).notebook
@@ -125,7 +124,9 @@ def assemble(ran: list[Ran], source: Path, pictures: Path) -> None:
     rotary = live.rotary()
     drawn = rotary.output.picture()
     still = picture_html(drawn.data, drawn.alt, pictures, f"{PICTURES}/") if drawn else ""
-    start = start.replace(RACE, race_html("")).replace(EXPLORER, formula_html(rotary.state(), "", still))
+    start = start.replace(LAB, lab_html("", "none", "rope", small=True)).replace(
+        EXPLORER, formula_html(rotary.state(), "", still)
+    )
     (source / "index.md").write_text(start, encoding="utf-8")
     lab = (BOOK / "lab.md").read_text(encoding="utf-8")
     (source / "lab.md").write_text(lab.replace(LAB, lab_html()), encoding="utf-8")

@@ -1,34 +1,30 @@
-"""The lab, where two models train on a text of the reader's choice: its form, words and panels."""
+"""The lab, where two models train on a text of the reader's choice: its form, words and panels.
 
-from html import escape
+python -m tools.book.lab    compile the engine, and count right answers from twelve seeds (ten minutes)
+"""
+
+import json
+from itertools import product
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
 from babygpt.live.dashboard import gap_words, loss_words
 from babygpt.live.explorer import Scale, Slider
+from babygpt.live.view import script, style
 from babygpt.plots.panel import Axis, Curve, Heads, Level, Panel, as_plain, with_base64
 from babygpt.plots.style import COLOURS
+from tools.book.engine import BLOCK, CORPUS, ENGINE, HERE, compile_engine, engine_script
 from tools.book.live_parts import script_json
-from tools.book.race import BLOCK, CORPUS, FOLDER
+from tools.browser.chromium import chromium
 
-ENCODINGS = {
-    "rope": "RoPE (v4)",
-    "gaussian": "Gaussian RoPE (v5)",
-    "sinusoid": "Sinusoid (v3)",
-    "alibi": "ALiBi",
-    "learned": "Learned positions",
-    "none": "No positions",
-}
-SECOND = {"twin": "Its twin: the same, and no dial moves", "nothing": "No second model"}
-TEXTS = {CORPUS: "Tales", "tales-zh": "Tales in Chinese", "own": "Your own text"}
+FOLDER, SHARES = "_static/lab", HERE / "shares.json"
+IN_LESSONS = {"04_rope": ("sinusoid", "rope")}  # the pair that it begins with, in place of the first training
+INTRODUCTION = """<p>In the notebook you train a model here. On this page two smaller ones train in your
+browser, on shorter stories, so that it takes half a minute. Watch the right answers: which model
+learns who did it?</p>"""
 BEGINNINGS = {CORPUS: "rora chased lola. who chased? ", "tales-zh": "妹被你劝了。劝人的是谁？", "own": ""}
-CHOICES = {  # name -> label, options, first choice
-    "layers": ("Layers", ("1", "2", "3", "4"), "2"),
-    "channels": ("Channels", ("32", "64", "128"), "64"),
-    "batch": ("Windows in a batch", ("4", "8", "16"), "8"),
-    "rate": ("Learning rate", ("0.3", "1", "3"), "1"),
-    "steps": ("Steps", ("300", "600", "1200", "3000"), "600"),
-}
 TRY = ' Or <a href="../lab.html?{}">train in your browser</a>: {}.'
 LESSONS = {  # that link to the lab, with everything set
     name: TRY.format(query.replace("&", "&amp;"), words)
@@ -39,6 +35,11 @@ LESSONS = {  # that link to the lab, with everything set
         ("11_a_real_model", "text=own&second=alibi", "RoPE and ALiBi on a text of your own"),
     )
 }
+FOLLOW = """() => new Promise(resolve => {
+    const { lab } = document.querySelector(".lab");
+    lab.conclude = () => resolve(lab.runs.map(run => run.points.at(-1)[1] / 100));
+    lab.train();
+})"""
 DIALS = {  # encoding -> what steers it
     "rope": ("theta",),
     "gaussian": ("theta", "alpha", "sigma"),
@@ -60,6 +61,11 @@ WORDS = {  # that the page shows; lab.js fills in what stands in braces
     "engine": "engine.js could not be loaded. Reload the page to try again.",
     "worker": "This browser cannot train here: it allows no workers or no WebAssembly ({error}).",
     "foreign": "{name} is no model that this lab has kept.",
+    "one": "Only one model learned who did it: {name}. The other read the same stories, and is right in "
+    "about half of the questions.",
+    "both": "Both models learned who did it.",
+    "neither": "Neither model learned who did it in these steps. Try another seed, or more steps.",
+    "unclear": "The difference is not clear with this seed. Try another one.",
     "running": "{state} · step {made} of {total} · loss {loss} · {pace} ms a step",
     "right": "Right answers: {first}",
     "valid": "Loss on text that was not read: {first}",
@@ -76,37 +82,6 @@ WORDS = {  # that the page shows; lab.js fills in what stands in braces
 }
 STEPS = Axis("step", (0.0, 1.0), digits=0)
 NONE = np.zeros(0, np.float32)
-
-
-def select(name: str, label: str, options: dict[str, str], chosen: str) -> str:
-    """Return a labelled choice as HTML."""
-    made = "".join(
-        f'<option value="{value}"{" selected" * (value == chosen)}>{escape(words)}</option>'
-        for value, words in options.items()
-    )
-    return f'<label><span>{label}</span><select name="{name}">{made}</select></label>'
-
-
-def form() -> str:
-    """Return the settings of the lab as a form; the page's address holds the same names."""
-    sizes = "".join(
-        select(name, label, {value: value for value in values}, chosen)
-        for name, (label, values, chosen) in CHOICES.items()
-    )
-    return (
-        f'<form class="lab-form">{select("text", "Text", TEXTS, CORPUS)}'
-        '<div class="lab-own" hidden>Paste or drop your text here (it stays on your computer), or choose '
-        '<input type="file" accept="text/*" aria-label="a text file"><textarea rows="5" spellcheck="false" '
-        'aria-label="your text"></textarea></div><p class="lab-counts" aria-live="polite"></p>'
-        f"{select('first', 'First model', ENCODINGS, 'rope')}"
-        f"{select('second', 'Second model', SECOND | ENCODINGS, 'none')}"
-        f"<details><summary>Size, learning rate, steps, seed</summary><div>{sizes}<label><span>Seed</span>"
-        '<input name="seed" type="number" min="1" max="999999" value="1"></label></div></details>'
-        '<p class="lab-buttons"><button>Train</button> <button type="button" class="lab-keep" disabled>'
-        'Keep the first model (a file)</button> <label class="lab-load">Load a model '
-        '<input type="file" accept=".babygpt"></label> <a href="lab.html">All settings as at first</a></p>'
-        "</form>"
-    )
 
 
 def panels() -> dict[str, Panel]:
@@ -131,19 +106,59 @@ def panels() -> dict[str, Panel]:
     }
 
 
-def lab_html() -> str:
-    """Return the HTML of the lab, for a page at the book's root."""
+def lab_html(root: str = "", first: str = "rope", second: str = "none", small: bool = False) -> str:
+    """Return the HTML of the lab.
+
+    root           the address of the book's root, seen from the page; empty for a page there
+    first, second  encodings that it begins with, as form.html names them
+    small          whether the reader chooses nothing but them
+    """
     own = {
-        "names": ENCODINGS | SECOND,
         "controls": [control.facts() for control in CONTROLS],
         "dials": DIALS,
         "beginnings": BEGINNINGS,
         "words": WORDS | {"losses": loss_words("{name}"), "gaps": gap_words("{name}")},
         "panels": with_base64(as_plain(panels())),
     }
+    folder = f"{root}{FOLDER}/"
+    form = " ".join((HERE / "form.html").read_text(encoding="utf-8").split())
     return (
-        f'<link rel="stylesheet" href="{FOLDER}/race.css"><div class="lab" data-folder="{FOLDER}/">'
-        f'<script type="application/json">{script_json(own)}</script>{form()}'
-        "<noscript>The models train in your browser, which needs JavaScript.</noscript>"
-        f'</div><script defer src="{FOLDER}/lab.js"></script>'
+        f'<link rel="stylesheet" href="{folder}lab.css"><div class="lab{" small" * small}" '
+        f'data-folder="{folder}" data-first="{first}" data-second="{second}" '
+        f'data-watches="{1 if small else 3}">'
+        f'<script type="application/json">{script_json(own)}</script>{form}</div>'
+        f'<script defer src="{folder}lab.js"></script>'
     )
+
+
+def write_lab(html: Path) -> None:
+    """Write scripts and style into the folder of a book."""
+    folder = html / FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    drawn = script("dashboard").replace("export default", "const widget =").replace("\nexport ", "\n")
+    own = {kind: (HERE / f"lab.{kind}").read_text(encoding="utf-8") for kind in ("js", "css")}
+    (folder / "lab.js").write_text(f"(() => {{\n{drawn}{own['js']}}})();\n", encoding="utf-8")
+    (folder / "lab.css").write_text(style("figure") + own["css"], encoding="utf-8")
+    (folder / "engine.js").write_text(engine_script(), encoding="utf-8")
+
+
+def shares() -> dict[str, list[float]]:
+    """Train with four encodings and twelve seeds; return the shares of right answers.
+
+    Raises BadInput if there is no Chromium.
+    """
+    found: dict[str, list[float]] = {}
+    with TemporaryDirectory() as folder, chromium() as browser:
+        write_lab(Path(folder))
+        (Path(folder) / "index.html").write_text(lab_html("", "none", "rope", small=True), encoding="utf-8")
+        page, address = browser.new_page(), (Path(folder) / "index.html").as_uri()
+        for seed, pair in product(range(1, 13), (("none", "rope"), ("sinusoid", "alibi"))):
+            page.goto(f"{address}?seed={seed}&first={pair[0]}&second={pair[1]}")
+            for name, share in zip(pair, page.evaluate(FOLLOW), strict=True):
+                found.setdefault(name, []).append(share)
+    return found
+
+
+if __name__ == "__main__":
+    compile_engine(ENGINE)
+    SHARES.write_text(json.dumps(shares()) + "\n", encoding="utf-8")

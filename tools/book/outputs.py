@@ -18,9 +18,9 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
+from tools.book.lab import IN_LESSONS, INTRODUCTION, lab_html
 from tools.book.live_parts import formula_html, live_html, script_json
 from tools.book.mathematics import to_mathml
-from tools.book.race import IN_LESSONS, race_html
 from tools.notebooks import ANSWER, WIDGET, quantise
 
 PICTURES = ("image/svg+xml", "image/png")  # of these, the first that an output has is shown
@@ -38,7 +38,7 @@ class Page:
 
     def __init__(self, name: str, facts: Mapping[str, Any], pictures: Path, folder: str) -> None:
         self.name, self.facts, self.pictures, self.folder = name, facts, pictures, folder
-        self.race = IN_LESSONS.get(name)  # stands where the first training was recorded
+        self.trained = IN_LESSONS.get(name)  # stands where the first training was recorded
 
     def convert(self, notebook: NotebookNode) -> NotebookNode:
         """Change a notebook that was run, in place, and return it."""
@@ -76,9 +76,9 @@ class Page:
             return html_output(formula_html(self.facts["formulas"][model], "../", still))
         if model in self.facts["recorded"]:
             found = self.facts["recorded"][model]
-            if self.race and found["module"] == "dashboard":
-                pair, self.race = self.race, None
-                return html_output(race_html("../", *pair))
+            if self.trained and found["module"] == "dashboard":
+                pair, self.trained = self.trained, None
+                return html_output(INTRODUCTION + lab_html("../", *pair, small=True))
             return html_output(live_html(found["module"], found["data"], "../", still, found["words"]))
         guesses = self.facts["guesses"]
         if model in guesses:

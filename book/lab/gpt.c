@@ -1,4 +1,4 @@
-// A small GPT and one step of its training: forward, backward, update. `make race` compiles it to gpt.wasm.
+// A small GPT and one step of its training: forward, backward, update. `make engine` compiles it to gpt.wasm.
 //
 // It is babygpt's Transformer: RMSNorm without weights, q and k normalised, ReLU squared, Muon for the matrices
 // of the blocks and Adam for the rest. Matrices are stored (in, out), so x W is one product.

@@ -162,23 +162,18 @@ class GPT {
     return points.reduce((sum, point) => sum + point, 0) / questions.length;
   }
 
-  // Continue each text until `end` comes or the window is full: with the likeliest token, or with one that is drawn.
-  continue(texts, end, random = null) {
-    const rows = texts.map(text => [...text]), open = row => row.length === 1 || row.at(-1) !== end;
-    while (rows.some(row => open(row) && row.length < BLOCK)) {
-      this.tokens.fill(0);
-      rows.forEach((row, i) => this.tokens.set(row, i * BLOCK));
-      this.engine.forward(rows.length);
-      rows.forEach((row, i) => {
-        if (!open(row) || row.length >= BLOCK) return;
-        const at = (i * BLOCK + row.length - 1) * this.padded;
-        const next = this.probabilities.subarray(at, at + this.vocabSize);
-        let left = random?.();
-        const drawn = random ? next.findIndex(p => (left -= p) < 0) : next.indexOf(Math.max(...next));
-        row.push(Math.max(0, drawn));
-      });
+  // Continue a text until `end` comes or the window is full: with the likeliest token, or with one that is drawn.
+  continue(text, end, random = null) {
+    const row = [...text];
+    this.tokens.fill(0).set(row);
+    while (row.length < BLOCK && (row.length === 1 || row.at(-1) !== end)) {
+      this.engine.forward(1);
+      const at = (row.length - 1) * this.padded, next = this.probabilities.subarray(at, at + this.vocabSize);
+      let left = random?.();
+      const chosen = random ? next.findIndex(p => (left -= p) < 0) : next.indexOf(Math.max(...next));
+      row.push((this.tokens[row.length] = Math.max(0, chosen)));
     }
-    return rows;
+    return row;
   }
 }
 
@@ -188,8 +183,8 @@ const STEPS_A_TURN = 3; // then the worker looks for messages
 let paused = false, wake = () => {}, model = null, task = null, asked = null;
 
 // Train a model, from its first weights or from a `state` of an earlier one, and post its losses every `often`
-// steps. Every `every` steps it also posts what it can do: the share of `questions`, the loss on `valid`, and its
-// continuations of `examples`. Afterwards it stays, for a reader's questions.
+// steps. Every `every` steps it also posts what it can do: its share of right answers to `questions`, and its loss on
+// `valid`. Afterwards it stays, for a reader's questions.
 async function trainModel(data) {
   const { wasm, text, newline, vocabSize, encoding, shape, seed, steps, every, often = 10, state } = (task = data);
   const { instance } = await WebAssembly.instantiate(wasm, {}), random = randomNumbers(seed + (state?.steps ?? 0));
@@ -215,12 +210,8 @@ async function trainModel(data) {
 }
 
 function examine(off = []) {
-  const { questions, examples, valid, newline } = task;
+  const { questions, valid } = task;
   return model.without(off, () => ({
-    ...(examples && {
-      lines: model.continue(examples.map(([prompt]) => prompt), newline),
-      likelier: examples.map(example => model.share([example])),
-    }),
     ...(questions && { share: model.share(questions) }),
     ...(valid && { valid: model.validate(valid) }),
   }));
@@ -229,7 +220,7 @@ function examine(off = []) {
 // What the model makes of the reader's text. A whole answer also writes on, and counts without the heads that are off.
 function look(whole) {
   if (!asked) return {};
-  const { text, off, drawn } = asked, written = () => model.continue([text], task.newline, drawn ? randomNumbers(drawn) : null)[0];
+  const { text, off, drawn } = asked, written = () => model.continue(text, task.newline, drawn ? randomNumbers(drawn) : null);
   const looked = model.without(off, () => ({ ...model.look(text), ...(whole && { written: written() }) }));
   return { looked: { ...looked, text, off, ...(whole && off.length && { silenced: examine(off) }) } };
 }

@@ -1,5 +1,5 @@
-// The lab: two models train on a text of the reader's choice, and dials steer the first one. tools/book/lab.py puts
-// dashboard.js and trainers.js before this text, and every word that the page shows into the page.
+// The lab: two models train on a text of the reader's choice, one worker each, and dials steer the first one.
+// tools/book/lab.py puts dashboard.js before this text, and every word that the page shows into the page.
 
 const { COLOURS, clamp, percent } = $figure;
 const PARTS = 256; // losses in a part, as dashboard.js reads them
@@ -7,9 +7,37 @@ const [SHORTEST, LONGEST, MOST, RARE] = [2000, 1e6, 128, "□"]; // of a text; a
 const [WINDOW, ASKED, VALID, LIKELY] = [64, 48, 0.1, 6]; // tokens; of a beginning; share of a text; characters in a list
 const [EXAMINED, MEASURED, KEPT_RUNS, HEAD_DIM] = [20, 120, 3, 16]; // times in a run; earlier runs that stay in sight
 const MAGIC = "babygpt lab 1", SIDES = ["first", "second"];
+const [FOUND, CHANCE] = [80, 65]; // percents of right answers that we call "found out" and "guesses"
 const EARLIER = [COLOURS.green, COLOURS.pink, COLOURS.red];
 const pack = (numbers, ...shape) => ({ dtype: "f4", data: Float32Array.from(numbers), shape: shape.length ? shape : [numbers.length] });
 const shown = character => ({ "\n": "↵", " ": "␣" })[character] ?? character;
+
+// ---------------------------------------------------------------- models in workers
+
+let engine = null, workerUrl = null;
+
+// What engine.js holds. Raises an error if it cannot be loaded.
+function loadEngine(folder) {
+  engine ??= new Promise((resolve, reject) => {
+    const script = html("script", { src: `${folder}engine.js` });
+    script.addEventListener("load", () => resolve(window.babygptEngine));
+    script.addEventListener("error", () => reject((engine = null)));
+    document.head.append(script);
+  });
+  return engine;
+}
+
+// Train a model in a worker of its own; `hear` gets what it posts, and `fail` an error. May raise one.
+function startWorker({ worker, wasm }, task, hear, fail) {
+  workerUrl ??= URL.createObjectURL(new Blob([worker], { type: "text/javascript" }));
+  const it = new Worker(workerUrl);
+  it.addEventListener("error", fail, { once: true });
+  it.addEventListener("message", ({ data }) => (data.error ? fail(data.error) : hear(data)));
+  it.postMessage({ wasm: Uint8Array.from(atob(wasm), byte => byte.charCodeAt(0)), ...task });
+  return it;
+}
+
+// ---------------------------------------------------------------- the lab
 
 // The characters of a text, the most frequent first. Of too many, the rarest become one sign.
 function alphabetOf(text) {
@@ -23,13 +51,16 @@ function alphabetOf(text) {
 
 class Lab {
   constructor(el) {
-    const { names, words, panels, controls, dials, beginnings } = JSON.parse(el.querySelector("script").textContent);
-    Object.assign(this, { el, names, words, templates: panels, controls, dials, beginnings, earlier: [], off: new Set(), side: 0 });
+    const { words, panels, controls, dials, beginnings } = JSON.parse(el.querySelector("script").textContent);
+    Object.assign(this, { el, words, templates: panels, controls, dials, beginnings, earlier: [], off: new Set(), side: 0 });
     this.form = el.querySelector("form");
+    this.names = Object.fromEntries([...this.field("first").options].map(option => [option.value, option.textContent]));
+    this.usual = { ...this.settings, first: el.dataset.first, second: el.dataset.second };
     this.values = Object.fromEntries(controls.map(({ name, value }) => [name, value]));
     this.own = { text: "", field: el.querySelector("textarea"), file: el.querySelector(".lab-own input") };
     this.said = html("p", { class: "lab-said problem", role: "alert" }, el);
     this.place = html("div", { class: "lab-board" }, el);
+    this.verdict = html("p", { "aria-live": "polite" }, el);
     this.buildQuestions();
     this.readAddress();
     this.listen();
@@ -42,7 +73,8 @@ class Lab {
 
   readAddress() {
     const asked = new URLSearchParams(location.search), light = matchMedia("(pointer: coarse)").matches;
-    if (light) this.field("channels").querySelector('[value="128"]').remove(); // a step would take too long
+    if (light) this.field("channels").lastElementChild.remove(); // a step would take too long
+    for (const name of SIDES) this.field(name).value = this.usual[name];
     for (const [name, value] of asked) {
       const field = this.field(name), control = this.controls.find(one => one.name === name);
       if (control && Number(value) >= control.stops[0] && Number(value) <= control.stops.at(-1)) this.values[name] = Number(value);
@@ -67,6 +99,11 @@ class Lab {
       this.field("text").value = "own";
       this.readOwn(await file.text(), true);
     });
+    this.form.querySelector(".lab-again").onclick = () => {
+      this.field("seed").value = Number(this.field("seed").value) + 1;
+      this.change();
+      this.train();
+    };
     this.keep = this.form.querySelector(".lab-keep");
     this.keep.onclick = () => this.workers[0].postMessage({ keep: true });
     const load = this.form.querySelector(".lab-load input");
@@ -91,12 +128,12 @@ class Lab {
   }
 
   saveAddress() {
-    const address = new URL(location), first = name => [...this.field(name).options ?? []].find(one => one.defaultSelected)?.value ?? "1";
+    const address = new URL(location);
     const put = (name, value, usual) => {
       address.searchParams.delete(name);
       if (String(value) !== String(usual)) address.searchParams.set(name, value);
     };
-    for (const [name, value] of Object.entries(this.settings)) put(name, value, first(name));
+    for (const [name, value] of Object.entries(this.settings)) put(name, value, this.usual[name]);
     for (const { name, value } of this.controls) put(name, this.values[name], value);
     put("begin", this.begin.value, this.beginnings[this.settings.text]);
     history.replaceState(null, "", address);
@@ -121,7 +158,7 @@ class Lab {
 
   // Train both models from their first weights, or the first one on from a state that was kept.
   async train(state = null) {
-    write(this.said, "");
+    for (const part of [this.said, this.verdict]) write(part, "");
     try {
       this.text = await this.corpus();
     } catch (error) {
@@ -204,9 +241,19 @@ class Lab {
     }
     if (reach && side === 0) this.frames[1].push({ step, panel: this.reachPanel(reach) });
     if (looked) this.answer(side, looked, step);
-    const over = this.runs.every(one => one.step >= this.total);
-    if (["getting ready", "running"].includes(this.state)) this.state = over ? "finished" : "running";
+    const going = ["getting ready", "running"].includes(this.state);
+    if (going) this.state = this.runs.every(one => one.step >= this.total) ? "finished" : "running";
+    if (going && this.state === "finished") this.conclude();
     this.board?.pull();
+  }
+
+  // Say which of two models learned to answer.
+  conclude() {
+    if (!this.text.questions || !this.runs[1]) return;
+    const { words } = this, shares = this.runs.map(run => run.points.at(-1)[1]), name = this.runs[shares[0] < shares[1] ? 1 : 0].name;
+    const [best, worst] = [Math.max(...shares), Math.min(...shares)];
+    write(this.verdict, best < FOUND ? words[best <= CHANCE ? "neither" : "unclear"] : worst >= FOUND ? words.both
+      : worst <= CHANCE ? fill(words.one, { name }) : words.unclear);
   }
 
   // ------------------------------------------------------------ what the board reads
@@ -225,7 +272,7 @@ class Lab {
     this.pace = ["finished", "stopped", "paused"].includes(state) ? this.pace ?? pace : pace;
     const words = made ? fill(this.words.running, { state, made, total, loss: fixed(sum(last) / last.length), pace: this.pace }) : state;
     const values = Object.fromEntries(this.facts.controls.map(({ name }) => [name, this.values[name]]));
-    return { made, frames: this.frames.map(frames => frames.length), state, over: state === "stopped" || state === "finished",
+    return { made, frames: this.frames.slice(0, this.el.dataset.watches).map(frames => frames.length), state, over: state === "stopped" || state === "finished",
       words, offer: "", reading: "", values, heard: this.heard, problem: "" };
   }
 
@@ -238,9 +285,9 @@ class Lab {
     const levels = Object.entries(this.text.floors).map(([name, at]) => ({ kind: "level", axis: "y", at, name: `${name} ${fixed(at)}`, colour: "" }));
     const marks = [...levels, ...earlier, ...(other ? [curve(other.name, this.colours[1])] : []), curve("", COLOURS.blue, "thin"), curve(own.name, COLOURS.blue)];
     return {
-      title: own.name, watches: 3, total: this.total, smooth: 10, words: named(losses, own.name),
+      title: own.name, watches: this.el.dataset.watches, total: this.total, smooth: 10, words: named(losses, own.name),
       loss: { ...loss, marks, x, y: { ...loss.y, span: [0, top] }, below: other ? { ...loss.below, x } : null },
-      controls: this.controls.filter(({ name }) => this.dials[own.encoding]?.includes(name)).map(one => ({ ...one, value: this.values[one.name] })),
+      controls: this.el.dataset.watches < 3 ? [] : this.controls.filter(({ name }) => this.dials[own.encoding]?.includes(name)).map(one => ({ ...one, value: this.values[one.name] })),
       baseline: other ? { losses: pack([]), words: named(gaps, other.name) } : null,
     };
   }
