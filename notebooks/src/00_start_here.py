@@ -11,7 +11,7 @@
 #
 # **How does a language model know where its tokens stand?**
 #
-# *zira chased wula* and *wula chased zira* hold the same letters, so only their order tells who chased whom. Run the next cell with Shift+Enter: a small model learns from such stories. In less than half a minute it knows who did it, and it still writes a wrong name.
+# *zira chased wula* and *wula chased zira* hold the same letters, so only their order tells who chased whom. Run the next cell with Shift+Enter: a small model, called **v4**, learns from such stories. In less than half a minute it knows who did it, and it still writes a wrong name.
 #
 # **Needs:** what `make lab` has installed, and no network; you read Python and have met vectors. **Takes:** about 50 seconds to run on two cores, and by our estimate 36 minutes to read and guess. The exercises take about 22 minutes.
 
@@ -29,7 +29,7 @@ watches = [letters(tokenizer, questions[2:26])]
 run = live.train(v4, NextToken(corpus, 64), TrainConfig(steps=600), "v4", watches=watches)
 
 # %% [markdown]
-# Each bar tells how much one letter of the story surprises the model; • is a space. When the training is over, drag the timeline above the panels to 0 and slowly back: one bar after another falls. Blue bars stay at the names, at the verb, and where the question can go on in several ways, because no reader could know these beforehand. The orange bars belong to the answer. It repeats a name that the story has told, and still one of its bars stays.
+# Each bar tells how much one letter of the story surprises the model; • is a space. When the training is over, drag the timeline above the panels to 0 and slowly back: one bar after another falls. Blue bars stay at the names, at the verb, and where the question can go on in several ways, because no reader could know these beforehand. The orange bars belong to the answer. This name stands in the story, so the model could copy it, and still one orange bar stays.
 #
 # The title counts 24 questions. We now ask 400, and look at six of the names that the model writes.
 
@@ -58,7 +58,7 @@ rows = [(questions[i].prompt.strip(), questions[i].answer, names[i]) for i in ra
 Table(("question", "right name", "v4 writes"), rows, stable=2)
 
 # %% [markdown]
-# An answer is *known* if the model finds the right name more probable than the other name of the story. It is *written* if the model, which takes the most probable letter each time, spells the right name. Our stored run knows 98% of the answers and writes 22% of the names. We trained twelve such models, each from another [seed](../docs/glossary.md#seed), which is another random beginning. Eleven know 96 to 100% of the answers, but only one of these eleven can spell: the ten others write 10 to 32% of the names. So the usual model knows who did it and cannot spell, and this course finds out why. After this first lesson you will be able to
+# An answer is *known* if the model finds the right name more probable than the other name of the story. It is *written* if the model, which takes the most probable letter each time, spells the right name. We trained twelve such models, each from another [seed](../docs/glossary.md#seed), which is another random beginning, and stored the results. From the seed of this page v4 knew 98% of the answers and wrote 22% of the names. Eleven of the twelve models know 96 to 100% of the answers, but only one of these eleven can spell: the ten others write 10 to 32% of the names. So the usual model knows who did it and cannot spell, and this course finds out why. After this first lesson you will be able to
 #
 # 1. turn a loss into a number of equally likely letters,
 # 2. test with a story and its mirror whether a model uses order,
@@ -67,7 +67,7 @@ Table(("question", "right name", "v4 writes"), rows, stable=2)
 #
 # ## How to use a notebook
 #
-# Run the cells from top to bottom with Shift+Enter. *Run All* would show all results first. Where you see a question, you may guess, and the result appears further down, hidden behind three dots until you run its cell. A word such as [token](../docs/glossary.md#token) leads to the glossary; here a token is a character.
+# Run the cells from top to bottom with Shift+Enter. *Run All* would show all results first. Where you see a question, click on your answer or move the slider. The result appears further down, hidden behind three dots until you run its cell. A word such as [token](../docs/glossary.md#token) leads to the glossary; here a token is a character.
 #
 # The next cell checks your installation. If a line has the mark ✗, it also says what to do.
 
@@ -82,11 +82,11 @@ print(format_diagnoses(checks()))
 # - If the model is sure and right, $p$ is 1, and the loss is 0.
 # - If it chooses between two equally likely characters, $p$ is 1/2, and the loss is $\ln 2 \approx 0.69$.
 #
-# The unit is the [nat](../docs/glossary.md#nats). Our stories, the [tales](../docs/glossary.md#tales), are written by a small program, their *grammar*. In the picture one orange bar stayed: the second letter of the answer costs about 1.5 nats.
+# The unit is the [nat](../docs/glossary.md#nats). Our stories, the [tales](../docs/glossary.md#tales), are written by a small program, their *grammar*. In the picture one orange bar stayed: the second letter of the answer costs about 1.6 nats.
 
 # %%
 letter_guess = predict(
-    "A letter costs 1.5 nats. Among how many equally likely letters does v4 choose?", ["2", "5", "16", "32"]
+    "A letter costs 1.6 nats. Among how many equally likely letters does v4 choose?", ["2", "5", "16", "32"]
 )
 letter_guess
 
@@ -97,13 +97,13 @@ display(Table(("letter of the name", "mean loss (nats)", "as among so many lette
 letter_guess.compare(min(letter_guess.options, key=lambda n: abs(math.log(int(n)) - costs[1])))
 
 # %% [markdown]
-# A choice among $n$ equally likely letters costs $\ln n$, so a loss of $L$ is that of a choice among $e^L$ letters, and $e^{1.5} \approx 4.5$. The bar belongs to one story, and the table has the means of 400. How names are made explains the number: one of 16 consonants, one of five vowels, *l* or *r*, and *a*, as in *zira* and *wula*. So there are 16 · 5 · 2 = 160 names, and a guess among the five vowels costs ln 5 = 1.61 nats. Another study stored the loss of each letter after 450 steps. In its 17 runs that know the answers, the second letter costs 1.48 to 1.62 nats. **The second letter of the name costs as much as a guess among five: v4 knows that a vowel is due, and hardly which one.**
+# A choice among $n$ equally likely letters costs $\ln n$, so a loss of $L$ is that of a choice among $e^L$ letters, and $e^{1.6} \approx 5$. The bar belongs to one story, and the table has the means of 400. How names are made explains the number: one of 16 consonants, one of five vowels, *l* or *r*, and *a*, as in *zira* and *wula*. So there are 16 · 5 · 2 = 160 names, and a guess among the five vowels costs ln 5 = 1.61 nats. In another study we trained v4 for 450 steps from twenty seeds, and 17 of these runs know the answers. In these 17 the second letter costs 1.48 to 1.62 nats. **The second letter of the name costs as much as a guess among five: v4 knows that a vowel is due, and hardly which one.**
 #
-# That makes the case strange. In the same 17 runs the first letter costs at most 0.12 nats, so v4 finds the right one of 16 consonants in the story. The vowel stands directly behind it: why does v4 not copy that too?
+# That makes the case strange. In the same 17 runs the first letter costs at most 0.12 nats, so v4 finds the right one of 16 consonants in the story. The vowel stands directly behind this consonant: why does v4 not copy the vowel too?
 #
 # ## Eight explanations
 #
-# Think of an explanation of your own before you read these eight. Nothing that you have seen so far refutes any of them, and more than one may be right.
+# Think of an explanation of your own before you read these eight, of which more than one may be right.
 #
 # 1. *it recalls the vowel only in part*
 # 2. *it ignores order*: it may know which names it has read, and not in which order they stood
@@ -114,7 +114,7 @@ letter_guess.compare(min(letter_guess.options, key=lambda n: abs(math.log(int(n)
 # 7. *it needs more steps*: 600 are few
 # 8. *it has a bug*: a model can learn although its code is wrong
 #
-# Which one would you test first, and which result would refute it? The lessons test them one after another. A tool for the second one is simple enough for this lesson.
+# Which one would you test first, and which result would refute it? The lessons test them one after another, and this lesson begins with *it ignores order*.
 #
 # ## A story and its mirror
 #
@@ -141,7 +141,7 @@ nope_guess
 torch.manual_seed(1337)
 nope = build("nope", v4.config)
 ladder = results.load_results("ladder")
-floors = {"perfect reader": ladder["window_floor"]}
+floors = {"best reader": ladder["window_floor"]}
 watches = [live.roles(tokenizer, questions[:24])]
 without = live.train(
     nope, NextToken(corpus, 64), TrainConfig(steps=600), "nope", floors, watches, baseline=run
@@ -154,7 +154,7 @@ print(f"your nope: {share:.0%} of 400 answers known")
 nope_guess.compare(shares[(share >= 0.45) + (share > 0.55) + (share > 0.9)])
 
 # %% [markdown]
-# For a while the twins learn alike, and then v4, the blue curve, leaves its twin behind. The panel of right answers asks only 24 questions, and the line below it all 400. One pair of runs may be luck, so the next picture has both models from twelve seeds.
+# For a while the twins learn alike, and then v4, the blue curve, leaves its twin behind. The panel of right answers asks only 24 questions, whereas the printed share counts all 400. The section after the next picture explains the dashed line, *best reader*. One pair of runs may be luck, so the next picture has both models from twelve seeds.
 
 # %% tags=["answer"]
 board = {key: {name: ladder["board"][name][key] for name in ("v4", "nope")} for key in ("roles", "whole")}
@@ -168,27 +168,27 @@ seed_plots.draw_seed_dots(
 plt.show()
 
 # %% [markdown]
-# Eleven dots of v4 lie above 90%, and one lies near 55%. The dots of nope lie between 47 and 52%, close to the 50% of a model that ignores order, but most do not lie at *exactly* 50%. Lesson 03a explains why. At this size and after 600 steps the position encoding makes the difference. The rings show our case: eleven dots of v4 lie above 90%, and only one ring.
+# Eleven dots of v4 lie above 90%, and one lies near 55%. The dots of nope lie between 47 and 52%, close to the 50% of a model that ignores order, but most do not lie at *exactly* 50%. Lesson 03a explains why a model without positions need not be blind to order. At this size and after 600 steps the position encoding makes the difference. The rings show our case: eleven dots of v4 lie above 90%, and only one ring.
 #
 # ## How low can a loss get?
 #
-# The grammar wrote the story by four choices among equally likely candidates: one of 4 forms, of 160 names, of 24 verbs, and of the 159 other names. All other letters follow from these, the whole answer among them. So even a perfect reader loses ln 4 + ln 160 + ln 24 + ln 159 nats, and no more:
+# The grammar wrote the story by four choices among equally likely candidates: one of 4 forms, of 160 names, of 24 verbs, and of the 159 other names. All other letters follow from these, the whole answer among them. So even the best reader, who knows the grammar, loses ln 4 + ln 160 + ln 24 + ln 159 nats, and no more:
 
 # %% tags=["nbval-ignore-output"]
 text = f"{story.prompt.strip()} {story.answer}."
-perfect = math.log(4 * 160 * 24 * 159)
-assert math.isclose(perfect, -corpus.grammar.log_prob(text))
+best = math.log(4 * 160 * 24 * 159)
+assert math.isclose(best, -corpus.grammar.log_prob(text))
 ids = tokenizer.encode(f"\n{text}\n")
 with torch.inference_mode():
     log_p = v4(ids[None])[0, :-1].log_softmax(dim=-1)  # (T, V), of each character after those before it
 losses = -log_p.gather(1, ids[1:, None])[:, 0]  # (T,)
-print(f"a perfect reader loses {perfect:.1f} nats in this story, and your v4 {losses.sum():.1f}")
+print(f"the best reader loses {best:.1f} nats in this story, and your v4 {losses.sum():.1f}")
 print(f"the second letter of the answer: {losses[-5]:.1f}")
 
 # %% [markdown]
 # The difference is about as large as the one orange bar. Spread over the 36 letters of the story it is so small that the loss alone would not have told you that v4 cannot spell.
 #
-# Over all stories, a perfect reader who sees each from its beginning loses 0.326 nats per character on average. This is the [entropy floor](../docs/glossary.md#entropy). Our models train on windows that begin anywhere, mostly in the middle of a story. A perfect reader of such a window does not know the names that stood before it, and therefore loses more: 0.468 nats per character, the dashed line in the dashboard of nope. After 600 steps our stored v4 loses 0.53 in such windows, only 0.06 above this line.
+# Over all stories, the best reader loses 0.326 nats per character on average if each is read from its beginning. This is the [entropy floor](../docs/glossary.md#entropy). Our models train on windows that begin anywhere, mostly in the middle of a story. There even the best reader does not know the names that stood before the window, and therefore loses more: 0.468 nats per character. This is the dashed line *best reader* in the dashboards. After 600 steps our stored v4 loses 0.53 in such windows, only 0.06 above the line.
 #
 # ## A map of the course
 #
@@ -206,7 +206,7 @@ print(f"the second letter of the answer: {losses[-5]:.1f}")
 #
 # ## The case
 #
-# v4 knows who did it, and cannot spell: it tells a story from its mirror, and then pays for the vowel what a guess among five costs. The mirror speaks against the second explanation, *it ignores order*, which is about the order of the names. We strike it in lesson 03a, which asks how a model can know order at all. The order of the letters inside a name belongs to the third explanation, because a mirror leaves each name as it is. So all eight stay on the list for now, and lesson 01 tests the first one.
+# v4 knows who did it, and cannot spell: it tells a story from its mirror, and then pays for the vowel what a guess among five costs. A model that ignores the order of the names knows exactly 50% of the answers, and v4 knows 98%. So *it ignores order* is out already; lesson 03a asks how a model can know order at all. The order of the letters *inside* a name is another matter, because a mirror leaves each name as it is: *its positions do not tell neighbours apart* stays on the list. Seven explanations are left, and lesson 01 tests *it recalls the vowel only in part*.
 
 # %% tags=["nbval-ignore-output"]
 tally()
@@ -262,7 +262,7 @@ start.STORY.check(story_log_prob)
 # 2. After 600 steps v4 knows nearly all answers from eleven of twelve seeds, and ten of these write at most a third of the names (2 layers of 96 channels). The second letter costs as much as a guess among five.
 # 3. A story and its mirror have the same characters and different answers, so a model that ignores order knows exactly half of them.
 # 4. All twelve runs of nope, which gets no positions, stay near 50%.
-# 5. A perfect reader loses only where the grammar had a choice: 0.326 nats per character in whole stories, and 0.468 in windows of 64 characters that begin anywhere.
+# 5. The best reader loses only where the grammar had a choice: 0.326 nats per character in whole stories, and 0.468 in windows of 64 characters that begin anywhere.
 
 # %% [markdown]
 # ## Self-test
@@ -303,7 +303,7 @@ start.STORY.check(story_log_prob)
 #
 # </details>
 #
-# **4.** A grammar chooses one of 8 colours and writes it twice. What does a perfect reader lose?
+# **4.** A grammar chooses one of 8 colours and writes it twice. What does the best reader lose?
 #
 # - a) 2 · ln 8 nats
 # - b) ln 8 nats
