@@ -32,7 +32,7 @@ run = live.train(model, NextToken(corpus, 64), recipe, "v1", watches=watches)
 # %% [markdown]
 # v1 predicts the next character from the present one, and sees no other. The third panel shows all that it knows: a row for each present character, a column for each next one, and the darker a cell, the more probable its character. Point at a cell to read it, then drag the timeline to 0 and slowly back. The rows begin alike, and soon *q* has one dark cell, in the column of *u*, because in the tales *u* always follows *q*. These tales have more kinds of sentences than the plain tales of lesson 00.
 #
-# We need v1 for the case of [lesson 00](00_start_here.ipynb), where v4 paid for a vowel what a guess among five costs. To test the first explanation, *it recalls the vowel only in part*, we have to know how a model behaves that recalls nothing. After this lesson you will be able to
+# In the case of [lesson 00](00_start_here.ipynb) v4 paid for a vowel what a guess among five costs. Does it recall nothing of the vowel, or a part? v1 certainly recalls nothing, because it never sees the story. With what it teaches us we test *it recalls the vowel only in part* at the end of this lesson. You will be able to
 #
 # 1. compute by hand what such a model predicts, and what one step of training changes,
 # 2. compute the lowest loss that it can reach,
@@ -82,7 +82,7 @@ Table(("token", "row of E", "logits of 我 爱 你 ！", "probabilities"), rows,
 # %% [markdown]
 # Check one number. The row of 我 in `E` is [0.1, 0.2], and in `W` 爱 has the weights [0, 2], with a bias of 0.1. So the logit of 爱 after 我 is 0.1 · 0 + 0.2 · 2 + 0.1 = 0.5.
 #
-# Here is the source of the package's v1. The cell after it loads our numbers into this class.
+# Here is the source of the package's v1, in which you can ignore `cache` and `Positions`. The cell after it loads our numbers into this class.
 
 # %%
 source(BagOfTokens)
@@ -98,7 +98,7 @@ assert torch.allclose(v1(love.flip(0)[None])[0], logits.flip(0))
 #
 # ## Can v1 tell two sentences apart?
 #
-# 你爱我, *you love me*, has the same three characters as 我爱你, *I love you*, in another order. The probability of a sentence is a product: p(second character after the first) times p(third after the second).
+# 你爱我, *you love me*, has the same three characters as 我爱你, *I love you*, in another order. The probability of a sentence is the product of two probabilities, that of its second character and that of its third.
 
 # %%
 reasons = [
@@ -120,9 +120,9 @@ differ = not math.isclose(*probability.values(), rel_tol=1e-4)
 apart_guess.compare(reasons[1 if differ else 0])
 
 # %% [markdown]
-# The numbers differ, because 我爱你 consists of the pairs 我爱 and 爱你, and 你爱我 of 你爱 and 爱我. So v1 does not ignore order: it knows which character follows which. But it has no memory, so after 我爱 and after 你爱 it predicts the same next character.
+# The numbers differ, because v1 has a probability for each pair of neighbours: 我爱你 consists of the pairs 我爱 and 爱你, and 你爱我 of 你爱 and 爱我. So v1 does not ignore order: it knows which character follows which. But it has no memory, so after 我爱 and after 你爱 it predicts the same next character.
 #
-# We call v1 a *bag of tokens*, although it sees only one token of the bag at a time. Whatever its weights are, v1 is a table of V × V probabilities, a row for each of its V characters. Such a table is called a [bigram model](../docs/glossary.md#bigram).
+# v1 is called a *bag of tokens*, but it sees a single token, the present one. Whatever its weights are, v1 is a table of V × V probabilities, a row for each of its V characters. Such a table is called a [bigram model](../docs/glossary.md#bigram).
 #
 # ## Counting pairs
 #
@@ -216,7 +216,7 @@ print(f"your run: {val_loss - floor:+.4f} nats from the bigram floor")
 print(f"our {len(ours)} runs: {min(ours):+.4f} to {max(ours):+.4f}")
 
 # %% [markdown]
-# All twelve stored runs, each from another seed, end within 0.005 nats of the floor. Yours is one more seed, so it may end a little outside of their range. More steps could win these last thousandths and nothing else. The entropy floor, the loss of a perfect reader, lies more than 1.5 nats lower. A model can gain these nats only if it reads what came *before* the present character.
+# All twelve stored runs, each from another seed, end within 0.005 nats of the floor. Yours is one more seed, so it may end a little outside of their range. More steps could win these last thousandths and nothing else. The entropy floor, the loss of the best reader of whole stories, lies more than 1.5 nats lower. A model can gain these nats only if it reads what came *before* the present character.
 #
 # ## Who did it?
 #
@@ -241,7 +241,7 @@ assert accuracy == 0.5
 # %% [markdown]
 # ## Does v4 recall a part of the vowel?
 #
-# Now we know how a model answers that recalls nothing. For each letter of a name the next table has two losses. *Names alone* is the loss of a reader who knows how the 160 names of the plain tales are made, and has not read the story. Beside it stands the loss of v4, from 17 stored runs of 450 steps that know who did it.
+# A model that recalls nothing answers half of the questions. What does it pay for the letters of a name? For each letter the next table has two losses. *Names alone* is the loss of a reader who has not read the story either, but knows how the 160 names of the plain tales are made. Beside it stands the loss of v4, from 17 stored runs of 450 steps that know who did it.
 
 # %%
 names = plain().words["name"]
@@ -256,7 +256,7 @@ for i, each in enumerate(costs):
 Table(("letter", "names alone (nats)", "v4, mean", f"v4, {len(knows)} seeds"), rows, stable=4)
 
 # %% [markdown]
-# The first letter costs v4 almost nothing, so the story arrives there. Seeds differ in the third letter: some know it, and some guess between *l* and *r*. For the second letter v4 pays 1.59 nats on average, and the names alone cost 1.61. A mean can hide that a few seeds recall a part of the vowel, so we test each seed by the names that it writes. A model that guesses among five vowels writes at most one name in five, apart from luck.
+# The first letter costs v4 almost nothing, so v4 finds it in the story. Seeds differ in the third letter: some know it, and some guess between *l* and *r*. For the second letter v4 pays 1.59 nats on average, and the names alone cost 1.61. We also count the names that v4 writes. A model that guesses the vowel writes one name in five if it knows the third letter, and one in ten if it guesses that letter, too.
 
 # %%
 numbers = ["none", "1 to 5", "6 to 10", "more than 10"]
@@ -266,19 +266,22 @@ vowel_guess = predict(
 vowel_guess
 
 # %% tags=["answer"]
-written = sorted((stored["whole"][v4][i] for i in knows), reverse=True)
-print("names written:", " ".join(f"{share:.0%}" for share in written))
-many = sum(share > 0.25 for share in written)
+written = torch.tensor([stored["whole"][v4][i] for i in knows])
+rows = [
+    (f"{costs[1, i]:.2f}", f"{costs[2, i]:.2f}", f"{written[i]:.0%}") for i in costs[1].argsort().tolist()
+]
+display(Table(("second letter (nats)", "third letter (nats)", "names written"), rows, stable=3))
+many = int((written > 0.25).sum())
 vowel_guess.compare(numbers[(many > 0) + (many > 5) + (many > 10)])
 
 # %% [markdown]
-# Three seeds write 29 to 35% of the names, more than guessing gives, and pay 1.48 to 1.57 nats for the vowel. So these recall a part of it. The 14 others write at most 22%, and pay 1.52 to 1.62.
+# The table has one row for each seed, and a seed that recalls a part of the vowel stands near its top. Four seeds pay 1.48 to 1.57 nats, clearly less than ln 5 = 1.61. Three of them write 29 to 35% of the names, more than a guess gives. The fourth writes 17%. It pays ln 2 = 0.69 nats for the third letter, so it guesses that letter, and two guesses would give only 10%.
 #
-# Another test looks sharper, and is not. If the two names of a question differ in the vowel alone, as *zira* and *zura* do, all 17 seeds are right in 44 to 55%. But such names begin with the same letter, so a model that searches for a name by its first letter finds both of them, however well it reads vowels. One seed shows this after 1,800 steps: it writes 63% of the names, and still knows only 48% of such questions.
+# A fifth seed is doubtful: it also guesses the third letter, pays 1.58 nats for the vowel and writes 15%. The twelve others pay 1.60 to 1.62 nats and write 11 to 22% of the names, so their numbers show no part that is recalled.
 #
 # ## The case
 #
-# We strike the first explanation, *it recalls the vowel only in part*, for most seeds. From 14 of 17 seeds v4 writes no more names than a guess among five vowels would, so we see no part that is recalled. For three seeds the explanation is true, and even they pay nearly what a guess costs. The seven others are open, and v1 cannot test them, because it never sees a second token. v4 does know that a *vowel* is due. Does it need more than a position for that? Lesson 02 tells a model nothing else.
+# We strike *it recalls the vowel only in part* for most seeds: from 12 of 17, v4 pays what a guess among five costs, and writes about as many names as such a guess. For four seeds the explanation is true, and even they pay nearly what a guess costs; one is doubtful. *It ignores order* was out before. Six explanations are open, and v1 cannot test them, because it never sees a second token. All seeds know that a *vowel* is due. What does a model have to be told to know this? Lesson 02 tells v1 the position of each token, and nothing else.
 
 # %%
 tally()
@@ -286,7 +289,7 @@ tally()
 # %% [markdown]
 # ## Exercises
 #
-# Write over the stub, run your cell, then run the check. In a new cell, `bag_of_tokens.BIGRAM_LOSS.hint()` gives one hint at a time and `bag_of_tokens.BIGRAM_LOSS.solution()` shows a solution.
+# Write over the stub, run your cell, then run the check. In a new cell, `bag_of_tokens.BIGRAM_LOSS.hint()` gives one hint at a time and `bag_of_tokens.BIGRAM_LOSS.solution()` shows a solution. *Core* exercises belong to the lesson; *stretch* exercises go further.
 
 # %%
 bag_of_tokens.BIGRAM_LOSS
@@ -331,7 +334,7 @@ bag_of_tokens.SQUEEZED.check(squeezed)
 # 2. v1 gives 我爱你 and 你爱我 different probabilities, because their pairs differ, and it predicts the same after 我爱 as after 你爱.
 # 3. A training step moves every weight against its gradient, which is 0 where the probability equals the counted share. So training approaches the counted table, whose loss can be computed: 2.10 nats per character on the tales.
 # 4. v1 knows exactly half of the answers, because a story and its mirror end with the same character.
-# 5. From most seeds v4 recalls no part of the vowel that we can see. Of 17 seeds 14 write at most 22% of the names, about what a guess among five vowels gives, and three write 29 to 35% (450 steps).
+# 5. From most seeds v4 recalls no part of the vowel that we can see. Of 17 seeds four pay clearly less for it than a guess among five, one is doubtful, and twelve pay what a guess costs (450 steps).
 
 # %% [markdown]
 # ## Self-test
