@@ -11,7 +11,7 @@
 #
 # **How does a token use earlier tokens, and does it notice their order?**
 #
-# A model that ignores the order of the names gives the same answer to a story and to its mirror, so it is right in exactly half of the questions. The model below has no position encoding: its input tells *which* letters stand in a text, and not *where*. Yet it will answer nearly every question. How can a model know order at all? With the answer we close an explanation of [lesson 00](00_start_here.ipynb), "it ignores order". You will be able to
+# A model that ignores the order of the names gives the same answer to a story and to its mirror, so it is right in exactly half of the questions. The model below has no position encoding: its input tells *which* letters stand in a text, and not *where*. Yet it will answer nearly every question. How can a model know order at all? [Lesson 00](00_start_here.ipynb) struck the explanation *it ignores order*, and left this question open. You will be able to
 #
 # 1. follow one token by hand from its scores to what it reads,
 # 2. write a whole Transformer in two short functions,
@@ -107,7 +107,7 @@ plt.show()
 # 2. A [softmax](../docs/glossary.md#softmax) turns the scores into [weights](../docs/glossary.md#weight), which are positive and sum to 1. Each name gets 31%, and every other token at most 4%.
 # 3. The mix is the sum of all values, each times its weight. Our values have one channel for each letter, so the mix shows how much of each letter was read.
 #
-# A key decides *whether* a token is read, and a value *what* is read from it. So the space has found both names, and reads as much of one as of the other. Does its mix change if the names change places, as in *B fed A. whom?*
+# A key decides *whether* a token is read, and a value *what* is read from it. So the space has found both names. Does its mix change if the names change places, as in *B fed A. whom?*
 
 # %%
 exchange_guess = predict(
@@ -146,7 +146,7 @@ plt.show()
 
 
 # %% [markdown]
-# The first letter can read only itself, whereas the last row, that of our space, is full. Each pair of letters has a score, so a text of ten times the length needs a hundred times as many.
+# The first letter can read only itself, whereas the last row, that of our space, is full.
 #
 # ## The whole Transformer
 #
@@ -154,7 +154,7 @@ plt.show()
 #
 # - A model has $H$ [heads](../docs/glossary.md#head), each with $D = C/H$ of its $C$ channels and with scores of its own. A fourth matrix, `out`, combines their mixes.
 # - Scores are divided by $\sqrt D$. A dot product of $D$ random channels of variance 1 has the variance $D$, so without the division its typical size is $\sqrt D$. With many channels nearly all weight would then fall on one key, chosen by chance, and almost no [gradient](../docs/glossary.md#gradient) would reach queries and keys.
-# - A [norm](../docs/glossary.md#norm) gives all queries and keys the length $\sqrt D$, so that training cannot make scores grow without end. After the division no score is above $\sqrt D \cdot \sqrt D\,/\sqrt D = \sqrt D$. This is often too little for a clear choice, which is why our models multiply scores by 2, the `SHARPNESS`.
+# - A [norm](../docs/glossary.md#norm) gives all queries and keys the length $\sqrt D$, so that training cannot make scores grow without end. After the division no score is above $\sqrt D \cdot \sqrt D\,/\sqrt D = \sqrt D$. Such scores are often too low for a clear choice, so our models multiply them by 2, the `SHARPNESS`. This raises the limit to $2\sqrt D$.
 
 # %%
 def my_attention(x, layer):
@@ -226,7 +226,7 @@ print("two layers, 300 steps:", paired.beside(right["two layers"], fed["two laye
 #
 # ## Take the mask away
 #
-# One part is left, and an [ablation](../docs/glossary.md#ablation) tests it. We keep all weights of the trained model and remove its mask in both layers. Every letter can still read the earlier letters, and now the later ones as well. (If your model did not learn the task, take another number in `torch.manual_seed` first.)
+# Of the parts that we have built, only the mask is still untested. An [ablation](../docs/glossary.md#ablation) tests it. We keep all weights of the trained model and remove its mask in both layers. Every letter can still read the earlier letters, and now the later ones as well. (If your model did not learn the task, take another number in `torch.manual_seed` first.)
 
 # %%
 remaining = ["nearly all", "about three quarters", "exactly half", "nearly none"]
@@ -252,7 +252,7 @@ mask_guess.compare(outcome("all", "all"))
 # - *The space is distracted*, because it now reads letters that were hidden in training.
 # - *The model is broken*, because its weights were trained with one mask. Any other mask spoils what they compute, and the right answers that remain are luck.
 #
-# In the next tool you choose for each layer what its letters may read. The bars of its first panel count the right answers, and the triangles are the masks. Before you read on, find the setting that would refute the first explanation, and try it.
+# In the next tool you choose for each layer what its letters may read. The bars of its first panel count the right answers, and the triangles are the masks. Before you read on, find the setting that would refute *the space is distracted*, and try it.
 
 # %% tags=["nbval-ignore-output"]
 masked
@@ -265,7 +265,7 @@ for layer_1, layer_2 in (("earlier", "all"), ("all", "earlier")):
 # %% [markdown]
 # The space reads the name in layer 2, and without the mask of this layer nothing changes. In the picture of the mask you can see why: the row of the last space was full already, because no letter comes after it. So nothing distracts the space, and the damage is done in layer 1, to the letters *before* it.
 #
-# If the model is broken, another mask that it never met should break it as well, and leave about half of the answers right by luck. The third setting turns the mask around within the story: each letter of *A fed B* reads itself and the *later* letters of the story, in place of the earlier ones.
+# If the model is broken, another mask that it never met should break it as well, and leave about half of the answers right by luck. The tool after your guess has a third mask, which is turned around within the story. With it each letter of *A fed B* reads itself and the *later* letters of the story.
 
 # %%
 turned_guess = predict("Layer 1 has its mask turned around. How many answers are right?", remaining)
@@ -278,11 +278,11 @@ display(masked)
 turned_guess.compare(outcome("later", "earlier"))
 
 # %% [markdown]
-# Nearly every answer is *wrong*, and luck cannot do that. A model that names the other person nearly every time still tells the two apart, and takes the first name for the second.
+# Nearly every answer is *wrong*, and luck cannot do that. To name the *other* person nearly every time, the model has to tell the two apart. So it still knows an order, the reversed one, in which the first name is the second.
 #
-# So compare what the names in *A fed B* can read. With the mask of training, B can read *fed*, and A cannot, because *fed* comes later. With the mask turned around, A can read *fed*, and B cannot, as if the story were written backwards. Without a mask both can, so that nothing distinguishes them. One rule would explain all three results: if only one of the names can read *fed*, the model takes it for the person who was fed.
+# So compare what the names in *A fed B* can read. With the mask of training, B can read *fed*, and A cannot, because *fed* comes later. With the mask turned around, A can read *fed*, and B cannot, as if the story were written backwards. Without a mask both can. One rule would explain the results with all three masks: if only one of the names can read *fed*, the model takes this name for the person who was fed.
 #
-# **The order came from the mask.**
+# **In this run, whose seed we chose, the order came from the mask.**
 #
 # Now the second layer has its reason, too. After layer 1 the vector of a name can hold something about the text before it, and the last space reads these vectors only in layer 2. Without a mask, however, all letters read the same bag in every layer, and no number of layers helps. The next cell checks this with three layers of random weights.
 
@@ -304,7 +304,7 @@ inside.layer, inside.head = int(layer) + 1, int(head) + 1
 inside
 
 # %% [markdown]
-# The bars show that the space prefers one name, which our head made by hand could not do. Now choose layer 1 and letter 7, the second name, and see what each head reads. Such a picture shows where a head looks, and not whether the model needs it ([lesson 04](04_rope.ipynb)).
+# The bars show that the space prefers one name, which our head made by hand could not do. (The title tells how much this head gives to the letter before, averaged over all letters.) Now choose layer 1 and letter 7, the second name. In our run it gives all its weight to one letter of *fed* in both heads, as the rule says.
 
 # %% [markdown]
 # > **In a real model.** Weights sum to 1, so a head that finds nothing still has to look somewhere. In SmolLM2-135M the first token of a text gets 36% of all attention, and 29% of the heads give it more than half of theirs (means over 24 texts). It is called an [attention sink](../docs/glossary.md#attention-sink); [lesson 11](11_a_real_model.ipynb) shows it.
@@ -312,7 +312,9 @@ inside
 # %% [markdown]
 # ## The case
 #
-# v4 answers 98% of the questions in lesson 00, and a model that ignores the order of the names cannot answer more than half. Now we also know how order can be known at all: the mask can tell it, even without positions. So "it ignores order" is out, as "it recalls the vowel only in part" has been for most seeds since lesson 01. There is a clue, too: after layer 1 the vector of a letter can hold something about the letters before it. The order *inside* a name is the third explanation, which names of one letter cannot test. It stays open, like the other five.
+# *It ignores order* is out since lesson 00, because v4 knows 98% of the answers. Now we know how order can be known without positions: the mask can tell it. On v4's stories the mask alone does not suffice within 600 steps: nope has the mask and stays near half, so there RoPE makes the difference. But nope is not blind to order, so its shares of 47 to 52% need not be exactly 50%.
+#
+# This lesson strikes no explanation, and it gives a clue for spelling: after layer 1 the vector of a letter can hold something about the letters before it. *Its positions do not tell neighbours apart* is about the order *inside* a name, which names of one letter cannot test. It stays open, like five others; *it recalls the vowel only in part* is out for most seeds.
 
 # %% tags=["nbval-ignore-output"]
 tally()
@@ -364,7 +366,7 @@ lesson_03a.HALF_BLIND.check(half_blind)
 # ## Recap
 #
 # 1. Attention computes scores and weights from a token's query and all keys, and a weighted mean of values, the mix.
-# 2. A dot product of D random channels has variance D, so scores are divided by √D. Their number grows like T².
+# 2. A dot product of D random channels has variance D, so scores are divided by √D.
 # 3. If queries, keys and values come from the letters alone, the last token reads a bag, whose mix stays the same if names are exchanged.
 # 4. With the causal mask the vector of a token can hold, after layer 1, something about the text before it, which layer 2 can read. Without the mask a model is blind to order at any depth, and right in exactly half.
 # 5. On stories with one-letter names, two layers learn who fed whom with 9 of 20 seeds after 300 steps, and with 17 of 20 seeds after 600 steps; one layer with none.
@@ -442,7 +444,7 @@ lesson_03a.HALF_BLIND.check(half_blind)
 #
 # - [Vaswani et al. 2017](https://arxiv.org/abs/1706.03762), the Transformer, with the reason for √D in a footnote.
 # - [Haviv et al. 2022](https://arxiv.org/abs/2203.16634): NoPE at the size of real models.
-# - [Kazemnejad et al. 2023](https://arxiv.org/abs/2305.19466): the proof that a layer can count positions from a mark at the start ([BOS](../docs/glossary.md#bos)).
+# - [Kazemnejad et al. 2023](https://arxiv.org/abs/2305.19466): a layer can count positions from a mark at the start ([BOS](../docs/glossary.md#bos)).
 # - [Henry et al. 2020](https://arxiv.org/abs/2010.04245): why scores should be bounded.
 
 # %% [markdown]
