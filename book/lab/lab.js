@@ -335,8 +335,8 @@ class Lab {
     const cards = html("div", { class: "lab-cards" }, box);
     this.cards = SIDES.map(side => html("div", { class: `lab-card ${side}` }, cards));
     html("p", {}, this.cards[0], this.words.hidden);
-    this.looking = html("select", {}, html("label", {}, html("div", { class: "lab-row" }, box), "Look into the heads of"));
-    this.switches = html("div", { class: "lab-switches", role: "group", "aria-label": "heads to switch off" }, box);
+    this.looking = html("select", {}, html("label", {}, html("div", { class: "lab-row lab-more" }, box), "Look into the heads of "));
+    this.switches = html("div", { class: "lab-switches lab-more", role: "group", "aria-label": "heads to switch off" }, box);
     this.silenced = html("p", { "aria-live": "polite" }, box);
     this.begin.addEventListener("input", () => {
       this.written = {};
