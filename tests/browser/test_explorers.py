@@ -234,6 +234,35 @@ def test_a_dragged_handle_sets_its_own_value_and_no_other(name: str, device: dic
         assert shown(page) == first
 
 
+def test_a_swipe_that_begins_on_a_slider_scrolls_and_does_not_move_it(visit: Visit):
+    page = visit(**PHONE)
+    slider = explorer(page, "gaussian").get_by_role("slider", name="σ₁").and_(page.locator("input"))
+    slider.evaluate("it => it.scrollIntoView({ block: 'center' })")
+    first, scrolled, box = shown(page), page.evaluate("scrollY"), slider.bounding_box()
+    assert box
+    begin = [box["x"] + 0.8 * box["width"], box["y"] + box["height"] / 2]
+
+    def swipe(across: float, up: float) -> None:
+        drag(
+            page, {"now": {"place": begin}, "then": {"place": [begin[0] + across, begin[1] - up]}}, touch=True
+        )
+
+    swipe(-100, 0)
+    assert shown(page) != first
+    assert page.evaluate("scrollY") == scrolled
+    moved = shown(page)
+    swipe(0, 200)
+    page.wait_for_function(f"scrollY > {scrolled + 50}")
+    assert shown(page) == moved
+
+
+def test_a_last_panel_is_as_wide_as_those_above_it(visit: Visit):
+    panels = explorer(visit(viewport={"width": 800, "height": 900}), "gaussian").locator(".explorer-panel")
+    left, right, last = panels.evaluate_all("all => all.map(it => it.getBoundingClientRect().toJSON())")
+    assert left["top"] < last["top"]
+    assert left["width"] == pytest.approx(right["width"]) == pytest.approx(last["width"])
+
+
 def test_keys_move_a_handle_from_stop_to_stop(visit: Visit):
     page = visit()
     steps = {

@@ -461,6 +461,13 @@ export function makeRoot(el, kind, name) {
   root.addEventListener("keydown", event => {
     if (!(event.ctrlKey || event.metaKey || event.altKey)) event.stopPropagation();
   });
+  let before = ""; // the value of the input under a finger that may be about to scroll
+  root.addEventListener("pointerdown", ({ target }) => { before = target.value; });
+  root.addEventListener("pointercancel", ({ target }) => { // it scrolls
+    if (target.type !== "range" || target.value === before) return;
+    target.value = before;
+    target.dispatchEvent(new Event("input"));
+  });
   return root;
 }
 
