@@ -45,7 +45,7 @@ live.rotary()
 #
 # ## Rotate one pair
 #
-# RoPE groups the [channels](../docs/glossary.md#channel) of a vector into pairs. A pair $(a, b)$ is a point in the plane, which we write as the complex number $a + bi$. Multiplying it by $e^{i\varphi}$ rotates it by the angle $\varphi$, and multiplying it by $i$ makes a quarter turn. The dot product of two pairs $q$ and $k$ is $\operatorname{Re}(q\,\bar k)$, where $\bar k$ has the opposite imaginary part.
+# RoPE groups the [channels](../docs/glossary.md#channel) of a vector into pairs. A pair $(a, b)$ is a point in the plane, which we write as the complex number $a + bi$. Multiplying it by $e^{i\varphi}$ rotates it by the angle $\varphi$, and multiplying it by $i$ makes a quarter turn. The dot product of two pairs $q$ and $k$ is $\operatorname{Re}(q\,\overline{k})$, where $\overline{k}$ has the opposite imaginary part.
 #
 # We take $q = 2 + i$ and $k = 2i$, whose score is $2\cdot 0 + 1\cdot 2 = 2$ without a rotation. Now each pair makes a quarter turn for each position, so the query at position $m$ becomes $q\,i^m$, and the key at position $n$ becomes $k\,i^n$.
 
@@ -68,7 +68,7 @@ swapped.compare(kinds[{4: 0, -4: 1}.get(found[1], 2)])
 # %% [markdown]
 # Moving both tokens changes nothing, because both are turned further by the same angle. In the third line the key stands *after* the query, a quarter turn to the other side. From the first line this differs by half a turn, which changes the sign of the score; other angles would give other numbers. For any angle $\omega$ in place of the quarter turn, one line shows why only the distance counts:
 #
-# $$\operatorname{Re}\big(q\,e^{im\omega}\;\overline{k\,e^{in\omega}}\big) = \operatorname{Re}\big(q\,\bar k\;e^{i(m-n)\omega}\big).$$
+# $$\operatorname{Re}\big(q\,e^{im\omega}\;\overline{k\,e^{in\omega}}\big) = \operatorname{Re}\big(q\,\overline{k}\;e^{i(m-n)\omega}\big).$$
 #
 # The bar changes the sign of the key's angle. **RoPE rotates each query and key by its own position, and the score depends only on their distance.**
 #

@@ -187,6 +187,8 @@ def test_each_formula_becomes_mathml_and_the_font_has_all_its_characters(tmp_pat
     made = [to_mathml(*formula) for formula in formulas()]
     assert len(made) > 100
     assert not [mathml for mathml in made if "merror" in mathml or not mathml.startswith("<math")]
+    bars = r'<mo stretchy="\w+">[\u0305\u0332\u203e\u00af]'  # WebKit draws one too high: write \overline
+    assert not [mathml for mathml in made if re.search(bars, mathml)]
     write_font(needed_characters(made), tmp_path / FONT)
     font = TTFont(tmp_path / FONT)
     assert needed_characters(made) <= {chr(code) for code in font.getBestCmap()}

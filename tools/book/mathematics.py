@@ -30,9 +30,10 @@ FONT = "mathematics.woff"
 # Forms for superscripts, dotless letters under accents, and flat accents: what a browser asks for in MathML.
 FEATURES = ("ssty", "dtls", "flac", "ccmp")
 WIDE = 30  # characters: a longer formula within a line may not fit a telephone, and scrolls
-# A line over several letters, which browsers draw as long as one: a border of its own is as long as they are.
+# A line over letters, which browsers draw as long as one and beside it: a border is above all of them.
 OVERLINE = re.compile(
-    r'<mover accent="true"><mrow>(.*?)</mrow><mo stretchy="true">[\u0305\u0332\u203e\u00af]</mo></mover>'
+    r'<mover accent="true">(<mi>[^<]*</mi>|<mrow>.*?</mrow>)'
+    r'<mo stretchy="true">[\u0305\u0332\u203e\u00af]</mo></mover>'
 )
 LICENCE_NAMES = (13, 14)  # in the font's own table of names
 
