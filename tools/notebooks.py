@@ -71,9 +71,12 @@ def run_cells(nb: NotebookNode, folder: Path, env: Mapping[str, str] = {}, **opt
     options  of NotebookClient
     Raises CellExecutionError if a cell fails, unless `allow_errors` is among the options.
     """
-    usual: dict[str, Any] = {"kernel_name": KERNEL["name"], "extra_arguments": ["--log-level=ERROR"]}
+    arguments = ["--log-level=ERROR", "--IPKernelApp.extra_extensions=tools.book.figure_titles"]
+    usual: dict[str, Any] = {"kernel_name": KERNEL["name"], "extra_arguments": arguments}
     usual |= {"record_timing": False, "store_widget_state": False, "timeout": None} | options
-    NotebookClient(nb, resources={"metadata": {"path": str(folder)}}, **usual).execute(env=os.environ | env)
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    client = NotebookClient(nb, resources={"metadata": {"path": str(folder)}}, **usual)
+    client.execute(env=os.environ | env | {"PYTHONPATH": path})
     for cell in (cell for cell in nb.cells if cell.cell_type == "code"):
         cell.outputs = [out for out in cell.outputs if out.get("name") != "stderr"]
     CoalesceStreamsPreprocessor().preprocess(nb, {})  # nbclient's own merging loses count of pictures

@@ -24,7 +24,7 @@ TEXT = """\
 import sys
 
 import ipywidgets
-from PIL import Image
+import matplotlib.pyplot as plt
 from tqdm import tqdm
 
 # %% tags=["nbval-ignore-output"]
@@ -36,7 +36,8 @@ print("a warning", file=sys.stderr)
 ipywidgets.IntSlider()
 
 # %%
-Image.radial_gradient("L").convert("RGB")
+plt.title("Two points\\nin a row")
+plt.show()
 """
 
 
@@ -70,6 +71,7 @@ def test_only_outputs_that_every_run_shares_are_stored(course: Path):
     assert [(o.name, o.text) for o in second.outputs] == [("stdout", "0\n1\n2\n")]
     assert list(widget.outputs[0].data) == ["text/plain"]
     assert opened(third.outputs[0].data["image/png"]).mode == "P"
+    assert third.outputs[0].metadata["image/png"]["alt"] == "Two points in a row"
 
     files = [course / "notebooks" / "00_toy.ipynb", course / "notebooks" / "src" / "00_toy.py"]
     before = [path.read_bytes() for path in files]

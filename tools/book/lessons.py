@@ -17,16 +17,13 @@ from nbformat.v4 import new_code_cell
 from tools.notebooks import ROOT, run_cells
 
 # What a notebook's outputs depend on, besides its own text.
-OWN = tuple(f"tools/book/{name}.py" for name in ("recorder", "recording", "live_parts"))
+OWN = tuple(f"tools/book/{name}.py" for name in ("figure_titles", "recorder", "recording", "live_parts"))
 SOURCES = ("babygpt", "babygpt_course", "constraints.txt", *OWN)
 SKIPPED = (".", "__pycache__", "_build")
 BEGIN = """\
-import sys
-sys.path.insert(0, {root!r})
 from pathlib import Path
 from tools.book.recorder import install
-_recorder = install()
-sys.path.remove({root!r})"""
+_recorder = install()"""
 END = "_recorder.write(Path({facts!r}))"
 
 
@@ -93,7 +90,7 @@ def execute(name: str, facts: Path) -> NotebookNode:
     for cell in nb.cells:
         if cell.cell_type == "code":
             cell.outputs = []
-    begin, end = (new_code_cell(source.format(root=str(ROOT), facts=str(facts))) for source in (BEGIN, END))
+    begin, end = new_code_cell(BEGIN), new_code_cell(END.format(facts=str(facts)))
     nb.cells = [begin, *nb.cells, end]
     run_cells(nb, ROOT / "notebooks", {"OMP_NUM_THREADS": "1"})
     nb.cells = nb.cells[1:-1]

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from IPython import get_ipython
-from matplotlib.figure import Figure
 
 from babygpt.live.dashboard import Dashboard
 from babygpt.live.explorer import Explorer
@@ -89,28 +88,8 @@ def exercise_facts(exercise: Exercise) -> dict[str, Any]:
     }
 
 
-def titles_of(figure: Figure) -> str:
-    """Return the title of a figure and those of its Axes, one after the other."""
-    plain = [ax.get_title(loc) for ax in figure.axes for loc in ("left", "center", "right")]
-    words = [figure.get_suptitle(), *plain]
-    return "; ".join(dict.fromkeys(" ".join(title.split()) for title in words if title))
-
-
 def install() -> Recorder:
-    """Begin to note what cells show.
-
-    Every figure of a cell carries the titles of its Axes from here on, as the alt text of its picture.
-    """
-    recorder, shell = Recorder(), get_ipython()
-    shell.run_line_magic("matplotlib", "inline")
-    formatter = shell.display_formatter.formatters["image/png"]
-    draw = formatter.lookup_by_type(Figure)
-
-    def with_titles(figure: Figure) -> Any:
-        png = draw(figure)
-        data, metadata = png if isinstance(png, tuple) else (png, {})
-        return data, {**metadata, "alt": titles_of(figure)}
-
-    formatter.for_type(Figure, with_titles)
-    shell.events.register("post_run_cell", recorder.after_cell)
+    """Begin to note what cells show."""
+    recorder = Recorder()
+    get_ipython().events.register("post_run_cell", recorder.after_cell)
     return recorder
