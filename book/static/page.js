@@ -3,7 +3,7 @@
 
 // A box that scrolls sideways can be reached with the keyboard: where it does scroll, and only there.
 function markScrolling() {
-  for (const box of document.querySelectorAll("article :is(pre, .formula, .table-wrapper, .output.text_html, .tally)")) {
+  for (const box of document.querySelectorAll("article :is(pre, .formula, .table-wrapper, .output.text_html, p:has(> img))")) {
     if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
     else box.removeAttribute("tabindex");
   }

@@ -397,13 +397,26 @@ def leads_somewhere(name: str, link: str, html: Path, anchors: dict[Path, set[st
     return not anchor or path not in anchors or unquote(anchor) in anchors[path]
 
 
+def test_pictures_on_a_telephone_keep_letters_that_can_be_read_and_scroll(browser: Browser, address: str):
+    """Require widths at which letters have 9 px: of an output 0.6 of its own, of a study's figure 620 px."""
+    page = browser.new_page(viewport=PHONE)
+    for name in (LESSON, "docs/results.html"):
+        page.goto(address + name)
+        unfold(page)
+        see_all(page)
+        sizes = page.locator("article img").evaluate_all("all => all.map(it => [it.width, it.naturalWidth])")
+        assert all(width >= min(0.59 * own, 620) for width, own in sizes)
+        assert max(width for width, _ in sizes) > PHONE["width"]
+        assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
+    page.close()
+
+
 def test_a_printed_page_opens_all_folds_has_all_pictures_and_hides_controls(
     desk: BrowserContext, address: str
 ):
     page = desk.new_page()
     page.goto(address + LESSON)
-    for picture in page.locator("article img").all():  # also inside closed folds, and far below
-        picture.evaluate("it => it.decode()")
+    page.wait_for_function("[...document.images].every(it => it.naturalWidth)")  # in folds and below, too
     page.emulate_media(media="print")
     expect(page.locator(".explorer-controls").first).to_be_hidden()
     expect(page.locator("details.hint p").first).to_be_visible()
