@@ -6,13 +6,14 @@ the *third* letter of the name in the story, to which a head of layer 1 has told
 """
 
 import copy
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Any
 
 import numpy as np
 import torch
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
@@ -21,10 +22,10 @@ from babygpt.data.corpus import Corpus
 from babygpt.data.stories import Question
 from babygpt.metrics.inspection import each_weights, with_heads, without_heads, write_at, written_by_heads
 from babygpt.models.language_model import LanguageModel
+from babygpt.plots import COLOURS, set_labels
 from babygpt_course.studies.board import WORLD
 from babygpt_course.studies.clicks import EVERY, LEAST, click_step
 from babygpt_course.studies.results import Results
-from babygpt_course.studies.seed_plots import draw_seed_dots
 from babygpt_course.studies.sweep import Scale, Workers, questions, small_config, sweep, train_with_curve
 
 VERSION = "v4"
@@ -34,6 +35,7 @@ BEFORE = 150  # steps before the click
 VOWELS = "aeiou"
 STAGES = ("before", "click", "end")
 LETTERS = 4  # of a name: consonant, vowel, l or r, a
+Numbers = dict[str, Callable[[dict[str, Any]], float]]  # name -> number of what `dissect` returns
 
 
 @dataclass(frozen=True)
@@ -188,14 +190,6 @@ def measure_spelling(workers: Workers, scale: Scale = SCALE, every: int = EVERY)
 # ---------------------------------------------------------------- of stored results
 
 
-def by_stage(results: Results, number: Callable[[dict[str, Any]], float]) -> dict[str, list[float]]:
-    """Return one number of each seed that spells at each stage, and of those that do not at the end."""
-    spelling = [seed for seed in results["stages"] if "click" in seed]
-    others = [seed["end"] for seed in results["stages"] if "click" not in seed]
-    found = {stage: [number(seed[stage]) for seed in spelling] for stage in STAGES}
-    return {**found, "end, never spells": [number(one) for one in others]}
-
-
 def find_reader(one: dict[str, Any]) -> int:
     """Return the head of layer 2 that looks most at the second and the third letter of the name."""
     return int(np.array(one["looks"][1])[:, 1:3].sum(axis=1).argmax())
@@ -211,25 +205,67 @@ def without_other(one: dict[str, Any]) -> float:
     return min(right for head, right in enumerate(one["without"][1]) if head != find_reader(one))
 
 
-NUMBERS: dict[str, Callable[[dict[str, Any]], float]] = {
-    "second letter right": lambda one: one["second"],
-    "reader's weight on the second letter": lambda one: one["looks"][1][find_reader(one)][1],
-    "reader's weight on the third letter": lambda one: one["looks"][1][find_reader(one)][2],
-    "right without the reader": without_reader,
-    "right without the worst other head of layer 2": without_other,
-    "right without the worst head of layer 1": lambda one: min(one["without"][0]),
-    "exchanged at the third letter": lambda one: one["patched"][2]["exchanged"],
-    "exchanged at the second letter": lambda one: one["patched"][1]["exchanged"],
-}
+def last_of(results: Results) -> dict[int, dict[str, Any]]:
+    """Return what was dissected at the last step, and "names" that were written; the most names first."""
+    every = zip(results["seeds"], results["stages"], results["spells"], strict=True)
+    found = {seed: {**stages["end"], "names": names[-1]} for seed, stages, names in every}
+    return dict(sorted(found.items(), key=lambda one: -one[1]["names"]))
+
+
+def name_weight(one: dict[str, Any]) -> float:
+    """Return the weight that the reader gives to the whole name when the second letter is due."""
+    return float(sum(one["looks"][1][find_reader(one)]))
+
+
+def draw_endings(ax: Axes, results: Results) -> None:
+    """Draw how many names each seed writes, where its reader looks, and its vowels without the reader."""
+    numbers: Numbers = {
+        "names written": lambda one: one["names"],
+        "weight of one head of layer 2 on the name": name_weight,
+        "right vowels without this head": without_reader,
+    }
+    seeds = last_of(results)
+    n = sum(name_weight(one) > 0.5 for one in seeds.values())
+    title = f"In {n} of {len(seeds)} seeds one head of layer 2 looks at the name, "
+    draw_shares(ax, seeds, numbers, f"{title}and without it the vowel is a guess")
+
+
+def draw_exchanged(ax: Axes, results: Results) -> None:
+    """Draw what seeds that look at the name write if the vowel is exchanged at the name's third letter."""
+    numbers: Numbers = {
+        "writes the vowel of the story": lambda one: one["patched"][2]["kept"],
+        "weight of the head of layer 2 on the third letter": lambda one: one["looks"][1][find_reader(one)][2],
+        "writes the exchanged vowel": lambda one: one["patched"][2]["exchanged"],
+    }
+    seeds = {seed: one for seed, one in last_of(results).items() if name_weight(one) > 0.5}
+    by_weight = sorted(seeds.items(), key=lambda one: -one[1]["looks"][1][find_reader(one[1])][2])
+    draw_shares(
+        ax,
+        dict(by_weight),
+        numbers,
+        "Only seeds that look mostly at the third letter prefer the vowel that was exchanged there",
+    )
+
+
+def draw_shares(ax: Axes, seeds: Mapping[int, dict[str, Any]], numbers: Numbers, title: str) -> None:
+    """Draw a row for each seed, with a ring, a square and a dot for its three numbers, in per cent."""
+    looks: list[dict[str, Any]] = [
+        {"marker": "o", "mfc": "none", "mew": 2, "ms": 11, "color": COLOURS["grey"]},
+        {"marker": "s", "ms": 8, "color": COLOURS["blue"]},
+        {"marker": "o", "ms": 7, "color": COLOURS["red"]},
+    ]
+    for (label, number), look in zip(numbers.items(), looks, strict=True):
+        ax.plot([100 * number(one) for one in seeds.values()], range(len(seeds)), ls="", label=label, **look)
+    ax.axvline(100 / len(VOWELS), color="black", lw=1, ls="--", label="chance for a vowel")
+    ax.set_yticks(range(len(seeds)), [f"seed {seed}" for seed in seeds])
+    ax.set(xlim=(-3, 103), ylim=(len(seeds) - 0.4, -0.6))
+    ax.xaxis.set_major_formatter("{x:.0f}%")
+    set_labels(ax, title, "", "")
+    ax.legend(loc="upper center", bbox_to_anchor=(0.4, -0.1), ncols=2, fontsize=10, frameon=False)
 
 
 def draw_spelling(figure: Figure, results: Results) -> None:
-    """Draw NUMBERS of seeds that spell, before the click and at the end, and of those that do not."""
-    axes = figure.subplots(1, 3, sharey=True)
-    for ax, stage in zip(axes, ("before", "end", "end, never spells"), strict=True):
-        rows = {name: [100 * x for x in by_stage(results, number)[stage]] for name, number in NUMBERS.items()}
-        n = len(next(iter(rows.values())))
-        title = {"before": f"{BEFORE} steps before the click", "end": "At the end"}.get(stage)
-        draw_seed_dots(
-            ax, rows, f"{title or 'Seeds that do not spell'}: {n} seeds", "%", {"": 20.0}, (-3.0, 103.0)
-        )
+    """Draw which head writes the vowel, in all seeds at the last step, and what it takes it from."""
+    left, right = figure.subplots(1, 2)
+    draw_endings(left, results)
+    draw_exchanged(right, results)

@@ -16,6 +16,7 @@ from babygpt_course.studies.spelling import (
     STAGES,
     VOWELS,
     find_reader,
+    last_of,
     without_other,
     without_reader,
 )
@@ -27,22 +28,26 @@ PLACES = ("first", "second", "third", "last")
 
 
 def vowel_heads(results: Results) -> Explorer:
-    """Explore which heads write the second letter of a name, in the stored seeds that spell.
+    """Explore which heads write the second letter of a name, in each stored seed.
+
+    A seed that does not spell is shown at the last step only.
 
     results  what `load_results("spelling")` reads
     """
-    spell = {
-        seed: stages
-        for seed, stages in zip(results["seeds"], results["stages"], strict=True)
-        if set(STAGES) <= set(stages)
+    stages = dict(zip(results["seeds"], results["stages"], strict=True))
+    labels = {
+        f"{seed}: writes {percent(one['names'])}{'' if 'click' in stages[seed] else ', last step only'}": seed
+        for seed, one in last_of(results).items()
     }
     controls: list[Control] = [
-        Choice("seed", list(spell), "seed"),
-        Choice("stage", [(label, stage) for stage, label in LABELS.items()], "stage"),
+        Choice("seed", list(labels.items())),
+        Choice("stage", [(label, stage) for stage, label in LABELS.items()]),
     ]
-    return Explorer(
-        "vowel heads", lambda seed, stage: spell[seed][stage], panels, controls, together=("seed", "stage")
-    )
+
+    def measure(seed: int, stage: str) -> dict[str, Any]:
+        return stages[seed].get(stage, stages[seed]["end"])
+
+    return Explorer("vowel heads", measure, panels, controls, together=("seed", "stage"))
 
 
 def panels(one: dict[str, Any], values: Mapping[str, Any]) -> list[Panel]:
