@@ -11,11 +11,11 @@
 #
 # **Which encoding is better, and how do we know?**
 #
-# The picture below has the [losses](../docs/glossary.md#loss) of two [encodings](../docs/glossary.md#encoding), RoPE and the sinusoid, from the same twelve [seeds](../docs/glossary.md#seed) at every 50th step of one training. Move the step from 300 to 1,200: at 300 the sinusoid loses more than luck explains, and at 1,200 it loses less, again by more than luck explains. These are the same runs. Which of the two would you call better, and what happened in between?
+# The picture below has the [losses](../docs/glossary.md#loss) of two [encodings](../docs/glossary.md#encoding), RoPE and the sinusoid, from the same twelve [seeds](../docs/glossary.md#seed) at every 50th step of one training. Move the step from 300 to 1,200: at 300 the sinusoid loses more than luck explains, and at 1,200 it loses less, again by more than luck explains. Which of the two would you call better, and what happened in between?
 #
-# We also test three explanations of our case, v4 that knows who did it and cannot spell the name. They are *it needs more steps*, *it does not look at the name* and *the model is too small to copy*. You will be able to
+# We also test three explanations of our case, of v4 that cannot spell the name: *it needs more steps*, *it does not look at the name* and *the model is too small to copy*. You will be able to
 #
-# 1. judge from seeds whether one model has a lower loss than another, and say what your study could not have seen,
+# 1. judge from seeds whether one model has a lower loss, and say what your study could not have seen,
 # 2. tell a difference between two models from a difference in time,
 # 3. find the step at which a model has learned something, and the head that has formed there.
 #
@@ -51,7 +51,7 @@ gap(clicks)
 #
 # Two models with the same seed read the same windows in the same order, so we subtract seed by seed, and the luck that both share drops out. At step 300 the twelve differences reach from −0.005 to 0.075 nats. A single pair therefore decides nothing.
 #
-# The [standard error](../docs/glossary.md#standard-error) tells how far this mean typically moves when the seeds change: it is the standard deviation of the differences, divided by the square root of their number. *Student's 99% interval* reaches 3.11 standard errors to both sides of the mean of twelve. If we repeated the study a hundred times, about 99 of these intervals would contain the true difference.
+# So we take the mean of all twelve. Its [standard error](../docs/glossary.md#standard-error), the standard deviation of the differences divided by √12, tells how far the mean typically moves with other seeds. *Student's 99% interval* reaches 3.11 standard errors to both sides of the mean. If we repeated the study a hundred times, about 99 of these intervals would contain the true difference.
 
 # %%
 at = clicks["at"]
@@ -72,7 +72,7 @@ for step in (300, 600, 1200):
 # %% [markdown]
 # > A difference is [decided](../docs/glossary.md#decided) if three conditions hold. The interval of at least twelve seeds leaves out zero. Six of these seeds are *fresh*, trained after the others had suggested the difference, and their mean is on the same side. The mean counts: 0.02 nats per character, or 5 points of right answers. Every other difference is [undecided](../docs/glossary.md#undecided).
 #
-# Fresh seeds are needed because the largest of many differences is a lucky one. *Undecided* does not mean *equal*: at step 600 the sinusoid may be 0.028 nats better than RoPE, or 0.051 worse. And so careful a rule misses differences that are real. Suppose that one model is really better, by one standard deviation of the differences. The mean of twelve seeds then lies about √12 = 3.5 standard errors from zero, and the interval reaches 3.1.
+# Fresh seeds are needed because the largest of many differences is a lucky one. *Undecided* does not mean *equal*: at step 600 the sinusoid may be 0.028 nats better than RoPE, or 0.051 worse. This careful rule also misses real differences. Suppose that one model is really better, by one standard deviation of the differences. The mean of twelve seeds then lies about √12 = 3.5 standard errors from zero, and the interval reaches 3.1.
 
 # %%
 power_guess = predict(
@@ -91,9 +91,9 @@ display(Table(("true difference", "decided with 12 seeds", "with 20"), rows, sta
 power_guess.compare(100 * share_decided(1.0, 12))
 
 # %% [markdown]
-# The first row counts false alarms, about one comparison in a hundred. The rule sees nine in ten only of those true differences that are as large as 1.3 deviations. So *undecided* often means that a difference is small beside the luck of the seeds.
+# The first row counts false alarms, about one comparison in a hundred. The rule sees nine in ten only of those true differences that are as large as 1.3 deviations. So an undecided difference is often small beside the luck of the seeds.
 #
-# At steps 300 and 1,200 the rule decides, in opposite directions. The second decision is narrow: its interval ends at −0.002 nats, it is one of many looks at the same runs, and nothing is decided at steps 1,500 and 1,800.
+# At steps 300 and 1,200 the rule decides, in opposite directions. The second decision is narrow, because its interval ends at −0.002 nats, and nothing is decided at steps 1,500 and 1,800.
 #
 # ## One run
 #
@@ -126,7 +126,7 @@ print(beside(end, board["alibi"]["1x"], "nats"))
 #
 # ## Sixty runs
 #
-# Now look at models that were trained for 600 steps in all. Of five encodings we cannot say which is better: among RoPE, the sinusoid, the fixed kernel, ALiBi and v6 no pair is decided (v6 reads one text here).
+# Now look at models that were trained for 600 steps in all. Among RoPE, the sinusoid, the fixed kernel, ALiBi and v6 no pair is decided, so we cannot say which is better.
 
 # %%
 five = {"v4": "RoPE", "v3": "sinusoid", "v5 fixed": "fixed kernel", "alibi": "ALiBi", "v6": "v6"}
@@ -143,7 +143,7 @@ print(
 )
 
 # %% [markdown]
-# Two runs of one encoding lie up to 0.13 nats apart. Let us sort the same sixty runs by what they have learned. You can estimate what a click is worth. A model that guesses the vowel pays 1.61 nats for it, once in each answer, and the cell has printed how many characters have one answer. A model that does not know who did it pays for the first letter as well: 1.78 nats, in three such runs of 450 steps.
+# Two runs of one encoding lie up to 0.13 nats apart. We sort the same sixty runs by what they have learned. You can estimate what a click is worth. A model that guesses the vowel pays 1.61 nats for it, once in each answer, and the cell has printed how many characters have one answer. A model that does not know who did it pays for the first letter as well: 1.78 nats, in three such runs of 450 steps.
 
 # %%
 apart_guess = predict(
@@ -162,7 +162,7 @@ for name in five:
         group = "neither" if right < 0.9 else "only answer" if written < 0.8 else "answer and spell"
         learned[group].append(loss)
 ax = plt.figure(figsize=(9, 2.6)).gca()
-title = "Sorted by what they have learned, the sixty runs hardly overlap"
+title = "Sorted by what they have learned, the sixty runs overlap by about 0.01 nats"
 notes = {name: f"{len(some)} runs" for name, some in learned.items()}
 draw_seed_dots(ax, learned, title, "loss (nats per character)", span=(0.485, 0.65), means=True, notes=notes)
 plt.show()
@@ -179,9 +179,9 @@ apart_guess.compare(mean(learned["neither"]) - mean(learned["answer and spell"])
 click(clicks, ["answers"])
 
 # %% [markdown]
-# At step 300, RoPE gives 76 to 100% right answers from seven seeds where the sinusoid gives 48 to 67%, and these seven make the gap that you saw in the losses. It does not last. **Of the 48 seeds of RoPE, the sinusoid, the fixed kernel and ALiBi, 47 learn to look back by step 1,800. So a gap at step 300 mostly shows which have done so already.** Had we stopped at step 300, we would have taken *not yet* for *worse*. Whether the sinusoid answers later than RoPE at all is undecided: by 150 steps in the mean, and the interval reaches from −87 to +387.
+# In seven seeds RoPE gives 76 to 100% right answers at step 300, whereas the sinusoid is still near chance, with 48 to 67%. These seven seeds make the gap that you saw in the losses. The gap does not last. **Of the 48 seeds of RoPE, the sinusoid, the fixed kernel and ALiBi, 47 learn to look back by step 1,800. So a gap at step 300 mostly shows which have done so already.** Had we stopped at step 300, we would have taken *not yet* for *worse*. Over all twelve seeds the sinusoid answers 150 steps later in the mean, but with an interval from −87 to +387 steps it may not be later at all.
 #
-# The four other encodings are behind. NoPE answers from no seed, and PoPE from four, the first at step 900. In [07b](07b_polar_gates.ipynb) PoPE had the lowest mean of all, but there it saw both sides of a hole. Moreover the learning rate was tuned for no model, and our PoPE differs from the published one in two details.
+# Three encodings lose more than RoPE at the end: the trained kernel 0.056 nats, PoPE 0.088 and NoPE 0.102. NoPE answers from no seed, and PoPE from four. The learned positions, which are 02's table in a model with attention, answer from eight.
 #
 # ## And the names?
 #
@@ -201,15 +201,15 @@ sinusoid, rope = (clicked(clicks, "spells")[name][at.index(1200)] for name in ("
 sooner_guess.compare(sooner[2 if abs(sinusoid - rope) <= 2 else 0 if sinusoid > rope else 1])
 
 # %% [markdown]
-# By step 1,200 ten seeds spell with the sinusoid and two with RoPE. In eight seeds the sinusoid alone spells, and in none RoPE alone. If luck alone decided, this would happen in less than one study of a hundred (a *sign test*, *p* = 0.008). At step 1,800 it is five to none (*p* = 0.06). That explains the first picture. At step 300 RoPE is ahead because more of its seeds know the answers. By step 1,200 all twelve seeds of either encoding answer, and RoPE is behind because fewer of them spell. Why the sinusoid spells so early we do not know.
+# By step 1,200 ten seeds spell with the sinusoid and two with RoPE. In eight seeds the sinusoid alone spells, and in none RoPE alone. If luck alone decided, this would happen in less than one study of a hundred (a *sign test*, *p* = 0.008). This explains the first picture. At step 300 RoPE is ahead because more of its seeds answer. By step 1,200 all twelve seeds of either encoding answer, and RoPE is behind because fewer of them spell. Why the sinusoid spells so early is open: perhaps the learning rate, which all encodings share and which was tuned for none, suits it better.
 #
-# RoPE, which is our v4, spells from 1, 2 and 7 of twelve seeds by step 600, 1,200 and 1,800. So more steps help. Whether the five other seeds are late or unable, steps alone do not tell.
+# RoPE, which is our v4, spells from 1, 2 and 7 of twelve seeds by step 600, 1,200 and 1,800, so more steps help. Of the five other seeds, three write 67.5 to 79.5% of the names at the end, and only one (20%) is near a guess of the vowel.
 #
 # ## What changes in a seed that spells?
 #
-# We took v4 apart as with the switchboard of [04](04_rope.ipynb): each head was silenced in turn. This was done 150 steps before a seed began to spell, when it began, and at step 1,800. The first letter of the answer is given, so the model has to write the second one, the vowel, which is a guess among five (20%).
+# We took v4 apart as with the switchboard of [04](04_rope.ipynb): each head was silenced in turn, 150 steps before a seed began to spell, when it began, and at step 1,800. The first letter of the answer is given, so the model has to write the second one, the vowel, which is a guess among five (20%).
 #
-# Six seeds spell at the last step, when 100 questions are asked. (A seventh, 2027, writes only 74% of these 100.) In each of the six, one head of layer 2 turns out to be needed for the vowel.
+# This study asked 100 questions, and by these six seeds spell. The seventh, seed 2027, writes 74% of the names here, and 82% above, where 400 were asked. In each of the six, one head of layer 2 turns out to be needed for the vowel.
 
 # %%
 counts = ["one or none", "two", "three", "four", "five or six"]
@@ -230,19 +230,21 @@ for one in spellers:
 letter_guess.compare(counts[min(max(at_vowel, 1), 5) - 1])
 
 # %% [markdown]
-# With seed 1337 the heads together write a third of the vowels 150 steps before it spells, and 98% at the last step. There, without head 3 of layer 2 it is 20%, and without any other head of this layer at least 97%. Go through the six seeds. From each of them one head of layer 2 writes the vowel: without it 18 to 26% are right, and without any other head of its layer at least 83%.
+# Seed 1337 writes a third of the vowels 150 steps before it spells, and 98% at the last step. If head 3 of layer 2 is then silent, 20% remain, whereas any other head of this layer, silenced alone, leaves at least 97%. The five other seeds that spell come next in the menu: 18 to 26% remain without one head of layer 2, and at least 83% without any other.
 #
-# Lesson 04 found a head that gives the name nearly all its weight, but that was measured where the *first* letter is due. Where the vowel is due, no head of these six seeds gives more than 48% of its weight to the name 150 steps before. At the last step one does, with 78 to 97%. So **when the vowel is due, no head gives the name half of its weight 150 steps before a seed spells, and in every seed that spells a head has formed that does.**
+# Lesson 04 found a head that gives the name nearly all its weight, but that was measured where the *first* letter is due. Where the vowel is due, no head of these six gives the name more than 48% of its weight 150 steps before, and v4 writes 25 to 58% of the vowels. At the last step one head gives the name 78 to 97%. So **v4 half looks at the name shortly before it spells, and in every seed that spells a head has formed that gives the name most of its weight.**
 #
-# You may expect this head to look at the vowel. From three seeds it does, mostly, but from the other three it looks mostly at the *third* letter, the one behind the vowel, which gets 84% of its weight in seed 1337. How can a head write a vowel while it looks at the letter behind it?
+# The six other seeds are the control. Seeds 17 and 1006 write 17 and 39% of the vowels at step 1,800, and no head of theirs gives the name more than 27% of its weight. In three others such a head has formed, with 62 to 95%, and they write 72 to 78% of the names. One seed is an exception: 4711 writes 75%, although two heads share the name, with 45 and 41%.
 #
-# > **In a real model.** SmolLM2-135M has learned from two trillion tokens, and copies at first sight. Sixty random tokens, where no grammar helps, cost it 14.0 nats each, and 1.3 when the same tokens follow once more (means over 24 draws). [Lesson 11](11_a_real_model.ipynb) looks for the heads that do it.
+# In three seeds the head looks mostly at the vowel, as you may expect. In the other three it looks mostly at the *third* letter, the one behind the vowel, which gets 84% of its weight in seed 1337. How can a head write a vowel while it looks at the letter behind it?
+#
+# > **In a real model.** SmolLM2-135M has heads that look one token behind, too. When it reads 60 random tokens twice, six of its 270 heads give more than half of their weight to the token that followed the present one last time (means over 24 draws). [Lesson 11](11_a_real_model.ipynb) asks whether it needs them, and how they find this token.
 #
 # ## The case
 #
-# *It needs more steps* is true, and half of the answer: 7 of twelve seeds of v4 spell by step 1,800. In every seed of the study of heads that spells, one head of layer 2 that looks at the name has formed. In two more it has formed, and they still miss a quarter of the names. So *it does not look at the name*, out in 04 for the first letter only, turns out nearly right for the vowel.
+# *It needs more steps* is true, and half of the answer: 7 of twelve seeds of v4 spell by step 1,800. The other half is a head of layer 2 that looks at the name. So *it does not look at the name*, out in 04 for the first letter only, turns out nearly right for the vowel. How far v4 looks in the first few hundred steps, we did not measure.
 #
-# *The model is too small to copy* is out, since the seeds that spell are of the same size. *It recalls the vowel only in part* was out for most seeds of 450 steps, and on the way to spelling v4 does recall it in part. Open are *it has a bug*, which could keep five seeds from spelling, and why a head looks at the letter behind the vowel.
+# *The model is too small to copy* is out, since the seeds that spell are of the same size. *It recalls the vowel only in part* stays out for most seeds of 450 steps, but describes a seed shortly before it spells. Open are *it has a bug*, which could keep five seeds from spelling, and why a head looks at the letter behind the vowel.
 
 # %% tags=["nbval-ignore-output"]
 tally()
@@ -309,8 +311,8 @@ ladder.OWN_ENCODING.check(RoPESoFar)
 # 1. We compare models seed by seed. A difference is *decided* if the 99% interval of twelve seeds leaves out zero, six fresh seeds agree, and the mean counts.
 # 2. *Undecided* does not mean *equal*: of differences as large as one standard deviation, twelve seeds see 64 in 100.
 # 3. After 600 steps the loss of a run mostly tells what it has learned.
-# 4. RoPE, the sinusoid, the fixed kernel and ALiBi answer from 47 of 48 seeds by step 1,800. At step 300 the sinusoid loses more than RoPE, because fewer of its seeds answer, and at step 1,200 less, because more spell.
-# 5. In every seed of v4 that spells, a head of layer 2 has formed that looks at the name when the vowel is due. From three of six seeds it looks mostly at the letter behind the vowel.
+# 4. Of four encodings 47 of 48 seeds answer by step 1,800. At step 300 the sinusoid loses more than RoPE, because fewer of its seeds answer, and at step 1,200 less, because more spell.
+# 5. In every seed of v4 that spells, a head of layer 2 has formed that looks at the name when the vowel is due. In three of six seeds it looks mostly at the letter behind the vowel.
 
 # %% [markdown]
 # ## Self-test
@@ -323,7 +325,7 @@ ladder.OWN_ENCODING.check(RoPESoFar)
 #
 # <details><summary>Answer</summary>
 #
-# **c.** The interval contains zero. *a* is tempting, but a difference of 0.05 is still possible.
+# **c.** *a* is tempting, but a difference of 0.05 is still possible.
 #
 # </details>
 #
@@ -380,7 +382,6 @@ ladder.OWN_ENCODING.check(RoPESoFar)
 #
 # - [Student 1908](https://doi.org/10.1093/biomet/6.1.1): how far the mean of a few samples may be off.
 # - [Olsson et al. 2022](https://arxiv.org/abs/2209.11895): in larger models heads that copy form suddenly, too, and the loss shows it.
-# - [The board](../docs/results.md#the-board): sixteen models after 600 steps.
 
 # %% [markdown]
 # ## What comes next
