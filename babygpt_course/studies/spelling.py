@@ -23,6 +23,7 @@ from babygpt.data.stories import Question
 from babygpt.metrics.inspection import each_weights, with_heads, without_heads, write_at, written_by_heads
 from babygpt.models.language_model import LanguageModel
 from babygpt.plots import COLOURS, set_labels
+from babygpt.plots.panel import percent
 from babygpt_course.studies.board import WORLD
 from babygpt_course.studies.clicks import EVERY, LEAST, click_step
 from babygpt_course.studies.results import Results
@@ -237,14 +238,12 @@ def draw_exchanged(ax: Axes, results: Results) -> None:
         "weight of the head of layer 2 on the third letter": lambda one: one["looks"][1][find_reader(one)][2],
         "writes the exchanged vowel": lambda one: one["patched"][2]["exchanged"],
     }
-    seeds = {seed: one for seed, one in last_of(results).items() if name_weight(one) > 0.5}
-    by_weight = sorted(seeds.items(), key=lambda one: -one[1]["looks"][1][find_reader(one[1])][2])
-    draw_shares(
-        ax,
-        dict(by_weight),
-        numbers,
-        "Only seeds that look mostly at the third letter prefer the vowel that was exchanged there",
-    )
+    _, weight, exchanged = numbers.values()
+    looking = [one for one in last_of(results).items() if name_weight(one[1]) > 0.5]
+    seeds = dict(sorted(looking, key=lambda one: -weight(one[1])))
+    turned = [exchanged(one) for one in seeds.values() if weight(one) > 0.5] or [0.0]
+    title = "Seeds that look mostly at the third letter write the vowel exchanged there "
+    draw_shares(ax, seeds, numbers, f"{title}in {percent(min(turned))} to {percent(max(turned))}")
 
 
 def draw_shares(ax: Axes, seeds: Mapping[int, dict[str, Any]], numbers: Numbers, title: str) -> None:
