@@ -4,12 +4,13 @@
 const { COLOURS, clamp, percent } = $figure;
 const PARTS = 256; // losses in a part, as dashboard.js reads them
 const [SHORTEST, LONGEST, MOST, RARE] = [2000, 1e6, 128, "□"]; // of a text; and different characters that the engine knows
-const [WINDOW, ASKED, VALID, LIKELY] = [64, 48, 0.1, 6]; // tokens; of a beginning; share of a text; characters in a list
+const [WINDOW, ASKED, VALID, LIKELY, FIELD] = [64, 48, 0.1, 6, 20_000]; // tokens; of a beginning; share of a text; characters in a list, and in a field
 const [EXAMINED, MEASURED, KEPT_RUNS, HEAD_DIM] = [20, 120, 3, 16]; // times in a run; earlier runs that stay in sight
 const MAGIC = "babygpt lab 1", SIDES = ["first", "second"];
 const [FOUND, CHANCE] = [80, 65]; // percents of right answers that we call "found out" and "guesses"
 const EARLIER = [COLOURS.green, COLOURS.pink, COLOURS.red];
 const pack = (numbers, ...shape) => ({ dtype: "f4", data: Float32Array.from(numbers), shape: shape.length ? shape : [numbers.length] });
+const short = label => label.split(/[: (]/)[0], rounded = value => Number(value.toPrecision(3)).toLocaleString("en");
 const shown = character => ({ "\n": "↵", " ": "␣" })[character] ?? character;
 
 // ---------------------------------------------------------------- models in workers
@@ -59,9 +60,9 @@ class Lab {
     this.values = Object.fromEntries(controls.map(({ name, value }) => [name, value]));
     this.own = { text: "", field: el.querySelector("textarea"), file: el.querySelector(".lab-own input") };
     this.said = html("p", { class: "lab-said problem", role: "alert" }, el);
-    this.place = html("div", { class: "lab-board" }, el);
-    this.verdict = html("p", { "aria-live": "polite" }, el);
     this.buildQuestions();
+    this.place = html("div", { class: "lab-board" }, el);
+    this.buildSwitches();
     this.readAddress();
     this.listen();
     this.change();
@@ -73,12 +74,12 @@ class Lab {
 
   readAddress() {
     const asked = new URLSearchParams(location.search), light = matchMedia("(pointer: coarse)").matches;
-    if (light) this.field("channels").lastElementChild.remove(); // a step would take too long
+    this.field("channels").lastElementChild.disabled = light; // a step would take too long
     for (const name of SIDES) this.field(name).value = this.usual[name];
     for (const [name, value] of asked) {
-      const field = this.field(name), control = this.controls.find(one => one.name === name);
+      const field = name in this.usual && this.field(name), control = this.controls.find(one => one.name === name);
       if (control && Number(value) >= control.stops[0] && Number(value) <= control.stops.at(-1)) this.values[name] = Number(value);
-      if (field?.tagName === "SELECT" ? [...field.options].some(option => option.value === value) : field && Number(value) > 0) field.value = value;
+      if (field.tagName === "SELECT" ? [...field.options].some(option => option.value === value) : field) field.value = value;
     }
     this.begin.value = asked.get("begin") ?? this.beginnings[this.settings.text];
   }
@@ -86,11 +87,19 @@ class Lab {
   listen() {
     this.form.addEventListener("submit", event => (event.preventDefault(), this.train()));
     this.form.addEventListener("change", ({ target }) => {
-      if (target.name === "text") this.begin.value = this.beginnings[target.value];
+      if (target.name === "text") Object.assign(this.begin, { value: this.beginnings[target.value] });
+      if (target.name === "text") this.drawn.checked = target.value === "own"; // the likeliest letter again and again is dull
       this.change();
     });
     this.own.field.addEventListener("input", () => this.readOwn(this.own.field.value));
-    this.own.file.addEventListener("change", async () => this.readOwn(await this.own.file.files[0].text(), true));
+    const files = (input, act) => input.addEventListener("change", () => {
+      const [file] = input.files;
+      if (file) act(file);
+      input.value = ""; // the same file may be chosen again
+    });
+    files(this.own.file, async file => this.readOwn(await file.text(), true));
+    files(this.form.querySelector(".lab-load input"), file => this.load(file));
+    this.form.noValidate = true; // a number that is no seed becomes one
     this.el.addEventListener("dragover", event => event.preventDefault());
     this.el.addEventListener("drop", async event => {
       const [file] = event.dataTransfer.files;
@@ -104,16 +113,20 @@ class Lab {
       this.change();
       this.train();
     };
+    this.form.querySelector(".lab-usual").onclick = () => {
+      for (const { name, value } of this.controls) this.values[name] = value;
+      this.change();
+    };
     this.keep = this.form.querySelector(".lab-keep");
     this.keep.onclick = () => this.workers[0].postMessage({ keep: true });
-    const load = this.form.querySelector(".lab-load input");
-    load.addEventListener("change", () => this.load(load.files[0]));
   }
 
+  // Take a text of the reader's own; of a long one, the field shows the beginning and cannot be changed.
   readOwn(text, show = false) {
-    this.own.text = text.replaceAll("\r\n", "\n");
-    if (show) this.own.field.value = this.own.text.slice(0, 20_000);
-    this.begin.value ||= this.own.text.slice(0, 20).split("\n")[0];
+    this.own.text = text.replace(/\r\n?/g, "\n");
+    if (show) Object.assign(this.own.field, { value: this.own.text.slice(0, FIELD), readOnly: this.own.text.length > FIELD });
+    const usual = ["", ...Object.values(this.beginnings)];
+    if (usual.includes(this.begin.value)) this.begin.value = [...this.own.text.trimStart().split("\n")[0]].slice(0, 20).join("");
     this.change();
   }
 
@@ -124,10 +137,20 @@ class Lab {
     const { kinds, rare } = alphabetOf(this.own.text), count = this.own.text.length;
     const rest = count < SHORTEST ? words.short : count > LONGEST ? words.long : rare ? fill(words.rare, { rare, most: MOST }) : "";
     write(counts, text === "own" && count ? fill(words.text, { count: count.toLocaleString("en"), kinds, rest }) : "");
+    const own = this.dials[this.field("first").value] ?? [], moved = this.controls.filter(({ name, value }) => own.includes(name) && this.values[name] !== value);
+    const dials = moved.map(({ name, label, value }) => fill(words.starts, { label: short(label), now: rounded(this.values[name]), usual: rounded(value) })).join(" ");
+    const other = this.runs && Object.entries(this.settings).some(([name, value]) => this.trained[name] !== value);
+    write(this.form.querySelector(".lab-starts"), [other ? fill(words.changed, { name: this.runs[0].name }) : "", dials].join(" ").trim());
+    this.form.querySelector(".lab-usual").hidden = !moved.length;
     this.saveAddress();
   }
 
+  // Browsers refuse a page that changes its address too often.
   saveAddress() {
+    clearTimeout(this.saving);
+    this.saving = setTimeout(() => this.writeAddress(), 200);
+  }
+  writeAddress() {
     const address = new URL(location);
     const put = (name, value, usual) => {
       address.searchParams.delete(name);
@@ -166,7 +189,9 @@ class Lab {
     }
     this.stop();
     this.remember();
-    const { first, second, ...rest } = this.settings, [layers, channels, batch, rate, steps, seed] =
+    this.field("seed").value = clamp(Math.round(this.field("seed").value) || 1, 1, 999_999);
+    this.kept = { settings: (this.trained = this.settings), own: this.settings.text === "own" ? this.own.text : "" };
+    const { first, second, ...rest } = this.trained, [layers, channels, batch, rate, steps, seed] =
       ["layers", "channels", "batch", "rate", "steps", "seed"].map(name => Number(rest[name]));
     Object.assign(this, { layers, heads: channels / HEAD_DIM, total: Math.max(steps, state?.steps ?? 0), started: performance.now(), from: state?.steps ?? 0 });
     Object.assign(this, { state: "getting ready", moves: [], heard: 0, frames: range(3, () => []), newest: [], whole: [] });
@@ -176,7 +201,7 @@ class Lab {
       ({ encoding, name: side && second === "twin" ? "twin" : this.names[encoding], losses: [], points: [], step: 0, ...(!side && state?.run) }));
     this.colours = [COLOURS.blue, second === "twin" ? COLOURS.grey : COLOURS.red];
     if (second === "nothing") this.runs.pop();
-    if (this.runs[1]?.name === this.runs[0].name) this.runs[1].name = "twin"; // two usual models of one encoding
+    if (this.runs[1]?.name === this.runs[0].name) this.runs[1].name += " (2)";
     const task = { text: this.text.train, valid: this.text.valid, questions: this.text.questions, newline: this.text.newline,
       vocabSize: this.text.characters.length, shape: { layers, heads: this.heads, batch, rate }, seed, steps: this.total,
       every: Math.ceil(this.total / EXAMINED), often: Math.ceil(this.total / MEASURED), asked: this.question() };
@@ -190,11 +215,13 @@ class Lab {
     this.board?.remove();
     this.board = new Board(name => this.get(name), this.place, command => this.obey(command));
     this.showSwitches();
+    this.change();
     this.keep.disabled = false;
+    this.begin.parentNode.scrollIntoView({ block: "start", behavior: "smooth" });
   }
 
   encodingOf(side) {
-    const twin = side === 0 || this.settings.second === "twin", { encoding } = this.runs[side];
+    const twin = side === 0 || this.trained.second === "twin", { encoding } = this.runs[side];
     return { name: encoding, ...(twin && this.values) };
   }
   fail(error) {
@@ -217,25 +244,26 @@ class Lab {
     if (what === "steer") {
       this.values[name] = value;
       this.workers[0].postMessage({ encoding: this.encodingOf(0) });
-      const { label } = this.controls.find(one => one.name === name), words = `${label.split(/[: (]/)[0]} ${Number(value.toPrecision(3))}`;
-      const { step } = this.runs[0], close = this.moves.find(([at]) => step - at < this.total / 12);
-      if (close) close[1] = words;
-      else this.moves = [...this.moves, [step, words]];
-      this.saveAddress();
+      const { label } = this.controls.find(one => one.name === name), words = `${short(label)} ${rounded(value)}`;
+      const { step } = this.runs[0], last = this.moves.at(-1), close = last && step - last[0] < this.total / 12 && last[2] === name;
+      this.moves = [...(close ? this.moves.slice(0, -1) : this.moves), [close ? last[0] : step, words, name]];
+      this.change();
     } else if (["pause", "resume", "stop"].includes(what)) {
       this.state = { pause: "paused", resume: "running", stop: "stopped" }[what];
+      if (what === "resume") this.started += performance.now() - this.rested;
+      this.rested = performance.now();
       for (const worker of this.workers) worker.postMessage({ paused: what !== "resume" });
     }
     this.board.pull();
   }
 
   receive(side, { step, losses, share, valid, reach, looked, kept }) {
-    if (kept) return this.save(kept);
     const run = this.runs[side];
     run.losses.push(...losses);
     run.step = step;
+    if (kept) this.save(kept);
     if (share !== undefined || valid !== undefined) {
-      run.points.push([step, share === undefined ? valid : 100 * share]);
+      run.points.push([step, share === undefined ? valid : Math.round(1e4 * share) / 100]);
       this.frames[0].push({ step: this.runs[0].step, title: this.compared() });
       this.newest[0] = this.pointsPanel();
     }
@@ -247,13 +275,14 @@ class Lab {
     this.board?.pull();
   }
 
-  // Say which of two models learned to answer.
+  // Say which of two models learned to answer, or reads an unknown text better.
   conclude() {
-    if (!this.text.questions || !this.runs[1]) return;
-    const { words } = this, shares = this.runs.map(run => run.points.at(-1)[1]), name = this.runs[shares[0] < shares[1] ? 1 : 0].name;
-    const [best, worst] = [Math.max(...shares), Math.min(...shares)];
-    write(this.verdict, best < FOUND ? words[best <= CHANCE ? "neither" : "unclear"] : worst >= FOUND ? words.both
-      : worst <= CHANCE ? fill(words.one, { name }) : words.unclear);
+    if (!this.runs[1]) return;
+    const { words } = this, found = this.runs.map(run => run.points.at(-1)[1]), low = found[0] < found[1] ? 0 : 1;
+    const [better, worse] = [this.runs[low].name, this.runs[1 - low].name], [least, most] = [found[low], found[1 - low]];
+    if (!this.text.questions) write(this.verdict, fill(words.reads, { better, worse, gap: fixed(most - least) }));
+    else write(this.verdict, most < FOUND ? words[most <= CHANCE ? "neither" : "unclear"] : least >= FOUND ? words.both
+      : least <= CHANCE ? fill(words.one, { name: worse }) : words.unclear);
   }
 
   // ------------------------------------------------------------ what the board reads
@@ -268,7 +297,7 @@ class Lab {
 
   head() {
     const { losses } = this.runs[0], made = losses.length, last = losses.slice(-10), { state, total } = this;
-    const pace = ((performance.now() - this.started) / Math.max(1, made - this.from)).toFixed(0);
+    const pace = made > this.from ? ((performance.now() - this.started) / (made - this.from)).toFixed(0) : "–";
     this.pace = ["finished", "stopped", "paused"].includes(state) ? this.pace ?? pace : pace;
     const words = made ? fill(this.words.running, { state, made, total, loss: fixed(sum(last) / last.length), pace: this.pace }) : state;
     const values = Object.fromEntries(this.facts.controls.map(({ name }) => [name, this.values[name]]));
@@ -294,7 +323,8 @@ class Lab {
 
   // A result of each model, in words: right answers, or the loss on text that it has not read.
   compared() {
-    const { words } = this, [first, second] = this.runs.map(({ name, points }) => (points.length ? `${name} ${this.reading(points.at(-1)[1])}` : ""));
+    const { words } = this, least = Math.min(...this.runs.map(run => run.points.length));
+    const [first, second] = this.runs.map(({ name, points }) => (least ? `${name} ${this.reading(points[least - 1][1])}` : ""));
     return fill(this.text.questions ? words.right : words.valid, { first }) + (second ? fill(words.beside, { second }) : "");
   }
   reading(value) { return this.text.questions ? `${fixed(value, 0)}%` : fixed(value); }
@@ -302,7 +332,7 @@ class Lab {
   pointsPanel() {
     const template = this.templates[this.text.questions ? "right" : "valid"], { marks } = template, points = marks.at(-1);
     const curves = this.runs.map(({ name, points: all }, side) => ({ ...points, name, colour: this.colours[side], x: pack(all.map(one => one[0])), y: pack(all.map(one => one[1])) }));
-    const top = this.text.questions ? template.y.span[1] : Math.ceil(10 * Math.max(...this.runs.flatMap(run => run.points.map(one => one[1])))) / 10;
+    const top = this.text.questions ? template.y.span[1] : 0.1 + Math.ceil(10 * Math.max(...this.runs.flatMap(run => run.points.map(one => one[1])))) / 10;
     return { ...template, title: this.compared(), marks: [...marks.slice(0, -1), ...curves.reverse()],
       x: { ...template.x, span: [0, this.total] }, y: { ...template.y, span: [template.y.span[0], top] } };
   }
@@ -311,7 +341,7 @@ class Lab {
     const template = this.templates.reach, { encoding } = this.runs[0], name = this.names[encoding], [curve] = template.marks;
     const [near, far] = [reach[0], reach[16]], flat = near === far && reach[1] === near, alike = range(this.heads).every(h => reach[h * WINDOW + 9] === reach[9]);
     const title = !flat ? fill(this.words.reach, { name, near: fixed(near, 1), far: fixed(far, 1) })
-      : encoding === "none" ? this.words.none : fill(this.words.flat, { name });
+      : fill(["sinusoid", "learned"].includes(encoding) ? this.words.flat : this.words.none, { name });
     const lines = range(alike ? 1 : this.heads, h => ({ ...curve, name: alike ? "" : `head ${h + 1}`, y: pack(reach.slice(h * WINDOW, (h + 1) * WINDOW)),
       colour: Object.values(COLOURS)[h % 5], look: "line" }));
     return { ...template, title, marks: lines, y: { ...template.y, span: [Math.max(-40, Math.floor(Math.min(...reach)) - 1), Math.ceil(Math.max(...reach)) + 1] } };
@@ -328,22 +358,28 @@ class Lab {
 
   buildQuestions() {
     const box = html("section", { class: "lab-ask" }, this.el), row = html("div", { class: "lab-row" }, box);
-    this.begin = html("input", { name: "begin", spellcheck: "false", maxlength: 200 }, html("label", {}, row, "A beginning of your own"));
+    this.begin = html("input", { name: "begin", spellcheck: "false", maxlength: 200, dir: "auto" }, html("label", {}, row, this.words.begin));
     const drawn = html("label", { class: "lab-drawn" }, row);
     this.drawn = html("input", { type: "checkbox" }, drawn);
-    html("span", {}, drawn, "draw letters by chance");
+    html("span", {}, drawn, this.words.drawn);
+    this.strange = html("p", { class: "problem", role: "status" }, box);
     const cards = html("div", { class: "lab-cards" }, box);
-    this.cards = SIDES.map(side => html("div", { class: `lab-card ${side}` }, cards));
+    this.cards = SIDES.map(side => html("div", { class: `lab-card ${side}`, dir: "auto" }, cards));
     html("p", {}, this.cards[0], this.words.hidden);
-    this.looking = html("select", {}, html("label", {}, html("div", { class: "lab-row lab-more" }, box), "Look into the heads of "));
-    this.switches = html("div", { class: "lab-switches lab-more", role: "group", "aria-label": "heads to switch off" }, box);
-    this.silenced = html("p", { "aria-live": "polite" }, box);
+    this.verdict = html("p", { class: "lab-verdict", role: "status" }, box);
     this.begin.addEventListener("input", () => {
       this.written = {};
       clearTimeout(this.typing);
       this.typing = setTimeout(() => (this.saveAddress(), this.ask()), 150);
     });
     this.drawn.addEventListener("change", () => this.ask());
+  }
+
+  buildSwitches() {
+    const box = html("section", { class: "lab-more", hidden: "" }, this.el), row = html("div", { class: "lab-row" }, box);
+    this.looking = html("select", {}, html("label", {}, row, `${this.words.switches} `));
+    this.silenced = html("p", { class: "lab-silenced", role: "status" }, row);
+    this.switches = html("div", { class: "lab-switches", role: "group", "aria-label": this.words.switches }, box);
     this.looking.addEventListener("change", () => {
       this.side = this.looking.selectedIndex;
       this.ask();
@@ -352,17 +388,17 @@ class Lab {
 
   question() {
     const { encode, lead, strange } = this.text, text = encode(lead + this.begin.value).slice(-ASKED), marks = strange(this.begin.value).join(" ");
-    write(this.said, marks ? fill(this.words.unknown, { marks }) : "");
-    return text.length ? { text, off: [...this.off], drawn: this.drawn.checked ? Math.ceil(1e6 * Math.random()) : 0 } : null;
+    write(this.strange, marks ? fill(this.words.unknown, { marks }) : "");
+    return { text: text.length ? text : Uint8Array.of(0), off: [...this.off], drawn: this.drawn.checked ? Math.ceil(1e6 * Math.random()) : 0 };
   }
   ask() {
     const asked = this.text && this.question();
     for (const [side, worker] of (asked ? this.workers : []).entries()) worker.postMessage({ asked: { ...asked, off: side === this.side ? asked.off : [] } });
   }
 
-  answer(side, { weights, next, text, written, silenced, off }, step) {
+  answer(side, { weights, next, text, written, silenced, sound, off }, step) {
     if (side === this.side && !off.length) this.frames[2].push({ step, panel: this.headsPanel(weights, text) });
-    const { characters, questions } = this.text, card = this.cards[side], { name, points } = this.runs[side];
+    const { characters, questions } = this.text, card = this.cards[side], { name } = this.runs[side];
     if (written) this.written[side] = written;
     const ends = this.written[side], likely = range(next.length).sort((a, b) => next[b] - next[a]).slice(0, LIKELY);
     if (!card.querySelector("b")) card.replaceChildren(html("p", { class: "lab-name" }), html("p", { class: "lab-written" }), html("ul", {}));
@@ -372,12 +408,12 @@ class Lab {
     list.replaceChildren(...likely.map(i => html("li", { style: `--p: ${percent(next[i])}` }, null, `${shown(characters[i])} ${percent(next[i])}`)));
     if (!silenced) return side === this.side && !off.length && write(this.silenced, "");
     const value = found => (questions ? fill(this.words.share, { value: fixed(100 * found.share, 0), count: questions.length }) : fill(this.words.loss, { value: fixed(found.valid) }));
-    const whole = questions ? { share: points.at(-1)[1] / 100 } : { valid: points.at(-1)[1] }, { heads } = this;
-    const names = off.map(number => fill(this.words.head, { layer: Math.floor(number / heads) + 1, head: (number % heads) + 1 })).join(" and ");
-    write(this.silenced, fill(this.words.silenced, { heads: names, now: value(silenced), whole: value(whole) }));
+    const { heads } = this, names = off.map(number => fill(this.words.head, { layer: Math.floor(number / heads) + 1, head: (number % heads) + 1 })).join(" and ");
+    write(this.silenced, fill(this.words.silenced, { heads: names, now: value(silenced), whole: value(sound) }));
   }
 
   showSwitches() {
+    this.switches.parentNode.hidden = false;
     this.looking.replaceChildren(...this.runs.map(({ name }) => html("option", {}, null, name)));
     this.looking.selectedIndex = this.side = Math.min(this.side, this.runs.length - 1);
     this.cards.forEach((card, side) => put(card, { style: `--colour: ${this.colours[side]}` }).replaceChildren());
@@ -398,29 +434,39 @@ class Lab {
   // ------------------------------------------------------------ a model as a file
 
   save({ steps, weights, mean, square }) {
-    const { losses, points } = this.runs[0], run = { losses: losses.slice(0, steps).map(loss => Number(loss.toFixed(3))), points };
-    const about = { magic: MAGIC, settings: this.settings, values: this.values, begin: this.begin.value, steps, run, own: this.settings.text === "own" ? this.own.text : "" };
+    const { losses, points, encoding } = this.runs[0], run = { losses: losses.map(loss => Number(loss.toFixed(3))), points };
+    const about = { magic: MAGIC, ...this.kept, values: this.values, begin: this.begin.value, steps, run, count: weights.length };
     const file = new Blob([`${JSON.stringify(about)}\n`, weights, mean, square]);
-    const link = html("a", { href: URL.createObjectURL(file), download: `${this.runs[0].encoding}-${steps}.babygpt` });
+    const link = html("a", { href: URL.createObjectURL(file), download: `${encoding}-${steps}.babygpt` });
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);
   }
 
+  // What a file holds. Raises an error unless all of it is as `save` writes it.
+  read(all) {
+    const end = all.indexOf(10), about = JSON.parse(new TextDecoder().decode(all.subarray(0, end)));
+    const numbers = new Float32Array(all.slice(end + 1).buffer), { magic, settings, values, steps, run, count } = about;
+    const known = Object.entries(settings).every(([name, value]) => !this.field(name).options || [...this.field(name).options].some(one => one.value === value));
+    const sound = numbers.length === 3 * count && numbers.every(Number.isFinite) && steps > 0 && steps <= settings.steps && run.losses.length === steps;
+    if (magic !== MAGIC || !known || !sound || !this.controls.every(({ name }) => values[name] >= 0)) throw new Error(magic);
+    const [weights, mean, square] = range(3, i => numbers.subarray(i * count, (i + 1) * count));
+    return { ...about, state: { steps, run, weights, mean, square } };
+  }
+
   async load(file) {
-    const all = new Uint8Array(await file.arrayBuffer()), end = all.indexOf(10);
+    let found;
     try {
-      const { magic, settings, values, begin, steps, run, own } = JSON.parse(new TextDecoder().decode(all.subarray(0, end)));
-      const numbers = new Float32Array(all.slice(end + 1).buffer), n = numbers.length / 3;
-      if (magic !== MAGIC || !Number.isInteger(n)) throw new Error(magic);
-      for (const [name, value] of Object.entries({ ...settings, second: "nothing" })) this.field(name).value = value;
-      Object.assign(this.values, values);
-      this.begin.value = begin;
-      this.readOwn(own, true);
-      await this.train({ steps, run, weights: numbers.subarray(0, n), mean: numbers.subarray(n, 2 * n), square: numbers.subarray(2 * n) });
+      found = this.read(new Uint8Array(await file.arrayBuffer()));
     } catch {
-      write(this.said, fill(this.words.foreign, { name: file.name }));
+      return write(this.said, fill(this.words.foreign, { name: file.name }));
     }
+    const { settings, values, begin, own, state } = found;
+    for (const [name, value] of Object.entries({ ...settings, second: "nothing" })) this.field(name).value = value;
+    Object.assign(this.values, values);
+    if (settings.text === "own") this.readOwn(own, true);
+    this.begin.value = begin;
+    this.train(state);
   }
 }
 
-for (const el of document.querySelectorAll(".lab")) el.lab = new Lab(el);
+for (const el of document.querySelectorAll(".lab")) el.lab ??= new Lab(el);

@@ -1,7 +1,7 @@
 // One model in a worker: its encoding, first weights, batches, training loop, and what it can do so far.
 // The arithmetic of a step is gpt.c, compiled to WebAssembly.
 
-const HEAD_DIM = 16, BLOCK = 64;
+const HEAD_DIM = 16, BLOCK = 64, VALIDATED = 32; // channels; tokens; windows, a multiple of every batch
 const LR_MATRIX = 0.03, LR_OTHER = 0.02, WARMUP = 10;
 const USUAL = { theta: 10000, steepness: 1, alpha: 0.7, sigma: 5, wider: 4 }; // of encodings, as in babygpt
 
@@ -99,12 +99,16 @@ class GPT {
     });
   }
 
-  // The mean loss on a batch of windows that lie evenly over a text, nats per character.
+  // The mean loss on windows that lie evenly over a text, nats per character.
   validate(text) {
-    const apart = (text.length - BLOCK - 1) / this.batch;
-    this.load(text, Array.from({ length: this.batch }, (_, i) => Math.floor(i * apart)));
-    this.engine.forward(this.batch);
-    return this.loss(this.batch);
+    const apart = (text.length - BLOCK - 1) / VALIDATED, starts = Array.from({ length: VALIDATED }, (_, i) => Math.floor(i * apart));
+    let total = 0;
+    for (let from = 0; from < VALIDATED; from += this.batch) {
+      this.load(text, starts.slice(from, from + this.batch));
+      this.engine.forward(this.batch);
+      total += this.loss(this.batch) * this.batch;
+    }
+    return total / VALIDATED;
   }
 
   // Do something without the heads that have these numbers, counted through the layers.
@@ -180,7 +184,13 @@ class GPT {
 // ---------------------------------------------------------------- the worker
 
 const STEPS_A_TURN = 3; // then the worker looks for messages
-let paused = false, wake = () => {}, model = null, task = null, asked = null;
+let paused = false, wake = () => {}, model = null, task = null, asked = null, losses = [], told = 0;
+
+// Post what is new, with the losses since the last time.
+function tell(more) {
+  told = performance.now();
+  postMessage({ step: model.steps, losses: losses.splice(0), ...more });
+}
 
 // Train a model, from its first weights or from a `state` of an earlier one, and post its losses every `often`
 // steps. Every `every` steps it also posts what it can do: its share of right answers to `questions`, and its loss on
@@ -195,10 +205,10 @@ async function trainModel(data) {
   const starts = []; // each window begins at a line's end, so that it holds a whole story
   text.forEach((token, i) => (newline < 0 || token === newline) && i + BLOCK < text.length && starts.push(i));
   let reach = model.reach();
-  for (let losses = []; ; ) {
+  for (;;) {
     const examined = model.steps % every === 0 || model.steps === steps;
-    if (examined || model.steps % often === 0) {
-      postMessage({ step: model.steps, losses: losses.splice(0), reach, ...(examined && examine()), ...look(examined) });
+    if (examined || model.steps % often === 0 || performance.now() > told + 1000) {
+      tell({ reach, ...(examined && examine()), ...look(examined) });
       reach = undefined; // is posted again if the encoding changes
     }
     if (model.steps >= steps) return;
@@ -222,7 +232,7 @@ function look(whole) {
   if (!asked) return {};
   const { text, off, drawn } = asked, written = () => model.continue(text, task.newline, drawn ? randomNumbers(drawn) : null);
   const looked = model.without(off, () => ({ ...model.look(text), ...(whole && { written: written() }) }));
-  return { looked: { ...looked, text, off, ...(whole && off.length && { silenced: examine(off) }) } };
+  return { looked: { ...looked, text, off, ...(whole && off.length && { silenced: examine(off), sound: examine() }) } };
 }
 
 // Let messages in. A timer would wait for 4 ms.
@@ -235,16 +245,11 @@ function turn() {
 }
 
 onmessage = ({ data }) => {
-  if (data.wasm) [asked] = [data.asked ?? null, trainModel(data).catch(error => postMessage({ error: String(error) }))];
-  else if ("paused" in data) (paused = data.paused) || wake();
-  else if (data.encoding) {
-    model.encode(data.encoding);
-    postMessage({ step: model.steps, losses: [], reach: model.reach() });
-  } else if (data.asked) {
-    asked = data.asked;
-    if (model) postMessage({ step: model.steps, losses: [], ...look(true) });
-  } else if (data.keep) {
-    const { steps, weights, mean, square } = model;
-    postMessage({ kept: { steps, weights: weights.slice(), mean: mean.slice(), square: square.slice() } });
-  }
+  if (data.wasm) return [asked] = [data.asked, trainModel(data).catch(error => postMessage({ error: String(error) }))];
+  if ("paused" in data) (paused = data.paused) || wake();
+  if (data.asked) asked = data.asked;
+  if (!model) return;
+  if (data.encoding) model.encode(data.encoding);
+  const { steps, weights, mean, square } = model, kept = data.keep && { steps, weights: weights.slice(), mean: mean.slice(), square: square.slice() };
+  tell({ ...(data.encoding && { reach: model.reach() }), ...((data.asked || data.encoding) && look(true)), kept });
 };

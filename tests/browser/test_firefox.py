@@ -120,7 +120,7 @@ def test_a_text_of_ones_own_is_read_in_the_lab_and_a_dial_steers(page: FirefoxPa
         assert first[moved + 30 : moved + 60] != twin[moved + 30 : moved + 60]
         page.click(".lab-switches button", "1.1")
         page.wait_for_function(
-            "document.querySelector('.lab-ask > p').textContent.includes('Without head 1')"
+            "document.querySelector('.lab-silenced').textContent.includes('Without head 1')"
         )
 
 

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import parse_qs, urlparse
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -71,13 +70,15 @@ def test_a_text_of_ones_own_is_counted_read_and_continued(page: Page, address: s
     page.get_by_role("button", name="Train", exact=True).click()
     expect(page.get_by_role("alert").first).to_contain_text("too short")
     bring(page, 60 * TALE)
-    page.get_by_label("A beginning of your own").fill("the cat π")
+    page.get_by_label("Ask the models").fill("the cat π")
     start(page, 300)
     wait(page, "state === 'finished'")
-    expect(page.get_by_role("alert").first).to_have_text(
+    expect(page.locator(".lab-ask > .problem")).to_have_text(
         "The models have never read π, so they are left out."
     )
-    page.get_by_label("A beginning of your own").fill("the dog ran to ")
+    expect(page.locator(".lab-verdict")).to_contain_text("On text that neither has read,")
+    page.get_by_label("draw letters by chance").uncheck()
+    page.get_by_label("Ask the models").fill("the dog ran to ")
     expect(page.locator(".lab-card.first b")).to_contain_text("the cat.")
     expect(page.locator(".lab-card.first li").first).to_contain_text("t ")
     assert losses(page)[0][-1] < 0.5 < losses(page)[0][0]
@@ -97,7 +98,7 @@ def test_the_start_page_trains_two_models_by_keyboard_and_says_which_one_learned
     expect(page.locator(".lab")).to_contain_text("Only one model learned who did it: RoPE (v4).")
     page.get_by_label("First model").select_option("alibi")
     page.get_by_role("button", name="Another seed").press("Enter")
-    assert parse_qs(urlparse(page.url).query) == {"first": ["alibi"], "seed": ["2"]}
+    page.wait_for_url("**/index.html?first=alibi&seed=2")
     wait(page, "runs.every(run => run.losses.length > 20 && run.losses.length < 600)")
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     assert Axe().run(page).response["violations"] == []
@@ -133,16 +134,35 @@ def test_a_dial_steers_the_first_model_and_not_its_twin(page: Page, address: str
     assert first[:moved] == twin[:moved]
     assert first[moved + 30 : moved + 60] != twin[moved + 30 : moved + 60]
     expect(page.locator(".moves")).to_have_text("σ 1")
-    assert parse_qs(urlparse(page.url).query)["sigma"] == ["1"]
+    page.wait_for_url("**&sigma=1*")
     page.get_by_role("button", name="pause").click()
     page.wait_for_timeout(500)
     paused = losses(page)
     page.wait_for_timeout(300)
     assert losses(page) == paused
     page.get_by_role("button", name="stop").click()
-    start(page, 30)  # the curve of the run before stays, and the dial as well
+    with page.expect_download() as download:  # what a worker has not told yet is kept, too
+        page.get_by_role("button", name="Keep the first model").click()
+    header = json.loads(Path(download.value.path()).read_bytes().split(b"\n")[0])
+    assert len(header["run"]["losses"]) == header["steps"]
+    before = page.evaluate(f"{LAB}.runs")
+    page.get_by_role(
+        "button", name="Train", exact=True
+    ).click()  # the curve before stays, and the dial as well
+    page.wait_for_function(
+        f"before => {LAB}.runs[0].losses.length < before && {LAB}.runs[0].losses.length > 20",
+        arg=len(before[0]["losses"]),
+    )
     expect(page.locator(".explorer-legend").first).to_contain_text("earlier: Gaussian RoPE (v5), σ 1")
     assert page.evaluate(f"{LAB}.values.sigma") == 1
+    starts = page.locator(".lab-starts")
+    expect(starts).to_have_text(
+        "The first model starts with α = 0.5 (usual: 0.7). The first model starts with σ = 1 (usual: 5)."
+    )
+    page.get_by_label("First model").select_option("rope")
+    expect(starts).to_have_text(
+        "The pictures show Gaussian RoPE (v5) as it was trained; press Train for these settings."
+    )
 
 
 def test_heads_are_switched_off_and_a_model_is_kept_and_loaded(page: Page, address: str, tmp_path: Path):
@@ -153,17 +173,18 @@ def test_heads_are_switched_off_and_a_model_is_kept_and_loaded(page: Page, addre
     written = card.inner_text()
     for switch in page.locator(".lab-switches button").all():
         switch.click()
-    expect(page.locator(".lab-ask > p")).to_contain_text("head 1 of layer 1 and head 2 of layer 1 and")
-    expect(page.locator(".lab-ask > p")).to_contain_text("right answers to 40 questions")
+    expect(page.locator(".lab-silenced")).to_contain_text("head 1 of layer 1 and head 2 of layer 1 and")
+    expect(page.locator(".lab-silenced")).to_contain_text("right answers to 40 questions")
     with page.expect_download() as download:
         page.get_by_role("button", name="Keep the first model").click()
     download.value.save_as(tmp_path / "kept.babygpt")
     assert card.inner_text() != written
     page.goto(address)
-    (tmp_path / "other.babygpt").write_text("no model")
+    kept = (tmp_path / "kept.babygpt").read_bytes()
+    (tmp_path / "other.babygpt").write_bytes(kept[:-12])
     page.locator(".lab-load input").set_input_files(tmp_path / "other.babygpt")
     expect(page.get_by_role("alert").first).to_have_text("other.babygpt is no model that this lab has kept.")
     page.locator(".lab-load input").set_input_files(tmp_path / "kept.babygpt")
     expect(card).to_have_text(written, use_inner_text=True)
     assert [round(loss, 3) for loss in trained[0]] == losses(page)[0]
-    assert parse_qs(urlparse(page.url).query)["first"] == ["learned"]
+    page.wait_for_url("**first=learned*")

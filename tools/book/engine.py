@@ -54,7 +54,7 @@ def texts() -> dict[str, dict[str, Any]]:
             "train": corpus.tokenizer.decode(corpus.train),
             "valid": corpus.tokenizer.decode(corpus.val[:VALIDATION]),
             "questions": [[q.prompt, q.answer + q.end, q.rival + q.end] for q in asked],
-            "floors": {"bigram floor": corpus.bigram_floor, "floor": corpus.floor},
+            "floors": {"without looking back": corpus.bigram_floor, "floor": corpus.floor},
         }
     return found
 

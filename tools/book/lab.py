@@ -57,6 +57,11 @@ WORDS = {  # that the page shows; lab.js fills in what stands in braces
     "rare": "The {rare} rarest become one sign, □, because the engine knows {most}.",
     "short": "This is too short: a text needs 2,000 characters.",
     "long": "This is too long: the lab reads one million characters at most.",
+    "starts": "The first model starts with {label} = {now} (usual: {usual}).",
+    "changed": "The pictures show {name} as it was trained; press Train for these settings.",
+    "begin": "Ask the models: change the names, or their order",
+    "drawn": "draw letters by chance",
+    "switches": "Switch heads off in",
     "unknown": "The models have never read {marks}, so they are left out.",
     "engine": "engine.js could not be loaded. Reload the page to try again.",
     "worker": "This browser cannot train here: it allows no workers or no WebAssembly ({error}).",
@@ -66,20 +71,22 @@ WORDS = {  # that the page shows; lab.js fills in what stands in braces
     "both": "Both models learned who did it.",
     "neither": "Neither model learned who did it in these steps. Try another seed, or more steps.",
     "unclear": "The difference is not clear with this seed. Try another one.",
+    "reads": "On text that neither has read, {better} is {gap} nats per character better than {worse}.",
     "running": "{state} · step {made} of {total} · loss {loss} · {pace} ms a step",
     "right": "Right answers: {first}",
     "valid": "Loss on text that was not read: {first}",
     "beside": ", and {second}",
     "reach": "{name}: a key that equals the query scores {near} at distance 0, and {far} at 16",
     "flat": "{name} adds its codes to the embeddings, so distance changes no score by itself",
-    "none": "No positions: distance changes no score",
+    "none": "{name}: distance changes no score by itself",
     "silenced": "Without {heads}: {now}. With all heads: {whole}.",
     "share": "{value}% right answers to {count} questions",
     "loss": "{value} nats on text that was not read",
     "head": "head {head} of layer {layer}",
     "earlier": "earlier: {name}",
-    "hidden": "Type a beginning, and train.",
+    "hidden": "Press Train, and see what each model writes here while it learns.",
 }
+NOTE = "How a score changes with distance alone: query and key are equal. Nothing of this is learned."
 STEPS = Axis("step", (0.0, 1.0), digits=0)
 NONE = np.zeros(0, np.float32)
 
@@ -101,7 +108,7 @@ def panels() -> dict[str, Panel]:
             "", [chance, points], STEPS, Axis("right answers", (0, 105), unit="%", digits=0), over_steps=True
         ),
         "valid": Panel("", [points], STEPS, y, over_steps=True),
-        "reach": Panel("", [blank], distance, Axis("score of q = k", (-10.0, 10.0))),
+        "reach": Panel("", [blank], distance, Axis("score of q = k", (-10.0, 10.0)), note=NOTE),
         "heads": Panel("Layer 1, head 1", [heads], *seen, width=1.5),
     }
 
