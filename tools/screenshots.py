@@ -1,7 +1,6 @@
 """Pictures of the live lab as a learner sees it, taken in a real browser.
 
 python -m tools.screenshots               into figures/ (about five minutes)
-python -m tools.screenshots --looks       a dashboard on four screens, into figures/looks, for you to see
 python -m tools.screenshots --stills      of explorers of formulas, beside their modules
 """
 
@@ -12,7 +11,7 @@ from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 from PIL import Image
@@ -60,16 +59,6 @@ HAS_REACHED = """([all, title, share]) => {
     busy?.scrollIntoView(); // nothing is drawn while it is out of sight
     const { made, facts } = busy?.board.run ?? {};
     return made >= share * facts?.total && facts.title === title;
-}"""
-LOOKS: dict[str, dict[str, Any]] = {
-    "phone": {"size": (360, 1900)},
-    "desk": {"size": (1280, 1000)},
-    "dark": {"size": (1280, 1000), "dark": True},
-    "projector": {"size": (1920, 1080)},
-}
-PROJECT = """async area => {
-    document.querySelector(area).board.project();
-    await new Promise(done => setTimeout(done, 500));
 }"""
 
 
@@ -130,26 +119,6 @@ def take_screenshots(folder: Path) -> list[Path]:
     return paths
 
 
-def take_looks(folder: Path) -> list[Path]:
-    """Take a picture of a dashboard while its model trains in each of LOOKS; return their paths."""
-    folder.mkdir(parents=True, exist_ok=True)
-    paths = []
-    cells = (SETUP, TRAIN, "run.wait_for_step(300)")
-    with chromium() as browser, serve_notebooks({"lab.ipynb": notebook_text(*cells)}) as address:
-        for name, look in LOOKS.items():
-            with Notebook(browser, address, "lab.ipynb", **look) as notebook:
-                notebook.page.evaluate("jupyterapp.shell.collapseLeft()")
-                notebook.run(0, 1, 2)
-                path = folder / f"{name}.png"
-                if name == "projector":
-                    notebook.page.evaluate(PROJECT, DASHBOARD)
-                    notebook.page.screenshot(path=path)
-                else:
-                    notebook.picture(DASHBOARD, path)
-                paths.append(path)
-    return paths
-
-
 def fingerprint(formula: Formula) -> str:
     """Return a digest of all that the still of an explorer depends on."""
     parts = view.script(formula.name), view.style("figure"), json.dumps(formula.state())
@@ -181,12 +150,10 @@ def take_stills() -> list[Path]:
 @click.command(help=__doc__.replace("    python", "\b\n    python", 1))
 @click.option("--folder", default="figures", show_default=True, type=PATH)
 @click.option("--stills", is_flag=True, help="take only those of explorers of formulas")
-@click.option("--looks", is_flag=True, help="take only a dashboard in four looks, for you to see")
-def main(folder: Path, stills: bool, looks: bool) -> None:
+def main(folder: Path, stills: bool) -> None:
     """Take the pictures and print their paths."""
     try:
         paths = take_stills() if stills else []
-        paths += take_looks(folder / "looks") if looks else []
         for path in paths or take_screenshots(folder):
             click.echo(path)
     except USER_ERRORS as error:

@@ -28,7 +28,7 @@ from babygpt.metrics.inspection import reach
 from babygpt.models.transformer import score_scale
 from babygpt.positions import Positions
 from tests.browser.conftest import Visit
-from tools.browser.page_checks import numbers
+from tests.browser.page_checks import numbers
 from tools.browser.scripts import ENDS
 from tools.browser.site import serve_folder, write_explorers
 

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from babygpt.live import formulas
+from tests.browser.page_checks import PLACE_OF_STEP
 from tests.browser.test_engine import VERSIONS, check_engine
 from tests.browser.test_lab import LAB, TALE
 from tools.book import lab
 from tools.book.__main__ import BUILD, is_current
 from tools.browser.firefox import Firefox, FirefoxPage
 from tools.browser.notebook import DASHBOARD, Notebook
-from tools.browser.page_checks import PLACE_OF_STEP
 from tools.browser.scripts import ENDS
 from tools.browser.server import notebook_text, serve_notebooks
 from tools.browser.site import PAGE, serve_folder, write_explorers
