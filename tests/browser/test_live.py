@@ -10,7 +10,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Locator, expect
 
-from tools.browser import page_checks as checks
+from tests.browser import page_checks as checks
 from tools.browser.notebook import COMPUTED, DASHBOARD, EXPLORER, Notebook
 from tools.browser.scripts import ENDS
 from tools.browser.server import notebook_text, serve_notebooks
