@@ -74,7 +74,7 @@ class Lab {
 
   readAddress() {
     const asked = new URLSearchParams(location.search), light = matchMedia("(pointer: coarse)").matches;
-    this.field("channels").lastElementChild.disabled = light; // a step would take too long
+    for (const name of ["channels", "batch"]) this.field(name).lastElementChild.disabled = light; // steps would take too long
     for (const name of SIDES) this.field(name).value = this.usual[name];
     for (const [name, value] of asked) {
       const field = name in this.usual && this.field(name), control = this.controls.find(one => one.name === name);
