@@ -4,9 +4,10 @@
 const { COLOURS, clamp, percent } = $figure;
 const PARTS = 256; // losses in a part, as dashboard.js reads them
 const [SHORTEST, LONGEST, MOST, RARE] = [2000, 1e6, 128, "□"]; // of a text; and different characters that the engine knows
-const [WINDOW, ASKED, VALID, LIKELY, FIELD] = [64, 48, 0.1, 6, 20_000]; // tokens; of a beginning; share of a text; characters in a list, and in a field
+const [WINDOW, ASKED] = [64, 48]; // tokens that a model reads, and of a beginning
+const [VALID, LIKELY, FIELD] = [0.1, 6, 20_000]; // share of a text; characters in a list, and in a field
 const [EXAMINED, MEASURED, KEPT_RUNS, HEAD_DIM] = [20, 120, 3, 16]; // times in a run; earlier runs that stay in sight
-const MAGIC = "babygpt lab 1", SIDES = ["first", "second"];
+const MAGIC = "babygpt lab 1", SIDES = ["first", "second"], SIZES = ["layers", "channels", "batch", "rate", "steps", "seed"];
 const [FOUND, CHANCE] = [80, 65]; // percents of right answers that we call "found out" and "guesses"
 const EARLIER = [COLOURS.green, COLOURS.pink, COLOURS.red];
 const pack = (numbers, ...shape) => ({ dtype: "f4", data: Float32Array.from(numbers), shape: shape.length ? shape : [numbers.length] });
@@ -126,7 +127,8 @@ class Lab {
     this.own.text = text.replace(/\r\n?/g, "\n");
     if (show) Object.assign(this.own.field, { value: this.own.text.slice(0, FIELD), readOnly: this.own.text.length > FIELD });
     const usual = ["", ...Object.values(this.beginnings)];
-    if (usual.includes(this.begin.value)) this.begin.value = [...this.own.text.trimStart().split("\n")[0]].slice(0, 20).join("");
+    const [line] = this.own.text.trimStart().split("\n");
+    if (usual.includes(this.begin.value)) this.begin.value = [...line].slice(0, 20).join("");
     this.change();
   }
 
@@ -137,10 +139,13 @@ class Lab {
     const { kinds, rare } = alphabetOf(this.own.text), count = this.own.text.length;
     const rest = count < SHORTEST ? words.short : count > LONGEST ? words.long : rare ? fill(words.rare, { rare, most: MOST }) : "";
     write(counts, text === "own" && count ? fill(words.text, { count: count.toLocaleString("en"), kinds, rest }) : "");
-    const own = this.dials[this.field("first").value] ?? [], moved = this.controls.filter(({ name, value }) => own.includes(name) && this.values[name] !== value);
-    const dials = moved.map(({ name, label, value }) => fill(words.starts, { label: short(label), now: rounded(this.values[name]), usual: rounded(value) })).join(" ");
+    const own = this.dials[this.field("first").value] ?? [];
+    const moved = this.controls.filter(({ name, value }) => own.includes(name) && this.values[name] !== value);
+    const dials = moved.map(({ name, label, value }) =>
+      fill(words.starts, { label: short(label), now: rounded(this.values[name]), usual: rounded(value) }));
     const other = this.runs && Object.entries(this.settings).some(([name, value]) => this.trained[name] !== value);
-    write(this.form.querySelector(".lab-starts"), [other ? fill(words.changed, { name: this.runs[0].name }) : "", dials].join(" ").trim());
+    const sentences = [...(other ? [fill(words.changed, { name: this.runs[0].name })] : []), ...dials];
+    write(this.form.querySelector(".lab-starts"), sentences.join(" "));
     this.form.querySelector(".lab-usual").hidden = !moved.length;
     this.saveAddress();
   }
@@ -191,23 +196,27 @@ class Lab {
     this.remember();
     this.field("seed").value = clamp(Math.round(this.field("seed").value) || 1, 1, 999_999);
     this.kept = { settings: (this.trained = this.settings), own: this.settings.text === "own" ? this.own.text : "" };
-    const { first, second, ...rest } = this.trained, [layers, channels, batch, rate, steps, seed] =
-      ["layers", "channels", "batch", "rate", "steps", "seed"].map(name => Number(rest[name]));
-    Object.assign(this, { layers, heads: channels / HEAD_DIM, total: Math.max(steps, state?.steps ?? 0), started: performance.now(), from: state?.steps ?? 0 });
-    Object.assign(this, { state: "getting ready", moves: [], heard: 0, frames: range(3, () => []), newest: [], whole: [] });
+    const { first, second, ...rest } = this.trained, twin = second === "twin";
+    const [layers, channels, batch, rate, steps, seed] = SIZES.map(name => Number(rest[name]));
+    Object.assign(this, { layers, heads: channels / HEAD_DIM, total: steps, from: state?.steps ?? 0, started: performance.now() });
+    Object.assign(this, { state: "getting ready", moves: [], heard: 0, frames: range(3, () => []), newest: [] });
     this.written = {}; // what each model wrote last
     this.off.clear();
-    this.runs = [first, second === "twin" ? first : second].map((encoding, side) =>
-      ({ encoding, name: side && second === "twin" ? "twin" : this.names[encoding], losses: [], points: [], step: 0, ...(!side && state?.run) }));
-    this.colours = [COLOURS.blue, second === "twin" ? COLOURS.grey : COLOURS.red];
+    this.runs = [{ encoding: first, name: this.names[first], ...state?.run },
+      twin ? { encoding: first, name: "twin" } : { encoding: second, name: this.names[second] }];
+    this.runs = this.runs.map(run => ({ losses: [], points: [], step: 0, ...run }));
+    this.colours = [COLOURS.blue, twin ? COLOURS.grey : COLOURS.red];
     if (second === "nothing") this.runs.pop();
     if (this.runs[1]?.name === this.runs[0].name) this.runs[1].name += " (2)";
-    const task = { text: this.text.train, valid: this.text.valid, questions: this.text.questions, newline: this.text.newline,
-      vocabSize: this.text.characters.length, shape: { layers, heads: this.heads, batch, rate }, seed, steps: this.total,
-      every: Math.ceil(this.total / EXAMINED), often: Math.ceil(this.total / MEASURED), asked: this.question() };
+    const { train: text, valid, questions, newline, characters: { length: vocabSize } } = this.text;
+    const task = { text, valid, questions, newline, vocabSize, shape: { layers, heads: this.heads, batch, rate }, seed, steps,
+      every: Math.ceil(steps / EXAMINED), often: Math.ceil(steps / MEASURED), asked: this.question() };
     try {
-      this.workers = this.runs.map((run, side) => startWorker(this.data, { ...task, encoding: this.encodingOf(side), ...(!side && state && { state }) },
-        message => run === this.runs[side] && this.receive(side, message), error => this.fail(error)));
+      this.workers = this.runs.map((run, side) => {
+        const own = { ...task, encoding: this.encodingOf(side), ...(!side && state && { state }) };
+        const hear = message => run === this.runs[side] && this.receive(side, message);
+        return startWorker(this.data, own, hear, error => this.fail(error));
+      });
     } catch (error) {
       return this.fail(error);
     }
@@ -299,10 +308,11 @@ class Lab {
     const { losses } = this.runs[0], made = losses.length, last = losses.slice(-10), { state, total } = this;
     const pace = made > this.from ? ((performance.now() - this.started) / (made - this.from)).toFixed(0) : "–";
     this.pace = ["finished", "stopped", "paused"].includes(state) ? this.pace ?? pace : pace;
-    const words = made ? fill(this.words.running, { state, made, total, loss: fixed(sum(last) / last.length), pace: this.pace }) : state;
+    const facts = { state, made, total, loss: fixed(sum(last) / last.length), pace: this.pace };
+    const frames = this.frames.slice(0, this.el.dataset.watches).map(all => all.length), words = made ? fill(this.words.running, facts) : state;
     const values = Object.fromEntries(this.facts.controls.map(({ name }) => [name, this.values[name]]));
-    return { made, frames: this.frames.slice(0, this.el.dataset.watches).map(frames => frames.length), state, over: state === "stopped" || state === "finished",
-      words, offer: "", reading: "", values, heard: this.heard, problem: "" };
+    const over = ["stopped", "finished"].includes(state);
+    return { made, frames, state, over, words, offer: "", reading: "", values, heard: this.heard, problem: "" };
   }
 
   describe() {
@@ -310,13 +320,17 @@ class Lab {
     const named = (words, name) => Object.fromEntries(Object.entries(words).map(([key, text]) => [key, text.replace("{name}", name)]));
     const x = { ...loss.x, span: [0, this.total] }, top = Math.ceil(2 * Math.log(this.text.characters.length)) / 2 + 0.5;
     const curve = (name, colour, look = "line", y = []) => ({ kind: "curve", name, colour, look, x: pack(y.map((_, i) => i + 1)), y: pack(y) });
-    const earlier = this.earlier.map(({ name, mean }, i) => curve(fill(this.words.earlier, { name }), EARLIER[i], "line", [...mean].slice(0, this.total)));
-    const levels = Object.entries(this.text.floors).map(([name, at]) => ({ kind: "level", axis: "y", at, name: `${name} ${fixed(at)}`, colour: "" }));
-    const marks = [...levels, ...earlier, ...(other ? [curve(other.name, this.colours[1])] : []), curve("", COLOURS.blue, "thin"), curve(own.name, COLOURS.blue)];
+    const earlier = this.earlier.map(({ name, mean }, i) =>
+      curve(fill(this.words.earlier, { name }), EARLIER[i], "line", [...mean].slice(0, this.total)));
+    const levels = Object.entries(this.text.floors).map(([name, at]) =>
+      ({ kind: "level", axis: "y", at, name: `${name} ${fixed(at)}`, colour: "" }));
+    const beside = other ? [curve(other.name, this.colours[1])] : [];
+    const marks = [...levels, ...earlier, ...beside, curve("", COLOURS.blue, "thin"), curve(own.name, COLOURS.blue)];
+    const { watches } = this.el.dataset, dials = watches < 3 ? [] : this.dials[own.encoding] ?? [];
     return {
-      title: own.name, watches: this.el.dataset.watches, total: this.total, smooth: 10, words: named(losses, own.name),
+      title: own.name, watches, total: this.total, smooth: 10, words: named(losses, own.name),
       loss: { ...loss, marks, x, y: { ...loss.y, span: [0, top] }, below: other ? { ...loss.below, x } : null },
-      controls: this.el.dataset.watches < 3 ? [] : this.controls.filter(({ name }) => this.dials[own.encoding]?.includes(name)).map(one => ({ ...one, value: this.values[one.name] })),
+      controls: this.controls.filter(({ name }) => dials.includes(name)).map(one => ({ ...one, value: this.values[one.name] })),
       baseline: other ? { losses: pack([]), words: named(gaps, other.name) } : null,
     };
   }
@@ -330,28 +344,33 @@ class Lab {
   reading(value) { return this.text.questions ? `${fixed(value, 0)}%` : fixed(value); }
 
   pointsPanel() {
-    const template = this.templates[this.text.questions ? "right" : "valid"], { marks } = template, points = marks.at(-1);
-    const curves = this.runs.map(({ name, points: all }, side) => ({ ...points, name, colour: this.colours[side], x: pack(all.map(one => one[0])), y: pack(all.map(one => one[1])) }));
-    const top = this.text.questions ? template.y.span[1] : 0.1 + Math.ceil(10 * Math.max(...this.runs.flatMap(run => run.points.map(one => one[1])))) / 10;
-    return { ...template, title: this.compared(), marks: [...marks.slice(0, -1), ...curves.reverse()],
-      x: { ...template.x, span: [0, this.total] }, y: { ...template.y, span: [template.y.span[0], top] } };
+    const { questions } = this.text, template = this.templates[questions ? "right" : "valid"], marks = [...template.marks], look = marks.pop();
+    const curves = this.runs.map(({ name, points }, side) => {
+      const [x, y] = [0, 1].map(i => pack(points.map(point => point[i])));
+      return { ...look, name, colour: this.colours[side], x, y };
+    });
+    const [low, high] = template.y.span, most = Math.max(...this.runs.flatMap(run => run.points.map(point => point[1])));
+    const y = { ...template.y, span: [low, questions ? high : 0.1 + Math.ceil(10 * most) / 10] };
+    return { ...template, title: this.compared(), marks: [...marks, ...curves.reverse()], x: { ...template.x, span: [0, this.total] }, y };
   }
 
   reachPanel(reach) {
-    const template = this.templates.reach, { encoding } = this.runs[0], name = this.names[encoding], [curve] = template.marks;
-    const [near, far] = [reach[0], reach[16]], flat = near === far && reach[1] === near, alike = range(this.heads).every(h => reach[h * WINDOW + 9] === reach[9]);
-    const title = !flat ? fill(this.words.reach, { name, near: fixed(near, 1), far: fixed(far, 1) })
-      : fill(["sinusoid", "learned"].includes(encoding) ? this.words.flat : this.words.none, { name });
-    const lines = range(alike ? 1 : this.heads, h => ({ ...curve, name: alike ? "" : `head ${h + 1}`, y: pack(reach.slice(h * WINDOW, (h + 1) * WINDOW)),
-      colour: Object.values(COLOURS)[h % 5], look: "line" }));
-    return { ...template, title, marks: lines, y: { ...template.y, span: [Math.max(-40, Math.floor(Math.min(...reach)) - 1), Math.ceil(Math.max(...reach)) + 1] } };
+    const template = this.templates.reach, { encoding } = this.runs[0], name = this.names[encoding], { words, heads } = this;
+    const [near, far] = [reach[0], reach[16]], alike = range(heads).every(h => reach[h * WINDOW + 9] === reach[9]);
+    const flat = ["sinusoid", "learned"].includes(encoding) ? words.flat : words.none;
+    const title = fill(near === far && reach[1] === near ? flat : words.reach, { name, near: fixed(near, 1), far: fixed(far, 1) });
+    const lines = range(alike ? 1 : heads, h => ({ ...template.marks[0], name: alike ? "" : `head ${h + 1}`,
+      colour: Object.values(COLOURS)[h % 5], y: pack(reach.slice(h * WINDOW, (h + 1) * WINDOW)) }));
+    const span = [Math.max(-40, Math.floor(Math.min(...reach)) - 1), Math.ceil(Math.max(...reach)) + 1];
+    return { ...template, title, marks: lines, y: { ...template.y, span } };
   }
 
   headsPanel(weights, text) {
-    const template = this.templates.heads, [mark] = template.marks, n = text.length, letters = Array.from(text, token => shown(this.text.characters[token]));
-    const { layers, heads } = this, shape = [layers, heads, n, n], name = this.runs[this.side].name;
-    return { ...template, title: `${name}: ${mark.finding.replace("{layer}", 1).replace("{head}", 1)}`,
-      marks: [{ ...mark, finding: `${name}: ${mark.finding}`, weights: pack(weights, ...shape), letters, shares: pack(Array(layers * heads).fill(0), layers, heads) }] };
+    const template = this.templates.heads, [mark] = template.marks, { layers, heads } = this, n = text.length;
+    const letters = Array.from(text, token => shown(this.text.characters[token])), finding = `${this.runs[this.side].name}: ${mark.finding}`;
+    const shares = pack(Array(layers * heads).fill(0), layers, heads);
+    const drawn = { ...mark, finding, weights: pack(weights, layers, heads, n, n), letters, shares };
+    return { ...template, title: fill(finding, { layer: 1, head: 1 }), marks: [drawn] };
   }
 
   // ------------------------------------------------------------ a reader's questions
@@ -387,13 +406,15 @@ class Lab {
   }
 
   question() {
-    const { encode, lead, strange } = this.text, text = encode(lead + this.begin.value).slice(-ASKED), marks = strange(this.begin.value).join(" ");
+    const { encode, lead, strange } = this.text, marks = strange(this.begin.value).join(" ");
     write(this.strange, marks ? fill(this.words.unknown, { marks }) : "");
-    return { text: text.length ? text : Uint8Array.of(0), off: [...this.off], drawn: this.drawn.checked ? Math.ceil(1e6 * Math.random()) : 0 };
+    const text = encode(lead + this.begin.value).slice(-ASKED), drawn = this.drawn.checked ? Math.ceil(1e6 * Math.random()) : 0;
+    return { text: text.length ? text : Uint8Array.of(0), off: [...this.off], drawn };
   }
   ask() {
-    const asked = this.text && this.question();
-    for (const [side, worker] of (asked ? this.workers : []).entries()) worker.postMessage({ asked: { ...asked, off: side === this.side ? asked.off : [] } });
+    if (!this.text) return;
+    const asked = this.question();
+    this.workers.forEach((worker, side) => worker.postMessage({ asked: side === this.side ? asked : { ...asked, off: [] } }));
   }
 
   answer(side, { weights, next, text, written, silenced, sound, off }, step) {
@@ -407,10 +428,13 @@ class Lab {
     line.replaceChildren(read(text).trimStart(), html("b", {}, null, ends ? read(ends).slice(read(text).length).trimEnd() : "…"));
     list.replaceChildren(...likely.map(i => html("li", { style: `--p: ${percent(next[i])}` }, null, `${shown(characters[i])} ${percent(next[i])}`)));
     if (!silenced) return side === this.side && !off.length && write(this.silenced, "");
-    const value = found => (questions ? fill(this.words.share, { value: fixed(100 * found.share, 0), count: questions.length }) : fill(this.words.loss, { value: fixed(found.valid) }));
-    const { heads } = this, names = off.map(number => fill(this.words.head, { layer: Math.floor(number / heads) + 1, head: (number % heads) + 1 })).join(" and ");
-    write(this.silenced, fill(this.words.silenced, { heads: names, now: value(silenced), whole: value(sound) }));
+    const value = found => (questions ? fill(this.words.share, { value: fixed(100 * found.share, 0), count: questions.length })
+      : fill(this.words.loss, { value: fixed(found.valid) }));
+    const heads = off.map(number => fill(this.words.head, this.headAt(number))).join(" and ");
+    write(this.silenced, fill(this.words.silenced, { heads, now: value(silenced), whole: value(sound) }));
   }
+
+  headAt(number) { return { layer: Math.floor(number / this.heads) + 1, head: (number % this.heads) + 1 }; }
 
   showSwitches() {
     this.switches.parentNode.hidden = false;
@@ -419,8 +443,8 @@ class Lab {
     this.cards.forEach((card, side) => put(card, { style: `--colour: ${this.colours[side]}` }).replaceChildren());
     this.cards[1].hidden = this.runs.length < 2;
     this.switches.replaceChildren(...range(this.layers * this.heads, number => {
-      const words = fill(this.words.head, { layer: Math.floor(number / this.heads) + 1, head: (number % this.heads) + 1 });
-      const button = html("button", { type: "button", "aria-pressed": true, title: words, "aria-label": words }, null, `${Math.floor(number / this.heads) + 1}.${(number % this.heads) + 1}`);
+      const at = this.headAt(number), words = fill(this.words.head, at);
+      const button = html("button", { type: "button", "aria-pressed": true, title: words, "aria-label": words }, null, `${at.layer}.${at.head}`);
       button.onclick = () => {
         this.off.delete(number) || this.off.add(number);
         put(button, { "aria-pressed": !this.off.has(number) });
@@ -446,9 +470,13 @@ class Lab {
   read(all) {
     const end = all.indexOf(10), about = JSON.parse(new TextDecoder().decode(all.subarray(0, end)));
     const numbers = new Float32Array(all.slice(end + 1).buffer), { magic, settings, values, steps, run, count } = about;
-    const known = Object.entries(settings).every(([name, value]) => !this.field(name).options || [...this.field(name).options].some(one => one.value === value));
-    const sound = numbers.length === 3 * count && numbers.every(Number.isFinite) && steps > 0 && steps <= settings.steps && run.losses.length === steps;
-    if (magic !== MAGIC || !known || !sound || !this.controls.every(({ name }) => values[name] >= 0)) throw new Error(magic);
+    const known = Object.entries(settings).every(([name, value]) => {
+      const { options } = this.field(name);
+      return !options || [...options].some(option => option.value === value);
+    });
+    const whole = numbers.length === 3 * count && numbers.every(Number.isFinite) && this.controls.every(({ name }) => values[name] >= 0);
+    const trained = steps > 0 && steps <= settings.steps && run.losses.length === steps;
+    if (magic !== MAGIC || !known || !whole || !trained) throw new Error(magic);
     const [weights, mean, square] = range(3, i => numbers.subarray(i * count, (i + 1) * count));
     return { ...about, state: { steps, run, weights, mean, square } };
   }
