@@ -73,7 +73,7 @@ def film_race(browser: Browser, path: Path) -> Path:
         page = browser.new_page(viewport={"width": 860, "height": 700})
         page.goto((Path(folder) / "index.html").as_uri())
         page.get_by_role("button", name="Train", exact=True).click()
-        page.locator(box).evaluate("it => it.style.minHeight = '600px'")  # all frames are equally large
+        page.locator(box).evaluate("it => it.style.minHeight = '900px'")  # all frames are equally large
         for share in FRAMES:  # a picture at each of these shares of the training
             page.wait_for_function(RACE_HAS_REACHED, arg=[box, share], timeout=300_000)
             picture = Image.open(BytesIO(page.locator(box).screenshot())).convert("RGB")
