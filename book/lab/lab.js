@@ -12,7 +12,7 @@ const [FOUND, CHANCE] = [80, 65]; // percents of right answers that we call "fou
 const EARLIER = [COLOURS.green, COLOURS.pink, COLOURS.red];
 const pack = (numbers, ...shape) => ({ dtype: "f4", data: Float32Array.from(numbers), shape: shape.length ? shape : [numbers.length] });
 const short = label => label.split(/[: (]/)[0], rounded = value => Number(value.toPrecision(3)).toLocaleString("en");
-const shown = character => ({ "\n": "↵", " ": "␣" })[character] ?? character;
+const shown = character => ({ "\n": "↵", " ": "•" })[character] ?? character;
 
 // ---------------------------------------------------------------- models in workers
 
@@ -125,6 +125,7 @@ class Lab {
   // Take a text of the reader's own; of a long one, the field shows the beginning and cannot be changed.
   readOwn(text, show = false) {
     this.own.text = text.replace(/\r\n?/g, "\n");
+    write(this.said, "");
     if (show) Object.assign(this.own.field, { value: this.own.text.slice(0, FIELD), readOnly: this.own.text.length > FIELD });
     const usual = ["", ...Object.values(this.beginnings)];
     const [line] = this.own.text.trimStart().split("\n");
@@ -136,6 +137,7 @@ class Lab {
   change() {
     const { text } = this.settings, { words } = this, counts = this.form.querySelector(".lab-counts");
     this.form.querySelector(".lab-own").hidden = text !== "own";
+    this.asking.firstChild.data = text === "own" ? words.begin : words.names;
     const { kinds, rare } = alphabetOf(this.own.text), count = this.own.text.length;
     const rest = count < SHORTEST ? words.short : count > LONGEST ? words.long : rare ? fill(words.rare, { rare, most: MOST }) : "";
     write(counts, text === "own" && count ? fill(words.text, { count: count.toLocaleString("en"), kinds, rest }) : "");
@@ -284,9 +286,9 @@ class Lab {
     this.board?.pull();
   }
 
-  // Say which of two models learned to answer, or reads an unknown text better.
+  // Say which of two models that nobody steered learned to answer, or reads an unknown text better.
   conclude() {
-    if (!this.runs[1]) return;
+    if (!this.runs[1] || this.moves.length) return; // a dial that moved would have to be named, too
     const { words } = this, found = this.runs.map(run => run.points.at(-1)[1]), low = found[0] < found[1] ? 0 : 1;
     const [better, worse] = [this.runs[low].name, this.runs[1 - low].name], [least, most] = [found[low], found[1 - low]];
     if (!this.text.questions) write(this.verdict, fill(words.reads, { better, worse, gap: fixed(most - least) }));
@@ -377,7 +379,8 @@ class Lab {
 
   buildQuestions() {
     const box = html("section", { class: "lab-ask" }, this.el), row = html("div", { class: "lab-row" }, box);
-    this.begin = html("input", { name: "begin", spellcheck: "false", maxlength: 200, dir: "auto" }, html("label", {}, row, this.words.begin));
+    this.begin = html("input", { name: "begin", spellcheck: "false", maxlength: 200, dir: "auto" }, (this.asking = html("label", {}, row)));
+    this.asking.prepend("");
     const drawn = html("label", { class: "lab-drawn" }, row);
     this.drawn = html("input", { type: "checkbox" }, drawn);
     html("span", {}, drawn, this.words.drawn);
@@ -397,8 +400,8 @@ class Lab {
   buildSwitches() {
     const box = html("section", { class: "lab-more", hidden: "" }, this.el), row = html("div", { class: "lab-row" }, box);
     this.looking = html("select", {}, html("label", {}, row, `${this.words.switches} `));
-    this.silenced = html("p", { class: "lab-silenced", role: "status" }, row);
     this.switches = html("div", { class: "lab-switches", role: "group", "aria-label": this.words.switches }, box);
+    this.silenced = html("p", { class: "lab-silenced", role: "status" }, box);
     this.looking.addEventListener("change", () => {
       this.side = this.looking.selectedIndex;
       this.ask();
