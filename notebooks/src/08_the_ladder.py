@@ -49,7 +49,7 @@ gap(clicks)
 #
 # ## How do we know?
 #
-# Two models with the same seed read the same windows in the same order, so we subtract seed by seed, and the luck that both share drops out. At step 300 the twelve differences reach from −0.005 to 0.075 nats. A single pair therefore decides nothing.
+# Two models with the same seed read the same windows in the same order, so we subtract seed by seed, and the luck that both share drops out. At step 300 the twelve differences reach from −0.005 to 0.075 nats, so a single pair decides nothing.
 #
 # So we take the mean of all twelve. Its [standard error](../docs/glossary.md#standard-error), the standard deviation of the differences divided by √12, tells how far the mean typically moves with other seeds. *Student's 99% interval* reaches 3.11 standard errors to both sides of the mean. If we repeated the study a hundred times, about 99 of these intervals would contain the true difference.
 
@@ -70,7 +70,7 @@ for step in (300, 600, 1200):
     print(f"step {step:5,}: {compare(differences_at(step)):+.3f}")
 
 # %% [markdown]
-# > A difference is [decided](../docs/glossary.md#decided) if three conditions hold. The interval of at least twelve seeds leaves out zero. Six of these seeds are *fresh*, trained after the others had suggested the difference, and their mean is on the same side. The mean counts: 0.02 nats per character, or 5 points of right answers. Every other difference is [undecided](../docs/glossary.md#undecided).
+# > A difference is [decided](../docs/glossary.md#decided) if three conditions hold. The interval of at least twelve seeds leaves out zero. Six of these seeds are *fresh*, trained only after the six others had suggested the difference, and their mean has the same sign. The mean counts: it is at least 0.02 nats per character, or 5 points of right answers. Every other difference is [undecided](../docs/glossary.md#undecided).
 #
 # Fresh seeds are needed because the largest of many differences is a lucky one. *Undecided* does not mean *equal*: at step 600 the sinusoid may be 0.028 nats better than RoPE, or 0.051 worse. This careful rule also misses real differences. Suppose that one model is really better, by one standard deviation of the differences. The mean of twelve seeds then lies about √12 = 3.5 standard errors from zero, and the interval reaches 3.1.
 
@@ -91,13 +91,13 @@ display(Table(("true difference", "decided with 12 seeds", "with 20"), rows, sta
 power_guess.compare(100 * share_decided(1.0, 12))
 
 # %% [markdown]
-# The first row counts false alarms, about one comparison in a hundred. The rule sees nine in ten only of those true differences that are as large as 1.3 deviations. So an undecided difference is often small beside the luck of the seeds.
+# The first row counts false alarms, about one comparison in a hundred. Before nine of ten studies see a difference, it has to be as large as 1.3 deviations. So an undecided difference is often small beside the luck of the seeds.
 #
-# At steps 300 and 1,200 the rule decides, in opposite directions. The second decision is narrow, because its interval ends at −0.002 nats, and nothing is decided at steps 1,500 and 1,800.
+# At steps 300 and 1,200 the rule decides, in opposite directions, and nothing is decided at steps 1,500 and 1,800.
 #
 # ## One run
 #
-# We train a model with ALiBi for 600 steps, and ask 24 questions on the way. The dashboard counts how often the right of two names is the more probable one, and how often it is written letter by letter.
+# We train a model with ALiBi for 600 steps, and ask 24 questions on the way. The dashboard counts how often the right of two names is more probable, and how often it is written.
 
 # %% tags=["nbval-ignore-output"]
 corpus = load_corpus("plain-tales", n_chars=400_000)
@@ -122,7 +122,7 @@ end = steps[-1].val_loss if steps else run.uniform_loss
 print(beside(end, board["alibi"]["1x"], "nats"))
 
 # %% [markdown]
-# The loss falls smoothly, whereas the right answers stay near 50%, which is chance, and then leap. The written names wait longer, in some runs beyond the end of the training. We call such a leap a [click](../docs/glossary.md#click), and a run can have two of them, for answering and for spelling.
+# The loss falls smoothly, whereas the right answers stay near 50%, which is chance, and then leap. The written names wait longer. We call such a leap a [click](../docs/glossary.md#click), and a run can have two of them, for answering and for spelling.
 #
 # ## Sixty runs
 #
@@ -143,7 +143,7 @@ print(
 )
 
 # %% [markdown]
-# Two runs of one encoding lie up to 0.13 nats apart. We sort the same sixty runs by what they have learned. You can estimate what a click is worth. A model that guesses the vowel pays 1.61 nats for it, once in each answer, and the cell has printed how many characters have one answer. A model that does not know who did it pays for the first letter as well: 1.78 nats, in three such runs of 450 steps.
+# Two runs of one encoding lie up to 0.13 nats apart. We sort the same sixty runs by what they have learned. Estimate what a click is worth. A model that guesses the vowel pays 1.61 nats for it, once in each answer, and the cell has printed how many characters have one answer. A model that does not know who did it pays for the first letter as well. In three such runs of 450 steps this letter costs 1.78 nats, as much as a guess among six letters.
 
 # %%
 apart_guess = predict(
@@ -169,19 +169,19 @@ plt.show()
 apart_guess.compare(mean(learned["neither"]) - mean(learned["answer and spell"]))
 
 # %% [markdown]
-# The three groups lose 0.507, 0.537 and 0.589 nats, so the first and the last lie 0.08 apart, three times as far as any two encodings. At this step the loss of a run mostly tells whether it has clicked. A mean over runs of such different kinds may describe none of them, so we count seeds.
+# The three groups lose 0.507, 0.537 and 0.589 nats, so the first and the last lie 0.08 apart, about what the two letters explain, and three times as far as any two encodings. At this step the gap between two runs mostly tells whether they have clicked. Even the first group loses 0.04 nats more than the best reader, for reasons that we did not test. A mean over such different runs may describe none of them, so we count seeds.
 #
 # ## When they click
 #
-# The study of the first picture also asked each model questions. A seed *answers* by some step if at least 90% of its answers are right at this step and at every later one. The training has 1,800 steps, so at step 600 its learning rate is still high, and a model is not as far as one trained for 600 steps in all.
+# The study of the first picture also asked each model questions. A seed *answers* by some step if at least 90% of its answers are right at this step and at every later one. The training has 1,800 steps. Its learning rate is still high at step 600, so this is not the end of a run of 600.
 
 # %% tags=["nbval-ignore-output"]
 click(clicks, ["answers"])
 
 # %% [markdown]
-# In seven seeds RoPE gives 76 to 100% right answers at step 300, whereas the sinusoid is still near chance, with 48 to 67%. These seven seeds make the gap that you saw in the losses. The gap does not last. **Of the 48 seeds of RoPE, the sinusoid, the fixed kernel and ALiBi, 47 learn to look back by step 1,800. So a gap at step 300 mostly shows which have done so already.** Had we stopped at step 300, we would have taken *not yet* for *worse*. Over all twelve seeds the sinusoid answers 150 steps later in the mean, but with an interval from −87 to +387 steps it may not be later at all.
+# At step 300 seven of the twelve seeds answer at least 76% of the questions right with RoPE, and at most 67% with the sinusoid. Only in these seven do the losses lie far apart, so they make the gap that you saw. **Of the 48 seeds of RoPE, the sinusoid, the fixed kernel and ALiBi, 47 answer by step 1,800. So a gap at step 300 mostly shows which of them answer already.** Had we stopped at step 300, we would have taken *not yet* for *worse*.
 #
-# Three encodings lose more than RoPE at the end: the trained kernel 0.056 nats, PoPE 0.088 and NoPE 0.102. NoPE answers from no seed, and PoPE from four. The learned positions, which are 02's table in a model with attention, answer from eight.
+# Three encodings lose more than RoPE at the end: the trained kernel, PoPE and NoPE. No seed of NoPE answers, and four of PoPE do.
 #
 # ## And the names?
 #
@@ -201,15 +201,15 @@ sinusoid, rope = (clicked(clicks, "spells")[name][at.index(1200)] for name in ("
 sooner_guess.compare(sooner[2 if abs(sinusoid - rope) <= 2 else 0 if sinusoid > rope else 1])
 
 # %% [markdown]
-# By step 1,200 ten seeds spell with the sinusoid and two with RoPE. In eight seeds the sinusoid alone spells, and in none RoPE alone. If luck alone decided, this would happen in less than one study of a hundred (a *sign test*, *p* = 0.008). This explains the first picture. At step 300 RoPE is ahead because more of its seeds answer. By step 1,200 all twelve seeds of either encoding answer, and RoPE is behind because fewer of them spell. Why the sinusoid spells so early is open: perhaps the learning rate, which all encodings share and which was tuned for none, suits it better.
+# By step 1,200 ten seeds spell with the sinusoid and two with RoPE. In eight seeds the sinusoid alone spells, and in none RoPE alone, which luck does in less than one study of a hundred (a *sign test*, *p* = 0.008). This explains the first picture. At step 300 RoPE is ahead because more of its seeds answer. By step 1,200 all seeds of both answer, and RoPE is behind because fewer of its seeds spell. Why the sinusoid spells so early is open.
 #
-# RoPE, which is our v4, spells from 1, 2 and 7 of twelve seeds by step 600, 1,200 and 1,800, so more steps help. Of the five other seeds, three write 67.5 to 79.5% of the names at the end, and only one (20%) is near a guess of the vowel.
+# Of the twelve seeds of RoPE, which is our v4, 1, 2 and 7 spell by step 600, 1,200 and 1,800, so more steps help. Of the five other seeds, 1002, 1004 and 4711 write 67.5 to 79.5% of the names at the end, 1006 writes 40%, and only 17 (20%) is near a guess of the vowel.
 #
 # ## What changes in a seed that spells?
 #
 # We took v4 apart as with the switchboard of [04](04_rope.ipynb): each head was silenced in turn, 150 steps before a seed began to spell, when it began, and at step 1,800. The first letter of the answer is given, so the model has to write the second one, the vowel, which is a guess among five (20%).
 #
-# This study asked 100 questions, and by these six seeds spell. The seventh, seed 2027, writes 74% of the names here, and 82% above, where 400 were asked. In each of the six, one head of layer 2 turns out to be needed for the vowel.
+# By the 100 questions of this study six seeds spell. Seed 2027 writes 74% here, and 82% of 400 above. In each of the six, one head of layer 2 turns out to be needed for the vowel. It can look at the vowel itself, but after layer 1 other letters, too, can hold something about it ([03a](03a_attention.ipynb)).
 
 # %%
 counts = ["one or none", "two", "three", "four", "five or six"]
@@ -230,21 +230,21 @@ for one in spellers:
 letter_guess.compare(counts[min(max(at_vowel, 1), 5) - 1])
 
 # %% [markdown]
-# Seed 1337 writes a third of the vowels 150 steps before it spells, and 98% at the last step. If head 3 of layer 2 is then silent, 20% remain, whereas any other head of this layer, silenced alone, leaves at least 97%. The five other seeds that spell come next in the menu: 18 to 26% remain without one head of layer 2, and at least 83% without any other.
+# Seed 1337 writes a third of the vowels 150 steps before it spells, and 98% at the last step. If head 3 of layer 2 is then silent, 20% remain, whereas any other head of this layer leaves at least 97%. The five other seeds that spell come next in the menu: 18 to 26% remain without one head of layer 2, and at least 83% without any other. Layer 1 is needed as well: without its most needed head the six seeds write 21 to 63% of the vowels, and two of them hardly more than without the head of layer 2.
 #
-# Lesson 04 found a head that gives the name nearly all its weight, but that was measured where the *first* letter is due. Where the vowel is due, no head of these six gives the name more than 48% of its weight 150 steps before, and v4 writes 25 to 58% of the vowels. At the last step one head gives the name 78 to 97%. So **v4 half looks at the name shortly before it spells, and in every seed that spells a head has formed that gives the name most of its weight.**
+# Lesson 04 found a head that gives the name nearly all its weight, but that was measured where the *first* letter is due. Where the vowel is due, no head of these six gives the name more than 48% of its weight 150 steps before. At the last step one head gives it 78 to 97%. So **in every seed that spells, a head of layer 2 has formed that gives the name most of its weight, and 150 steps before no head gave it half.**
 #
-# The six other seeds are the control. Seeds 17 and 1006 write 17 and 39% of the vowels at step 1,800, and no head of theirs gives the name more than 27% of its weight. In three others such a head has formed, with 62 to 95%, and they write 72 to 78% of the names. One seed is an exception: 4711 writes 75%, although two heads share the name, with 45 and 41%.
+# Do the six other seeds lack this head? Only seeds 17 and 1006 do: they write 17 and 39% of the vowels at step 1,800, and no head gives the name more than 27% of its weight. In 2027, 1002 and 1004 it has formed, with 62 to 95%, yet they write 72 to 78% of the names. So the head is needed and does not suffice. Seeds 2027 and 1002 write at least 99% of the vowels, so another letter must be wrong, which we did not measure. Seed 4711 is an exception: it writes 79% of the vowels, and two heads give the name 45 and 41%.
 #
-# In three seeds the head looks mostly at the vowel, as you may expect. In the other three it looks mostly at the *third* letter, the one behind the vowel, which gets 84% of its weight in seed 1337. How can a head write a vowel while it looks at the letter behind it?
+# In three seeds the head looks mostly at the vowel. In the other three it looks mostly at the *third* letter, which stands behind the vowel and gets 84% of the head's weight in seed 1337. How can a head write a vowel while it looks at the letter behind it?
 #
-# > **In a real model.** SmolLM2-135M has heads that look one token behind, too. When it reads 60 random tokens twice, six of its 270 heads give more than half of their weight to the token that followed the present one last time (means over 24 draws). [Lesson 11](11_a_real_model.ipynb) asks whether it needs them, and how they find this token.
+# > **In a real model.** SmolLM2-135M reads 60 random tokens twice. In the second reading six of its 270 heads give more than half of their weight to the token that followed the present one last time (means over 24 draws). [Lesson 11](11_a_real_model.ipynb) asks whether SmolLM2 needs these heads, and how they find this token.
 #
 # ## The case
 #
-# *It needs more steps* is true, and half of the answer: 7 of twelve seeds of v4 spell by step 1,800. The other half is a head of layer 2 that looks at the name. So *it does not look at the name*, out in 04 for the first letter only, turns out nearly right for the vowel. How far v4 looks in the first few hundred steps, we did not measure.
+# *It needs more steps* is right for seven of twelve seeds: they spell by step 1,800, once a head of layer 2 looks at the name, and with the help of layer 1. So *it does not look at the name*, out in 04 for the first letter only, is nearly right for the vowel. In the one seed that we dissected at step 450, a head gives the name 34%, and 25% of the vowels are right. The runs of 450 and 600 steps of earlier lessons we did not dissect.
 #
-# *The model is too small to copy* is out, since the seeds that spell are of the same size. *It recalls the vowel only in part* stays out for most seeds of 450 steps, but describes a seed shortly before it spells. Open are *it has a bug*, which could keep five seeds from spelling, and why a head looks at the letter behind the vowel.
+# *The model is too small to copy* is out, since the seeds that spell have the same size. *It recalls the vowel only in part* describes seeds shortly before they spell, and three that have not spelled by step 1,800. Open are *it has a bug*, why the sinusoid spells earlier, and why a head looks at the letter behind the vowel.
 
 # %% tags=["nbval-ignore-output"]
 tally()
@@ -281,7 +281,7 @@ def click_of(at: list[int], shares: list[float], least: float) -> float:
 ladder.CLICK.check(click_of)
 
 # %% [markdown]
-# The last exercise asks for an `Encoding` of your own. A subclass of `Rotary` keeps RoPE's rotation. Override what you need: `embed`, `transform_qk`, or `score_bias(queries, keys)`, which returns what is added to the scores, (H, Tq, Tk). `queries.time` and `keys.time` hold the positions, (Tq,) and (Tk,).
+# The last exercise asks for your own `Encoding`. A subclass of `Rotary` keeps RoPE's rotation. Override what you need: `embed`, `transform_qk`, or `score_bias(queries, keys)`, which returns what is added to the scores, (H, Tq, Tk). `queries.time` and `keys.time` hold the positions, (Tq,) and (Tk,).
 
 # %%
 source(Rotary)
@@ -311,8 +311,8 @@ ladder.OWN_ENCODING.check(RoPESoFar)
 # 1. We compare models seed by seed. A difference is *decided* if the 99% interval of twelve seeds leaves out zero, six fresh seeds agree, and the mean counts.
 # 2. *Undecided* does not mean *equal*: of differences as large as one standard deviation, twelve seeds see 64 in 100.
 # 3. After 600 steps the loss of a run mostly tells what it has learned.
-# 4. Of four encodings 47 of 48 seeds answer by step 1,800. At step 300 the sinusoid loses more than RoPE, because fewer of its seeds answer, and at step 1,200 less, because more spell.
-# 5. In every seed of v4 that spells, a head of layer 2 has formed that looks at the name when the vowel is due. In three of six seeds it looks mostly at the letter behind the vowel.
+# 4. Of four encodings 47 of 48 seeds answer by step 1,800. A gap at one step mostly shows which seeds have learned to answer or to spell.
+# 5. In every seed of v4 that spells, a head of layer 2 has formed that looks at the name when the vowel is due. In three of six it looks mostly at the letter behind the vowel.
 
 # %% [markdown]
 # ## Self-test
@@ -380,8 +380,8 @@ ladder.OWN_ENCODING.check(RoPESoFar)
 # %% [markdown]
 # ## Further reading
 #
-# - [Student 1908](https://doi.org/10.1093/biomet/6.1.1): how far the mean of a few samples may be off.
-# - [Olsson et al. 2022](https://arxiv.org/abs/2209.11895): in larger models heads that copy form suddenly, too, and the loss shows it.
+# - [Student 1908](https://doi.org/10.1093/biomet/6.1.1): the mean of a few samples.
+# - [Olsson et al. 2022](https://arxiv.org/abs/2209.11895): heads that copy form suddenly in larger models, too.
 
 # %% [markdown]
 # ## What comes next
