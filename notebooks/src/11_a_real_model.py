@@ -50,9 +50,9 @@ views.attention(model, tokenizer, "Sam chased Anna. Who chased Anna? Sam.", laye
 # %% [markdown]
 # ## Take the rotation away
 #
-# With RoPE a position enters a score as a distance, so a text costs the same wherever it begins: moved by 5,000 positions, none of the 24 texts that we wrote for this lesson changed its loss. What is the model worth without distances?
+# With RoPE a position enters a score as a distance, so a text costs the same wherever it begins. Moved by 5,000 positions, none of the 24 texts that we wrote for this lesson, of about 236 tokens each, changed its loss. What is the model worth without distances?
 #
-# In the first change nothing turns, so a token sees which words stand before it, and hardly their order ([03a](03a_attention.ipynb)). The second is the wrong layout of [09](09_museum_of_bugs.ipynb): the rotation takes channel $i$ with channel $i + D/2$, although these weights are ordered for neighbours as pairs. The text is a recipe for onion soup.
+# We change the rotation in two ways. In the first nothing turns, so a token sees which words stand before it, and hardly their order ([03a](03a_attention.ipynb)). The second is the wrong layout of [09](09_museum_of_bugs.ipynb): the rotation takes channel $i$ with channel $i + D/2$, although this file is ordered for neighbours as pairs ([why](../docs/real_model.md)). The text is a recipe for onion soup.
 
 # %%
 worse = ["no rotation costs more, by 0.5 nats or more", "the wrong layout does", "they differ by less"]
@@ -84,7 +84,7 @@ display(Table(("rotation", "this text (nats a token)", "24 texts"), rows, stable
 layout_guess.compare(worse[0 if none - layout > 0.5 else 1 if layout - none > 0.5 else 2])
 
 # %% [markdown]
-# Without its rotation the model loses 1.89 nats a token more (99%: 1.76 to 2.02), and with the other layout 1.79 (1.66 to 1.91), although every weight is as it was. So the wrong layout is hardly better than none: the model still computes an angle for every pair, but the pairs are not those that were trained, so almost nothing about distance arrives.
+# Without its rotation the model loses 1.89 nats a token more, and with the other layout 1.79, although every weight is as it was. So the wrong layout is hardly better than none: every pair still turns, but these are not the pairs that were trained, so almost nothing about distance arrives.
 #
 # ## Which pairs does it use?
 #
@@ -114,13 +114,13 @@ plt.show()
 pairs_guess.compare(pairs[0 if slow - quick > 0.1 else 1 if quick - slow > 0.1 else 2])
 
 # %% [markdown]
-# Half of all pairs can stand still (the blue line), and the texts cost 0.005 nats more. But without the four quickest pairs the texts cost 1.04 nats more, of the 1.89 nats that the whole rotation is worth. **In texts of this length the model reads positions from its quick pairs, and whether the 16 slowest turn makes no difference.**
+# The slower half of all pairs can stand still (the blue line), and the texts cost 0.005 nats more. But without the four quickest pairs the texts cost 1.04 nats more, of the 1.89 nats that the whole rotation is worth. **In texts of this length the model reads positions from its quick pairs, and whether the 16 slowest turn makes no difference.**
 #
-# So interpolation by 4 ([lesson 10](10_beyond_the_window.ipynb)) costs a short text 1.43 nats, because it slows the quick pairs as well, whereas NTK-aware scaling costs 0.02 and YaRN 0.07.
+# So interpolation by 4 ([lesson 10](10_beyond_the_window.ipynb)) costs these short texts 1.43 nats, and NTK-aware scaling, which spares the quick pairs, 0.02.
 #
 # ## Ask who did it
 #
-# Can SmolLM2 do what our tales demand? We tell it *Sam chased Anna* and ask *Who chased Anna?*, with each pair of six names. Its rival is the other name. Without an example the model is right in 22 of 30 questions. After one answered question about other people it is right in all 30.
+# Can SmolLM2 do what our tales demand? We tell it *Sam chased Anna* and ask *Who chased Anna?*, with each pair of six names. Its rival is the other name. After one answered question about other people the model is right in all 30.
 
 # %%
 proofs = ["yes", "no: these questions have a shortcut", "no: 30 questions are too few"]
@@ -150,7 +150,7 @@ print(
 proof_guess.compare(proofs[1])
 
 # %% [markdown]
-# The answer to *Who chased Anna?* is the name that the question does not hold, so the order of the words is not needed. So we asked for the same stories *Who chased?* and *Who was chased?* A model that answers by habit, say with the first name, gets one of the two right and the other wrong. After one example 17 and 13 of 30 are right, and no story has both right. After four examples, two of each kind, it is 10 of 30 stories. Two guesses would be right in 7.5 of 30 stories. **So 30 of 30 looked like proof, and with these two questions the model did not tell who did it from the order of the words.** Our v4 is 600 times smaller and does, in the world of our tales ([04](04_rope.ipynb)).
+# The answer to *Who chased Anna?* is the name that the question does not hold, so the order of the words is not needed. So we asked for the same stories *Who chased?* and *Who was chased?* A model that answers by habit, say with the first name, gets one of the two right and the other wrong. After four examples, two of each kind, both are right in 10 of 30 stories. Two guesses would be right in 7.5 of 30 stories. **So 30 of 30 looked like proof, and with these two questions the model did not tell who did it from the order of the words.** Our v4 is 600 times smaller and does, in the world of our tales ([04](04_rope.ipynb)).
 
 # %% [markdown]
 # ## What do 270 heads look at?
@@ -209,9 +209,9 @@ display(Table(("silent", "this draw (nats more)", "24 draws: mean and 99% interv
 silent_guess.compare([*silent_guess.options][int(np.argmax(costs))])
 
 # %% [markdown]
-# Without layer 17, head 1 the second half costs 6.5 nats a token more (99%: 6.2 to 6.8), half of the 12.7 nats that the first reading is worth, although this head never looks at what followed. Five heads drawn at random cost 0.3 together, and in the 24 ordinary texts the head costs only 0.04 nats. Five other heads look at the token before, too, and cost at most 0.4 nats each, so looking there is not what makes the head special.
+# Without layer 17, head 1 the second half costs 6.5 nats a token more, half of the 12.7 nats that the first reading is worth, although this head never looks at what followed. Five heads drawn at random cost 0.3 together, and in the 24 ordinary texts the head costs only 0.04 nats. Five other heads look at the token before, too, and cost at most 0.4 nats each, so looking there is not what makes the head special.
 #
-# Each click below silences a head, and the model reads the random text and the beginning of the soup again. Begin with layer 17, head 1, then try green heads alone and in pairs, and orange ones as a control.
+# Each click below silences a head, and the model reads both texts again. Begin with layer 17, head 1, then try green heads alone and in pairs, and orange ones as a control.
 
 # %% tags=["nbval-ignore-output"]
 copied, ordinary = (
@@ -233,11 +233,11 @@ kinds = np.array([heads.BEFORE, heads.FIRST, heads.FOLLOWED])[looks.argmax(axis=
 switchboard(model, copy_and_read, some.values(), looks.max(axis=0).tolist(), kinds.tolist())
 
 # %% [markdown]
-# No green head alone costs as much as this blue one, although only green heads look at what has to be copied. Of all 270 heads, each silenced on one draw, 18 cost more than 0.5 nats. Layer 1, head 6 cost even more than ours, and we do not know why.
+# No green head alone costs as much as this blue one, although only green heads look at what has to be copied.
 #
 # ## Exchange what it wrote
 #
-# The ablation does not show *what the head says*. If its output at a token is a note such as "before me stands X", then we can forge the notes. We take two tokens X and Y of the first half. The token behind X carries the note "X", and the token behind Y the note "Y". We exchange these two outputs of the head, and nothing else. When X comes again, a green head that searches for the note "X" should now find it behind Y. As a control we do the same with layer 12, head 2.
+# The ablation does not show *what the head says*. If its output at a token is a note such as "before me stands X", then we can forge the notes. We take two tokens X and Y of the first half. Then the head should write the note "X" at the token behind X, and "Y" at the token behind Y. We exchange these two outputs of the head, and nothing else. When X comes again, a green head that searches for the note "X" should now find it behind Y. Layer 12, head 2 is the control, and 19.7 is layer 19, head 7.
 
 # %% tags=["nbval-ignore-output"]
 x, y = 20, 45  # places of the two tokens in the first half
@@ -259,7 +259,7 @@ Table(
 )
 
 # %% [markdown]
-# With its own notes, layer 19, head 7 gives 97% of its weight to the token behind X (24 draws). With the two notes exchanged it gives 6% to it and 51% to the token behind Y, and it prefers Y in 23 of 24 draws. In the control it stays at 97%. So **layer 17, head 1 writes notes on what stands before, and the strongest induction head finds its place by them.** The answer turns less often: what followed Y wins in 11 of 24 draws. Why not in more, we did not test.
+# With its own notes, layer 19, head 7 gives 97% of its weight to the token behind X (24 draws). With the two notes exchanged, the token behind X gets 6% and the token behind Y 51%. In the control X keeps 97%. So **layer 17, head 1 writes notes on what stands before, and the strongest induction head finds its place by them.** The answer turns less often: what followed Y wins in 11 of 24 draws. Why not in more, we did not test.
 #
 # ## The letter behind the vowel
 #
@@ -272,9 +272,9 @@ spelling.draw_endings(ax, who_spells)
 plt.show()
 
 # %% [markdown]
-# In nine seeds a head gives the name more than half of its weight. They write 72 to 100% of the names, and without this head 17 to 26% of the vowels, where chance is 20%. Seeds 17 and 1006 have no such head, and write the fewest names. Seed 4711 is an exception: it writes 75%, although no head gives the name more than 45%, and without this head half of the vowels are still right.
+# In nine seeds a head gives the name more than half of its weight. They write 72 to 100% of the names, and without this head 17 to 26% of the vowels, where chance is 20%. Seeds 17 and 1006 have no such head, and write the fewest names. In seed 4711, which writes 75%, two heads give the name 45 and 41%. Without either of them half of the vowels are right, and we did not silence both together.
 #
-# In three of the nine seeds the head looks mostly at the letter *behind* the vowel. If *mila* stands in the story, it looks at *l*. We let v4 read the story with *mola* instead, and copy what one head of layer 1 writes at *l*: the head that looks from *l* to the vowel. Then v4 reads the story with *mila*, but at *l* this head has to write the copy. Nothing else changes, so *i* still stands in the story.
+# In three of the nine seeds the head looks mostly at the letter *behind* the vowel. If *mila* stands in the story, it looks at *l*. We let v4 read the story with *mola* instead, and copy what one head of layer 1 writes at *l*: the head that looks most from *l* back to the vowel. Then v4 reads the story with *mila*, but at *l* this head has to write the copy. Nothing else changes, so *i* still stands in the story.
 
 # %%
 vowels = ["i, which stands in the story", "o, which the copy comes from", "some other vowel"]
@@ -291,21 +291,32 @@ kept, exchanged = (np.mean([one[key] for one in ends]) for key in ("kept", "exch
 note_guess.compare(vowels[int(np.argmax([kept, exchanged, 1 - kept - exchanged]))])
 
 # %% [markdown]
-# From seed 1003 v4 writes the exchanged vowel in all 200 questions, although the true one stands in the story, one letter before. From seeds 1005 and 1337 it does so in 54 and 41%. As a control, the same exchange at the vowel itself turns at most 6% of the answers in any seed that spells. So **in these three seeds layer 1 leaves a note on the letter behind the vowel, and the head of layer 2 reads the vowel from it.**
+# The three seeds differ. From seed 1003 v4 writes the exchanged vowel in all 200 questions. From seeds 1005 and 1337 it does so in 54 and 41%, and keeps the true vowel in 40 and 39%. As a control, the same exchange at the vowel itself turns at most 0.5% of their answers. So **layer 1 leaves a note on the letter behind the vowel, and the head of layer 2 reads the vowel from it: wholly in one seed, and in part in two.**
 #
 # | | the note says | where it lies | the later head |
 # |---|---|---|---|
 # | SmolLM2 | before me stands X | on the token behind X | *searches* for the note, and reads the token |
 # | v4, three seeds | before me stands *i* | on the letter behind *i* | *reads* the note |
 #
-# The note does not explain everything. Seeds 1005 and 1337 keep the true vowel in 40 and 39% of the questions. In 1337 the three other heads of layer 1 hold a part of the note, because their exchange at *l* turns 31% of the answers, but in 1005 it turns 2%. The other seeds look mostly at the vowel itself, and how they find it is open.
+# The rest of the note may lie in other heads. In 1337 two heads of layer 1 look back from *l*, and we exchanged one. The three others, exchanged together, turn 31% of the answers there, but 2% in 1005. We did not exchange all four together.
+#
+# Of the six other seeds with such a head, three look almost only at the vowel, and three at both letters. How they find the vowel is open.
 
 # %% [markdown]
 # ## The case
 #
-# v4 knows who did it and cannot spell, until a head of layer 2 looks at the name when the vowel is due; in seed 4711 two heads share the name. So *it needs more steps* is right, and *it does not look at the name* was nearly right. *It recalls the vowel only in part* is true only shortly before a seed spells.
+# In all six seeds of [08](08_the_ladder.ipynb) that spell, a head of layer 2 that looks at the name is needed, and layer 1 is needed as well. The head reads a note of layer 1 wholly in one of these seeds and in part in two. For the eight explanations this means:
 #
-# Out are *it ignores order* (03a), *the vowel is too far away* (05), *the model is too small to copy* (08) and, as far as we tested, *it has a bug* (09). *Its positions do not tell neighbours apart* is out for RoPE's angles (04). That a trained layer 1 writes which letter stands before is shown at the third letter of three seeds only. Open is whether the seeds that do not spell are late or unable.
+# 1. *It recalls the vowel only in part* is true of four of 17 seeds at step 450 (01), of seeds shortly before they spell, and of three that have not spelled by step 1,800.
+# 2. *It ignores order* is out (00).
+# 3. *Its positions do not tell neighbours apart* is out: in all twelve seeds a head of layer 1 gives the vowel 45 to 84% of its weight from the third letter, also where v4 cannot spell.
+# 4. *It does not look at the name* is out for the first letter (04), and nearly right for the vowel. Looking is needed, and does not suffice.
+# 5. *The vowel is too far away* is out: it is as far away as the first letter (05), and seven seeds spell (08).
+# 6. *The model is too small to copy* is out, because these seven have its size.
+# 7. *It needs more steps* is right for seven of twelve seeds.
+# 8. *It has a bug* is out as far as we tested (09).
+#
+# Open are why v4 spells later than the same model with a sinusoid, whether its five other seeds are late or unable, and what heads do in the runs of 450 and 600 steps.
 
 # %%
 tally()
@@ -313,7 +324,7 @@ tally()
 # %% [markdown]
 # ## Exercises
 #
-# Write over the stub, run it, then the check. In a new cell, `tasks.INDUCTION.hint()` gives one hint at a time and `tasks.INDUCTION.solution()` shows a solution. None of them needs the published model.
+# Write over the stub, run it, then the check. In a new cell, `tasks.INDUCTION.hint()` gives one hint at a time and `tasks.INDUCTION.solution()` shows a solution.
 
 # %%
 tasks.INDUCTION
@@ -370,16 +381,16 @@ tasks.TURNING.check(turning)
 # %% [markdown]
 # ## Recap
 #
-# 1. A published model with RoPE uses only distances. Without its rotation it loses 1.9 nats a token, and with the rotation of the other layout 1.8.
-# 2. In texts of about 236 tokens its 16 slowest pairs can stand still for 0.005 nats, whereas the four quickest cost 1.0.
+# 1. A published model with RoPE uses only distances, and loses 1.9 nats a token without its rotation.
+# 2. In texts of 236 tokens its 16 slowest pairs can stand still for 0.005 nats, whereas the four quickest cost 1.0.
 # 3. It answers 30 of 30 questions that have a shortcut. Where only order decides, it has both questions of a story right in 10 of 30 cases at most.
 # 4. Layer 17, head 1 leaves notes on which token stands before, and later heads search for them. Without it the model loses half of what it gains by copying.
-# 5. In three seeds of v4 a head reads the vowel from a note on the letter behind it. If the note is exchanged, v4 writes the exchanged vowel in 41, 54 and 100% of the questions.
+# 5. In three seeds of v4 a head reads the vowel from a note of layer 1 on the letter behind it, wholly or in part.
 
 # %% [markdown]
 # ## Self-test
 #
-# **1.** You copy the weights of a model into your own program. It runs, writes words, and loses 1.8 nats more than it should. What do you look at first?
+# **1.** You copy the weights of a model into your own program. It runs, and loses 1.8 nats too much. What do you look at first?
 #
 # - a) the learning rate
 # - b) how the program pairs channels for RoPE
@@ -399,7 +410,7 @@ tasks.TURNING.check(turning)
 #
 # <details><summary>Answer</summary>
 #
-# **c.** *a* is tempting, but even a pair that does not turn adds to the score. And *b* would need longer texts.
+# **c.** *a* is tempting, but even a pair that does not turn adds to the score. For *b* we need longer texts.
 #
 # </details>
 #
@@ -442,10 +453,8 @@ tasks.TURNING.check(turning)
 # %% [markdown]
 # ## Further reading
 #
-# - [Ben Allal et al. 2025](https://arxiv.org/abs/2502.02737): how SmolLM2 was made.
 # - [Olsson et al. 2022](https://arxiv.org/abs/2209.11895): induction heads.
-# - [Xiao et al. 2023](https://arxiv.org/abs/2309.17453): attention sinks.
-# - [Barbero et al. 2024](https://arxiv.org/abs/2410.06205): what quick and slow pairs are used for.
+# - [Barbero et al. 2024](https://arxiv.org/abs/2410.06205): quick and slow pairs.
 
 # %% [markdown]
 # ## What comes next
