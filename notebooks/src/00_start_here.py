@@ -97,9 +97,9 @@ display(Table(("letter of the name", "mean loss (nats)", "as among so many lette
 letter_guess.compare(min(letter_guess.options, key=lambda n: abs(math.log(int(n)) - costs[1])))
 
 # %% [markdown]
-# A choice among $n$ equally likely letters costs $\ln n$, so a loss of $L$ is that of a choice among $e^L$ letters, and $e^{1.6} \approx 5$. The bar belongs to one story, and the table has the means of 400. How names are made explains the number: one of 16 consonants, one of five vowels, *l* or *r*, and *a*, as in *zira* and *wula*. So there are 16 · 5 · 2 = 160 names, and a guess among the five vowels costs ln 5 = 1.61 nats. In another study we trained v4 for 450 steps from twenty seeds, and 17 of these runs know the answers. In these 17 the second letter costs 1.48 to 1.62 nats. **The second letter of the name costs as much as a guess among five: v4 knows that a vowel is due, and hardly which one.**
+# A choice among $n$ equally likely letters costs $\ln n$, so a loss of $L$ is that of a choice among $e^L$ letters, and $e^{1.6} \approx 5$. The bar belongs to one story, and the table has the means of 400. How names are made explains the number: one of 16 consonants, one of five vowels, *l* or *r*, and *a*, as in *zira* and *wula*. So there are 16 · 5 · 2 = 160 names, and a guess among the five vowels costs ln 5 = 1.61 nats. A second study has v4 after 450 steps, from twenty seeds. From 17 of them v4 knows the answers, and its second letter costs 1.48 to 1.62 nats. **The second letter of the name costs as much as a guess among five: v4 knows that a vowel is due, and hardly which one.**
 #
-# That makes the case strange. In the same 17 runs the first letter costs at most 0.12 nats, so v4 finds the right one of 16 consonants in the story. The vowel stands directly behind this consonant: why does v4 not copy the vowel too?
+# That makes the case strange. From the same 17 seeds the first letter costs at most 0.12 nats, so v4 finds the right one of 16 consonants in the story. The vowel stands directly behind this consonant: why does v4 not copy the vowel too?
 #
 # ## Eight explanations
 #
@@ -168,11 +168,11 @@ seed_plots.draw_seed_dots(
 plt.show()
 
 # %% [markdown]
-# Eleven dots of v4 lie above 90%, and one lies near 55%. The dots of nope lie between 47 and 52%, close to the 50% of a model that ignores order, but most do not lie at *exactly* 50%. Lesson 03a explains why a model without positions need not be blind to order. At this size and after 600 steps the position encoding makes the difference. The rings show our case: eleven dots of v4 lie above 90%, and only one ring.
+# Eleven dots of v4 lie above 90%, and one lies near 55%. The dots of nope lie between 47 and 52%, close to the 50% of a model that ignores order, but most do not lie at *exactly* 50%. Lesson 03a explains why a model without positions need not be blind to order. At this size and after 600 steps the position encoding makes the difference. A ring is the share of names that the same model writes. Of the eleven models whose dot lies above 90%, only one has its ring there as well, and this is our case.
 #
 # ## How low can a loss get?
 #
-# The grammar wrote the story by four choices among equally likely candidates: one of 4 forms, of 160 names, of 24 verbs, and of the 159 other names. All other letters follow from these, the whole answer among them. So even the best reader, who knows the grammar, loses ln 4 + ln 160 + ln 24 + ln 159 nats, and no more:
+# The grammar wrote the story by four choices among equally likely candidates: one of 4 forms, of 160 names, of 24 verbs, and of the 159 other names. All other letters follow from these, the whole answer among them. A *best reader* knows the grammar, and not how the program will choose. So even this reader loses ln 4 + ln 160 + ln 24 + ln 159 nats, and no more:
 
 # %% tags=["nbval-ignore-output"]
 text = f"{story.prompt.strip()} {story.answer}."
@@ -202,7 +202,7 @@ print(f"the second letter of the answer: {losses[-5]:.1f}")
 # | v6 | several texts in one sequence | [06](06_fourier_branches.ipynb) |
 # | v7 | masked characters are filled in | [07a](07a_diffusion.ipynb), [07b](07b_polar_gates.ipynb) |
 #
-# Then [08](08_the_ladder.ipynb) compares all of them, [09](09_museum_of_bugs.ipynb) collects bugs, [10](10_beyond_the_window.ipynb) reads longer texts, and [11](11_a_real_model.ipynb) takes a published model apart.
+# Then [08](08_the_ladder.ipynb) compares position encodings from the same seeds, [09](09_museum_of_bugs.ipynb) collects bugs, [10](10_beyond_the_window.ipynb) reads longer texts, and [11](11_a_real_model.ipynb) takes a published model apart.
 #
 # ## The case
 #
