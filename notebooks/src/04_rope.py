@@ -11,7 +11,7 @@
 #
 # **Can an attention score depend only on distance?**
 #
-# *The second word before me* means the same on page 1 and on page 100. So the [score](../docs/glossary.md#score) of a [query](../docs/glossary.md#query) and a [key](../docs/glossary.md#key) should depend on how far apart they stand, and not on where. The model v3 ([03b](03b_sinusoidal.ipynb)) adds a code to each token, so its scores depend on letters, positions and distances at once. RoPE adds nothing: it *rotates* queries and keys by angles that grow with their positions. **v4** uses it, and so do many large models. In our case v4 knows who did it and cannot spell the name. Here we test two explanations: *its positions do not tell neighbours apart*, and *it does not look at the name*. You will be able to
+# *The second word before me* means the same on page 1 and on page 100. So the [score](../docs/glossary.md#score) of a [query](../docs/glossary.md#query) and a [key](../docs/glossary.md#key) should depend on how far apart they stand, and not on where. The model v3 ([03b](03b_sinusoidal.ipynb)) adds a code to each token, so its scores depend on letters, positions and distances at once. RoPE adds nothing: it *rotates* queries and keys by angles that grow with their positions. **v4** uses it, and so do many large models. Our case is that v4 knows who did it and cannot spell the name. Here we test two explanations: *its positions do not tell neighbours apart*, and *it does not look at the name*. You will be able to
 #
 # 1. rotate a query and a key by hand, and say what their score depends on,
 # 2. choose rotations that tell all distances of a window apart,
@@ -66,7 +66,7 @@ for m, n in ((2, 1), (12, 11), (1, 2)):
 swapped.compare(kinds[{4: 0, -4: 1}.get(found[1], 2)])
 
 # %% [markdown]
-# Moving both tokens changes nothing, because both are turned further by the same angle. In the third line the key stands *after* the query, a quarter turn to the other side. From the first line this differs by half a turn, which changes the sign of the score; other angles would give other numbers. For any angle $\omega$ in place of the quarter turn, one line shows why only the distance counts:
+# Moving both tokens changes nothing, because both are turned further by the same angle. In the third line the key stands *after* the query, a quarter turn to the other side. From the first line this differs by half a turn, which changes the sign of the score. For any angle $\omega$ in place of the quarter turn, one line shows why only the distance counts:
 #
 # $$\operatorname{Re}\big(q\,e^{im\omega}\;\overline{k\,e^{in\omega}}\big) = \operatorname{Re}\big(q\,\overline{k}\;e^{i(m-n)\omega}\big).$$
 #
@@ -93,7 +93,7 @@ print("pairs of distances that look alike:", *alike)
 one_hand.compare(which[3 if alike.all() else min(int(alike.argmin()), 2)])
 
 # %% [markdown]
-# A quick hand comes round again, so that distances a full turn apart look alike. A slow hand does not, but it moves so little that neighbours look alike. No hand escapes both, so RoPE needs several. Now add a second hand in the explorer, and try other first hands.
+# A quick hand comes round again, so that distances a full turn apart look alike. A slow hand does not, but it moves so little that neighbours look alike. No hand escapes both, so RoPE needs several. In a running notebook, add a second hand in the explorer, and try other first hands.
 
 # %%
 live.rotary()
@@ -132,7 +132,7 @@ plt.show()
 #
 # RoPE's authors write that it makes far tokens count less. If the query *equals* the key, this is roughly true: each pair adds a cosine to the score, and all cosines are 1 at distance 0. Farther away they disagree, so the score falls at first and then wobbles. But queries and keys of a model differ, so we draw 10,000 pairs of them at random.
 #
-# Their mean score is about 0 at every distance, because large scores of both signs cancel. But a head prefers one token to another only if their scores *differ*. So we measure how widely the scores spread at each distance, by their standard deviation. As a *control* we damp the same scores by $e^{-(d/8)^2}$, so that far tokens do count less.
+# Their mean score is about 0 at every distance, because large scores of both signs cancel. But a head prefers one token to another only if their scores *differ*. So we measure how widely the scores spread at each distance, by their standard deviation. To see that this measure would notice a fall, we also damp the same scores by $e^{-(d/8)^2}$, as a *control*.
 
 # %%
 falls = ["it falls", "it falls at first, and then wobbles", "it stays the same", "it rises"]
@@ -159,7 +159,7 @@ decay.compare(falls[2 if abs(ends[1] - ends[0]) < 0.1 else 3 if ends[1] > ends[0
 #
 # ## Train v4 beside v3
 #
-# v3 adds its code to the tokens, v4 rotates queries and keys, and all else is equal. Windows of the plain tales now begin anywhere, so that a position tells nothing about the story.
+# v3 adds its code to the tokens, v4 rotates queries and keys, and all else is equal. As in lesson 00, windows of the plain tales begin anywhere, so that a position tells nothing about the story.
 
 # %%
 corpus = load_corpus("plain-tales", n_chars=400_000)
@@ -231,7 +231,7 @@ display(Table(heading, rows, stable=1))
 needed_guess.compare(heads[int(looks[..., 0].flat[without.argmin()] < 0.5)])
 
 # %% [markdown]
-# In our run (seed 1337) two heads of layer 2 look mostly at the right name, so they should do the work. But without one of the two most answers stay right. Layer 1, head 1 gives the name 1% of its weight, and without it v4 falls from 98% to 53%, little more than chance.
+# In our run (seed 1337) two heads of layer 2 look mostly at the right name, so they should do the work. But when either of them is silent, most answers stay right. Layer 1, head 1 gives the name 1% of its weight, and without it v4 falls from 98% to 53%, little more than chance.
 #
 # Training never showed a model such zeros, so *any* silent head may disturb it. The other three heads of layer 1 are the control: none costs more than 7 percentage points, so the 45 points are mostly due to this head.
 
@@ -252,7 +252,7 @@ print(f"alone {cost[4, 4]:.1f} and {cost[6, 6]:.1f} points, together {cost[4, 6]
 together.compare(cost[4, 6])
 
 # %% [markdown]
-# Together they cost 46.5 points, whereas any other two heads of layer 2 cost at most 8. Each of them does the other's work. Silence both in your own model, and as a control two that look elsewhere. The map has a row for each of the eleven stored seeds that know more than 90% of the answers.
+# Together they cost 46.5 points, whereas any other pair of heads in layer 2 costs at most 8. So each of the two can do the work of the other. Silence both in your own model, and as a control two that look elsewhere. The map has a row for each of eleven stored seeds, which know 96 to 99% of the answers with all heads.
 
 # %%
 some = needed_heads.dissected(study)
@@ -272,7 +272,7 @@ for (i, j), share in np.ndenumerate(ranked):
 plt.show()
 
 # %% [markdown]
-# In ten seeds a head of each layer costs 10 points or more. The exception is our seed 1337, whose two heads of layer 2 replace each other. In seven of the eleven seeds the most needed of all eight heads is the one of layer 2, and in four, as in ours, the one of layer 1. In every seed the most needed head of layer 2 gives 90 to 98% of its weight to the right name: it reads the name.
+# In ten seeds a head of each layer costs 10 points or more. The exception is our seed 1337, whose two heads of layer 2 replace each other. In seven of the eleven seeds, and not in ours, the most needed head of all is one of layer 2. In every seed the most needed head of layer 2 gives 90 to 98% of its weight to the right name: it reads the name.
 #
 # ## What does the other head do?
 #
@@ -299,7 +299,7 @@ exchange_guess.compare(wins[0 if share < 0.2 else 1 if share > 0.8 else 2])
 #
 # ## The case
 #
-# *Its positions do not tell neighbours apart* is out as far as the encoding goes, because RoPE's angles do. But we have seen no head that makes use of it: in the eleven seeds no head gives the letter before more than 42% of its weight. *It does not look at the name* is out for the first letter, when a head reads the name. For the vowel, where we have not measured, it is open. Untested are *the vowel is too far away*, *the model is too small to copy*, *it needs more steps* and *it has a bug*.
+# *Its positions do not tell neighbours apart* is out as far as the encoding goes, because RoPE's angles do. But we have seen no head that makes use of it: averaged over all letters, no head of the eleven seeds gives the letter before more than 42% of its weight. When the first letter is due, a head reads the name, so there *it does not look at the name* is out. For the vowel, where we have not measured, it is open. Untested are *the vowel is too far away*, *the model is too small to copy*, *it needs more steps* and *it has a bug*.
 
 # %% tags=["nbval-ignore-output"]
 tally()
@@ -352,13 +352,13 @@ def controlled_effect(model, score, layer, head):
 rope.ABLATION.check(controlled_effect)
 
 # %% [markdown]
-# > **In a real model.** SmolLM2-135M has 270 heads in 30 layers. [Lesson 11](11_a_real_model.ipynb) lets it read 60 random tokens twice, and asks what the second reading costs without one head or another, with controls. Then it exchanges what a head wrote.
+# > **In a real model.** SmolLM2-135M has 270 heads in 30 layers. [Lesson 11](11_a_real_model.ipynb) lets it read 60 random tokens twice, and asks what the second reading costs without one head or another, with controls.
 
 # %% [markdown]
 # ## Recap
 #
 # 1. RoPE rotates queries and keys by angles that grow with their positions, so that the score of given vectors depends only on their distance.
-# 2. A single hand shows some distances alike. Two suitable hands, such as neighbours among the quickest, tell all distances of a window apart.
+# 2. A single hand shows some distances alike. Two suitable hands tell all distances of a window apart.
 # 3. RoPE by itself does not make far tokens count less.
 # 4. In ten of eleven seeds each layer has a head whose silence costs at least 10 points (450 steps, 2 layers of 96). Two heads that do the same work cost 6.5 and 2.5 points alone and 46.5 together.
 # 5. In eight of eleven seeds one head of layer 1, which hardly looks at the name, tells which name is asked for, and a head of layer 2 reads it.
