@@ -177,7 +177,7 @@ print("tokens until a hundredth is left:", ", ".join(f"{np.log(100) / slope:.0f}
 #
 # ## Train v5
 #
-# We use the plain tales of lesson 04, where the right name begins 16 to 32 letters before the answer; at 32 letters K is still 0.08. First we leave K alone. The right panel counts right answers to 24 questions, of which a guess gets half. Watch *when* it rises.
+# We use the plain tales of lesson 04, where the right name begins 16 to 32 letters before the answer. First we leave K alone. The right panel counts right answers to 24 questions, of which a guess gets half. Watch *when* it rises.
 
 # %% tags=["nbval-ignore-output"]
 corpus = load_corpus("plain-tales", n_chars=400_000)
@@ -203,7 +203,7 @@ print("right answers of 400:", beside(mine, list(twelve("v5 fixed", "accuracy", 
 #
 # We train the same model again, and now the dashboard below has a slider for σ₂, the width of the wide Gaussian. Move it to 5 while the model learns, or the notebook does it at step 225. Then K falls to a hundredth at 16 tokens instead of 53.
 #
-# Can a head overrule this kernel? Both Gaussians then have the width 5, so K subtracts $d^2/50$ from a score. A head of our models has 24 channels (that of the explorer 32), and the norm of [03a](03a_attention.ipynb) gives each query and key the length √24, so q · k / √24 is at most √24 = 4.9. Our models multiply this by 2 (the `SHARPNESS` of 03a), so no score is above 9.8.
+# Can a head overrule this kernel? Both Gaussians then have the width 5, so K subtracts $d^2/50$ from a score. A head of our models has 24 channels, and the norm of [03a](03a_attention.ipynb) gives each query and key the length √24, so q · k / √24 is at most √24 = 4.9. Our models multiply this by 2 (the `SHARPNESS` of 03a), so no score is above 9.8.
 
 # %%
 choices = ["none", "only those 16 to 20 back", "only those 24 to 32 back", "both"]
@@ -343,7 +343,7 @@ for i, letter in enumerate(ask.answer):
 #
 # ## The case
 #
-# All letters of a name are equally far away, so a model that reaches the first letter reaches the vowel as well, and *the vowel is too far away* is out. *It does not look at the name* is open for the vowel, and *its positions do not tell neighbours apart* for trained heads (04). Untested are *the model is too small to copy*, *it needs more steps* and *it has a bug*. And keep one observation: a model learns to look back suddenly, and one learning rate can prevent it.
+# All letters of a name are equally far from the letter that predicts them, so distance gives no reason to lose the vowel alone. So *the vowel is too far away* is out, and lesson 08 tests it once more. *It does not look at the name* is open for the vowel, and *its positions do not tell neighbours apart* for trained heads (04). Untested are *the model is too small to copy*, *it needs more steps* and *it has a bug*. And keep in mind that a model learns to look back suddenly.
 
 # %%
 tally()
@@ -401,7 +401,7 @@ tasks.WIDTH.check(width)
 # 2. Whether a score overrules K depends on the widths. With both widths at 5 the highest possible score, 9.8, gets 47% at 20 tokens and 3% at 24, if all other keys score 0.
 # 3. ALiBi is a kernel as well, with a fixed slope in each head.
 # 4. At the common learning rate the kernel closes to 13 to 24 tokens, and 3 of 12 seeds answer. At a ninth of it, or from step 600 on, K falls to a hundredth only beyond 34 tokens, and 11 answer, as with a fixed kernel (1,200 steps, 2 layers of 96).
-# 5. All letters of a name are equally far from the token that predicts them, so distance cannot explain a wrong vowel.
+# 5. All letters of a name are equally far from the token that predicts them, so distance gives no reason to lose the vowel alone.
 
 # %% [markdown]
 # ## Self-test
