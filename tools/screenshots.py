@@ -77,7 +77,7 @@ def film_race(browser: Browser, path: Path) -> Path:
         for share in FRAMES:  # a picture at each of these shares of the training
             page.wait_for_function(RACE_HAS_REACHED, arg=[box, share], timeout=300_000)
             picture = Image.open(BytesIO(page.locator(box).screenshot())).convert("RGB")
-            frames.append(picture.quantize(32, dither=Image.Dither.NONE))
+            frames.append(picture.quantize(16, dither=Image.Dither.NONE))
     frames[-1].save(path.with_suffix(".png"), optimize=True)
     times = [FRAME_TIME] * (len(frames) - 1) + [12 * FRAME_TIME]
     frames[0].save(path, save_all=True, append_images=frames[1:], duration=times, loop=0)
