@@ -13,7 +13,7 @@ typedef float v4 __attribute__((vector_size(16)));  // four numbers that the pro
 struct Block { float *q, *k, *v, *out, *up, *down; };
 struct Memory { float *h, *q, *k, *v, *att, *y, *h2, *up, *act, *rms, *rms_q, *rms_k, *rms2; };
 
-float *w, *grad, *mean, *square;         // weights, gradients, and the running means of both optimizers, as `part` says
+float *w, *grad, *mean, *square;         // weights, gradients, and the running means of both optimizers
 int *tokens, *targets;                   // (B, T)  a target of -1 does not count
 float *likelihood, *logits;              // (B, T)  probability of each target; (N, V)
 float *attention;                        // (L, B, H, T, T)

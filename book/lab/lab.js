@@ -2,7 +2,6 @@
 // tools/book/lab.py puts dashboard.js before this text, and every word that the page shows into the page.
 
 const { COLOURS, clamp, percent } = $figure;
-const PARTS = 256; // losses in a part, as dashboard.js reads them
 const [SHORTEST, LONGEST, MOST, RARE] = [2000, 1e6, 128, "□"]; // of a text; and different characters that the engine knows
 const [WINDOW, ASKED] = [64, 48]; // tokens that a model reads, and of a beginning
 const [VALID, LIKELY, FIELD] = [0.1, 6, 20_000]; // share of a text; characters in a list, and in a field
@@ -53,13 +52,13 @@ function alphabetOf(text) {
 
 class Lab {
   constructor(el) {
-    const { words, panels, controls, dials, beginnings } = JSON.parse(el.querySelector("script").textContent);
-    Object.assign(this, { el, words, templates: panels, controls, dials, beginnings, earlier: [], off: new Set(), side: 0 });
+    const { words, panels, controls, dials, smooth, beginnings } = JSON.parse(el.querySelector("script").textContent);
+    Object.assign(this, { el, words, templates: panels, controls, dials, smooth, beginnings, earlier: [], off: new Set(), side: 0 });
     this.form = el.querySelector("form");
     this.names = Object.fromEntries([...this.field("first").options].map(option => [option.value, option.textContent]));
     this.usual = { ...this.settings, first: el.dataset.first, second: el.dataset.second };
     this.values = Object.fromEntries(controls.map(({ name, value }) => [name, value]));
-    this.own = { text: "", field: el.querySelector("textarea"), file: el.querySelector(".lab-own input") };
+    this.own = { text: "", alphabet: alphabetOf(""), field: el.querySelector("textarea"), file: el.querySelector(".lab-own input") };
     this.said = html("p", { class: "lab-said problem", role: "alert" }, el);
     this.buildQuestions();
     this.place = html("div", { class: "lab-board" }, el);
@@ -88,8 +87,10 @@ class Lab {
   listen() {
     this.form.addEventListener("submit", event => (event.preventDefault(), this.train()));
     this.form.addEventListener("change", ({ target }) => {
-      if (target.name === "text") Object.assign(this.begin, { value: this.beginnings[target.value] });
-      if (target.name === "text") this.drawn.checked = target.value === "own"; // the likeliest letter again and again is dull
+      if (target.name === "text") {
+        this.begin.value = this.beginnings[target.value];
+        this.drawn.checked = target.value === "own"; // the likeliest letter again and again is dull
+      }
       this.change();
     });
     this.own.field.addEventListener("input", () => this.readOwn(this.own.field.value));
@@ -125,6 +126,7 @@ class Lab {
   // Take a text of the reader's own; of a long one, the field shows the beginning and cannot be changed.
   readOwn(text, show = false) {
     this.own.text = text.replace(/\r\n?/g, "\n");
+    this.own.alphabet = alphabetOf(this.own.text); // a dial that moves must not count a megabyte
     write(this.said, "");
     if (show) Object.assign(this.own.field, { value: this.own.text.slice(0, FIELD), readOnly: this.own.text.length > FIELD });
     const usual = ["", ...Object.values(this.beginnings)];
@@ -138,7 +140,7 @@ class Lab {
     const { text } = this.settings, { words } = this, counts = this.form.querySelector(".lab-counts");
     this.form.querySelector(".lab-own").hidden = text !== "own";
     this.asking.firstChild.data = text === "own" ? words.begin : words.names;
-    const { kinds, rare } = alphabetOf(this.own.text), count = this.own.text.length;
+    const { kinds, rare } = this.own.alphabet, count = this.own.text.length;
     const rest = count < SHORTEST ? words.short : count > LONGEST ? words.long : rare ? fill(words.rare, { rare, most: MOST }) : "";
     write(counts, text === "own" && count ? fill(words.text, { count: count.toLocaleString("en"), kinds, rest }) : "");
     const own = this.dials[this.field("first").value] ?? [];
@@ -176,7 +178,7 @@ class Lab {
     if (text === "own" && own.length < SHORTEST) throw new Error(this.words.short);
     if (text === "own" && own.length > LONGEST) throw new Error(this.words.long);
     const { train, valid, questions, floors, characters } = text === "own"
-      ? { train: own.slice(0, cut), valid: own.slice(cut), floors: {}, ...alphabetOf(own) } : texts[text];
+      ? { train: own.slice(0, cut), valid: own.slice(cut), floors: {}, ...this.own.alphabet } : texts[text];
     const numbers = new Map([...characters].map((one, i) => [one, i])), rest = numbers.get(RARE);
     const encode = some => Uint8Array.from([...some].map(one => numbers.get(one) ?? rest).filter(one => one !== undefined));
     const strange = some => [...new Set(some)].filter(one => !numbers.has(one) && rest === undefined);
@@ -197,7 +199,7 @@ class Lab {
     this.stop();
     this.remember();
     this.field("seed").value = clamp(Math.round(this.field("seed").value) || 1, 1, 999_999);
-    this.kept = { settings: (this.trained = this.settings), own: this.settings.text === "own" ? this.own.text : "" };
+    this.trained = this.settings;
     const { first, second, ...rest } = this.trained, twin = second === "twin";
     const [layers, channels, batch, rate, steps, seed] = SIZES.map(name => Number(rest[name]));
     Object.assign(this, { layers, heads: channels / HEAD_DIM, total: steps, from: state?.steps ?? 0, started: performance.now() });
@@ -301,13 +303,13 @@ class Lab {
   get(name) {
     const [, kind, i, k] = /^([a-z]+)(\d*)_?(\d*)$/.exec(name);
     if (kind === "head") return this.head();
-    if (kind === "before") return this.runs[1] ? Float64Array.from(this.runs[1].losses) : undefined;
-    if (kind === "loss") return pack(this.runs[0].losses.slice(i * PARTS, (Number(i) + 1) * PARTS));
+    if (kind === "before") return this.runs[1]?.losses;
+    if (kind === "loss") return pack(this.runs[0].losses.slice(i * BLOCK, (Number(i) + 1) * BLOCK));
     return { frame: this.frames[i]?.[k], panel: this.newest[i], facts: this.facts, moves: this.moves }[kind];
   }
 
   head() {
-    const { losses } = this.runs[0], made = losses.length, last = losses.slice(-10), { state, total } = this;
+    const { losses } = this.runs[0], made = losses.length, last = losses.slice(-this.smooth), { state, total } = this;
     const pace = made > this.from ? ((performance.now() - this.started) / (made - this.from)).toFixed(0) : "–";
     this.pace = ["finished", "stopped", "paused"].includes(state) ? this.pace ?? pace : pace;
     const facts = { state, made, total, loss: fixed(sum(last) / last.length), pace: this.pace };
@@ -330,7 +332,7 @@ class Lab {
     const marks = [...levels, ...earlier, ...beside, curve("", COLOURS.blue, "thin"), curve(own.name, COLOURS.blue)];
     const { watches } = this.el.dataset, dials = watches < 3 ? [] : this.dials[own.encoding] ?? [];
     return {
-      title: own.name, watches, total: this.total, smooth: 10, words: named(losses, own.name),
+      title: own.name, watches, total: this.total, smooth: this.smooth, words: named(losses, own.name),
       loss: { ...loss, marks, x, y: { ...loss.y, span: [0, top] }, below: other ? { ...loss.below, x } : null },
       controls: this.controls.filter(({ name }) => dials.includes(name)).map(one => ({ ...one, value: this.values[one.name] })),
       baseline: other ? { losses: pack([]), words: named(gaps, other.name) } : null,
@@ -462,7 +464,8 @@ class Lab {
 
   save({ steps, weights, mean, square }) {
     const { losses, points, encoding } = this.runs[0], run = { losses: losses.map(loss => Number(loss.toFixed(3))), points };
-    const about = { magic: MAGIC, ...this.kept, values: this.values, begin: this.begin.value, steps, run, count: weights.length };
+    const settings = this.trained, own = settings.text === "own" ? this.text.key : "";
+    const about = { magic: MAGIC, settings, own, values: this.values, begin: this.begin.value, steps, run, count: weights.length };
     const file = new Blob([`${JSON.stringify(about)}\n`, weights, mean, square]);
     const link = html("a", { href: URL.createObjectURL(file), download: `${encoding}-${steps}.babygpt` });
     link.click();

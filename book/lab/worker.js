@@ -39,7 +39,8 @@ class GPT {
     }
     this.shapes.push(["head", width, padded], ["added", BLOCK, width]);
     this.added = this.weights.subarray(total - BLOCK * width); // (T, C) to the embeddings
-    new Int32Array(buffer, engine.learned.value, 1)[0] = encoding.name === "learned";
+    this.learned = encoding.name === "learned";
+    new Int32Array(buffer, engine.learned.value, 1)[0] = this.learned;
     this.encode(encoding);
   }
 
@@ -66,11 +67,10 @@ class GPT {
 
   // PyTorch's first weights: embeddings from a normal distribution, matrices uniform, what writes to the stream 0.
   initialise(random) {
-    const learned = new Int32Array(this.engine.memory.buffer, this.engine.learned.value, 1)[0];
     const normal = () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
     let at = 0;
     for (const [name, rows, columns] of this.shapes) {
-      if (name === "added" && !learned) return;
+      if (name === "added" && !this.learned) return;
       const zero = name === "head" || /out|down/.test(name), bound = 1 / Math.sqrt(rows);
       const draw = name === "embed" ? normal : name === "added" ? () => 0.02 * normal() : () => (2 * random() - 1) * bound;
       for (let i = 0; i < rows * columns; i++) this.weights[at++] = zero ? 0 : draw();
@@ -196,7 +196,7 @@ function tell(more) {
 // steps. Every `every` steps it also posts what it can do: its share of right answers to `questions`, and its loss on
 // `valid`. Afterwards it stays, for a reader's questions.
 async function trainModel(data) {
-  const { wasm, text, newline, vocabSize, encoding, shape, seed, steps, every, often = 10, state } = (task = data);
+  const { wasm, text, newline, vocabSize, encoding, shape, seed, steps, every, often, state } = (task = data);
   const { instance } = await WebAssembly.instantiate(wasm, {}), random = randomNumbers(seed + (state?.steps ?? 0));
   model = new GPT(instance.exports, encoding, vocabSize, shape);
   model.initialise(random);

@@ -15,7 +15,6 @@ ENGINE = HERE / "gpt.wasm"
 CORPUS = "plain-tales"  # the lessons' plain tales
 TEXTS = {CORPUS: 200_000, "tales-zh": 60_000}  # characters of training text
 VALIDATION, QUESTIONS, BLOCK = 6_000, 40, 64  # characters of other text; questions; tokens of a window
-ENCODINGS = {"none": "nope", "sinusoid": "v3", "rope": "v4", "alibi": "alibi"}  # -> version of babygpt
 EXPORTS = (
     "make forward backward update w grad mean square tokens targets likelihood logits attention heard "
     "learned cosine sine bias"

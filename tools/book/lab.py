@@ -10,13 +10,13 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from babygpt.live.dashboard import gap_words, loss_words
+from babygpt.live.dashboard import SMOOTH, gap_words, loss_words
 from babygpt.live.explorer import Scale, Slider
-from babygpt.live.view import script, style
+from babygpt.live.view import style
 from babygpt.plots.panel import Axis, Curve, Heads, Level, Panel, as_plain, with_base64
 from babygpt.plots.style import COLOURS
 from tools.book.engine import BLOCK, CORPUS, ENGINE, HERE, compile_engine, engine_script
-from tools.book.live_parts import script_json
+from tools.book.live_parts import plain_script, script_json
 from tools.browser.chromium import chromium
 
 FOLDER, SHARES = "_static/lab", HERE / "shares.json"
@@ -124,6 +124,7 @@ def lab_html(root: str = "", first: str = "rope", second: str = "none", small: b
     own = {
         "controls": [control.facts() for control in CONTROLS],
         "dials": DIALS,
+        "smooth": SMOOTH,
         "beginnings": BEGINNINGS,
         "words": WORDS | {"losses": loss_words("{name}"), "gaps": gap_words("{name}")},
         "panels": with_base64(as_plain(panels())),
@@ -143,9 +144,9 @@ def write_lab(html: Path) -> None:
     """Write scripts and style into the folder of a book."""
     folder = html / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
-    drawn = script("dashboard").replace("export default", "const widget =").replace("\nexport ", "\n")
     own = {kind: (HERE / f"lab.{kind}").read_text(encoding="utf-8") for kind in ("js", "css")}
-    (folder / "lab.js").write_text(f"(() => {{\n{drawn}{own['js']}}})();\n", encoding="utf-8")
+    text = plain_script("dashboard") + own["js"]
+    (folder / "lab.js").write_text(f"(() => {{\n{text}}})();\n", encoding="utf-8")
     (folder / "lab.css").write_text(style("figure") + own["css"], encoding="utf-8")
     (folder / "engine.js").write_text(engine_script(), encoding="utf-8")
 

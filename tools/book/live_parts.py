@@ -68,9 +68,14 @@ def formula_html(state: Mapping[str, Any], root: str, still: str = "") -> str:
     return live_html(state["name"], script_json(state), root, still)
 
 
+def plain_script(name: str) -> str:
+    """Return a module and all that it imports as a text without exports; `widget` is its default export."""
+    return script(name).replace("export default", "const widget =").replace("\nexport ", "\n")
+
+
 def page_script(name: str) -> str:
     """Return a module as a script that mounts it wherever a page has it, also a page on a disk."""
-    module = script(name).replace("export default", "const widget =").replace("\nexport ", "\n")
+    module = plain_script(name)
     return f'(() => {{\nconst MODULE = "{name}";\n{module}\n{SHIM.read_text(encoding="utf-8")}}})();\n'
 
 

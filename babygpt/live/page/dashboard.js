@@ -54,7 +54,7 @@ class Run {
   pull() {
     const { get, series, frames } = this, head = (this.head = get("head"));
     this.moves = get("moves") ?? [];
-    this.before?.add(get("before")?.subarray(this.before.made) ?? []); // a baseline that trains as well
+    this.before?.add(get("before")?.slice(this.before.made) ?? []); // a baseline that trains as well
     while (series.made < head.made) {
       const { made } = series, block = get(`loss${Math.floor(made / BLOCK)}`);
       const fresh = block ? decode(block).subarray(made % BLOCK) : [];
