@@ -103,12 +103,13 @@ def opposite(verdict: str) -> str:
     return {"holds": "fails", "fails": "holds"}.get(verdict, verdict)
 
 
-def negligible(differences: Sequence[float], least: float = LEAST_LOSS) -> str:
+def negligible(differences: Sequence[float], least: float = LEAST_LOSS, suggested: bool = False) -> str:
     """Return the verdict on whether paired differences are too small to count.
 
-    returns  "holds" if their interval is below `least`, "fails" if they exceed it (`exceeds`), or "undecided"
+    suggested  whether some of these seeds suggested an effect
+    returns    "holds" if their interval is below `least`, "fails" if they exceed it, or "undecided"
     """
-    return opposite(exceeds(differences, least))
+    return opposite(exceeds(differences, least, suggested))
 
 
 def by_luck(comparisons: int) -> str:

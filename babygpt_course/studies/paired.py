@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from math import comb, copysign, inf, isfinite, sqrt, tan
+from math import atan, comb, inf, isfinite, sqrt, tan
 from statistics import mean, stdev
 from typing import Any, TypeVar
 
@@ -12,15 +12,14 @@ from babygpt.errors import BadInput
 
 UNDECIDED = "undecided"
 FEWEST_SEEDS = 12  # that decide
-FRESH = 6  # of them, the last ones, that were not used to find a difference
 LEVEL = 0.99  # of intervals
 LEAST_LOSS, LEAST_SHARE = 0.02, 0.05  # effects that count: nats per character; share of right answers
 RULE = (
     "Two models are compared seed by seed. Beside each mean difference stands Student's "
     f"{LEVEL:.0%} interval. The difference is decided if the interval of at least {FEWEST_SEEDS} seeds "
-    f"leaves out 0, the {FRESH} seeds that were not used to find it have a mean on the same side, and the "
-    f"mean is larger than what counts: {LEAST_LOSS} nats, or {100 * LEAST_SHARE:.0f} points of right "
-    "answers. Otherwise it is undecided, and the interval says which differences are excluded."
+    f"leaves out 0 and the mean is larger than what counts: {LEAST_LOSS} nats, or {100 * LEAST_SHARE:.0f} "
+    "points of right answers. Seeds that suggested a comparison do not decide it: other seeds have to. "
+    "Otherwise it is undecided, and the interval says which differences are excluded."
 )
 Variant = TypeVar("Variant", bound=Hashable)
 
@@ -36,38 +35,58 @@ def critical_t(n: int, level: float = LEVEL) -> float:
     """
     if n < 2:
         raise BadInput(f"{n} differences have no standard error; at least 2 are needed")
+    angle, mass = student_mass(n)
+    return sqrt(n - 1) * tan(float(np.interp(level, mass, angle)))
+
+
+def student_mass(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return Student's distribution with n - 1 degrees of freedom as a table.
+
+    returns  angles from 0 to π/2, and the chance that |t| is at most sqrt(n - 1) tan(angle), each (20,001,)
+    """
     angle = np.linspace(0.0, np.pi / 2, 20_001)
     density = np.cos(angle) ** (n - 2)
     mass = np.concatenate([[0.0], np.cumsum(density[1:] + density[:-1])])
-    return sqrt(n - 1) * tan(float(np.interp(level, mass / mass[-1], angle)))
+    return angle, mass / mass[-1]
+
+
+def chance_of(t: float, n: int) -> float:
+    """Return how often chance alone gives n differences a mean as many standard errors off zero.
+
+    t        standard errors, of either sign
+    returns  the two-sided probability of Student's distribution with n - 1 degrees of freedom
+    """
+    angle, mass = student_mass(n)
+    return 1.0 - float(np.interp(atan(abs(t) / sqrt(n - 1)), angle, mass))
 
 
 @dataclass(frozen=True)
 class Comparison:
     """Mean of paired differences with its interval, and what it decides.
 
-    mean   difference, averaged over seeds
-    low    lower end of Student's 99% interval, and `high` its upper end
-    n      number of seeds, or of whatever else `of` names
-    fresh  mean over the last six seeds, which were not used to find the difference
-    least  smallest effect that counts
-    of     what the differences are paired by
+    mean       difference, averaged over seeds
+    low        lower end of Student's 99% interval, and `high` its upper end
+    n          number of seeds, or of whatever else `of` names
+    p          how often chance alone gives a mean as far from 0; 1 for a single seed
+    least      smallest effect that counts
+    of         what the differences are paired by
+    suggested  whether these very seeds suggested the comparison: then they leave it undecided
     """
 
     mean: float
     low: float
     high: float
     n: int
-    fresh: float
+    p: float
     least: float
     of: str = "seed"
+    suggested: bool = False
 
     @property
     def side(self) -> str:
         """Side of zero on which the difference is: "below", "above" or "undecided"."""
         leaves_out_zero = self.low > 0 or self.high < 0
-        confirmed = copysign(1, self.fresh) == copysign(1, self.mean)
-        if self.n < FEWEST_SEEDS or not leaves_out_zero or not confirmed or abs(self.mean) < self.least:
+        if self.n < FEWEST_SEEDS or self.suggested or not leaves_out_zero or abs(self.mean) < self.least:
             return UNDECIDED
         return "below" if self.mean < 0 else "above"
 
@@ -86,33 +105,58 @@ class Comparison:
         return format(self)
 
 
-def compare(differences: Sequence[float], least: float = LEAST_LOSS, of: str = "seed") -> Comparison:
+def compare(
+    differences: Sequence[float], least: float = LEAST_LOSS, of: str = "seed", suggested: bool = False
+) -> Comparison:
     """Compare two variants by their paired differences.
 
-    differences  one model's number minus its rival's, one a seed; the six fresh seeds are the last
+    differences  one model's number minus its rival's, one a seed
     least        smallest effect that counts
     of           what they are paired by: "seed", or "text" for one model that reads many texts
+    suggested    whether the comparison was chosen because some of these seeds showed a difference, and not
+                 named before they were trained
     Raises BadInput if there is none, or if one is nan or infinite, as of a run that diverged.
     """
     if not len(differences) or not all(map(isfinite, differences)):
         raise BadInput(f"differences ({', '.join(map(str, differences))}) must be finite, and at least one")
     n, middle = len(differences), mean(differences)
-    half = critical_t(n) * stdev(differences) / sqrt(n) if n > 1 else inf
-    return Comparison(middle, middle - half, middle + half, n, mean(differences[-FRESH:]), least, of)
+    if n < 2:
+        return Comparison(middle, -inf, inf, n, 1.0, least, of, suggested)
+    error = stdev(differences) / sqrt(n)
+    half = critical_t(n) * error
+    p = chance_of(middle / error, n) if error else float(middle == 0)  # equal differences have no error
+    return Comparison(middle, middle - half, middle + half, n, p, least, of, suggested)
 
 
-def exceeds(differences: Sequence[float], least: float = LEAST_LOSS) -> str:
+def holm(chances: Sequence[float], level: float = LEVEL) -> list[bool]:
+    """Return which comparisons of a family stand, if luck may decide any of them in 1 - level of all studies.
+
+    chances  the two-sided probability of each comparison, such as `Comparison.p`
+    returns  for each, in the given order, whether it stands
+    Source: Holm 1979, A simple sequentially rejective multiple test procedure.
+    """
+    stands = [False] * len(chances)
+    for rank, i in enumerate(sorted(range(len(chances)), key=chances.__getitem__)):
+        if chances[i] > (1 - level) / (len(chances) - rank):
+            break
+        stands[i] = True
+    return stands
+
+
+def exceeds(differences: Sequence[float], least: float = LEAST_LOSS, suggested: bool = False) -> str:
     """Return whether paired differences lie above zero by an effect that counts.
 
-    differences  one model's number minus its rival's, one a seed; the six fresh seeds are the last
+    differences  one model's number minus its rival's, one a seed
     least        smallest effect that counts
+    suggested    whether some of these seeds suggested the effect: then they leave it undecided
     returns      "holds" if they are decided above 0; "fails" if the interval of enough seeds is below
                  `least`: no effect that counts, or the opposite; otherwise "undecided"
     """
-    found = compare(differences, least)
-    if found.side == "above":
+    comparison = compare(differences, least, suggested=suggested)
+    if comparison.side == "above":
         return "holds"
-    return "fails" if found.n >= FEWEST_SEEDS and found.high < least else UNDECIDED
+    enough = comparison.n >= FEWEST_SEEDS and not suggested
+    return "fails" if enough and comparison.high < least else UNDECIDED
 
 
 def sign_test(one: Sequence[bool], other: Sequence[bool]) -> float:
@@ -135,9 +179,8 @@ def share_decided(effect: float, n: int, trials: int = 20_000, seed: int = 0) ->
     returns  the share of trials that are decided: the power, or for equal models the false alarms
     """
     draws = np.random.default_rng(seed).normal(effect, 1.0, (trials, n))
-    middle, fresh = draws.mean(axis=1), draws[:, -FRESH:].mean(axis=1)
     half = critical_t(n) * draws.std(axis=1, ddof=1) / sqrt(n)
-    return float(((np.abs(middle) > half) & (fresh * middle > 0)).mean()) if n >= FEWEST_SEEDS else 0.0
+    return float((np.abs(draws.mean(axis=1)) > half).mean()) if n >= FEWEST_SEEDS else 0.0
 
 
 def differences(one: Sequence[float], other: Sequence[float]) -> list[float]:

@@ -25,11 +25,13 @@ from babygpt.models.versions import build
 from babygpt.objectives import Objective
 from babygpt.training import Step, follow, train
 
-FIRST_SEEDS = (1337, 2027, 9001, 4711, 31, 17)  # find a difference
-FRESH_SEEDS = (1001, 1002, 1003, 1004, 1005, 1006)  # confirm it: they come last, and found nothing
-SEEDS = (*FIRST_SEEDS, *FRESH_SEEDS)  # of every stored result
+FIRST_SEEDS = (1337, 2027, 9001, 4711, 31, 17)  # a first look, which decides nothing
+LATER_SEEDS = (1001, 1002, 1003, 1004, 1005, 1006)
+SEEDS = (*FIRST_SEEDS, *LATER_SEEDS)  # of every stored result
+# Seeds that decide what the data suggested. They are unused, and docs/predictions.md names each use first.
+CONFIRMING_SEEDS = tuple(range(2001, 2013))
 OTHER_SEEDS = (7, 42, 99, 123, 271, 314, 577, 811)  # where some seeds learn a task and others do not
-MORE_SEEDS = (*FIRST_SEEDS, *OTHER_SEEDS, *FRESH_SEEDS)
+MORE_SEEDS = (*FIRST_SEEDS, *OTHER_SEEDS, *LATER_SEEDS)
 Variant = TypeVar("Variant", bound=Hashable)
 Measurement = TypeVar("Measurement")
 Measured = Mapping[str, Any]

@@ -223,7 +223,7 @@ leap, rest = more[moves[0] : moves[-1] + 20].max(), more[-10:].mean()
 print(f"moved after {moves[-1]} steps: {leap:+.2f} nats in the worst step, {rest:+.2f} at the end")
 
 # %% [markdown]
-# Most of the leap heals. At stride 1 a part is left: in our run the gap of the right panel ends near 0.1 nats, as without a code. But models that had stride 1 from the start lose only 0.02 nats more than at 128 under either code, after 400 steps.
+# Most of the leap heals. At stride 1 a part is left: in our run the gap of the right panel ends near 0.1 nats, as without a code. But models that had stride 1 from the start lose only about 0.02 nats more than at 128 under either code, after 400 steps. Other seeds have yet to confirm even this.
 #
 # ## More texts than in training
 #
@@ -433,7 +433,7 @@ tasks.SPLIT_GAP.check(split_gap)
 # ## What the source notes say
 #
 # - *2-D RoPE leaves branches 93 to 99% alike.* This fails for the cosine over all pairs that rotate with the branch. Inside our models at stride 4096 we have six seeds only, so the table says *undecided*.
-# - *A Fourier code needs no stride*. Stride 1 costs 0.025 nats more than 128.
+# - *A Fourier code needs no stride*. Stride 1 costs 0.025 nats more than 128 in the mean, which other seeds have yet to confirm.
 # - *The Fourier code reaches a lower loss, 2-D RoPE is stuck at 2.5.* At equal training they are [undecided](../docs/glossary.md#undecided): 2-D RoPE is at most 0.023 nats behind and 0.009 ahead.
 #
 # More: [note 002](../docs/notes/002.md), [note 003](../docs/notes/003.md).

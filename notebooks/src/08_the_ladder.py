@@ -70,9 +70,9 @@ for step in (300, 600, 1200):
     print(f"step {step:5,}: {compare(differences_at(step)):+.3f}")
 
 # %% [markdown]
-# > A difference is [decided](../docs/glossary.md#decided) if three conditions hold. The interval of at least twelve seeds leaves out zero. Six of these seeds are *fresh*, trained only after the six others had suggested the difference, and their mean has the same sign. The mean counts: it is at least 0.02 nats per character, or 5 points of right answers. Every other difference is [undecided](../docs/glossary.md#undecided).
+# > A difference is [decided](../docs/glossary.md#decided) if two conditions hold. The interval of at least twelve seeds leaves out zero. The mean counts: it is at least 0.02 nats per character, or 5 points of right answers. Every other difference is [undecided](../docs/glossary.md#undecided).
 #
-# Fresh seeds are needed because the largest of many differences is a lucky one. *Undecided* does not mean *equal*: at step 600 the sinusoid may be 0.028 nats better than RoPE, or 0.051 worse. This careful rule also misses real differences. Suppose that one model is really better, by one standard deviation of the differences. The mean of twelve seeds then lies about √12 = 3.5 standard errors from zero, and the interval reaches 3.1.
+# We name a comparison before its runs. If we chose it because some seeds showed a large difference, those seeds would favour it, since the largest of many differences is partly luck. Such a comparison needs twelve other seeds, which decide alone. *Undecided* does not mean *equal*: at step 600 the sinusoid may be 0.028 nats better than RoPE, or 0.051 worse. This careful rule also misses real differences. Suppose that one model is really better, by one standard deviation of the differences. The mean of twelve seeds then lies about √12 = 3.5 standard errors from zero, and the interval reaches 3.1.
 
 # %%
 power_guess = predict(
@@ -308,7 +308,7 @@ ladder.OWN_ENCODING.check(RoPESoFar)
 # %% [markdown]
 # ## Recap
 #
-# 1. We compare models seed by seed. A difference is *decided* if the 99% interval of twelve seeds leaves out zero, six fresh seeds agree, and the mean counts.
+# 1. We compare models seed by seed. A difference is *decided* if the 99% interval of twelve seeds leaves out zero and the mean counts. Seeds that suggested it do not decide it.
 # 2. *Undecided* does not mean *equal*: of differences as large as one standard deviation, twelve seeds see 64 in 100.
 # 3. After 600 steps the loss of a run mostly tells what it has learned.
 # 4. Of four encodings 47 of 48 seeds answer by step 1,800. A gap at one step mostly shows which seeds have learned to answer or to spell.

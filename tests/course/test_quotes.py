@@ -18,9 +18,9 @@ import numpy as np
 import pytest
 
 from babygpt_course.museum.costs import differences, effect, load_costs
-from babygpt_course.studies import needed_heads, stretch
+from babygpt_course.studies import needed_heads, polar_repairs, remasking, stretch
 from babygpt_course.studies.branches import losses_among
-from babygpt_course.studies.paired import compare, sign_test
+from babygpt_course.studies.paired import UNDECIDED, compare, holm, sign_test
 from babygpt_course.studies.results import load_results
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -69,6 +69,14 @@ def interval(gaps: np.ndarray) -> tuple[float, float, float]:
     return found.mean, found.low, found.high
 
 
+def family(gaps: Iterable[Iterable[float]], least: float = 0.02) -> tuple[int, int, int]:
+    """Return how many comparisons there are, how many are decided, and how many of these stand together."""
+    comparisons = [compare([float(x) for x in each], least) for each in gaps]
+    stands = holm([one.p for one in comparisons])
+    decided = [one.side != UNDECIDED for one in comparisons]
+    return len(decided), sum(decided), sum(a and b for a, b in zip(decided, stands, strict=True))
+
+
 def ends(values: Iterable[float]) -> tuple[float, float]:
     """Return the smallest and the largest number."""
     found = sorted(values)
@@ -76,11 +84,13 @@ def ends(values: Iterable[float]) -> tuple[float, float]:
 
 
 NAMES = {
-    **{f.__name__: f for f in (one, pool, board, among, reading, side, interval, ends)},
+    **{f.__name__: f for f in (one, pool, board, among, reading, side, interval, family, ends)},
     **{f.__name__: f for f in (Counter, combinations)},
     **{"np": np, "array": np.array, "mean": np.mean, "word": NUMBERS.__getitem__},
     **{
         "heads": needed_heads,
+        "polar": polar_repairs,
+        "remasking": remasking,
         "sign_test": sign_test,
         "museum_gaps": differences,
         "effect": effect,

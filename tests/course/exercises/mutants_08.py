@@ -3,7 +3,7 @@
 import math
 from dataclasses import replace
 from functools import partial
-from statistics import fmean, pstdev, stdev
+from statistics import fmean, median, pstdev, stdev
 
 import numpy as np
 import torch
@@ -39,17 +39,24 @@ def word(
     gaps,
     least=12,
     one_sign=False,
-    fresh=slice(-6, None),
+    average=fmean,
     limit=critical_t,
     words=("better", "worse"),
     smallest=0.02,
 ):
     """Return the word of a rule that is the course's but for what is given."""
-    n, middle = len(gaps), fmean(gaps)
+    n, middle = len(gaps), average(gaps)
     mixed = one_sign and min(gaps) <= 0 <= max(gaps)
     near = abs(middle) <= limit(n) * stdev(gaps) / n**0.5 or abs(middle) < smallest
-    turned = middle * fmean(gaps[fresh]) < 0
-    return "undecided" if n < least or mixed or near or turned else words[middle > 0]
+    return "undecided" if n < least or mixed or near else words[middle > 0]
+
+
+def confirmed_by(last, ours, theirs, average=fmean):
+    """Return the word of a rule that asks some of the seeds to confirm the mean."""
+    mean, half, decided = verdict(ours, theirs)
+    gaps = [a - b for a, b in zip(ours, theirs, strict=True)][last]
+    agree = mean * average(gaps) > 0 and abs(average(gaps)) >= 0.02
+    return mean, half, decided if agree else "undecided"
 
 
 class Peeks(Encoding):
@@ -99,13 +106,16 @@ VERDICT_MISTAKES = [
     ("the whole width", partial(verdict, width=2.0), [HALF], "whole width"),
     ("sorted", lambda a, b: verdict(sorted(a), sorted(b)), [HALF, WORD], "Do not sort"),
     ("the mean is enough", partial(verdict, limit=lambda n: 0.0), [WORD], "does not leave out 0"),
-    ("one sign is needed", partial(verdict, one_sign=True), [WORD], "leaves out 0, and all"),
+    ("one sign is needed", partial(verdict, one_sign=True), [WORD], "leaves out 0, and a mean"),
     ("six seeds decide", partial(verdict, least=6), [WORD], "Fewer than twelve"),
-    ("more than twelve seeds", partial(verdict, least=13), [WORD], "leaves out 0, and all"),
-    ("nothing is confirmed", partial(verdict, fresh=slice(None)), [WORD], "do not confirm"),
-    ("the first six confirm", partial(verdict, fresh=slice(6)), [WORD], "do not confirm"),
+    ("more than twelve seeds", partial(verdict, least=13), [WORD], "leaves out 0, and a mean"),
+    ("the last six confirm", partial(confirmed_by, slice(-6, None)), [WORD], "leaves out 0, and a mean"),
+    ("the last five confirm", partial(confirmed_by, slice(-5, None)), [WORD], "leaves out 0, and a mean"),
+    ("the first six confirm", partial(confirmed_by, slice(6)), [WORD], "leaves out 0, and a mean"),
+    ("the median counts", partial(verdict, average=median), [WORD], ""),
+    ("capitals", lambda a, b: (*verdict(a, b)[:2], verdict(a, b)[2].title()), [WORD], "in small letters"),
     ("small effects count", partial(verdict, smallest=0.0), [WORD], "less than 0.02"),
-    ("larger effects count", partial(verdict, smallest=0.025), [WORD], "leaves out 0, and all"),
+    ("larger effects count", partial(verdict, smallest=0.025), [WORD], "leaves out 0, and a mean"),
     ("95 of 100", partial(verdict, limit=lambda n: critical_t(n, 0.95)), [WORD], "does not leave out 0"),
     ("by the normal distribution", partial(verdict, limit=lambda n: 2.576), [WORD], "does not leave out 0"),
     ("deviations, no errors", partial(verdict, limit=lambda n: 3.1 * n**0.5), [WORD], "leaves out 0, and"),
@@ -128,6 +138,12 @@ def last_low(at, shares, least):
     return max((step for step, share in zip(at, shares, strict=True) if share < least), default=0)
 
 
+def first_step(at, shares, least):
+    """Return the number of the step of the click, counted from 1."""
+    click = click_answer(at, shares, least)
+    return at.index(click) + 1 if click < math.inf else math.inf
+
+
 CLICK_MISTAKES = [
     ("the first one", first_high, [FOUND, NEVER], "a later one may fall below"),
     ("the last one below", last_low, [FOUND, NEVER], "the click comes after it"),
@@ -138,6 +154,13 @@ CLICK_MISTAKES = [
         lambda a, s, least: a[-1] if s[-1] >= least else math.inf,
         [FOUND],
         "is the first from",
+    ),
+    ("always 0.9", lambda a, s, least: click_answer(a, s, 0.9), [FOUND], "not always 0.9"),
+    ("equal steps", lambda a, s, least: first_step(a, s, least) * a[0], [FOUND]),
+    (
+        "high at both ends",
+        lambda a, s, least: a[0] if min(s[0], s[-1]) >= least else click_answer(a, s, least),
+        [FOUND],
     ),
     ("nothing if never", lambda *given: click_answer(*given) if given[1][-1] >= given[2] else None, [NEVER]),
     (

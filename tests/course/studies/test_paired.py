@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 
 from babygpt.errors import BadInput
-from babygpt_course.studies.paired import beside, compare, critical_t, exceeds, share_decided, sign_test
+from babygpt_course.studies.paired import (
+    beside,
+    chance_of,
+    compare,
+    critical_t,
+    exceeds,
+    holm,
+    share_decided,
+    sign_test,
+)
 
 TENTHS = [0.10, 0.11, 0.12, 0.10, 0.13, 0.11, 0.09, 0.12, 0.10, 0.11, 0.12, 0.10]
 
@@ -41,8 +50,8 @@ def test_the_interval_is_the_one_computed_by_hand():
         ([-x for x in TENTHS], "below"),
         (TENTHS[:11], "undecided"),  # eleven seeds never decide
         ([x / 10 for x in TENTHS], "undecided"),  # too little to count
-        ([0.5] * 6 + [-0.01] * 6, "undecided"),  # the fresh six are on the other side
-        ([1.0, 0.8, 1.2, 0.9, 1.1, 1.0] + [-0.01] * 6, "undecided"),
+        ([1.2] * 6 + [-0.01] * 6, "above"),  # no six of them have to show it alone
+        ([0.9] * 3 + [-0.01] * 9, "undecided"),
         ([*TENTHS[:11], -0.001], "above"),  # one seed on the other side does not forbid it
         ([0.01] * 11 + [0.9], "undecided"),  # one seed makes all of the mean
         ([0.0] * 12, "undecided"),
@@ -51,6 +60,41 @@ def test_the_interval_is_the_one_computed_by_hand():
 )
 def test_the_side_is_the_one_decided_by_hand(differences, side):
     assert compare(differences).side == side
+
+
+def test_seeds_that_suggested_a_comparison_leave_it_undecided():
+    assert compare(TENTHS, suggested=True).side == "undecided"
+    assert exceeds(TENTHS, suggested=True) == exceeds([-x for x in TENTHS], suggested=True) == "undecided"
+
+
+@pytest.mark.parametrize(("t", "n", "printed"), [(2.201, 12, 0.05), (4.437, 12, 0.001), (0.697, 12, 0.5)])
+def test_chances_are_those_of_the_printed_tables(t, n, printed):
+    assert chance_of(t, n) == chance_of(-t, n) == pytest.approx(printed, rel=2e-3)
+
+
+def test_a_comparison_has_its_chance():
+    t = np.mean(TENTHS) / (np.std(TENTHS, ddof=1) / np.sqrt(12))
+    assert compare(TENTHS).p == pytest.approx(chance_of(t, 12))
+    assert [compare(some).p for some in ([0.3], [0.3, 0.3], [0.0, 0.0])] == [1.0, 0.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("chances", "stand"),
+    [
+        ([0.01, 0.04, 0.03, 0.005], [True, False, False, True]),  # Holm's steps 0.05 / 4, 3, 2, 1
+        ([0.03, 0.02], [True, True]),
+        ([0.03, 0.026], [False, False]),  # the first step fails, and ends it
+        ([], []),
+    ],
+)
+def test_holms_steps_are_those_done_by_hand(chances, stand):
+    assert holm(chances, level=0.95) == stand
+
+
+def test_a_family_of_equal_models_is_seldom_wrong():
+    draws = np.random.default_rng(3).normal(0.0, 1.0, (2_000, 8, 12))
+    wrong = np.mean([any(holm([compare(some).p for some in study], 0.9)) for study in draws.tolist()])
+    assert wrong == pytest.approx(0.1, abs=0.02)
 
 
 def test_a_run_that_diverged_is_refused():
@@ -62,7 +106,7 @@ def test_the_rule_sees_what_its_power_says_and_seldom_errs():
     draws = np.random.default_rng(1).normal(0.8, 1.0, (2_000, 12)).tolist()
     by_rule = np.mean([compare(some, 0.0).side != "undecided" for some in draws])
     assert share_decided(0.8, 12) == pytest.approx(by_rule, abs=0.03)
-    assert share_decided(0.0, 12) < 0.01
+    assert share_decided(0.0, 12) == pytest.approx(0.01, abs=0.002)
     assert share_decided(3.0, 11) == 0.0
 
 
