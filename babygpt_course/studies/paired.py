@@ -17,7 +17,7 @@ LEAST_LOSS, LEAST_SHARE = 0.02, 0.05  # effects that count: nats per character; 
 RULE = (
     "Two models are compared seed by seed. Beside each mean difference stands Student's "
     f"{LEVEL:.0%} interval. The difference is decided if the interval of at least {FEWEST_SEEDS} seeds "
-    f"leaves out 0 and the mean is larger than what counts: {LEAST_LOSS} nats, or {100 * LEAST_SHARE:.0f} "
+    f"leaves out 0 and the mean is as large as what counts: {LEAST_LOSS} nats, or {100 * LEAST_SHARE:.0f} "
     "points of right answers. Seeds that suggested a comparison do not decide it: other seeds have to. "
     "Otherwise it is undecided, and the interval says which differences are excluded."
 )
@@ -172,7 +172,7 @@ def sign_test(one: Sequence[bool], other: Sequence[bool]) -> float:
 
 
 def share_decided(effect: float, n: int, trials: int = 20_000, seed: int = 0) -> float:
-    """Return how often the rule decides between two models, by simulation.
+    """Return how often the rule's interval leaves out 0, by simulation; the size that counts is left out.
 
     effect   true mean of the differences, in their standard deviations; 0 for equal models
     n        seeds; the differences are drawn from a normal distribution
