@@ -36,15 +36,24 @@ GUESSES: dict[str, Guess] = {}  # of this kernel, by question, in the order of t
 SAID: set[str] = set()  # of what is said once: why guesses cannot be kept
 
 
+THOUSANDS = re.compile(r"^[+-]?[1-9][0-9]{0,2}(?:,[0-9]{3})+(?![0-9,])")
+NUMBER = re.compile(r"[+-]?(?:[0-9]+[.,]?[0-9]*|[.,][0-9]+)(?:[eE][+-]?[0-9]+)?")
+OF = re.compile(r"%|of[0-9]+")  # units that are no words
+
+
 def parse_number(text: str) -> float | None:
-    """Read a number as people type it: 1,200 or 1200, 0.5 or 0,5 or 0,125, − or -; None for other texts."""
-    plain = text.strip().replace("−", "-").replace(" ", "")
-    thousands = re.fullmatch(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?", plain)
-    try:
-        number = float(plain.replace(",", "" if thousands else "."))
-    except ValueError:
+    """Read a number as people type it, with or without its unit; the book's `readNumber` reads the same.
+
+    text     such as 1,200 or 1 200, 0.5 or 0,5 or 0,125, −3, 1e-3, 3% or 12 tokens
+    returns  the number, or None for another text
+    """
+    plain = "".join(text.split()).replace("−", "-")
+    plain = THOUSANDS.sub(lambda match: match[0].replace(",", ""), plain)
+    if (match := NUMBER.match(plain)) is None:
         return None
-    return number if math.isfinite(number) else None
+    number, unit = float(match[0].replace(",", ".")), plain[match.end() :]
+    is_unit = not unit or OF.fullmatch(unit) or (len(unit) > 1 and unit.isalpha())
+    return number if is_unit and math.isfinite(number) else None
 
 
 class Keys(anywidget.AnyWidget):
@@ -196,7 +205,7 @@ class Guess(Output):
         typed = change["new"]
         if self.options or not typed.strip():
             return self._keep(typed or None)
-        number = parse_number(typed.replace(self.unit, ""))
+        number = parse_number(typed)
         if number is not None and self.low <= number <= self.high:
             return self._keep(number)
         self._keep(None)

@@ -3,10 +3,14 @@
 
 const guesses = new Map();  // name of a question -> what was guessed, and whether its outcome was seen before
 
-function readNumber(text, unit) {
-  let plain = text.replace(unit, "").trim().replace("−", "-").replaceAll(" ", "");
-  plain = /^[+-]?\d{1,3}(,\d{3})+(\.\d*)?$/.test(plain) ? plain.replaceAll(",", "") : plain.replace(",", ".");
-  return plain === "" ? NaN : Number(plain);
+const THOUSANDS = /^[+-]?[1-9][0-9]{0,2}(?:,[0-9]{3})+(?![0-9,])/;
+const NUMBER = /^([+-]?(?:[0-9]+[.,]?[0-9]*|[.,][0-9]+)(?:[eE][+-]?[0-9]+)?)(?:%|of[0-9]+|\p{L}{2,})?$/u;
+
+// A number as people type it, with or without its unit, or NaN: parse_number in predictions.py, in this language.
+function readNumber(text) {
+  const plain = text.replace(/\s/g, "").replace("−", "-").replace(THOUSANDS, match => match.replaceAll(",", ""));
+  const number = Number(NUMBER.exec(plain)?.[1].replace(",", ".") ?? NaN);
+  return Number.isFinite(number) ? number : NaN;
 }
 
 class Guess {
@@ -23,7 +27,7 @@ class Guess {
 
   change(text) {
     const { options, low, high, unit, asked } = this.data;
-    const value = options ? text : readNumber(text, unit);
+    const value = options ? text : readNumber(text);
     const wrong = !options && !(low <= value && value <= high);
     const words = options ? text : `${text.replace(unit, "").trim()}${/^%?$/.test(unit) ? "" : " "}${unit}`;
     this.now = wrong ? null : { value, words };
