@@ -43,11 +43,12 @@ function startWorker({ worker, wasm }, task, hear, fail) {
 // The characters of a text, the most frequent first. Of too many, the rarest become one sign.
 function alphabetOf(text) {
   const counts = new Map();
-  for (const one of text) counts.set(one, (counts.get(one) ?? 0) + 1);
+  let length = 0; // in characters, as Python counts them: an emoji is one, and two in `text.length`
+  for (const one of text) length += 1, counts.set(one, (counts.get(one) ?? 0) + 1);
   const all = [...counts.keys()].sort((a, b) => counts.get(b) - counts.get(a) || (a < b ? -1 : 1));
   const rare = Math.max(0, all.length - MOST + 1);
-  return all.length <= MOST ? { characters: all, kinds: all.length, rare: 0 }
-    : { characters: [...all.filter(one => one !== RARE).slice(0, MOST - 1), RARE], kinds: all.length, rare };
+  return all.length <= MOST ? { characters: all, kinds: all.length, rare: 0, length }
+    : { characters: [...all.filter(one => one !== RARE).slice(0, MOST - 1), RARE], kinds: all.length, rare, length };
 }
 
 class Lab {
@@ -58,7 +59,7 @@ class Lab {
     this.names = Object.fromEntries([...this.field("first").options].map(option => [option.value, option.textContent]));
     this.usual = { ...this.settings, first: el.dataset.first, second: el.dataset.second };
     this.values = Object.fromEntries(controls.map(({ name, value }) => [name, value]));
-    this.own = { text: "", alphabet: alphabetOf(""), field: el.querySelector("textarea"), file: el.querySelector(".lab-own input") };
+    this.own = { text: "", beginning: null, alphabet: alphabetOf(""), field: el.querySelector("textarea"), file: el.querySelector(".lab-own input") };
     this.said = html("p", { class: "lab-said problem", role: "alert" }, el);
     this.buildQuestions();
     this.place = html("div", { class: "lab-board" }, el);
@@ -99,16 +100,16 @@ class Lab {
       if (file) act(file);
       input.value = ""; // the same file may be chosen again
     });
-    files(this.own.file, async file => this.readOwn(await file.text(), true));
+    files(this.own.file, file => this.take(file));
     files(this.form.querySelector(".lab-load input"), file => this.load(file));
     this.form.noValidate = true; // a number that is no seed becomes one
     this.el.addEventListener("dragover", event => event.preventDefault());
-    this.el.addEventListener("drop", async event => {
-      const [file] = event.dataTransfer.files;
-      if (!file) return;
+    this.el.addEventListener("drop", event => {
+      const [file, ...more] = event.dataTransfer.files;
+      if (!file) return; // a dropped selection of text goes to the field
       event.preventDefault();
-      this.field("text").value = "own";
-      this.readOwn(await file.text(), true);
+      if (more.length) write(this.said, fill(this.words.several, { count: more.length + 1 }));
+      else this.take(file);
     });
     this.form.querySelector(".lab-again").onclick = () => {
       this.field("seed").value = Number(this.field("seed").value) + 1;
@@ -123,15 +124,35 @@ class Lab {
     this.keep.onclick = () => this.workers[0].postMessage({ keep: true });
   }
 
+  // Take a file of the reader's own: a model that the lab has kept, or a text. Anything else is named.
+  async take(file) {
+    let bytes;
+    try {
+      bytes = new Uint8Array(await file.arrayBuffer());
+    } catch {
+      return write(this.said, fill(this.words.unreadable, { name: file.name })); // a folder, or a file that is gone
+    }
+    const start = new TextDecoder().decode(bytes.subarray(0, 40));
+    if (start.includes(MAGIC) || file.name.endsWith(".babygpt")) return this.load(file);
+    try {
+      const text = asText(bytes, file.name);
+      this.field("text").value = "own";
+      this.readOwn(text, true);
+    } catch (error) {
+      write(this.said, error.message);
+    }
+  }
+
   // Take a text of the reader's own; of a long one, the field shows the beginning and cannot be changed.
   readOwn(text, show = false) {
     this.own.text = text.replace(/\r\n?/g, "\n");
     this.own.alphabet = alphabetOf(this.own.text); // a dial that moves must not count a megabyte
     write(this.said, "");
-    if (show) Object.assign(this.own.field, { value: this.own.text.slice(0, FIELD), readOnly: this.own.text.length > FIELD });
-    const usual = ["", ...Object.values(this.beginnings)];
+    const long = this.own.alphabet.length > FIELD, beginning = long ? [...this.own.text].slice(0, FIELD).join("") : this.own.text;
+    if (show) Object.assign(this.own.field, { value: beginning, readOnly: long });
+    const usual = ["", this.own.beginning, ...Object.values(this.beginnings)]; // what the reader has not typed
     const [line] = this.own.text.trimStart().split("\n");
-    if (usual.includes(this.begin.value)) this.begin.value = [...line].slice(0, 20).join("");
+    if (usual.includes(this.begin.value)) this.begin.value = this.own.beginning = [...line].slice(0, 20).join("");
     this.change();
   }
 
@@ -140,7 +161,7 @@ class Lab {
     const { text } = this.settings, { words } = this, counts = this.form.querySelector(".lab-counts");
     this.form.querySelector(".lab-own").hidden = text !== "own";
     this.asking.firstChild.data = text === "own" ? words.begin : words.names;
-    const { kinds, rare } = this.own.alphabet, count = this.own.text.length;
+    const { kinds, rare } = this.own.alphabet, count = this.own.alphabet.length;
     const rest = count < SHORTEST ? words.short : count > LONGEST ? words.long : rare ? fill(words.rare, { rare, most: MOST }) : "";
     write(counts, text === "own" && count ? fill(words.text, { count: count.toLocaleString("en"), kinds, rest }) : "");
     const own = this.dials[this.field("first").value] ?? [];
@@ -174,7 +195,7 @@ class Lab {
   // The text to be read, in tokens, with its alphabet.
   async corpus() {
     const { texts } = (this.data ??= await loadEngine(this.el.dataset.folder)), { text } = this.settings;
-    const own = this.own.text, cut = Math.floor(own.length * (1 - VALID));
+    const own = text === "own" ? [...this.own.text] : [], cut = Math.floor(own.length * (1 - VALID));
     if (text === "own" && own.length < SHORTEST) throw new Error(this.words.short);
     if (text === "own" && own.length > LONGEST) throw new Error(this.words.long);
     const { train, valid, questions, floors, characters } = text === "own"
@@ -183,7 +204,7 @@ class Lab {
     const encode = some => Uint8Array.from([...some].map(one => numbers.get(one) ?? rest).filter(one => one !== undefined));
     const strange = some => [...new Set(some)].filter(one => !numbers.has(one) && rest === undefined);
     return { encode, strange, floors, characters: [...characters], newline: text === "own" ? -1 : numbers.get("\n"), lead: text === "own" ? "" : "\n",
-      train: encode(train), valid: encode(valid), questions: questions?.map(one => one.map(encode)), key: text === "own" ? own : text };
+      train: encode(train), valid: encode(valid), questions: questions?.map(one => one.map(encode)), key: text === "own" ? this.own.text : text };
   }
 
   // ------------------------------------------------------------ training

@@ -56,10 +56,60 @@ def losses(page: Page) -> list[list[float]]:
     return page.evaluate(f"{LAB}.runs.map(run => run.losses)")
 
 
-def bring(page: Page, text: str) -> None:
-    """Bring a text as a file."""
-    file = {"name": "mine.txt", "mimeType": "text/plain", "buffer": text.encode()}
-    page.locator(".lab-own input").set_input_files(file)
+def bring(page: Page, text: str | bytes, name: str = "mine.txt") -> None:
+    """Bring a text, or any bytes, as a file."""
+    content = text if isinstance(text, bytes) else text.encode()
+    page.locator(".lab-own input").set_input_files(
+        {"name": name, "mimeType": "text/plain", "buffer": content}
+    )
+
+
+DROP = """([selector, files]) => {
+    const data = new DataTransfer();
+    for (const [name, bytes] of files) data.items.add(new File([Uint8Array.from(bytes)], name));
+    const event = new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true });
+    document.querySelector(selector).dispatchEvent(event);
+}"""
+# Chromium gives a dropped folder as a file that cannot be read.
+DROP_FOLDER = """selector => {
+    const event = new DragEvent("drop", { bubbles: true, cancelable: true });
+    const arrayBuffer = () => Promise.reject(new DOMException("", "NotFoundError"));
+    const folder = { name: "tales", arrayBuffer };
+    Object.defineProperty(event, "dataTransfer", { value: { files: [folder] } });
+    document.querySelector(selector).dispatchEvent(event);
+}"""
+
+
+def test_what_is_no_text_is_named_and_changes_nothing(page: Page, address: str):
+    page.goto(f"{address}?text=own")
+    bring(page, 60 * TALE)
+    alert, counts = page.get_by_role("alert").first, page.locator(".lab-counts")
+    for content, says in (
+        ("Grüße aus Köln".encode("latin-1"), "mine.txt is not UTF-8 text: byte 2 cannot be read"),
+        (TALE.encode("utf-16-le"), "character 1 is NUL, as in UTF-16 or a binary file"),
+    ):
+        bring(page, content)
+        expect(alert).to_contain_text(says)
+        expect(counts).to_contain_text(f"{60 * len(TALE):,} characters")
+    bring(page, b'{"magic":"babygpt lab 1","settings":{}}\n', "kept.babygpt")
+    expect(alert).to_have_text("kept.babygpt is no model that this lab has kept.")
+    page.evaluate(DROP_FOLDER, ".lab")
+    expect(alert).to_contain_text("tales cannot be read: it is a folder")
+    page.evaluate(DROP, [".lab", [["a.txt", [97]], ["b.txt", [98]]]])
+    expect(alert).to_contain_text("2 files were dropped. Drop one")
+    page.evaluate(DROP, [".lab", [["emoji.txt", list(("🎲" * 1500 + "ab").encode())]]])
+    expect(counts).to_contain_text("1,502 characters, 3 different ones. This is too short")
+
+
+def test_the_lab_replaces_only_a_beginning_of_its_own(page: Page, address: str):
+    page.goto(f"{address}?text=own")
+    begin = page.get_by_label("Ask the models")
+    for text, line in ((TALE, "the cat sat on the m"), ("once upon a time. " * 9, "once upon a time. on")):
+        bring(page, text)
+        expect(begin).to_have_value(line)
+    begin.fill("mine")
+    bring(page, TALE)
+    expect(begin).to_have_value("mine")
 
 
 def test_a_text_of_ones_own_is_counted_read_and_continued(page: Page, address: str):

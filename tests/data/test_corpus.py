@@ -1,6 +1,7 @@
 """Corpora that are written, downloaded or read, and each failure of these."""
 
 import hashlib
+import json
 import re
 import socket
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ import pytest
 import torch
 
 from babygpt.data import corpus as corpora
-from babygpt.data.corpus import Corpus, from_text, load_corpus
+from babygpt.data.corpus import Corpus, as_text, from_text, load_corpus
 from babygpt.data.tokenizer import MASK
 from babygpt.errors import BadInput
 from babygpt.objectives import NextToken
@@ -21,6 +22,7 @@ from babygpt.objectives import NextToken
 ROOT = Path(__file__).resolve().parents[2]
 SHAKESPEARE = ROOT.parent / "shared" / "data" / "tinyshakespeare.txt"
 VARIABLE = "BABYGPT_SHAKESPEARE"
+TEXTS = json.loads((ROOT / "tests" / "tables" / "texts.json").read_text(encoding="utf-8"))
 
 
 def decoded(corpus: Corpus) -> str:
@@ -105,6 +107,17 @@ def test_a_strange_text_is_read_whole(tmp_path: Path, content: bytes, text: str)
 
 
 WRONG_BYTES = [b"\xff\xfea\0", b"\xed\xa0\x80", b"ok\x80", bytes(range(256)), b"\xc0\xaf"]
+
+
+@pytest.mark.parametrize("row", TEXTS, ids=lambda row: row["name"])
+def test_bytes_become_a_text_or_are_refused(row):
+    """Compare with a table that a test of the book's lab reads, too."""
+    content = bytes.fromhex(row["bytes"])
+    if "text" in row:
+        assert as_text(content, "mine.txt") == row["text"]
+    else:
+        with pytest.raises(BadInput, match=f"mine.txt is not UTF-8 text: {row['says']}"):
+            as_text(content, "mine.txt")
 
 
 @pytest.mark.parametrize("code", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-16"])

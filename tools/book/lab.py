@@ -67,6 +67,8 @@ WORDS = {  # that the page shows; lab.js fills in what stands in braces
     "engine": "engine.js could not be loaded. Reload the page to try again.",
     "worker": "This browser cannot train here: it allows no workers or no WebAssembly ({error}).",
     "foreign": "{name} is no model that this lab has kept.",
+    "unreadable": "{name} cannot be read: it is a folder, or the file is no longer there.",
+    "several": "{count} files were dropped. Drop one: a text in UTF-8, or a model that this lab has kept.",
     "one": "Only one model learned who did it: {name}. The other read the same stories, and is right in "
     "about half of the questions.",
     "both": "Both models learned who did it.",
@@ -144,10 +146,12 @@ def write_lab(html: Path) -> None:
     """Write scripts and style into the folder of a book."""
     folder = html / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
-    own = {kind: (HERE / f"lab.{kind}").read_text(encoding="utf-8") for kind in ("js", "css")}
-    text = plain_script("dashboard") + own["js"]
-    (folder / "lab.js").write_text(f"(() => {{\n{text}}})();\n", encoding="utf-8")
-    (folder / "lab.css").write_text(style("figure") + own["css"], encoding="utf-8")
+    text, script, look = (
+        (HERE / name).read_text(encoding="utf-8") for name in ("text.js", "lab.js", "lab.css")
+    )
+    module = f"(() => {{\n{plain_script('dashboard')}{text}{script}}})();\n"
+    (folder / "lab.js").write_text(module, encoding="utf-8")
+    (folder / "lab.css").write_text(style("figure") + look, encoding="utf-8")
     (folder / "engine.js").write_text(engine_script(), encoding="utf-8")
 
 
