@@ -55,7 +55,7 @@ bench(score, ["integers added", "binary code added", "sine alone"])
 # The bench tries `score` on 16 random pairs of a query and a key:
 #
 # - **order**: the score changes when query and key exchange their positions;
-# - **shift**: it stays when both move by 7, 100 or 5,000 tokens, because *the letter before me* means the same on every page;
+# - **shift**: it stays when both move by 7 tokens, by 5,000 or by 90,000, because *the letter before me* means the same on every page;
 # - **long text**: at position 100,000 scores spread about as widely as at the start;
 # - **distances**: no two distances from 0 to 64 get the same score.
 #

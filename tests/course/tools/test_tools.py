@@ -137,6 +137,36 @@ def test_a_wrong_function_is_told_in_a_sentence(score, words):
     assert words in bench(score).now()[0].title
 
 
+ROTATION = CANDIDATES["rotation"][0]
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        lambda m: m % 2048,
+        lambda m: m % 1000,
+        lambda m: m if m < 20_000 else m + 3 * (m % 2),  # jumps between 20,000 and 90,000
+        lambda m: min(m, 65_535),
+        lambda m: m + (m >= 512),
+    ],
+)
+def test_a_shift_shows_positions_that_are_not_counted_on(place):
+    passed = measure(lambda q, k, m, n: ROTATION(q, k, place(m), place(n))).passed
+    assert not passed[1]
+
+
+def test_an_exception_counts_against_its_own_test():
+    def table(q, k, m, n):  # as a table of 90,100 positions
+        if max(m, n) >= 90_100:
+            raise IndexError("index out of range")
+        return ROTATION(q, k, m, n)
+
+    tried = measure(table)
+    assert (list(tried.passed), tried.answers[2]) == ([True, True, False, True], "fails: no score")
+    assert "raised IndexError" in bench(table).now()[0].title
+    assert bench(table).now()[1].title == "Equal distances lie on a diagonal, and score the same"
+
+
 def test_the_valley_shows_stored_seeds_and_models_that_stand_where_the_text_begins(awake, text):
     models, windows = {"v3": awake("v3"), "learned": awake("learned")}, text(3, 9)
     explorer = valley(CONTROLS, {"v3": models["v3"]}, windows, ["v3"])
