@@ -204,7 +204,7 @@ leap_guess.compare(places[{(True, False): 0, (False, True): 1, (True, True): 2}.
 # %% [markdown]
 # If likeness decided, the loss would rise from left to right. But at stride 1024, where the codes are least alike, the model loses 0.82 nats more (99%: 0.61 to 1.03). At 1 it loses 0.66 more (0.57 to 0.75). **The loss leaps because the model never met this code of branch 1, just as a position was hard that training had left out** ([03b](03b_sinusoidal.ipynb)).
 #
-# Does the leap heal if training goes on? Start the Fourier model again, and move the stride while it learns: to 256 or to 1. If you have not moved it by step 120, the next cell sets it to 1.
+# Does the leap heal if training goes on? Start the Fourier model again, and move the stride while it learns. If you have not moved it by step 120, the next cell sets it to 1.
 
 # %% tags=["nbval-ignore-output"]
 torch.manual_seed(1337)
@@ -223,7 +223,7 @@ leap, rest = more[moves[0] : moves[-1] + 20].max(), more[-10:].mean()
 print(f"moved after {moves[-1]} steps: {leap:+.2f} nats in the worst step, {rest:+.2f} at the end")
 
 # %% [markdown]
-# Most of the leap heals. At stride 1 a part is left: in our run the gap of the right panel ends near 0.1 nats, as without a code. But models that had stride 1 from the start lose only about 0.02 nats more than at 128 under either code, after 400 steps. Other seeds have yet to confirm even this.
+# Most of the leap heals. At stride 1 a part is left: in our run the gap ends near 0.1 nats, as without a code. But models that had stride 1 from the start lose only 0.02 nats more than at 128 under either code, and other seeds have yet to confirm it.
 #
 # ## More texts than in training
 #
@@ -433,7 +433,7 @@ tasks.SPLIT_GAP.check(split_gap)
 # ## What the source notes say
 #
 # - *2-D RoPE leaves branches 93 to 99% alike.* This fails for the cosine over all pairs that rotate with the branch. Inside our models at stride 4096 we have six seeds only, so the table says *undecided*.
-# - *A Fourier code needs no stride*. Stride 1 costs 0.025 nats more than 128 in the mean, which other seeds have yet to confirm.
+# - *A Fourier code needs no stride*. Stride 1 costs 0.025 nats more than 128. The seeds had suggested it, so this is undecided.
 # - *The Fourier code reaches a lower loss, 2-D RoPE is stuck at 2.5.* At equal training they are [undecided](../docs/glossary.md#undecided): 2-D RoPE is at most 0.023 nats behind and 0.009 ahead.
 #
 # More: [note 002](../docs/notes/002.md), [note 003](../docs/notes/003.md).

@@ -72,7 +72,7 @@ for step in (300, 600, 1200):
 # %% [markdown]
 # > A difference is [decided](../docs/glossary.md#decided) if two conditions hold. The interval of at least twelve seeds leaves out zero. The mean counts: it is at least 0.02 nats per character, or 5 points of right answers. Every other difference is [undecided](../docs/glossary.md#undecided).
 #
-# We name a comparison before its runs. If we chose it because some seeds showed a large difference, those seeds would favour it, since the largest of many differences is partly luck. Such a comparison needs twelve other seeds, which decide alone. *Undecided* does not mean *equal*: at step 600 the sinusoid may be 0.028 nats better than RoPE, or 0.051 worse. This careful rule also misses real differences. Suppose that one model is really better, by one standard deviation of the differences. The mean of twelve seeds then lies about √12 = 3.5 standard errors from zero, and the interval reaches 3.1.
+# The comparison has to be named before its runs, because the largest of many differences is partly luck. If the data suggested it, twelve other seeds decide alone. *Undecided* does not mean *equal*: at step 600 the sinusoid may be 0.028 nats better than RoPE, or 0.051 worse. This careful rule also misses real differences. Suppose that one model is really better, by one standard deviation of the differences. The mean of twelve seeds then lies about √12 = 3.5 standard errors from zero, and the interval reaches 3.1.
 
 # %%
 power_guess = predict(
