@@ -202,7 +202,7 @@ leaps = tuple(np.subtract(stored[f"stride {s}"], stored["stride 128"]).mean() > 
 leap_guess.compare(places[{(True, False): 0, (False, True): 1, (True, True): 2}.get(leaps, 3)])
 
 # %% [markdown]
-# If likeness decided, the loss would rise from left to right. But at stride 1024, where the codes are least alike, the model loses 0.82 nats more (99%: 0.61 to 1.03). At 1 it loses 0.66 more (0.57 to 0.75). **The loss leaps because the model never met this code of branch 1, just as a position was hard that training had left out** ([03b](03b_sinusoidal.ipynb)).
+# If likeness decided, the loss would rise from left to right. But at stride 1024, where the codes are least alike, the model loses 0.82 nats more (99%: 0.61 to 1.03). At 1 it loses 0.66 more (0.57 to 0.75). **The loss leaps because the model never met this code of branch 1, as a position was hard that training had left out** ([03b](03b_sinusoidal.ipynb)).
 #
 # Does the leap heal if training goes on? Start the Fourier model again, and move the stride while it learns. If you have not moved it by step 120, the next cell sets it to 1.
 
@@ -227,7 +227,7 @@ print(f"moved after {moves[-1]} steps: {leap:+.2f} nats in the worst step, {rest
 #
 # ## More texts than in training
 #
-# Eight texts need the branches 2 to 7. A Fourier model that was trained on two texts has never met their vectors. Under 2-D RoPE only the *difference* of two branch numbers enters a score, and neighbours differ by 1, as in training. For comparison we trained models that draw the two numbers of each sample from 0 to 7.
+# Eight texts need the branches 2 to 7. A Fourier model that was trained on two texts has never met their vectors. Under 2-D RoPE only the *difference* of two branch numbers enters a score, and neighbours differ by 1, as in training. We also trained models that draw the two numbers of each sample from 0 to 7.
 
 # %%
 ways = {"two": "0 and 1", "two of eight numbers": "any of eight"}
