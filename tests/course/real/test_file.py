@@ -59,16 +59,25 @@ def test_the_model_is_fetched_once_with_its_licence(download: Callable[[Path], P
     assert cached(place) == {place.name: MODEL, "SmolLM2-LICENSE.txt": LICENSE}
 
 
-def test_a_missing_model_names_the_command_and_the_variable(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, place: Path
+def test_a_missing_model_names_the_command_and_the_variable(place: Path) -> None:
+    with pytest.raises(BadInput, match="is missing") as caught:
+        model_file()
+    assert all(part in str(caught.value) for part in (str(place), COMMAND, VARIABLE))
+
+
+def test_a_path_of_the_users_own_is_read_and_nothing_is_downloaded_to_it(
+    monkeypatch: pytest.MonkeyPatch, download: Callable[[Path], Path], tmp_path: Path, place: Path
 ) -> None:
-    for path in (place, tmp_path / "copy.gguf"):
-        with pytest.raises(BadInput, match="is missing") as caught:
-            model_file()
-        assert all(part in str(caught.value) for part in (str(path), COMMAND, VARIABLE))
-        monkeypatch.setenv(VARIABLE, str(tmp_path / "copy.gguf"))
-    (tmp_path / "copy.gguf").write_bytes(MODEL)
-    assert model_file() == tmp_path / "copy.gguf"
+    copy, typed = tmp_path / "copy.gguf", tmp_path / "cpoy.gguf"
+    copy.write_bytes(MODEL)
+    monkeypatch.setenv(VARIABLE, str(typed))
+    for call in (model_file, lambda: fetch(download)):
+        with pytest.raises(BadInput, match=rf"{typed}.* is missing: {VARIABLE} names it"):
+            call()
+    assert not typed.exists()
+    assert cached(place) == {}
+    monkeypatch.setenv(VARIABLE, str(copy))
+    assert fetch(download) == model_file() == copy
 
 
 def test_another_file_in_the_place_is_refused_and_kept(download: Callable[[Path], Path], place: Path) -> None:
@@ -102,7 +111,7 @@ def test_a_full_disk_leaves_no_part_of_the_model_and_no_file_is_replaced(
     place.parent.mkdir(parents=True)
     (place.parent / "SmolLM2-LICENSE.txt").write_bytes(b"mine")
     monkeypatch.setattr("babygpt.files.os.replace", full)
-    with pytest.raises(BadInput, match=f"No space left on device.*{VARIABLE}.*{COMMAND}"):
+    with pytest.raises(BadInput, match=f"No space left on device.*{re.escape(COMMAND)}.*{VARIABLE}"):
         fetch(download)
     assert cached(place) == {"SmolLM2-LICENSE.txt": b"mine"}
 
