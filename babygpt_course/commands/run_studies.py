@@ -56,11 +56,8 @@ def figures(
         raise BadInput(f"seeds ({seeds}) must be whole numbers with commas between: 1001,1002") from None
     pairs = [option.split("=", 1) for option in options]
     given = {name: int(value) if value.isdecimal() and len(value) < 10 else value for name, value in pairs}
-    try:
-        how = in_turn if workers is None else processes(workers)
-        how = jobs(cluster, (results or folder) / "jobs", workers or 1, given) if cluster else how
-    except ImportError as error:
-        raise BadInput(f"{error.name} is not installed: pip install 'babygpt[sweep]'") from None
+    how = in_turn if workers is None else processes(workers)
+    how = jobs(cluster, (results or folder) / "jobs", workers or 1, given) if cluster else how
     for name in names or FIGURES:
         try:
             click.echo(f"{name}: {make_figure(name, folder, redraw, results, how, chosen, only)}")
