@@ -16,7 +16,7 @@ from babygpt_course.studies.workers import processes
 @click.argument("names", nargs=-1, type=click.Choice(list(FIGURES)))
 @click.option("--folder", default="figures", show_default=True, type=PATH, help="where pictures go")
 @click.option("--results", type=PATH, help="where numbers go  [default: FOLDER]")
-@click.option("--redraw", is_flag=True, help="train nothing: draw the numbers there, or else the package's")
+@click.option("--redraw", is_flag=True, help="train nothing: draw numbers of --results, or the package's")
 @click.option("--seeds", default="", help="such as 1001,1002  [default: those of the study]")
 @click.option("--only", default="", help="make the runs whose names match, and draw nothing")
 @click.option(

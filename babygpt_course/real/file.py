@@ -115,15 +115,17 @@ def unpack(package: Path, path: Path) -> None:
 
 
 def diagnose() -> Diagnosis:
-    """Tell the doctor whether the file is there. Where it is missing, only lesson 11 cannot run."""
+    """Tell the doctor whether the file is there. If the cache lacks it, only lesson 11 cannot run."""
     try:
         return Diagnosis("real model", True, str(model_file()))
     except BadInput as error:
-        return Diagnosis("real model", not model_path().exists(), str(error))
+        return Diagnosis("real model", not (chosen() or model_path().exists()), str(error))
 
 
 def main() -> None:
     """Fetch the file, and print in one line where it is, or why it is missing."""
+    if sys.argv[1:]:  # --help, or the path of a copy: neither may start a download
+        sys.exit(f"This command takes no arguments: {COMMAND} downloads the file; {VARIABLE} names a copy")
     try:
         print(f"The language model of lesson 11 is {fetch()}")
     except BadInput as error:

