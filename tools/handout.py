@@ -10,10 +10,18 @@ imported from babygpt_course.exercises; the cell before it that gives `answer` i
 plain handout keeps both as they are, and all notebooks run. For a grader the learner's cell holds the answer,
 between the marks that the grader cuts at, and the check fails where the exercise is not solved. Neither
 grader is needed here. Cells that call `.solution()` are left out, and so are those with the tag `solution`.
+A plain handout also has a page on setting up, the wheel and the versions of all packages. Of a link that
+leads to nothing in the handout only the words stay.
 """
 
+import os
 import re
+import subprocess
+import sys
+from collections.abc import Collection
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import click
 import nbformat
@@ -24,6 +32,11 @@ from tools.notebooks import KERNEL, ROOT, pick
 from tools.selftests import is_selftest, without_answers
 
 LINK = re.compile(r"\]\((?![a-z]+:|#)([^)\s#]+)[^)]*\)")
+PICTURES = {".png", ".gif", ".svg"}
+# Code stays as it is. A target has a dot or a slash, so that f[i](x) is no link.
+CODE_OR_LINK = re.compile(
+    r"```.*?```|`[^`\n]*`|!?\[((?:[^\[\]]|\[[^\]]*\])*)\]\((?![a-z]+:|#)([^)\s#]*[./][^)\s#]*)[^)]*\)", re.S
+)
 REVEALS = re.compile(r"^[^#\n]*\.solution\(\)", flags=re.M)
 
 
@@ -40,12 +53,51 @@ def stripped(nb: NotebookNode) -> NotebookNode:
     return nb
 
 
-def linked(notebook: Path, nb: NotebookNode) -> dict[Path, bytes]:
-    """Return the files, other than notebooks, that a notebook links to: path below ROOT -> content."""
-    texts = "\n".join(cell.source for cell in nb.cells if cell.cell_type == "markdown")
-    found = {(notebook.parent / name).resolve() for name in LINK.findall(texts)}
-    inside = (path for path in found if path.is_relative_to(ROOT) and path.suffix != ".ipynb")
+def linked(page: Path, text: str) -> dict[Path, bytes]:
+    """Return the files, other than notebooks, that a page links to: path below ROOT -> content.
+
+    page  its path in the course
+    """
+    targets = {(page.parent / name).resolve() for name in LINK.findall(text)}
+    inside = (path for path in targets if path.is_relative_to(ROOT) and path.suffix != ".ipynb")
     return {path.relative_to(ROOT): path.read_bytes() for path in inside if path.is_file()}
+
+
+def texts_of(nb: NotebookNode) -> str:
+    """Return all Markdown of a notebook."""
+    return "\n".join(cell.source for cell in nb.cells if cell.cell_type == "markdown")
+
+
+def without_dead_links(text: str, page: Path, files: Collection[Path]) -> str:
+    """Return a page in which of each link to something else than `files` only the words are left.
+
+    page   its path in the handout
+    files  of the handout
+    """
+
+    def keep(match: re.Match[str]) -> str:
+        if match[2] is None:  # code
+            return match[0]
+        target = Path(os.path.normpath(page.parent / match[2]))
+        return match[0] if target in files or any(target in path.parents for path in files) else match[1]
+
+    return CODE_OR_LINK.sub(keep, text)
+
+
+@cache
+def set_up() -> dict[Path, bytes]:
+    """Return the files from which a student installs the course: path in the handout -> content."""
+    with TemporaryDirectory() as folder:
+        build = "wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-index".split()
+        subprocess.run([sys.executable, "-m", "pip", *build, "-w", folder, str(ROOT)], check=True)
+        (wheel,) = Path(folder).glob("*.whl")
+        page = (ROOT / "tools" / "handout.md").read_text(encoding="utf-8").replace("WHEEL", wheel.name)
+        constraints = (ROOT / "constraints.txt").read_bytes()
+        return {
+            Path("README.md"): page.encode(),
+            Path("constraints.txt"): constraints,
+            Path(wheel.name): wheel.read_bytes(),
+        }
 
 
 def handout(notebooks: list[Path], grader: str | None = None, answers: bool = True) -> dict[Path, bytes]:
@@ -56,7 +108,8 @@ def handout(notebooks: list[Path], grader: str | None = None, answers: bool = Tr
     answers    whether the answers of self-tests stay
     Raises click.ClickException if an exercise has no cell in which the learner answers.
     """
-    files: dict[Path, bytes] = {}
+    files = {} if grader else dict(set_up())
+    lessons: dict[Path, NotebookNode] = {}
     for path in notebooks:
         nb = nbformat.read(path, as_version=4)
         try:
@@ -67,10 +120,21 @@ def handout(notebooks: list[Path], grader: str | None = None, answers: bool = Tr
         for cell in nb.cells:
             if not answers and cell.cell_type == "markdown" and is_selftest(cell.source):
                 cell.source = without_answers(cell.source)
-        files |= linked(path, nb)
+        files |= linked(path, texts_of(nb))
         if grader:
             GRADERS[grader](nb, tasks, path.stem)
-        files[Path("notebooks", path.name)] = (nbformat.writes(nb) + "\n").encode()
+        lessons[Path("notebooks", path.name)] = nb
+    pages = {path: content.decode() for path, content in files.items() if path.suffix == ".md"}
+    for path, text in pages.items():
+        pictures = linked(ROOT / path, text).items()
+        files |= {picture: content for picture, content in pictures if picture.suffix in PICTURES}
+    names = files.keys() | lessons.keys()
+    files |= {path: without_dead_links(text, path, names).encode() for path, text in pages.items()}
+    for path, nb in lessons.items():
+        for cell in nb.cells:
+            if cell.cell_type == "markdown":
+                cell.source = without_dead_links(cell.source, path, names)
+        files[path] = (nbformat.writes(nb) + "\n").encode()
     return files
 
 
@@ -78,7 +142,8 @@ def write(files: dict[Path, bytes], folder: Path, overwrite: bool) -> None:
     """Write files into a folder. Raises click.ClickException, and writes nothing, if one is in the way."""
     if folder.resolve() == ROOT:
         raise click.ClickException(f"{folder} is the course itself; name another folder")
-    there = sorted(path for path in files if (folder / path).exists())
+    there = [path for path in files if (folder / path).exists()]
+    there.sort(key=lambda path: (path.suffix != ".ipynb", path))  # first those that hold a student's work
     if there and not overwrite:
         names = ", ".join(map(str, there[:3])) + (" …" if len(there) > 3 else "")
         raise click.ClickException(f"{folder} already holds {names}; --overwrite replaces {len(there)} files")
