@@ -14,11 +14,9 @@ A plain handout also has a page on setting up, the wheel and the versions of all
 leads to nothing in the handout only the words stay.
 """
 
-import os
 import re
 import subprocess
 import sys
-from collections.abc import Collection
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -27,16 +25,13 @@ import click
 import nbformat
 from nbformat import NotebookNode
 
+from tools.book.documents import Site, rewrite_links
 from tools.graders import GRADERS, find_tasks
 from tools.notebooks import KERNEL, ROOT, pick
 from tools.selftests import is_selftest, without_answers
 
 LINK = re.compile(r"\]\((?![a-z]+:|#)([^)\s#]+)[^)]*\)")
 PICTURES = {".png", ".gif", ".svg"}
-# Code stays as it is. A target has a dot or a slash, so that f[i](x) is no link.
-CODE_OR_LINK = re.compile(
-    r"```.*?```|`[^`\n]*`|!?\[((?:[^\[\]]|\[[^\]]*\])*)\]\((?![a-z]+:|#)([^)\s#]*[./][^)\s#]*)[^)]*\)", re.S
-)
 REVEALS = re.compile(r"^[^#\n]*\.solution\(\)", flags=re.M)
 
 
@@ -68,28 +63,17 @@ def texts_of(nb: NotebookNode) -> str:
     return "\n".join(cell.source for cell in nb.cells if cell.cell_type == "markdown")
 
 
-def without_dead_links(text: str, page: Path, files: Collection[Path]) -> str:
-    """Return a page in which of each link to something else than `files` only the words are left.
-
-    page   its path in the handout
-    files  of the handout
-    """
-
-    def keep(match: re.Match[str]) -> str:
-        if match[2] is None:  # code
-            return match[0]
-        target = Path(os.path.normpath(page.parent / match[2]))
-        return match[0] if target in files or any(target in path.parents for path in files) else match[1]
-
-    return CODE_OR_LINK.sub(keep, text)
-
-
 @cache
 def set_up() -> dict[Path, bytes]:
-    """Return the files from which a student installs the course: path in the handout -> content."""
+    """Return the files from which a student installs the course: path in the handout -> content.
+
+    Raises click.ClickException if pip cannot build the wheel.
+    """
     with TemporaryDirectory() as folder:
         build = "wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-index".split()
-        subprocess.run([sys.executable, "-m", "pip", *build, "-w", folder, str(ROOT)], check=True)
+        done = subprocess.run([sys.executable, "-m", "pip", *build, "-w", folder, str(ROOT)])
+        if done.returncode:
+            raise click.ClickException("pip cannot build the wheel for the class; see above")
         (wheel,) = Path(folder).glob("*.whl")
         page = (ROOT / "tools" / "handout.md").read_text(encoding="utf-8").replace("WHEEL", wheel.name)
         constraints = (ROOT / "constraints.txt").read_bytes()
@@ -124,18 +108,26 @@ def handout(notebooks: list[Path], grader: str | None = None, answers: bool = Tr
         if grader:
             GRADERS[grader](nb, tasks, path.stem)
         lessons[Path("notebooks", path.name)] = nb
+    return files | close_links(files, lessons)
+
+
+def close_links(files: dict[Path, bytes], lessons: dict[Path, NotebookNode]) -> dict[Path, bytes]:
+    """Return pages and notebooks of a handout whose links all lead to its files, and the pages' pictures."""
     pages = {path: content.decode() for path, content in files.items() if path.suffix == ".md"}
+    pictures: dict[Path, bytes] = {}
     for path, text in pages.items():
-        pictures = linked(ROOT / path, text).items()
-        files |= {picture: content for picture, content in pictures if picture.suffix in PICTURES}
-    names = files.keys() | lessons.keys()
-    files |= {path: without_dead_links(text, path, names).encode() for path, text in pages.items()}
+        targets = linked(ROOT / path, text).items()
+        pictures |= {target: content for target, content in targets if target.suffix in PICTURES}
+    site = Site(ROOT, frozenset(path.as_posix() for path in [*files, *pictures, *lessons]))
+    complete = pictures | {
+        path: rewrite_links(text, path.as_posix(), site).encode() for path, text in pages.items()
+    }
     for path, nb in lessons.items():
         for cell in nb.cells:
             if cell.cell_type == "markdown":
-                cell.source = without_dead_links(cell.source, path, names)
-        files[path] = (nbformat.writes(nb) + "\n").encode()
-    return files
+                cell.source = rewrite_links(cell.source, path.as_posix(), site)
+        complete[path] = (nbformat.writes(nb) + "\n").encode()
+    return complete
 
 
 def write(files: dict[Path, bytes], folder: Path, overwrite: bool) -> None:

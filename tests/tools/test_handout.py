@@ -60,19 +60,6 @@ def test_every_link_of_a_handout_leads_to_a_file_of_it(tmp_path: Path, names: tu
         assert [link for link in links if not (page.parent / link).exists()] == [], page
 
 
-@pytest.mark.parametrize(
-    ("text", "kept"),
-    [
-        ("[a](b.md#c) and [b](gone.md)", "[a](b.md#c) and b"),
-        ("[![x](b.md)](gone.md)", "![x](b.md)"),
-        ("`[a](gone.md)` is code, f[i](x) too", "`[a](gone.md)` is code, f[i](x) too"),
-        ("[x](https://example.com/y.md) [y](#z)", "[x](https://example.com/y.md) [y](#z)"),
-    ],
-)
-def test_of_a_dead_link_the_words_stay(text: str, kept: str):
-    assert handout.without_dead_links(text, Path("docs/page.md"), {Path("docs/b.md")}) == kept
-
-
 def test_students_get_what_they_need_to_set_up_and_teachers_of_graders_do_not(tmp_path: Path):
     tool(tmp_path / "class", LESSON)
     tool(tmp_path / "source", LESSON, "--grader", "otter")
