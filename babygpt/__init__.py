@@ -4,34 +4,18 @@
 `import babygpt`, `python -m babygpt --help` and the doctor need not wait for PyTorch.
 """
 
-from importlib import import_module
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+# Even Python 2 has to read this file, in order to refuse itself in one line: no annotations, ASCII only.
+import sys
 
-if TYPE_CHECKING:  # what editors and type checkers see; they would accept any name of the function below
+if sys.version_info < (3, 11):  # noqa: UP036
+    words = "babygpt needs Python 3.11 or newer, and %s is Python %s"
+    sys.exit(words % (sys.executable, sys.version.split()[0]))  # an error would bring a traceback
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # what editors and type checkers see; they would accept any name of `__getattr__`
     from babygpt.names import *  # noqa: F403
 
-    __version__: str
+    __version__ = ""
 else:
-
-    def __getattr__(name: str) -> Any:
-        """Import the notebooks' names, or a module of the package, when it is first used (PEP 562)."""
-        if name == "__version__":
-            from importlib import metadata  # most of the time that importing babygpt would take
-
-            return metadata.version("babygpt")
-        if name.startswith("_") and name != "__all__":
-            raise AttributeError(f"module 'babygpt' has no attribute {name!r}")
-        if find_spec(f"babygpt.{name}"):  # babygpt.plots and the like
-            return import_module(f"babygpt.{name}")
-        offered = {key: value for key, value in vars(import_module("babygpt.names")).items() if key[0] != "_"}
-        if name == "__all__":
-            return list(offered)
-        if name not in offered:
-            raise AttributeError(f"module 'babygpt' has no attribute {name!r}")
-        return offered[name]
-
-
-def __dir__() -> list[str]:
-    """Return all names, imported yet or not."""
-    return sorted({*globals(), *vars(import_module("babygpt.names")), "__version__"})
+    from babygpt.lazy import __dir__, __getattr__  # noqa: F401

@@ -1,7 +1,8 @@
 """Check whether everything that the course needs is installed, and say what to do where it is not.
 
 The bounds come from the installed package's own metadata (pyproject.toml), so that they are written once.
-PyTorch and Jupyter are imported inside the checks, because a broken one is a finding.
+PyTorch and Jupyter are imported inside the checks, because a broken one is a finding. What is advised to be
+typed can be typed here: with the path of this Python, and no program that is not installed.
 """
 
 import os
@@ -17,10 +18,24 @@ from typing import NamedTuple
 from packaging.requirements import Requirement
 
 from babygpt.errors import BadInput
+from babygpt.packages import (
+    DISTRIBUTION,
+    STRANGERS,
+    install_command,
+    missing_package,
+    pip_line,
+    requirements,
+    shell_line,
+)
 
-FIX = "run `make env`, or `pip install -e '.[lab]'` in your own environment"
 MANAGER = "@jupyter-widgets/jupyterlab-manager"
 DISK = 1e9  # bytes: the corpus, checkpoints and figures need less
+LAB = {"jupyterlab", "ipywidgets", "anywidget"}  # of the extra; an editor or transformers bring the others
+NEEDLESS = {  # of the extra, in an editor
+    "jupyterlab": "VS Code and Colab open notebooks without it",
+    "gguf": "only lesson 11 needs it",
+    "tokenizers": "only lesson 11 needs it",
+}
 
 
 class Diagnosis(NamedTuple):
@@ -34,13 +49,27 @@ class Diagnosis(NamedTuple):
 def checks() -> list[Diagnosis]:
     """Check every package, the processor, the lab if it is installed, the disk, and what others register."""
     try:
-        needs = [Requirement(line) for line in metadata.requires("babygpt") or []]
+        always = [package(need) for need in requirements()]
     except metadata.PackageNotFoundError:
-        return [Diagnosis("babygpt", False, f"is not installed: {FIX}")]
-    always = [package(need) for need in needs if need.marker is None]
-    of_lab = [package(need) for need in needs if str(need.marker) == 'extra == "lab"']
-    python = Diagnosis("Python", True, platform.python_version())  # pip refuses one that is too old
-    return [python, *always, *processor(), *lab(of_lab), disk(), *registered()]
+        advice = "install its wheel, or its clone with `make env`; its files alone do not suffice"
+        return [Diagnosis(DISTRIBUTION, False, f"is not installed: {advice}")]
+    python = Diagnosis("Python", True, platform.python_version())  # an older one cannot import babygpt
+    return [python, *strangers(), *always, *processor(), *lab(requirements("lab")), disk(), *registered()]
+
+
+def strangers() -> Iterator[Diagnosis]:
+    """Warn of another project's distribution `babygpt`, which writes into the same folder as ours."""
+    if have := version_of(STRANGERS):
+        advice = f"run `{pip_line('uninstall', STRANGERS)}`, then install the course ({DISTRIBUTION}) again"
+        yield Diagnosis(STRANGERS, False, f"{have} may have replaced files of the course: {advice}")
+
+
+def version_of(name: str) -> str | None:
+    """Return the installed version of a distribution, or None."""
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
 
 
 def format_diagnoses(findings: list[Diagnosis]) -> str:
@@ -49,15 +78,14 @@ def format_diagnoses(findings: list[Diagnosis]) -> str:
     return "\n".join(f"{'✓' if f.ok else '✗'} {f.name:<{width}}  {f.detail}" for f in findings)
 
 
-def package(need: Requirement) -> Diagnosis:
+def package(need: Requirement, extra: str = "") -> Diagnosis:
     """Compare the installed version of one package with its bounds."""
-    try:
-        have = metadata.version(need.name)
-    except metadata.PackageNotFoundError:
-        return Diagnosis(need.name, False, f"missing: {FIX}")
+    have, advice = version_of(need.name), f"run `{install_command(extra, [need])}`"
+    if have is None:
+        return Diagnosis(need.name, False, f"missing: {advice}")
     if need.specifier.contains(have, prereleases=True):
         return Diagnosis(need.name, True, f"{have}, within {need.specifier}")
-    return Diagnosis(need.name, False, f"{have}, but {need.specifier} is needed: {FIX}")
+    return Diagnosis(need.name, False, f"{have}, but {need.specifier} is needed: {advice}")
 
 
 def processor() -> Iterator[Diagnosis]:
@@ -70,7 +98,9 @@ def processor() -> Iterator[Diagnosis]:
 
         name, threads, allowed = device_name(pick_device()), torch.get_num_threads(), cpu_count()
     except (BadInput, ImportError, OSError, RuntimeError) as error:
-        yield Diagnosis("device", False, f"no model runs here: {error}")
+        runtime = "; install Microsoft's Visual C++ Redistributable, and start again"
+        advice = runtime if "[WinError 126]" in str(error) else ""  # a DLL that PyTorch's own need
+        yield Diagnosis("device", False, f"no model runs here: {error}{advice}")
         return
     yield Diagnosis("device", True, name)
     yield Diagnosis("memory", True, f"{device_memory(torch.device('cpu')) / 1e9:.1f} GB")
@@ -79,20 +109,31 @@ def processor() -> Iterator[Diagnosis]:
     yield Diagnosis("threads", not slow, f"{threads} for PyTorch, {allowed} allowed{advice}")
 
 
-def lab(packages: list[Diagnosis]) -> Iterator[Diagnosis]:
-    """Check JupyterLab, its widgets and its command, or say in one line that they are not installed."""
-    elsewhere = {"ipykernel", "tokenizers"}  # an editor brings the one, transformers the other
-    if all(one.detail.startswith("missing") for one in packages if one.name not in elsewhere):
-        yield Diagnosis("lab", True, f"not installed; the notebooks need it: {FIX}")
+def lab(needs: list[Requirement]) -> Iterator[Diagnosis]:
+    """Check what the notebooks need: JupyterLab and its widgets, or what an editor such as VS Code needs.
+
+    One line says that nothing of it is installed. In an editor's set JupyterLab may be missing, and so may
+    the packages that only lesson 11 needs.
+    """
+    have = {need.name for need in needs if version_of(need.name)}
+    if not have & LAB:
+        yield Diagnosis("lab", True, f"not installed; the notebooks need it: run `{install_command('lab')}`")
         return
-    yield from packages
-    yield widgets()
-    yield jupyter()
+    in_editor = "jupyterlab" not in have
+    for need in needs:
+        if in_editor and need.name in NEEDLESS.keys() - have:
+            advice = f"{NEEDLESS[need.name]}: run `{install_command('lab', [need])}`"
+            yield Diagnosis(need.name, True, f"not installed; {advice}")
+        elif "COLAB_RELEASE_TAG" not in os.environ or need.name != "ipykernel":  # Colab brings its own kernel
+            yield package(need, "lab")
+    yield widgets(in_editor)
+    if not in_editor:
+        yield jupyter()
 
 
 def jupyter() -> Diagnosis:
     """Check that the command `jupyter` starts the JupyterLab of this Python, not another environment's."""
-    found, advice = shutil.which("jupyter"), f"type `make lab` or `{sys.executable} -m jupyterlab`"
+    found, advice = shutil.which("jupyter"), f"type `{shell_line([sys.executable, '-m', 'jupyterlab'])}`"
     if found is None:
         return Diagnosis("jupyter", True, f"is not on the PATH: to open the course, {advice}")
     if Path(found).parent.resolve() == Path(sysconfig.get_path("scripts")).resolve():
@@ -101,17 +142,19 @@ def jupyter() -> Diagnosis:
     return Diagnosis("jupyter", running, f"{found} is of another environment: to open the course, {advice}")
 
 
-def widgets() -> Diagnosis:
+def widgets(in_editor: bool = False) -> Diagnosis:
     """Check that ipywidgets can be imported, and that JupyterLab finds the extension that draws them."""
     try:
         have = import_module("ipywidgets").__version__
-        folders = import_module("jupyter_core.paths").jupyter_path("labextensions")
     except ImportError as error:
-        return Diagnosis("widgets", False, f"no sliders: {error}; {FIX}")
+        return Diagnosis("widgets", False, f"no sliders: {error}; run `{install_command('lab')}`")
+    if in_editor:
+        return Diagnosis("widgets", True, f"ipywidgets {have}, drawn by your editor")
+    folders = import_module("jupyter_core.paths").jupyter_path("labextensions")
     if any((Path(folder) / MANAGER / "package.json").is_file() for folder in folders):
         return Diagnosis("widgets", True, f"ipywidgets {have}; JupyterLab has {MANAGER}")
-    advice = "`pip install --force-reinstall jupyterlab_widgets`"
-    return Diagnosis("widgets", False, f"no sliders: JupyterLab's widget extension is missing; {advice}")
+    advice = pip_line("install", "--force-reinstall", "--no-deps", "jupyterlab_widgets")
+    return Diagnosis("widgets", False, f"no sliders: JupyterLab lacks its part of ipywidgets; run `{advice}`")
 
 
 def disk() -> Diagnosis:
@@ -127,4 +170,4 @@ def registered() -> Iterator[Diagnosis]:
         try:
             yield point.load()()
         except ImportError as error:
-            yield Diagnosis(point.name, False, f"cannot be checked: {error}; {FIX}")
+            yield Diagnosis(point.name, False, f"cannot be checked: {missing_package(error) or error}")

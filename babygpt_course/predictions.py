@@ -297,35 +297,64 @@ def forget_guesses() -> None:
 # ---------------------------------------------------------------- a class
 
 RANGES, LONGEST = 10, 40  # of the numbers of a question; blocks of the longest bar
+SENT = re.compile(r"\b([0-9a-f]{8})\s*=\s*(\S+)")  # the key of a question, and a guess
 
 
-def export_guesses() -> str:
-    """Return the guesses of this kernel that came in time, as one line that a student can send."""
+def export_guesses(name: str) -> str:
+    """Return the guesses of this kernel that came in time, as one line that a student can send.
+
+    name  of the student, who counts once however often a line of this name is sent
+    Raises BadInput if it is empty, or would be taken for a guess or for two lines.
+    """
+    if not isinstance(name, str) or not name.strip() or "=" in name or len(name.splitlines()) > 1:
+        raise BadInput(f"the name ({name!r}) must be one line of text without =, such as 'Ada'")
     made = {guess: guess.in_time() for guess in GUESSES.values() if guess.in_time() is not None}
     codes = {g: g.options.index(value) if g.options else f"{value:.12g}" for g, value in made.items()}
-    return " ".join(f"{guess.key}={code}" for guess, code in codes.items())
+    return " ".join([f"{name.strip()}:", *(f"{guess.key}={code}" for guess, code in codes.items())])
 
 
 def class_view(lines: str | Sequence[str]) -> Table:
     """Count what a class guessed: a bar for each answer of each question, and a mark at the outcome if known.
 
+    Each name counts once, with its last line. A line without a name counts as a student of its own.
+
     lines    those of `export_guesses`, a list or one text; a question counts if this kernel has asked it
-    returns  a table; its last row has the number of guesses that are unreadable or answer other questions
+    returns  a table; its last rows have the numbers of students, and of lines that hold no guess at these
+             questions
     """
-    sent = (lines if isinstance(lines, str) else "\n".join(lines)).split()
-    rows, read = [], 0
+    sent = (lines if isinstance(lines, str) else "\n".join(lines)).splitlines()
+    groups = {name: groups_of(line) for name, line in last_lines(sent).items()}
+    rows = []
     for guess in GUESSES.values():
-        codes = [code for key, _, code in (one.partition("=") for one in sent) if key == guess.key]
-        groups = [group_of(guess, parse_number(code)) for code in codes]
-        counts = Counter(group for group in groups if group is not None)
+        counts = Counter(student[guess.key] for student in groups.values() if guess.key in student)
         known = guess.options.index(guess.outcome) if guess.options and guess.outcome else guess.outcome
         came = None if known is None else group_of(guess, known, beyond=True)
-        scale, read = min(1, LONGEST / max(counts.values(), default=1)), read + counts.total()
+        scale = min(1, LONGEST / max(counts.values(), default=1))
         for i, name in enumerate(group_names(guess)):
             bar, mark = "█" * math.ceil(scale * counts[i]), " ← came out" if i == came else ""
             rows.append(("" if i else guess.question, name, str(counts[i]), bar + mark))
-    rows.append(("unreadable, or other questions", "", str(len(sent) - read), ""))
-    return Table(("question", "guess", "students", ""), rows, 4)
+    rows.append(("all students", "", str(sum(map(bool, groups.values()))), ""))
+    unread = sum(1 for line in sent if line.strip() and not groups_of(line))
+    rows.append(("lines without a guess at these questions", "", str(unread), ""))
+    return Table(("question", "guess", "students", ""), rows, 5)
+
+
+def last_lines(sent: Sequence[str]) -> dict[str, str]:
+    """Return the last line of each name; a line without a name goes by its number."""
+    found: dict[str, str] = {}
+    for number, line in enumerate(sent):
+        if first := SENT.search(line):
+            name = " ".join(line[: first.start()].strip(" :\t").casefold().split())
+            found[name or f"={number}"] = line
+    return found
+
+
+def groups_of(line: str) -> dict[str, int]:
+    """Return the groups of a line's guesses: key of a question of this kernel -> group."""
+    guesses = {guess.key: guess for guess in GUESSES.values()}
+    codes = {key: code for key, code in SENT.findall(line) if key in guesses}
+    groups = {key: group_of(guesses[key], parse_number(code.rstrip(",;"))) for key, code in codes.items()}
+    return {key: group for key, group in groups.items() if group is not None}
 
 
 def group_names(guess: Guess) -> list[str]:

@@ -12,7 +12,7 @@ PACKAGE, COURSE = ROOT / "babygpt", ROOT / "babygpt_course"
 # From the leaves to the root: a module imports from rungs before its own, and from its own folder.
 RUNGS = [
     {"errors", "minimal"},
-    {"config", "positions", "tables", "files", "signals"},
+    {"config", "positions", "tables", "files", "signals", "packages"},
     {"device"},
     {"data", "encodings"},
     {"models"},
@@ -22,6 +22,7 @@ RUNGS = [
     {"live"},
     {"cli"},
     {"names"},
+    {"lazy"},
     {"__main__", "__init__"},
 ]
 COURSE_RUNGS = [
@@ -108,6 +109,34 @@ def test_optimizers_do_not_import_the_loop() -> None:
     known = set(imported(PACKAGE / "training" / "optimizers.py", PACKAGE))
     above = ("babygpt.training.loop", "babygpt.objectives", "babygpt.models")
     assert not {n for n in known if n.startswith(above)}
+
+
+def files_of(dotted: str) -> Iterator[Path]:
+    """Yield our files that Python runs to import a dotted name: its packages, and its module."""
+    path = ROOT
+    for name in dotted.split("."):
+        path /= name
+        yield from (file for file in (path.with_suffix(".py"), path / "__init__.py") if file.is_file())
+
+
+def reached(files: list[Path]) -> set[Path]:
+    """Return our files that these files import, directly or through others."""
+    todo, seen = files, set(files)
+    while todo:
+        path = todo.pop()
+        names = imported(path, ROOT / path.relative_to(ROOT).parts[0])
+        new = {file for name in names for file in files_of(name)} - seen
+        seen |= new
+        todo += new
+    return seen
+
+
+@pytest.mark.parametrize("room", ["studies", "claims", "notes", "commands"])
+def test_what_the_shell_runs_imports_nothing_that_draws_in_a_page(room: str) -> None:
+    """Look through other modules, too: a study that imports an explorer needs the extra `lab`."""
+    seen = {path.relative_to(ROOT).as_posix() for path in reached([*(COURSE / room).rglob("*.py")])}
+    assert "babygpt/models/transformer.py" in seen
+    assert [path for path in sorted(seen) if path.startswith("babygpt/live/")] == []
 
 
 @pytest.mark.parametrize("name", ["loop", "checkpoint", "optimizers", "guard"])

@@ -1,5 +1,6 @@
 """The doctor against facts found another way, and in situations broken on purpose."""
 
+import shlex
 import shutil
 import sys
 import sysconfig
@@ -18,11 +19,15 @@ from packaging.utils import canonicalize_name
 from babygpt import doctor
 from babygpt.cli import main
 from babygpt.doctor import Diagnosis, checks
+from babygpt.packages import install_command
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 ALWAYS = [Requirement(line).name for line in PROJECT["dependencies"]]
 LAB = [Requirement(line).name for line in PROJECT["optional-dependencies"]["lab"]]
+LINES = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["lab"]]
+NEEDS = {need.name: need for need in map(Requirement, LINES)}
+EDITOR = {"ipykernel", "ipython", "jupyter-core", "tokenizers", "traitlets"}  # and what transformers bring
 
 
 def finding(name: str) -> Diagnosis:
@@ -75,23 +80,60 @@ def test_versions_outside_the_bounds_fail(pretend, name: str, version: str | Non
     pretend(**{name: version})
     found = finding(name)
     assert found.ok is ok
-    assert ("make env" in found.detail) is not ok
+    assert (install_command("lab" if name in LAB else "", [NEEDS[name]]) in found.detail) is not ok
     assert found.detail.startswith(version or "missing")
 
 
-@pytest.mark.parametrize("brought", [set(), {"ipykernel", "tokenizers"}], ids=["shell", "editor"])
+@pytest.mark.parametrize("brought", [set(), EDITOR], ids=["shell", "editor"])
 def test_an_install_without_the_lab_passes_with_one_line(pretend, brought: set[str]):
     pretend(**dict.fromkeys({*LAB} - brought))
     done = CliRunner().invoke(main, ["doctor"])
     assert done.exit_code == 0, done.output
-    assert [line[:5] for line in done.output.splitlines() if "pip install -e '.[lab]'" in line] == ["✓ lab"]
+    assert [line[:5] for line in done.output.splitlines() if install_command("lab") in line] == ["✓ lab"]
     assert not {one.name for one in checks()} & {*LAB, "widgets", "jupyter"}
+
+
+@pytest.mark.parametrize("colab", [False, True])
+def test_an_editors_set_passes_without_what_it_does_not_need(pretend, monkeypatch, colab: bool):
+    """Take what VS Code needs, and Colab's older kernel, which nobody can exchange there."""
+    pretend(jupyterlab=None, gguf=None, tokenizers=None, ipykernel="6.17.1" if colab else "6.31.0")
+    if colab:
+        monkeypatch.setenv("COLAB_RELEASE_TAG", "release")
+    found = {one.name: one for one in checks()}
+    assert [one for one in found.values() if not one.ok] == []
+    assert "without it" in found["jupyterlab"].detail
+    assert all("lesson 11" in found[name].detail for name in ("gguf", "tokenizers"))
+    assert "drawn by your editor" in found["widgets"].detail
+    assert "jupyter" not in found  # which would advise to start it
+
+
+def test_a_widget_that_an_editors_set_lacks_is_reported(pretend):
+    pretend(jupyterlab=None, anywidget=None)
+    assert not finding("anywidget").ok
+
+
+def test_the_package_of_strangers_is_reported_with_the_way_to_remove_it(pretend):
+    assert [one for one in checks() if one.name == "babygpt"] == []
+    pretend(babygpt="1.1.4")
+    assert not finding("babygpt").ok
+    assert f"{shlex.quote(sys.executable)} -m pip uninstall babygpt" in finding("babygpt").detail
+
+
+def test_a_pytorch_whose_libraries_windows_lacks_is_explained(monkeypatch):
+    def lacking():
+        raise OSError("[WinError 126] The specified module could not be found. Error loading fbgemm.dll")
+
+    monkeypatch.setattr("babygpt.device.pick_device", lacking)
+    assert finding("device").detail.endswith(
+        "install Microsoft's Visual C++ Redistributable, and start again"
+    )
 
 
 def test_the_jupyter_that_the_path_finds_is_this_environments(monkeypatch, tmp_path: Path):
     monkeypatch.delitem(sys.modules, "ipykernel", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
-    help = f"{sys.executable} -m jupyterlab"
+    monkeypatch.setattr(sys, "executable", "/my tools/python")
+    help = "'/my tools/python' -m jupyterlab"
     assert finding("jupyter").ok
     assert help in finding("jupyter").detail
     (tmp_path / "jupyter").touch(mode=0o755)

@@ -27,7 +27,7 @@ def test_every_name_is_there_and_a_star_brings_no_others():
 
 
 def test_the_version_is_that_of_the_installed_package():
-    assert babygpt.__version__ == metadata.version("babygpt")
+    assert babygpt.__version__ == metadata.version("babygpt-course")
 
 
 def test_a_missing_name_is_refused_as_by_any_module():

@@ -1,5 +1,6 @@
 """The set-up files agree with each other and depend on no machine; what other systems do differently."""
 
+import ast
 import os
 import re
 import shutil
@@ -23,7 +24,10 @@ from babygpt.training.checkpoint import load, save
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+TOOLS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
 CONDA_NAMES = {
+    "jupyter-client": "jupyter_client",
+    "jupyter-core": "jupyter_core",
     "torch": "pytorch",
     "matplotlib": "matplotlib-base",  # without the Qt windows that nothing here opens
     "playwright": "playwright-python",
@@ -52,6 +56,52 @@ def committed() -> list[Path]:
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     return [path for name in listed.splitlines() if (path := ROOT / name).is_file()]
+
+
+# ---------------------------------------------------------------- what is imported is declared
+
+LEARNER, EVERY = ("", "lab", "sweep"), ("", *PROJECT["optional-dependencies"])
+EXTRAS = {  # whose packages a folder may import
+    "babygpt": LEARNER,
+    "babygpt_course": LEARNER,
+    "notebooks/src": ("", "lab"),
+    "benchmarks": EVERY,
+    "tools": EVERY,
+    "tests": EVERY,
+}
+
+
+def imported(path: Path) -> set[str]:
+    """Return the top names of all that a file imports, inside functions and by a function too."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        match node:
+            case ast.Import():
+                names |= {alias.name for alias in node.names}
+            case ast.ImportFrom(module=str(name), level=0):
+                names.add(name)
+            case ast.Call(func=ast.Name("import_module"), args=[ast.Constant(str(name)), *_]):
+                names.add(name)
+            case ast.Call(func=ast.Attribute(attr="importorskip"), args=[ast.Constant(str(name)), *_]):
+                names.add(name)
+    return {name.partition(".")[0] for name in names}
+
+
+@pytest.mark.parametrize("folder", EXTRAS)
+def test_every_package_that_is_imported_is_declared(folder: str):
+    """Look up which distribution brings a module; one that nothing brings is a file of ours, or of Python."""
+    lists = {"": PROJECT["dependencies"], **PROJECT["optional-dependencies"]}
+    lines = chain.from_iterable(lists[extra] for extra in EXTRAS[folder])
+    declared = {canonicalize_name(Requirement(line).name) for line in [*lines, PROJECT["name"], "babygpt"]}
+    brought_by = metadata.packages_distributions()
+    names = set[str]().union(*map(imported, (ROOT / folder).rglob("*.py")))
+    assert len(names) > 5
+    undeclared = {
+        name
+        for name in names & brought_by.keys()
+        if not declared & {canonicalize_name(one) for one in brought_by[name]}
+    }
+    assert undeclared == set()
 
 
 # ---------------------------------------------------------------- conda and pip agree
@@ -104,6 +154,51 @@ def test_constraints_include_all_indirect_requirements():
         if str(requirement) not in seen:
             seen.add(str(requirement))
             todo += asked_by(requirement)
+
+
+# ---------------------------------------------------------------- the other files beside pyproject.toml
+
+
+def test_the_hook_for_types_runs_for_every_file_that_mypy_checks():
+    settings = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))
+    (pattern,) = [hook["files"] for hook in settings["repos"][0]["hooks"] if hook["id"] == "mypy"]
+    for folder in TOOLS["mypy"]["files"]:
+        paths = [path.relative_to(ROOT).as_posix() for path in (ROOT / folder).rglob("*.py")]
+        assert paths
+        assert [path for path in paths if not re.search(pattern, path)] == []
+    assert re.search(pattern, "pyproject.toml")
+    assert not re.search(pattern, "tests/test_setup.py")
+
+
+def test_the_citation_has_the_version_and_the_changelog_its_day():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert str(citation["version"]) == PROJECT["version"]
+    log = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    released = dict(re.findall(r"^## (\S+) - (\d{4}-\d\d-\d\d)$", log, flags=re.M))
+    assert released.get(PROJECT["version"], citation["date-released"]) == citation["date-released"]
+
+
+def test_the_pinned_torch_is_the_one_of_the_makefile():
+    (pin,) = re.findall(r"^TORCH\s*:= (\S+)$", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.M)
+    assert CONSTRAINTS["torch"].specifier == SpecifierSet(f"=={pin}")
+
+
+# ---------------------------------------------------------------- too old a Python
+
+
+@pytest.mark.parametrize("package", ["babygpt", "babygpt_course", "tools", "benchmarks"])
+def test_an_old_python_is_refused_in_one_line(package: str):
+    script = f"import sys; sys.version_info = (3, 10, 13); sys.version = '3.10.13 (main)'; import {package}"
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, encoding="utf-8")
+    assert done.returncode == 1
+    assert done.stderr == f"babygpt needs Python 3.11 or newer, and {sys.executable} is Python 3.10.13\n"
+
+
+def test_python_2_can_read_the_file_that_refuses_it():
+    text = (ROOT / "babygpt" / "__init__.py").read_text(encoding="utf-8")
+    assert text.isascii()
+    later = ast.FunctionDef | ast.ClassDef | ast.AnnAssign | ast.JoinedStr | ast.NamedExpr | ast.Match
+    assert [node.lineno for node in ast.walk(ast.parse(text)) if isinstance(node, later)] == []
 
 
 # ---------------------------------------------------------------- ways to start

@@ -10,20 +10,28 @@ imported from babygpt_course.exercises; the cell before it that gives `answer` i
 plain handout keeps both as they are, and all notebooks run. For a grader the learner's cell holds the answer,
 between the marks that the grader cuts at, and the check fails where the exercise is not solved. Neither
 grader is needed here. Cells that call `.solution()` are left out, and so are those with the tag `solution`.
+A plain handout also has a page on setting up, the wheel and the versions of all packages. Of a link that
+leads to nothing in the handout only the words stay.
 """
 
 import re
+import subprocess
+import sys
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import click
 import nbformat
 from nbformat import NotebookNode
 
+from tools.book.documents import Site, rewrite_links
 from tools.graders import GRADERS, find_tasks
 from tools.notebooks import KERNEL, ROOT, pick
 from tools.selftests import is_selftest, without_answers
 
 LINK = re.compile(r"\]\((?![a-z]+:|#)([^)\s#]+)[^)]*\)")
+PICTURES = {".png", ".gif", ".svg"}
 REVEALS = re.compile(r"^[^#\n]*\.solution\(\)", flags=re.M)
 
 
@@ -40,12 +48,40 @@ def stripped(nb: NotebookNode) -> NotebookNode:
     return nb
 
 
-def linked(notebook: Path, nb: NotebookNode) -> dict[Path, bytes]:
-    """Return the files, other than notebooks, that a notebook links to: path below ROOT -> content."""
-    texts = "\n".join(cell.source for cell in nb.cells if cell.cell_type == "markdown")
-    found = {(notebook.parent / name).resolve() for name in LINK.findall(texts)}
-    inside = (path for path in found if path.is_relative_to(ROOT) and path.suffix != ".ipynb")
+def linked(page: Path, text: str) -> dict[Path, bytes]:
+    """Return the files, other than notebooks, that a page links to: path below ROOT -> content.
+
+    page  its path in the course
+    """
+    targets = {(page.parent / name).resolve() for name in LINK.findall(text)}
+    inside = (path for path in targets if path.is_relative_to(ROOT) and path.suffix != ".ipynb")
     return {path.relative_to(ROOT): path.read_bytes() for path in inside if path.is_file()}
+
+
+def texts_of(nb: NotebookNode) -> str:
+    """Return all Markdown of a notebook."""
+    return "\n".join(cell.source for cell in nb.cells if cell.cell_type == "markdown")
+
+
+@cache
+def set_up() -> dict[Path, bytes]:
+    """Return the files from which a student installs the course: path in the handout -> content.
+
+    Raises click.ClickException if pip cannot build the wheel.
+    """
+    with TemporaryDirectory() as folder:
+        build = "wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-index".split()
+        done = subprocess.run([sys.executable, "-m", "pip", *build, "-w", folder, str(ROOT)])
+        if done.returncode:
+            raise click.ClickException("pip cannot build the wheel for the class; see above")
+        (wheel,) = Path(folder).glob("*.whl")
+        page = (ROOT / "tools" / "handout.md").read_text(encoding="utf-8").replace("WHEEL", wheel.name)
+        constraints = (ROOT / "constraints.txt").read_bytes()
+        return {
+            Path("README.md"): page.encode(),
+            Path("constraints.txt"): constraints,
+            Path(wheel.name): wheel.read_bytes(),
+        }
 
 
 def handout(notebooks: list[Path], grader: str | None = None, answers: bool = True) -> dict[Path, bytes]:
@@ -56,7 +92,8 @@ def handout(notebooks: list[Path], grader: str | None = None, answers: bool = Tr
     answers    whether the answers of self-tests stay
     Raises click.ClickException if an exercise has no cell in which the learner answers.
     """
-    files: dict[Path, bytes] = {}
+    files = {} if grader else dict(set_up())
+    lessons: dict[Path, NotebookNode] = {}
     for path in notebooks:
         nb = nbformat.read(path, as_version=4)
         try:
@@ -67,18 +104,38 @@ def handout(notebooks: list[Path], grader: str | None = None, answers: bool = Tr
         for cell in nb.cells:
             if not answers and cell.cell_type == "markdown" and is_selftest(cell.source):
                 cell.source = without_answers(cell.source)
-        files |= linked(path, nb)
+        files |= linked(path, texts_of(nb))
         if grader:
             GRADERS[grader](nb, tasks, path.stem)
-        files[Path("notebooks", path.name)] = (nbformat.writes(nb) + "\n").encode()
-    return files
+        lessons[Path("notebooks", path.name)] = nb
+    return files | close_links(files, lessons)
+
+
+def close_links(files: dict[Path, bytes], lessons: dict[Path, NotebookNode]) -> dict[Path, bytes]:
+    """Return pages and notebooks of a handout whose links all lead to its files, and the pages' pictures."""
+    pages = {path: content.decode() for path, content in files.items() if path.suffix == ".md"}
+    pictures: dict[Path, bytes] = {}
+    for path, text in pages.items():
+        targets = linked(ROOT / path, text).items()
+        pictures |= {target: content for target, content in targets if target.suffix in PICTURES}
+    site = Site(ROOT, frozenset(path.as_posix() for path in [*files, *pictures, *lessons]))
+    complete = pictures | {
+        path: rewrite_links(text, path.as_posix(), site).encode() for path, text in pages.items()
+    }
+    for path, nb in lessons.items():
+        for cell in nb.cells:
+            if cell.cell_type == "markdown":
+                cell.source = rewrite_links(cell.source, path.as_posix(), site)
+        complete[path] = (nbformat.writes(nb) + "\n").encode()
+    return complete
 
 
 def write(files: dict[Path, bytes], folder: Path, overwrite: bool) -> None:
     """Write files into a folder. Raises click.ClickException, and writes nothing, if one is in the way."""
     if folder.resolve() == ROOT:
         raise click.ClickException(f"{folder} is the course itself; name another folder")
-    there = sorted(path for path in files if (folder / path).exists())
+    there = [path for path in files if (folder / path).exists()]
+    there.sort(key=lambda path: (path.suffix != ".ipynb", path))  # first those that hold a student's work
     if there and not overwrite:
         names = ", ".join(map(str, there[:3])) + (" …" if len(there) > 3 else "")
         raise click.ClickException(f"{folder} already holds {names}; --overwrite replaces {len(there)} files")

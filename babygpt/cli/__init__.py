@@ -3,6 +3,7 @@
 import click
 
 from babygpt.cli.options import CommandGroup
+from babygpt.packages import DISTRIBUTION
 
 COMMANDS = {  # name -> its module, and the first sentence of its help: to import them all takes seconds
     "train": ("babygpt.cli.train", "Train VERSION on a corpus and write a checkpoint."),
@@ -21,7 +22,7 @@ COMMANDS = {  # name -> its module, and the first sentence of its help: to impor
     },
 )
 @click.option("--debug", is_flag=True, help="show where in the code an error was raised")
-@click.version_option(package_name="babygpt")
+@click.version_option(package_name=DISTRIBUTION)
 def main(debug: bool) -> None:
     """Train, measure and watch small GPTs that differ in how they know where their tokens stand."""
 

@@ -18,6 +18,7 @@ from click.core import ParameterSource
 from babygpt.config import SAVE_EVERY
 from babygpt.errors import BadInput
 from babygpt.files import file_lock, require_writable
+from babygpt.packages import missing_package
 from babygpt.signals import ENDING, Ended, end_at_once, handled
 
 Command = Callable[..., None]
@@ -93,6 +94,8 @@ def user_error_line(error: Exception) -> str | None:
     line = " ".join(str(error).split())
     if isinstance(error, USER_ERRORS):
         return line
+    if isinstance(error, ImportError):
+        return missing_package(error)
     from babygpt.device import is_out_of_memory  # imports torch
 
     if not is_out_of_memory(error):

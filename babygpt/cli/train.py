@@ -188,6 +188,8 @@ def train(ctx: click.Context, version: str, out: Path | None, **values: Any) -> 
             raise BadInput(f"{version} reads several texts at once; `pretrain` trains such models")
         if values["resume"] and values["overwrite"]:
             raise BadInput("--resume continues the file that --overwrite would replace: choose one of them")
+        if team.world_size > 1 and values["corpus"] == "-":  # the first reader leaves the others nothing
+            raise BadInput("--corpus - (standard input) is read by one process; torchrun needs a file's path")
         if team.is_main and not versions()[version].masks:
             shell.warn_unused(ctx, ["bound"], f"in training {version}")
         replace = values["overwrite"] or values["resume"]

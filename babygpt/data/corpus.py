@@ -97,7 +97,8 @@ def load_corpus(name: str = "tales", n_chars: int = 1_000_000, with_mask: bool =
     if name == "shakespeare":
         return from_text(name, shakespeare(), with_mask)
     if name == "-":
-        return from_text(name, as_text(sys.stdin.buffer.read(), "standard input"), with_mask)
+        piped = "standard input"
+        return from_text(piped, as_text(sys.stdin.buffer.read(), piped), with_mask)
     return from_text(name, read_text(Path(name)), with_mask)
 
 
@@ -193,6 +194,8 @@ def shakespeare() -> str:
     Source: Karpathy 2015, char-rnn.
     """
     if local := os.environ.get(SHAKESPEARE_VARIABLE):
+        if not Path(local).is_file():
+            raise BadInput(f"{SHAKESPEARE_VARIABLE} ({local}) must be the path of a file, or not be set")
         text = read_text(Path(local))
         found = hashlib.sha256(Path(local).read_bytes()).hexdigest()
         if found != SHAKESPEARE_SHA256:

@@ -5,9 +5,10 @@ try:
     import IPython  # noqa: F401
     import ipywidgets  # noqa: F401
 except ImportError as missing:
-    from babygpt.doctor import FIX
+    from babygpt.packages import install_command
 
-    raise ImportError(f"babygpt.live draws with widgets, which come with the extra `lab`: {FIX}") from missing
+    source = "babygpt.live draws with widgets, which come with the extra `lab`"
+    raise ImportError(f"{source}: run `{install_command('lab')}`") from missing
 
 from babygpt.live.dashboard import train as train
 from babygpt.live.explorer import Choice as Choice

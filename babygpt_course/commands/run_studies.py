@@ -16,7 +16,7 @@ from babygpt_course.studies.workers import processes
 @click.argument("names", nargs=-1, type=click.Choice(list(FIGURES)))
 @click.option("--folder", default="figures", show_default=True, type=PATH, help="where pictures go")
 @click.option("--results", type=PATH, help="where numbers go  [default: FOLDER]")
-@click.option("--redraw", is_flag=True, help="train nothing: draw the numbers there, or else the package's")
+@click.option("--redraw", is_flag=True, help="train nothing: draw numbers of --results, or the package's")
 @click.option("--seeds", default="", help="such as 1001,1002  [default: those of the study]")
 @click.option("--only", default="", help="make the runs whose names match, and draw nothing")
 @click.option(
@@ -56,11 +56,8 @@ def figures(
         raise BadInput(f"seeds ({seeds}) must be whole numbers with commas between: 1001,1002") from None
     pairs = [option.split("=", 1) for option in options]
     given = {name: int(value) if value.isdecimal() and len(value) < 10 else value for name, value in pairs}
-    try:
-        how = in_turn if workers is None else processes(workers)
-        how = jobs(cluster, (results or folder) / "jobs", workers or 1, given) if cluster else how
-    except ImportError as error:
-        raise BadInput(f"{error.name} is not installed: pip install 'babygpt[sweep]'") from None
+    how = in_turn if workers is None else processes(workers)
+    how = jobs(cluster, (results or folder) / "jobs", workers or 1, given) if cluster else how
     for name in names or FIGURES:
         try:
             click.echo(f"{name}: {make_figure(name, folder, redraw, results, how, chosen, only)}")

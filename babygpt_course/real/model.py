@@ -12,8 +12,6 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.nn.functional as F
-from gguf import GGUFReader
-from gguf.quants import dequantize
 from torch import Tensor, nn
 
 from babygpt.config import ModelConfig
@@ -146,6 +144,9 @@ def read_model(path: Path | None = None) -> tuple[RealModel, RealTokenizer]:
     Raises BadInput if the file is not there.
     Source: Allal et al. 2025, arXiv:2502.02737 (SmolLM2).
     """
+    from gguf import GGUFReader  # of the extra `lab`; here, since all studies import this module
+    from gguf.quants import dequantize
+
     file = GGUFReader(path or model_file())
 
     def number(name: str) -> float:

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 import torch
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from torch import Tensor
 
 START = "\n"  # a fixed first token, at which heads that look for nothing can look
@@ -17,6 +16,8 @@ class RealTokenizer:
     """
 
     def __init__(self, tokens: Sequence[str], merges: Sequence[str]) -> None:
+        from tokenizers import Tokenizer, decoders, models, pre_tokenizers  # of the extra `lab`
+
         vocabulary = {token: i for i, token in enumerate(tokens)}
         pairs = [(left, right) for left, right in (merge.split(" ") for merge in merges)]
         self.own = Tokenizer(models.BPE(vocab=vocabulary, merges=pairs))

@@ -120,7 +120,7 @@ def make_figure(
 
     name      one of FIGURES
     folder    where NAME.png goes, and NAME.md if there is a table
-    redraw    train nothing: use the numbers stored in `results`, or else those in the package
+    redraw    train nothing: use the numbers in `results`; without it those in the folder, or in the package
     results   where NAME.json goes; the same folder by default
     workers   make the runs of a study; each is kept in NAME.partial.json until all are drawn, so that a study
               that was stopped goes on with the next run
@@ -136,7 +136,7 @@ def make_figure(
             require_writable(path)  # now, and not after minutes of training
             locks.enter_context(file_lock(path))
         if redraw:
-            numbers = load_results(name, store.parent if store.exists() else None)
+            numbers = load_results(name, store.parent if results or store.exists() else None)
         else:
             start = time.perf_counter()
             scale = {"scale": replace(study_scale(study), seeds=tuple(seeds))} if seeds else {}

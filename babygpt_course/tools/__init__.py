@@ -7,6 +7,7 @@ gap          the loss of an encoding minus that of RoPE, step by step
 letters      loss of each letter of a story, and the name that a model writes, while it trains
 masks        what each layer of a trained model may read, and what the model then answers
 orders       what a name costs in each order of its letters
+stretching   a trained model that reads beyond its window, its pairs of channels slowed
 sums         a row of a table of tokens and a row of a table of positions, added
 switchboard  heads of a trained model to switch off, and what the model then answers and loses
 valley       a text that is dragged along the positions
@@ -20,6 +21,7 @@ from babygpt_course.tools.gap import gap as gap
 from babygpt_course.tools.letters import letters as letters
 from babygpt_course.tools.masks import masks as masks
 from babygpt_course.tools.orders import orders as orders
+from babygpt_course.tools.stretching import explore_stretching as explore_stretching
 from babygpt_course.tools.sums import sums as sums
 from babygpt_course.tools.switchboard import asked as asked
 from babygpt_course.tools.switchboard import switchboard as switchboard

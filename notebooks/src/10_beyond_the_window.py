@@ -33,8 +33,8 @@ from babygpt.tables import Table
 from babygpt_course.exercises import lesson_10 as tasks
 from babygpt_course.predictions import predict, tally
 from babygpt_course.studies import paired, results, seed_plots, stretch
-from babygpt_course.studies.stretching import explore_stretching, stretched
-from babygpt_course.tools import company
+from babygpt_course.studies.stretching import stretched
+from babygpt_course.tools import company, explore_stretching
 
 # %%
 plots.set_style()

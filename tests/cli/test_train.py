@@ -1,6 +1,7 @@
 """`train` and `generate`: printed lines, written files, and refusals."""
 
 import os
+from contextlib import nullcontext
 
 import pytest
 import torch
@@ -12,6 +13,7 @@ from babygpt.metrics.denoising import nelbo
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import MaskedDiffusion, NextToken
 from babygpt.training import checkpoint
+from babygpt.training.distributed import Team
 
 
 def test_a_trained_model_generates_the_same_text_for_a_seed(run, small, tmp_path, corpus):
@@ -327,3 +329,10 @@ def test_flags_that_change_nothing_are_named(run, train):
     why = "in a v4, which writes one character after another"
     assert written.stderr == f"--confidence-threshold and --block play no part {why}\n"
     assert written.stdout == run("generate", out, "--prompt", "the").stdout
+
+
+def test_a_pipe_is_refused_where_several_processes_would_read_it(run, refused, monkeypatch, tmp_path):
+    monkeypatch.setattr("babygpt.training.distributed.distributed", lambda: nullcontext(Team(0, 2)))
+    out = tmp_path / "m.safetensors"
+    refused(run("train", "v4", "--corpus", "-", "--out", out), "standard input", "torchrun", "a file's path")
+    assert not out.exists()

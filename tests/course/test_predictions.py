@@ -251,16 +251,17 @@ def test_one_call_forgets_all_guesses(start_kernel):
 # ---------------------------------------------------------------- a class
 
 
-def send(monkeypatch, order, number):
+def send(monkeypatch, name, order, number):
     """Return the line of a student with these guesses."""
     monkeypatch.setattr(predictions, "GUESSES", {})
     winner().field.value, share().field.value = order, number
-    return export_guesses()
+    return export_guesses(name)
 
 
 def test_a_class_is_counted_question_by_question_beside_the_outcome(monkeypatch):
-    lines = [send(monkeypatch, *guesses) for guesses in (("v3", "48,5"), ("neither", "100"), ("v3", ""))]
-    assert lines[2] == f"{winner().key}=0"
+    sent = ("Ada", "v3", "48,5"), ("Ben", "neither", "100"), ("Caro", "v3", "")
+    lines = [send(monkeypatch, *guesses) for guesses in sent]
+    assert lines[2] == f"Caro: {winner().key}=0"
     assert winner().key == "7bc5bcc5"  # on every machine
     monkeypatch.setattr(predictions, "GUESSES", {})
     winner(), share()
@@ -271,6 +272,7 @@ def test_a_class_is_counted_question_by_question_beside_the_outcome(monkeypatch)
         ("", "neither", "1", "█"),
         ("", "40% to 50%", "1", "█"),
         ("", "90% to 100%", "1", "█ ← came out"),
+        ("all students", "", "3", ""),
     ]
     winner().compare("v4")
     assert class_view("\n".join(lines)).rows[1] == ("", "v4", "0", " ← came out")
@@ -279,12 +281,39 @@ def test_a_class_is_counted_question_by_question_beside_the_outcome(monkeypatch)
 def test_a_late_guess_is_not_exported(monkeypatch):
     winner().compare("v4")
     winner().field.value = "v4"
-    assert export_guesses() == ""
+    assert export_guesses("Ada") == "Ada:"
 
 
-def test_what_answers_no_question_of_the_kernel_is_counted_apart():
+@pytest.mark.parametrize("name", ["", " ", "a=b", "a\nb", None])
+def test_a_name_that_a_line_cannot_hold_is_refused(name):
+    with pytest.raises(BadInput, match="the name"):
+        export_guesses(name)
+
+
+def counted(lines):
+    """Return the numbers of a class: of each answer to ORDER, of students, of unread lines."""
+    rows = class_view(lines).rows
+    return [int(row[2]) for row in [*rows[:3], *rows[-2:]]]
+
+
+def test_a_student_counts_once_with_the_last_line_of_the_name():
+    key = winner().key
+    first, last = f"Ada  L.: {key}=0", f"ada l.: {key} = 1"
+    assert counted([first]) == [1, 0, 0, 1, 0]
+    assert counted([first, last, last]) == [0, 1, 0, 1, 0]
+    assert counted([first, f"Ben: {key}=0", f"{key}=2", f"{key}=2"]) == [2, 0, 2, 4, 0]
+
+
+def test_what_answers_no_question_of_the_kernel_is_counted_by_lines():
     order, number = winner().key, share().key
-    line = f"hello abc=1 {order}=9 {order}=0.5 {order}= {number}=101 {number}=nan {order}=2"
-    table = class_view([line] + 99 * [f"{order}=1"])
-    assert table.rows[-1] == ("unreadable, or other questions", "", "7", "")
-    assert [row[2:] for row in table.rows[:3]] == [("0", ""), ("99", 40 * "█"), ("1", "█")]
+    other = (
+        "hello everybody",
+        "Ada: 0123abcd=1",
+        "Ben:",
+        f"Caro: {order}=9 {number}=101",
+        f"Dora: {order}=0.5",
+        " ",
+    )
+    assert counted([*other, f"Emil: {order}=2; {number}=nan"]) == [0, 0, 1, 1, 5]
+    table = class_view("\n".join(f"student {i}: {order}=1" for i in range(99)))
+    assert [row[2:] for row in table.rows[:2]] == [("0", ""), ("99", 40 * "█")]

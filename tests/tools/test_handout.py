@@ -46,6 +46,30 @@ def test_a_handout_has_no_outputs_or_solutions_and_includes_linked_files(tmp_pat
         assert [link for link in links if not (tmp_path / "notebooks" / link).exists()] == []
 
 
+@pytest.mark.parametrize("names", [(), (LESSON,)], ids=["all", "one"])
+def test_every_link_of_a_handout_leads_to_a_file_of_it(tmp_path: Path, names: tuple[str, ...]):
+    assert tool(tmp_path, *names).exit_code == 0
+    texts = {page: page.read_text(encoding="utf-8") for page in tmp_path.rglob("*.md")}
+    for path in (tmp_path / "notebooks").glob("*.ipynb"):
+        nb = nbformat.read(path, as_version=4)
+        texts[path] = "\n".join(sources(nb, "markdown"))
+    assert len(texts) > 2
+    for page, text in texts.items():
+        plain = re.sub(r"(?s)```.*?```|`[^`\n]*`", "", text)
+        links = re.findall(r"\]\((?![a-z]+:|#)([^)\s#]+)", plain)
+        assert [link for link in links if not (page.parent / link).exists()] == [], page
+
+
+def test_students_get_what_they_need_to_set_up_and_teachers_of_graders_do_not(tmp_path: Path):
+    tool(tmp_path / "class", LESSON)
+    tool(tmp_path / "source", LESSON, "--grader", "otter")
+    (wheel,) = (tmp_path / "class").glob("*.whl")
+    page = (tmp_path / "class" / "README.md").read_text(encoding="utf-8")
+    assert f'-c constraints.txt "./{wheel.name}[lab]"' in page
+    assert (tmp_path / "class" / "constraints.txt").read_bytes() == (ROOT / "constraints.txt").read_bytes()
+    assert [path.name for path in (tmp_path / "source").iterdir() if path.is_file()] == []
+
+
 def test_answers_of_selftests_can_be_left_out(tmp_path: Path):
     for folder, options in (("with", []), ("without", ["--no-answers"])):
         assert tool(tmp_path / folder, LESSON, *options).output.startswith("1 notebooks and ")

