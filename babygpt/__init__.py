@@ -22,7 +22,7 @@ else:
             return metadata.version("babygpt")
         if name.startswith("_") and name != "__all__":
             raise AttributeError(f"module 'babygpt' has no attribute {name!r}")
-        if find_spec(f"babygpt.{name}"):  # babygpt.plots and the like
+        if find_spec(f"babygpt.{name}"):  # babygpt_live and the like
             return import_module(f"babygpt.{name}")
         offered = {key: value for key, value in vars(import_module("babygpt.names")).items() if key[0] != "_"}
         if name == "__all__":

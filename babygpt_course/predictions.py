@@ -25,8 +25,8 @@ import ipywidgets
 
 from babygpt.errors import BadInput
 from babygpt.files import write_atomically
-from babygpt.live.explorer import format_number
-from babygpt.live.view import Output, current_cell
+from babygpt_live.explorer import format_number
+from babygpt_live.view import Output, current_cell
 from babygpt.tables import MARKS, Table
 
 NO_GUESS = "No guess was made before this was shown."

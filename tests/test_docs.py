@@ -17,7 +17,7 @@ from babygpt import NextToken, TrainConfig, build, encodings, load, load_corpus,
 from babygpt.config import ModelConfig
 from babygpt.models import versions
 from babygpt.models.versions import VERSIONS
-from babygpt.plots.panel import as_plain
+from babygpt_live.panel import as_plain
 from babygpt_course.claims import claims_in
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -82,9 +82,9 @@ def test_a_model_is_trained_and_writes(installed: Path, tmp_path: Path):
 
 
 def test_the_live_lab_asks_for_its_extra(installed: Path, tmp_path: Path):
-    done = run(installed, "import babygpt.live", cwd=tmp_path)
+    done = run(installed, "import babygpt_live", cwd=tmp_path)
     assert done.returncode == 1
-    assert "ImportError: babygpt.live" in done.stderr
+    assert "ImportError: babygpt_live" in done.stderr
     assert "[lab]" in done.stderr
 
 

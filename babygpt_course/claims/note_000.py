@@ -20,7 +20,7 @@ from babygpt.positions import Positions
 from babygpt.sampling import by_confidence, fill_in
 from babygpt_course.claims.claim import Finding, combine, decide, measured_on, negligible
 from babygpt_course.claims.note_001 import HEAD_DIM, random_heads
-from babygpt_course.studies.paired import compare, differences, exceeds
+from babygpt.experiments.paired import compare, differences, exceeds
 from babygpt_course.studies.results import load_results
 from babygpt_course.studies.text_measures import distinct, repeated
 

@@ -14,7 +14,7 @@ from babygpt.encodings.sinusoidal import frequencies
 from babygpt.models.transformer import norm, score_scale
 from babygpt.positions import Positions
 from babygpt_course.claims.claim import Finding, combine, decide, measured_on
-from babygpt_course.studies.paired import LEAST_SHARE, compare, differences, exceeds
+from babygpt.experiments.paired import LEAST_SHARE, compare, differences, exceeds
 from babygpt_course.studies.results import load_results
 
 NOTE = "001_e1f3ab19410e1e33.txt"

@@ -14,7 +14,7 @@ from babygpt.positions import Positions
 from babygpt_course.claims import note_002
 from babygpt_course.claims.claim import Finding, combine, decide, measured_on, negligible, opposite
 from babygpt_course.claims.note_002 import HEAD_DIM, SCOPE, TRAINED, WIDTH, code_cosine, code_distance
-from babygpt_course.studies.paired import UNDECIDED, compare, differences
+from babygpt.experiments.paired import UNDECIDED, compare, differences
 
 NOTE = "003_1be152b6561f0619.txt"
 ROWS, WIDEST = 32_768, 4096  # the note's table and stride

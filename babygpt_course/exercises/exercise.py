@@ -17,7 +17,7 @@ import torch
 from matplotlib.figure import Figure
 from torch import Generator, Tensor, nn
 
-from babygpt.plots import draw_matrix
+from babygpt_live import draw_matrix
 from babygpt.tables import MARKS, Source, Table, source
 from babygpt_course.exercises.checks import Unusable, Wrong, require
 from babygpt_course.exercises.compare import describe

@@ -22,7 +22,7 @@ from babygpt.training import train
 from babygpt_course.exercises.checks import Unusable, Wrong, ask_parts, expect, require, require_equal
 from babygpt_course.exercises.compare import describe
 from babygpt_course.exercises.exercise import Exercise, each, integer, randomize_, read_tasks
-from babygpt_course.studies.paired import critical_t, differences
+from babygpt.experiments.paired import critical_t, differences
 
 TASKS = read_tasks("lesson_08")
 

@@ -26,7 +26,7 @@ from babygpt.models.versions import VERSIONS
 from babygpt.sampling import by_confidence, continue_text
 from babygpt.training import checkpoint as checkpoints
 from babygpt.training.checkpoint import Checkpoint
-from babygpt_course.studies.paired import format_mean_sd, mean_sd
+from babygpt.experiments.paired import format_mean_sd, mean_sd
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.text_measures import distinct, repeated, words
 

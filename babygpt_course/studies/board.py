@@ -21,7 +21,7 @@ from babygpt.models.language_model import LanguageModel
 from babygpt.models.versions import VERSIONS
 from babygpt.objectives import Objective, objective_for
 from babygpt.tables import markdown
-from babygpt_course.studies.paired import (
+from babygpt.experiments.paired import (
     LEAST_LOSS,
     LEAST_SHARE,
     RULE,
@@ -33,7 +33,7 @@ from babygpt_course.studies.paired import (
 )
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.seed_plots import draw_seed_dots
-from babygpt_course.studies.sweep import Scale, Workers, questions, small_config, sweep, train_from_seed
+from babygpt.experiments.sweep import Scale, Workers, questions, small_config, sweep, train_from_seed
 from babygpt_course.studies.window_floor import floor_by_position
 
 WORLD = "plain-tales"

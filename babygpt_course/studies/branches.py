@@ -18,10 +18,10 @@ from babygpt.models.transformer import Transformer
 from babygpt.objectives import branch_losses
 from babygpt.sampling import generate_parallel
 from babygpt.tables import markdown
-from babygpt_course.studies.paired import RULE, format_mean_sd, mean_sd
+from babygpt.experiments.paired import RULE, format_mean_sd, mean_sd
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.seed_plots import draw_gaps
-from babygpt_course.studies.sweep import Scale, Workers, finish, small_config, sweep
+from babygpt.experiments.sweep import Scale, Workers, finish, small_config, sweep
 from babygpt_course.studies.text_measures import words
 
 BLOCK_SIZE, LENGTH, STRIDE, BAND = 64, 48, 128, 12

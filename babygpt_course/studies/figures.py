@@ -15,7 +15,7 @@ import torch
 from matplotlib.figure import Figure
 from PIL import Image
 
-from babygpt import plots
+import babygpt_live as live
 from babygpt.device import device_name, pick_device
 from babygpt.errors import BadInput
 from babygpt.files import file_lock, require_writable, write_atomically
@@ -39,7 +39,7 @@ from babygpt_course.studies import (
     window_floor,
 )
 from babygpt_course.studies.results import Results, load_results
-from babygpt_course.studies.sweep import Scale, Workers, in_turn, keep_runs
+from babygpt.experiments.sweep import Scale, Workers, in_turn, keep_runs
 
 WIDEST = 1600  # pixels of a picture
 
@@ -171,7 +171,7 @@ def make_figure(
 def draw_figure(study: Study, numbers: Results) -> bytes:
     """Draw results in the course's style: the bytes of a PNG file of 256 colours."""
     content, smaller = io.BytesIO(), io.BytesIO()
-    with matplotlib.rc_context(plots.STYLE):
+    with matplotlib.rc_context(live.STYLE):
         figure = Figure(figsize=study.size)
         study.draw(figure, numbers)
         figure.savefig(

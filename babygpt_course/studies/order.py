@@ -17,8 +17,8 @@ from babygpt.encodings.sinusoidal import Sinusoidal, frequencies, sinusoid
 from babygpt.models.language_model import LanguageModel
 from babygpt.models.transformer import Transformer
 from babygpt.objectives.objective import Batch, cross_entropy
-from babygpt_course.studies import sweep as sweeps
-from babygpt_course.studies.paired import by_measurement, percent
+from babygpt.experiments import sweep as sweeps
+from babygpt.experiments.paired import by_measurement, percent
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.seed_plots import draw_seed_dots
 

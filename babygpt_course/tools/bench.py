@@ -13,8 +13,8 @@ from torch import Tensor
 from babygpt.encodings.gaussian import ALPHAS, SIGMAS, log_kernel
 from babygpt.encodings.rotary import rotate
 from babygpt.encodings.sinusoidal import frequencies, sinusoid
-from babygpt.live import Choice, Explorer
-from babygpt.plots import Axis, Cells, Panel, Trials
+from babygpt_live import Choice, Explorer
+from babygpt_live import Axis, Cells, Panel, Trials
 from babygpt_course.exercises.checks import Wrong, require
 from babygpt_course.exercises.compare import as_numbers, came_out, describe
 

@@ -6,10 +6,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from babygpt.live import Choice, Explorer, Slider
-from babygpt.live.explorer import Control
-from babygpt.plots import COLOURS, ENCODING_COLOURS, Axis, Curve, Level, Panel
-from babygpt.plots.panel import Mark
+from babygpt_live import Choice, Explorer, Slider
+from babygpt_live.explorer import Control
+from babygpt_live import COLOURS, ENCODING_COLOURS, Axis, Curve, Level, Panel
+from babygpt_live.panel import Mark
 from babygpt_course.studies.clicks import LEAST, MODELS, VERBS, click_steps, clicked
 from babygpt_course.studies.results import Results
 

@@ -8,10 +8,10 @@ import numpy as np
 import torch
 
 from babygpt.encodings.rotary import angles
-from babygpt.live import Choice, Explorer, Slider
-from babygpt.live.explorer import Control
-from babygpt.plots import COLOURS, Axis, Curve, Level, Panel
-from babygpt.plots.panel import Mark
+from babygpt_live import Choice, Explorer, Slider
+from babygpt_live.explorer import Control
+from babygpt_live import COLOURS, Axis, Curve, Level, Panel
+from babygpt_live.panel import Mark
 from babygpt_course.studies.controls import BACK, LENGTHS
 from babygpt_course.studies.order import WINDOW
 from babygpt_course.studies.results import Results

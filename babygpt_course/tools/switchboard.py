@@ -11,12 +11,12 @@ from torch import Tensor
 
 from babygpt.data.stories import Question
 from babygpt.data.tokenizer import CharTokenizer
-from babygpt.live import Explorer, Switches
+from babygpt_live import Explorer, Switches
 from babygpt.metrics import greedy_answers, role_accuracy
 from babygpt.metrics.inspection import Head, attention_layers, without_heads
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import cross_entropy
-from babygpt.plots import Axis, Panel, Trials, visible
+from babygpt_live import Axis, Panel, Trials, visible
 
 Measured = Mapping[Axis, float | str]  # quantity -> its value, or a text
 Measure = Callable[[Any], Measured]

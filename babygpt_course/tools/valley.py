@@ -10,10 +10,10 @@ import torch
 from torch import Tensor
 
 from babygpt.errors import BadInput
-from babygpt.live import Explorer, Slider
+from babygpt_live import Explorer, Slider
 from babygpt.models.language_model import LanguageModel
-from babygpt.plots import COLOURS, ENCODING_COLOURS, Axis, Curve, Level, Panel
-from babygpt.plots.panel import Mark
+from babygpt_live import COLOURS, ENCODING_COLOURS, Axis, Curve, Level, Panel
+from babygpt_live.panel import Mark
 from babygpt_course.studies.controls import BESIDE, PLACES
 from babygpt_course.studies.order import WINDOW, losses_from
 from babygpt_course.studies.results import Results

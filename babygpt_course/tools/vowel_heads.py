@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from babygpt.live import Choice, Explorer
-from babygpt.live.explorer import Control
-from babygpt.plots import COLOURS, Axis, Curve, Level, Panel
-from babygpt.plots.panel import name_ticks, percent
+from babygpt_live import Choice, Explorer
+from babygpt_live.explorer import Control
+from babygpt_live import COLOURS, Axis, Curve, Level, Panel
+from babygpt_live.panel import name_ticks, percent
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.spelling import (
     BEFORE,

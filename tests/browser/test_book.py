@@ -15,7 +15,7 @@ from axe_playwright_python.sync_playwright import Axe
 from bs4 import BeautifulSoup
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
-from babygpt.plots.panel import unpack
+from babygpt_live.panel import unpack
 from tools.book.__main__ import BUILD, build, is_current, megabytes
 from tools.browser.site import serve_folder
 

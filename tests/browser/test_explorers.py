@@ -23,7 +23,7 @@ from babygpt.encodings.fourier import fourier
 from babygpt.encodings.gaussian import RelativeGaussian, log_kernel
 from babygpt.encodings.rotary import angles, rotate
 from babygpt.encodings.sinusoidal import frequencies, sinusoid
-from babygpt.live import formulas, view
+from babygpt_live import formulas, view
 from babygpt.metrics.inspection import reach
 from babygpt.models.transformer import score_scale
 from babygpt.positions import Positions
@@ -338,7 +338,7 @@ def test_pointing_at_a_word_highlights_the_panel_of_its_name(visit: Visit):
 
 def test_contributing_makes_an_explorer(browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    blocks = r"^```\w+\n(?://|#) babygpt/live/\S+\n(.*?)^```"
+    blocks = r"^```\w+\n(?://|#) babygpt_live/\S+\n(.*?)^```"
     module, controls = re.findall(blocks, text, re.S | re.M)
     modules = shutil.copytree(view.PAGE, tmp_path / "page")
     (modules / "kerple.js").write_text(module, encoding="utf-8")

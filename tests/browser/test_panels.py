@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page
 
-from babygpt import ModelConfig, NextToken, TrainConfig, build, live
+from babygpt import ModelConfig, NextToken, TrainConfig, build
+import babygpt_live as live
+from babygpt_course import explorers
 from babygpt.data.corpus import load_corpus
-from babygpt.live.dashboard import loss_panel
-from babygpt.live.view import script, style
-from babygpt.plots.panel import Axis, Cells, Curve, Heads, Level, Panel, Words, as_plain, with_base64
-from babygpt.plots.still import draw_still
+from babygpt_live.dashboard import loss_panel
+from babygpt_live.view import script, style
+from babygpt_live.panel import Axis, Cells, Curve, Heads, Level, Panel, Words, as_plain, with_base64
+from babygpt_live.still import draw_still
 
 SVG = "{http://www.w3.org/2000/svg}"
 NUMBER = re.compile(r"−?[\d,]*\.?\d+")
@@ -204,7 +206,7 @@ def test_losses_and_gaps_are_the_panels_that_python_makes(draw: Callable[[Panel]
         floors={"floor": 0.5},
         baseline=before,
         controls=[live.Slider("theta", 100, 1, 200)],
-        watches=[live.Watch(lambda model: 0.5, live.roles(corpus.tokenizer, []).panel, times=4)],
+        watches=[live.Watch(lambda model: 0.5, explorers.roles(corpus.tokenizer, []).panel, times=4)],
     )
     run.wait_for_step(10)
     run.steer("theta", 2.0)

@@ -17,10 +17,10 @@ from PIL import Image
 
 from babygpt import ModelConfig, NextToken, TrainConfig, build, load_corpus
 from babygpt.errors import BadInput
-from babygpt.live import Choice, Explorer, Line, Slider, Watch
-from babygpt.live.dashboard import Dashboard
-from babygpt.live.run import Run
-from babygpt.plots.panel import Cells, Curve, Panel, as_plain, unpack
+from babygpt_live import Choice, Explorer, Line, Slider, Watch
+from babygpt_live.dashboard import Dashboard
+from babygpt_live.run import Run
+from babygpt_live.panel import Cells, Curve, Panel, as_plain, unpack
 from babygpt_course.exercises import lesson_04 as rope
 from babygpt_course.predictions import predict
 from tools.book.live_parts import formula_html, packed

@@ -15,7 +15,7 @@ from bs4 import BeautifulSoup
 import babygpt
 from babygpt_course.claims import CLAIMS, VERDICTS, Finding
 from babygpt_course.studies.board import COLUMNS
-from babygpt_course.studies.paired import RULE
+from babygpt.experiments.paired import RULE
 from babygpt_course.studies.results import load_results
 from tools.book import docstrings, reference
 from tools.book.__main__ import remove_copies

@@ -10,11 +10,11 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from babygpt.live.dashboard import SMOOTH, gap_words, loss_words
-from babygpt.live.explorer import Scale, Slider
-from babygpt.live.view import style
-from babygpt.plots.panel import Axis, Curve, Heads, Level, Panel, as_plain, with_base64
-from babygpt.plots.style import COLOURS
+from babygpt_live.dashboard import SMOOTH, gap_words, loss_words
+from babygpt_live.explorer import Scale, Slider
+from babygpt_live.view import style
+from babygpt_live.panel import Axis, Curve, Heads, Level, Panel, as_plain, with_base64
+from babygpt_live.style import COLOURS
 from tools.book.engine import BLOCK, CORPUS, ENGINE, HERE, compile_engine, engine_script
 from tools.book.live_parts import plain_script, script_json
 from tools.browser.chromium import chromium

@@ -12,7 +12,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from babygpt.live.view import script, style
+from babygpt_live.view import script, style
 
 SHIM = Path(__file__).parents[2] / "book" / "static" / "live.js"
 FOLDER = "_static/live"

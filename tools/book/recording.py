@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from babygpt.errors import BadInput
-from babygpt.live.dashboard import Dashboard
-from babygpt.live.explorer import Explorer
+from babygpt_live.dashboard import Dashboard
+from babygpt_live.explorer import Explorer
 from tools.book.live_parts import packed
 
 MOST = 200  # combinations of an explorer's controls, about: of its longest slider fewer stops are kept

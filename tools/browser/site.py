@@ -8,7 +8,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from babygpt.live.formulas import Formula
+from babygpt_course.explorers.formulas import Formula
 from tools.book.live_parts import formula_html, write_scripts
 
 PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Explorers</title>

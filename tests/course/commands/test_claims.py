@@ -4,7 +4,7 @@ import pytest
 
 from babygpt_course import claims as package
 from babygpt_course.claims import Claim, Finding
-from babygpt_course.studies.paired import RULE
+from babygpt.experiments.paired import RULE
 
 
 @pytest.fixture

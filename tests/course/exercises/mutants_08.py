@@ -18,7 +18,7 @@ from babygpt_course.exercises.lesson_08 import (
     click_answer,
     verdict_answer,
 )
-from babygpt_course.studies.paired import compare, critical_t, differences
+from babygpt.experiments.paired import compare, critical_t, differences
 from tests.course.exercises.harness import Mutant, requirements
 
 WORDS = {"below": "better", "above": "worse", "undecided": "undecided"}

@@ -9,7 +9,7 @@ from babygpt.encodings import PoPE
 from babygpt.positions import Positions
 from babygpt_course.studies import lookup
 from babygpt_course.studies.lookup import Lookup
-from babygpt_course.studies.sweep import Scale, in_turn
+from babygpt.experiments.sweep import Scale, in_turn
 
 
 def test_chance_accuracy_is_one_over_the_remaining_letters():

@@ -8,10 +8,10 @@ from traitlets import TraitError
 
 from babygpt import metrics
 from babygpt.errors import BadInput
-from babygpt.live import Switches
+from babygpt_live import Switches
 from babygpt.metrics.inspection import without_heads
 from babygpt.objectives import cross_entropy
-from babygpt.plots import Axis, Trials
+from babygpt_live import Axis, Trials
 from babygpt_course.tools import asked, switchboard
 from tools.book.recording import record_explorer
 

@@ -12,9 +12,9 @@ from babygpt.errors import BadInput
 from babygpt.metrics import exact_nelbo
 from babygpt.objectives import cross_entropy
 from babygpt.objectives.diffusion import denoise
-from babygpt.plots import Cells, Curve, Level, Trials
+from babygpt_live import Cells, Curve, Level, Trials
 from babygpt_course.studies.clicks import MODELS, click_steps
-from babygpt_course.studies.paired import compare
+from babygpt.experiments.paired import compare
 from babygpt_course.studies.results import load_results
 from babygpt_course.tools import bench, click, company, gap, letters, orders, valley, vowel_heads
 from babygpt_course.tools.bench import CANDIDATES, DIM, NONE, measure

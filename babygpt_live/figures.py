@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from babygpt.plots.style import COLOURS, DIVERGING, ENCODING_COLOURS, visible
+from babygpt_live.style import COLOURS, DIVERGING, ENCODING_COLOURS, visible
 
 LETTER = 0.53  # mean width of a title's letters, as a share of their height
 LITERAL: Any = {"parse_math": False}  # a learner's text may hold dollars

@@ -10,7 +10,7 @@ const [HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [280, 46, 14, 24, 38]; // of a plot, 
 const WIDTH = 360; // of a picture without axes, in its own units
 export const LETTER = 7.3; // width of a letter of a tick, at most
 
-// Of the hues of babygpt.plots; these can be read on white and on black.
+// Of the hues of babygpt_live; these can be read on white and on black.
 export const COLOURS = { blue: "#2b7bbd", red: "#d55e00", green: "#00916a", pink: "#b5609a", grey: "#808080" };
 
 export function put(node, attributes = {}, parent = null, text = "") {

@@ -14,12 +14,12 @@ import torch
 
 from babygpt.data.tokenizer import MASK, CharTokenizer
 from babygpt.errors import BadInput
-from babygpt.live.explorer import Choice, Control, Explorer, Line, Scale, Slider, format_number
-from babygpt.live.watches import FULLER, HOLE, MOST_MARKS, encode_masked
+from babygpt_live.explorer import Choice, Control, Explorer, Line, Scale, Slider, format_number
+from babygpt_course.explorers.watches import FULLER, HOLE, MOST_MARKS, encode_masked
 from babygpt.metrics.inspection import attention_weights
 from babygpt.models.language_model import LanguageModel
 from babygpt.models.transformer import Transformer
-from babygpt.plots.panel import (
+from babygpt_live.panel import (
     DTYPES,
     Axis,
     Curve,
@@ -32,7 +32,7 @@ from babygpt.plots.panel import (
     percent,
     unpack,
 )
-from babygpt.plots.style import COLOURS, visible
+from babygpt_live.style import COLOURS, visible
 from babygpt.sampling.diffusion import Filled, by_confidence, by_entropy, fill_in
 from babygpt.sampling.remasking import SecondThoughts, drafts
 

@@ -9,9 +9,9 @@ from babygpt.config import TrainConfig
 from babygpt.data.corpus import load_corpus
 from babygpt.errors import BadInput
 from babygpt.objectives import NextToken
-from babygpt_course.studies import sweep as module
-from babygpt_course.studies.paired import by_measurement
-from babygpt_course.studies.sweep import keep_runs, small_config, sweep, train_from_seed
+from babygpt.experiments import sweep as module
+from babygpt.experiments.paired import by_measurement
+from babygpt.experiments.sweep import keep_runs, small_config, sweep, train_from_seed
 
 
 def test_all_variants_of_a_seed_come_before_the_next_seed():
@@ -84,7 +84,7 @@ def test_the_digest_covers_both_packages(monkeypatch):
     read = []
     monkeypatch.setattr(module.Path, "read_bytes", lambda path: read.append(path.as_posix()) or b"")
     module.code_digest.__wrapped__()
-    for file in ("babygpt/training/loop.py", "babygpt_course/studies/sweep.py"):
+    for file in ("babygpt/training/loop.py", "babygpt/experiments/sweep.py"):
         assert any(path.endswith(file) for path in read)
 
 

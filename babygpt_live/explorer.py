@@ -10,9 +10,9 @@ import numpy as np
 import traitlets
 
 from babygpt.errors import BadInput
-from babygpt.live.view import LiveOutput, Output, Still, script, style
-from babygpt.plots.panel import Panel, as_plain
-from babygpt.plots.still import draw_still
+from babygpt_live.view import LiveOutput, Output, Still, script, style
+from babygpt_live.panel import Panel, as_plain
+from babygpt_live.still import draw_still
 
 Values = Mapping[str, Any]  # of controls, by name
 

@@ -11,9 +11,9 @@ from click.testing import CliRunner
 
 from babygpt.errors import BadInput
 from babygpt_course.commands.run_studies import figures as command
-from babygpt_course.studies import workers as module
-from babygpt_course.studies.sweep import keep_runs, sweep
-from babygpt_course.studies.workers import cluster, processes
+from babygpt.experiments import workers as module
+from babygpt.experiments.sweep import keep_runs, sweep
+from babygpt.experiments.workers import cluster, processes
 
 
 @pytest.fixture(params=["processes", "jobs"])
@@ -58,7 +58,7 @@ def test_a_sweep_stops_when_a_run_cannot_be_stored(tmp_path, monkeypatch):
     def full(path, data):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("babygpt_course.studies.sweep.write_atomically", full)
+    monkeypatch.setattr("babygpt.experiments.sweep.write_atomically", full)
     with pytest.raises(OSError, match="No space left"):
         sweep(("a",), range(1, 20), run, keep_runs(tmp_path / "kept.json", processes(1)))
     assert len(list(tmp_path.glob("made *"))) <= 2  # the first one, and one under way

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from babygpt.plots.panel import Axis, Cells, Curve, Heads, Level, Panel, Trials, Words
-from babygpt.plots.still import FONT, draw_still, measure, wrap
+from babygpt_live.panel import Axis, Cells, Curve, Heads, Level, Panel, Trials, Words
+from babygpt_live.still import FONT, draw_still, measure, wrap
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -18,7 +18,7 @@ from unicodedata import combining, east_asian_width
 import numpy as np
 from PIL import Image
 
-from babygpt.plots.panel import (
+from babygpt_live.panel import (
     DTYPES,
     Axis,
     Cells,
@@ -32,7 +32,7 @@ from babygpt.plots.panel import (
     pack,
     unpack,
 )
-from babygpt.plots.style import COLOURS
+from babygpt_live.style import COLOURS
 
 ROW, WIDTH, GAP = 1120, 360, 20  # of a row, of a panel of curves, between panels
 FONT, LINE, LABEL = 15, 19, 34  # of letters, from line to line, of the label above a plot

@@ -15,7 +15,7 @@ from joblib.externals.loky import ProcessPoolExecutor
 
 from babygpt.device import threads_were_chosen
 from babygpt.errors import BadInput
-from babygpt_course.studies.sweep import Measured, Run, Runs, Workers
+from babygpt.experiments.sweep import Measured, Run, Runs, Workers
 
 
 def make_run(run: Run, threads: int) -> Measured:

@@ -19,15 +19,15 @@ from IPython.display import display
 
 from babygpt.config import TrainConfig
 from babygpt.device import device_name, use_allowed_threads
-from babygpt.live.explorer import Range, format_number, still_of
-from babygpt.live.run import Run, State
-from babygpt.live.view import LiveOutput, script, style
-from babygpt.live.watches import Watch
+from babygpt_live.explorer import Range, format_number, still_of
+from babygpt_live.run import Run, State
+from babygpt_live.view import LiveOutput, script, style
+from babygpt_course.explorers.watches import Watch
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import Objective
-from babygpt.plots.figures import running_mean
-from babygpt.plots.panel import Axis, Curve, Level, Mark, Panel, as_plain, pack
-from babygpt.plots.style import COLOURS, ENCODING_COLOURS
+from babygpt_live.figures import running_mean
+from babygpt_live.panel import Axis, Curve, Level, Mark, Panel, as_plain, pack
+from babygpt_live.style import COLOURS, ENCODING_COLOURS
 from babygpt.training.guard import require_vocabulary
 
 BLOCK = 256  # losses in a part

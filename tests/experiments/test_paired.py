@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from babygpt.errors import BadInput
-from babygpt_course.studies.paired import beside, compare, critical_t, exceeds, share_decided, sign_test
+from babygpt.experiments.paired import beside, compare, critical_t, exceeds, share_decided, sign_test
 
 TENTHS = [0.10, 0.11, 0.12, 0.10, 0.13, 0.11, 0.09, 0.12, 0.10, 0.11, 0.12, 0.10]
 

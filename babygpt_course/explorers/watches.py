@@ -13,7 +13,7 @@ from babygpt.data.tokenizer import MASK, CharTokenizer
 from babygpt.encodings.gaussian import Gaussian
 from babygpt.encodings.polar import Gated
 from babygpt.errors import BadInput
-from babygpt.live.explorer import format_number
+from babygpt_live.explorer import format_number
 from babygpt.metrics.answers import role_accuracy, whole_answer_accuracy
 from babygpt.metrics.inspection import (
     attention_weights,
@@ -24,8 +24,8 @@ from babygpt.metrics.inspection import (
     position_votes,
 )
 from babygpt.metrics.parallel_texts import code_similarity, layer_similarity, parallel_loss
-from babygpt.plots.panel import Axis, Cells, Curve, Heads, Level, Mark, Panel, Words, name_ticks, percent
-from babygpt.plots.style import COLOURS, ENCODING_COLOURS, visible
+from babygpt_live.panel import Axis, Cells, Curve, Heads, Level, Mark, Panel, Words, name_ticks, percent
+from babygpt_live.style import COLOURS, ENCODING_COLOURS, visible
 from babygpt.positions import Positions
 from babygpt.sampling.diffusion import Choose, fill_in
 

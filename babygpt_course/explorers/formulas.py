@@ -10,8 +10,8 @@ from PIL import Image
 
 from babygpt.encodings.gaussian import ALPHAS, KERNELS, SIGMAS
 from babygpt.encodings.polar import ALPHA
-from babygpt.live.explorer import Choice, Control, Controlled, Scale, Slider
-from babygpt.live.view import PAGE, Output, Still
+from babygpt_live.explorer import Choice, Control, Controlled, Scale, Slider
+from babygpt_live.view import PAGE, Output, Still
 
 MOVE = "<p>Run the cell to move it.</p>"
 PIXELS = 1.5  # of a still for each CSS pixel

@@ -1,4 +1,4 @@
-// Panels as babygpt.plots.panel describes them: curves, levels, cells, heads of attention, words.
+// Panels as babygpt_live.panel describes them: curves, levels, cells, heads of attention, words.
 //
 // A view draws one panel after another in the same place. It reads values under a pointer or the arrow keys, and
 // fills in Python's templates; it makes no sentence of its own.
