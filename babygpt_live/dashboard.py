@@ -19,16 +19,16 @@ from IPython.display import display
 
 from babygpt.config import TrainConfig
 from babygpt.device import device_name, use_allowed_threads
-from babygpt_live.explorer import Range, format_number, still_of
-from babygpt_live.run import Run, State
-from babygpt_live.view import LiveOutput, script, style
-from babygpt_course.explorers.watches import Watch
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import Objective
+from babygpt.training.guard import require_vocabulary
+from babygpt_live.explorer import Range, format_number, still_of
 from babygpt_live.figures import running_mean
 from babygpt_live.panel import Axis, Curve, Level, Mark, Panel, as_plain, pack
+from babygpt_live.run import Run, State
 from babygpt_live.style import COLOURS, ENCODING_COLOURS
-from babygpt.training.guard import require_vocabulary
+from babygpt_live.view import PAGE, LiveOutput, script, style
+from babygpt_live.watch import Watch
 
 BLOCK = 256  # losses in a part
 RATE = 20.0  # messages a second at most
@@ -85,12 +85,12 @@ class Page(anywidget.AnyWidget):
     everything  returns all parts of the run
     """
 
-    _css = style("figure")
+    _css = style(PAGE / "figure.css")
     facts = traitlets.Dict().tag(sync=True)
 
     def __init__(self, facts: Mapping[str, Any], everything: Callable[[], dict[str, Any]]) -> None:
         self.everything = everything
-        super().__init__(facts=facts, _esm=script("dashboard"))
+        super().__init__(facts=facts, _esm=script(PAGE / "dashboard.js"))
 
     def get_state(self, key: Any = None, drop_defaults: bool = False) -> dict[str, Any]:
         """Return the state, for a page that knows nothing with all parts of the run.

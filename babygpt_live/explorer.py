@@ -3,16 +3,16 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar
 
 import anywidget
-import numpy as np
 import traitlets
 
 from babygpt.errors import BadInput
-from babygpt_live.view import LiveOutput, Output, Still, script, style
 from babygpt_live.panel import Panel, as_plain
 from babygpt_live.still import draw_still
+from babygpt_live.view import PAGE, LiveOutput, Output, Still, script, style
 
 Values = Mapping[str, Any]  # of controls, by name
 
@@ -162,78 +162,20 @@ class Line(Control):
         return traitlets.Unicode(self.value)
 
 
-Cell = tuple[int, int]  # row and column of a switch, counted from 0
-
-
-@dataclass(frozen=True)
-class Switches(Control):
-    """Grid of switches. The value lists those that are off, none at first.
-
-    rows, columns  how many
-    row, column    what a row and a column is, in a word
-    shades         (rows, columns) from 0 to 1: how strong the colour of a switch is
-    kinds          what a shade measures: one text, or (rows, columns) of them, each kind with its colour
-    options        values that a recording answers
-    Raises BadInput for shades or kinds of another shape, a shade beyond 0 and 1, or an unknown switch.
-    """
-
-    name: str
-    rows: int
-    columns: int
-    label: str = ""
-    row: str = "row"
-    column: str = "column"
-    shades: Sequence[Sequence[float]] | None = None
-    kinds: str | Sequence[Sequence[str]] = ""
-    options: Sequence[Sequence[Cell]] = ((),)
-
-    def __post_init__(self) -> None:
-        for words, grid in (("shades", self.shades), ("kinds", self.kinds)):
-            shape = np.shape(grid)  # type: ignore[arg-type]
-            if shape not in ((), (self.rows, self.columns)):
-                raise BadInput(f"{words} of {self.name} are {shape}, not {(self.rows, self.columns)}")
-        for shade in np.ravel([] if self.shades is None else self.shades):
-            if not 0 <= shade <= 1:
-                raise BadInput(f"shades of {self.name} have to be between 0 and 1; one is {shade}")
-        for i, j in (cell for option in self.options for cell in option):
-            if not (0 <= i < self.rows and 0 <= j < self.columns):
-                size = f"{self.rows} {self.row}s of {self.columns} {self.column}s, counted from 0"
-                raise BadInput(f"{self.column} {j} of {self.row} {i} does not exist: there are {size}")
-
-    def facts(self) -> dict[str, Any]:
-        kinds = np.broadcast_to(self.kinds, (self.rows, self.columns))
-        names = list(dict.fromkeys(kinds.flat))
-        shades = np.ones(kinds.shape) if self.shades is None else np.asarray(self.shades)
-        most = max(map(len, self.options))
-        refusal = f"Not measured: this page has {len(self.options)} combinations with at most {most} of the "
-        refusal += f"{self.column}s off. The notebook measures any."
-        return {
-            **{name: getattr(self, name) for name in ("name", "rows", "columns", "row", "column")},
-            **{"label": self.label or self.name, "value": [], "refusal": refusal},
-            "options": [sorted(option) for option in self.options],
-            "shades": shades.round(3).tolist(),
-            "kinds": [[names.index(kind) for kind in row] for row in kinds],
-            "names": [str(name) for name in names],
-        }
-
-    def trait(self) -> Any:
-        ends = (traitlets.Int(min=0, max=many - 1) for many in (self.rows, self.columns))
-        return traitlets.List(traitlets.Tuple(*ends))
-
-
 class Controlled(anywidget.AnyWidget):
     """Widget with controls. Each is a trait of its name: cells can read it, set it and observe it.
 
     title     in a word or two
-    controls  sliders, scales, choices, lines and switches
+    module    the script that draws it
+    controls  sliders, scales, choices and lines
     Setting a value outside its control raises traitlets.TraitError, which names both.
     """
 
-    _css = style("figure")
+    _css = style(PAGE / "figure.css")
     title = traitlets.Unicode().tag(sync=True)
     controls: Any = traitlets.List().tag(sync=True)
 
-    def __init__(self, title: str, module: str, controls: Sequence[Control], **more: Any) -> None:
+    def __init__(self, title: str, module: Path, controls: Sequence[Control], **more: Any) -> None:
         facts = [control.facts() for control in controls]
         super().__init__(title=title, controls=facts, _esm=script(module), **more)
         self.add_traits(**{control.name: control.trait().tag(sync=True) for control in controls})
@@ -275,7 +217,7 @@ class Explorer(Controlled):
     Raises whatever `measure` and `panels` raise for the first values of the controls.
     """
 
-    _css = style("figure", "switches")
+    module: ClassVar = PAGE / "explorer.js"
     shown: Any = traitlets.Dict().tag(sync=True)  # frames, what they were measured for, limits, problem
 
     def __init__(
@@ -291,7 +233,7 @@ class Explorer(Controlled):
     ) -> None:
         self.measure, self.panels, self.together = measure, panels, tuple(together)
         self.frames_by, self.limits = frames_by, limits or (lambda values: {})
-        super().__init__(title, "explorer", controls)
+        super().__init__(title, self.module, controls)
         self.asked = [one.name for one in controls if one.name not in (*in_page, frames_by)]
         self.shown = self.answer()
         self.observe(self.follow, names=self.asked)

@@ -16,11 +16,11 @@ from joblib import cpu_count
 
 from babygpt.config import TrainConfig
 from babygpt.device import pick_device, placed
-from babygpt_live.waiting import WaitInterrupted, wait_and_serve
-from babygpt_course.explorers.watches import Watch
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import Branches, Objective
 from babygpt.training import Step, Training
+from babygpt_live.waiting import WaitInterrupted, wait_and_serve
+from babygpt_live.watch import Watch
 
 
 class State(StrEnum):

@@ -15,7 +15,8 @@ from IPython import get_ipython
 from IPython.display import display
 
 PAGE = Path(__file__).with_name("page")  # scripts and styles
-IMPORT = re.compile(r'^import (\{[^}]*\}) from "\./(\w+)\.js";\n', re.M)
+IMPORT = re.compile(r'^import (\{[^}]*\}) from "([./\w]+\.js)";\n', re.M)
+DEFAULT = re.compile(r"^export default .*;\n", re.M)
 EXPORT = re.compile(r"^export (?=(?:const|function|class) (\w+))", re.M)
 # Hides a still copy while its widget is on the page, and the message above a copy that the widget is gone.
 STILL_CSS = (
@@ -27,27 +28,32 @@ STILL_CSS = (
 SMALLEST = 0.65  # of a still's own width: narrower, its letters would be too small, so that it scrolls
 
 
-def script(name: str) -> str:
-    """Return a module of the page, and before it all that it imports, as one module without imports."""
-    found: dict[str, str] = {}
+def script(path: Path) -> str:
+    """Return a module of a page, and before it all that it imports, as one module without imports.
 
-    def add(stem: str) -> None:
-        text = (PAGE / f"{stem}.js").read_text(encoding="utf-8")
-        for _, other in IMPORT.findall(text):
-            if other not in found:
-                add(other)
-        found[stem] = IMPORT.sub(r"const \1 = $\2;\n", text)
-        if stem != name:  # what it does not export stays its own: two modules may use a name differently
-            own, names = EXPORT.sub("", found[stem]), ", ".join(EXPORT.findall(text))
-            found[stem] = f"const ${stem} = (() => {{\n{own}return {{ {names} }};\n}})();\n"
+    path  of its file; an imported file is named from the folder of the one that imports it
+    """
+    texts: dict[str, str] = {}
 
-    add(name)
-    return "".join(found.values())
+    def add(file: Path) -> None:
+        text = file.read_text(encoding="utf-8")
+        for _, address in IMPORT.findall(text):
+            imported = (file.parent / address).resolve()
+            if imported.stem not in texts:
+                add(imported)
+        texts[file.stem] = IMPORT.sub(lambda match: f"const {match[1]} = ${Path(match[2]).stem};\n", text)
+        if file != path:  # what it does not export stays its own: two modules may use a name differently
+            own, names = texts[file.stem], ", ".join(EXPORT.findall(text))
+            own = EXPORT.sub("", DEFAULT.sub("", own))
+            texts[file.stem] = f"const ${file.stem} = (() => {{\n{own}return {{ {names} }};\n}})();\n"
+
+    add(path)
+    return "".join(texts.values())
 
 
-def style(*names: str) -> str:
-    """Return styles of the page as one."""
-    return "".join((PAGE / f"{name}.css").read_text(encoding="utf-8") for name in names)
+def style(*paths: Path) -> str:
+    """Return styles of a page as one."""
+    return "".join(path.read_text(encoding="utf-8") for path in paths)
 
 
 class Still(NamedTuple):

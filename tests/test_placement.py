@@ -11,19 +11,19 @@ import torch
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from babygpt import metrics, sampling
 import babygpt_live as live
-from babygpt_course import explorers
+from babygpt import metrics, sampling
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import Corpus, load_corpus
-from babygpt_live.run import Run
 from babygpt.metrics import inspection, parallel_texts
 from babygpt.models.language_model import LanguageModel
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import NextToken, objective_for
 from babygpt.training import train
+from babygpt_course import explorers
 from babygpt_course.studies.gaussian_training import cost_of_hiding
 from babygpt_course.studies.remasking import right_guesses
+from babygpt_live.run import Run
 from tests.pretended_gpu import DEVICE, DeviceTensor, pretended_gpu
 
 BLOCK = 16

@@ -18,8 +18,8 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from babygpt.cli.options import PATH, USER_ERRORS
-from babygpt_live import view
 from babygpt_course.explorers.formulas import FORMULAS, PIXELS, Formula
+from babygpt_live import view
 from tools.book.lab import lab_html, write_lab
 from tools.browser.chromium import chromium
 from tools.browser.notebook import DASHBOARD, EXPLORER, Notebook
@@ -121,7 +121,7 @@ def take_screenshots(folder: Path) -> list[Path]:
 
 def fingerprint(formula: Formula) -> str:
     """Return a digest of all that the still of an explorer depends on."""
-    parts = view.script(formula.name), view.style("figure"), json.dumps(formula.state())
+    parts = view.script(formula.script), view.style(view.PAGE / "figure.css"), json.dumps(formula.state())
     return sha256("".join(parts).encode()).hexdigest()
 
 
@@ -142,7 +142,7 @@ def take_stills() -> list[Path]:
             facts = PngInfo()
             facts.add_text(DRAWN_FROM, fingerprint(formula))
             facts.add_itxt("Description", "; ".join(panels.locator(".explorer-title").all_inner_texts()))
-            paths.append(view.PAGE / f"{formula.name}.png")
+            paths.append(formula.script.with_suffix(".png"))
             picture.save(paths[-1], optimize=True, pnginfo=facts)
     return paths
 

@@ -4,6 +4,7 @@ They are computed by JavaScript modules of the folder page/. Python only names t
 """
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from PIL import Image
@@ -11,8 +12,9 @@ from PIL import Image
 from babygpt.encodings.gaussian import ALPHAS, KERNELS, SIGMAS
 from babygpt.encodings.polar import ALPHA
 from babygpt_live.explorer import Choice, Control, Controlled, Scale, Slider
-from babygpt_live.view import PAGE, Output, Still
+from babygpt_live.view import Output, Still
 
+SCRIPTS = Path(__file__).with_name("page")
 MOVE = "<p>Run the cell to move it.</p>"
 PIXELS = 1.5  # of a still for each CSS pixel
 THETA = Scale("theta", 10_000.0, 10.0, 1_000_000.0, "θ")  # of RoPE's and the sinusoid's frequencies
@@ -27,8 +29,8 @@ class Formula(Controlled):
     """
 
     def __init__(self, title: str, name: str, controls: Sequence[Control]) -> None:
-        self.name = name
-        super().__init__(title, name, controls)
+        self.name, self.script = name, SCRIPTS / f"{name}.js"
+        super().__init__(title, self.script, controls)
         self.output = Output(self, repr(self), self.picture)
 
     def state(self) -> dict[str, Any]:
@@ -37,7 +39,7 @@ class Formula(Controlled):
 
     def picture(self) -> Still | None:
         """Return the picture that tools/screenshots.py made, or None for a new explorer."""
-        path = PAGE / f"{self.name}.png"
+        path = SCRIPTS / f"{self.name}.png"
         if not path.exists():
             return None
         with Image.open(path) as picture:

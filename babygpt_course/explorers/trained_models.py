@@ -14,11 +14,13 @@ import torch
 
 from babygpt.data.tokenizer import MASK, CharTokenizer
 from babygpt.errors import BadInput
-from babygpt_live.explorer import Choice, Control, Explorer, Line, Scale, Slider, format_number
-from babygpt_course.explorers.watches import FULLER, HOLE, MOST_MARKS, encode_masked
 from babygpt.metrics.inspection import attention_weights
 from babygpt.models.language_model import LanguageModel
 from babygpt.models.transformer import Transformer
+from babygpt.sampling.diffusion import Filled, by_confidence, by_entropy, fill_in
+from babygpt.sampling.remasking import SecondThoughts, drafts
+from babygpt_course.explorers.watches import FULLER, HOLE, MOST_MARKS, encode_masked
+from babygpt_live.explorer import Choice, Control, Explorer, Line, Scale, Slider, format_number
 from babygpt_live.panel import (
     DTYPES,
     Axis,
@@ -33,8 +35,6 @@ from babygpt_live.panel import (
     unpack,
 )
 from babygpt_live.style import COLOURS, visible
-from babygpt.sampling.diffusion import Filled, by_confidence, by_entropy, fill_in
-from babygpt.sampling.remasking import SecondThoughts, drafts
 
 LONGEST_SENTENCE = 256  # letters: the number of attention weights is its square
 

@@ -1,7 +1,6 @@
-"""Watches: a measurement repeated while a model trains, and the panel that shows it."""
+"""Watches of one version each: what its panel shows while it trains."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,6 @@ from babygpt.data.tokenizer import MASK, CharTokenizer
 from babygpt.encodings.gaussian import Gaussian
 from babygpt.encodings.polar import Gated
 from babygpt.errors import BadInput
-from babygpt_live.explorer import format_number
 from babygpt.metrics.answers import role_accuracy, whole_answer_accuracy
 from babygpt.metrics.inspection import (
     attention_weights,
@@ -24,37 +22,14 @@ from babygpt.metrics.inspection import (
     position_votes,
 )
 from babygpt.metrics.parallel_texts import code_similarity, layer_similarity, parallel_loss
-from babygpt_live.panel import Axis, Cells, Curve, Heads, Level, Mark, Panel, Words, name_ticks, percent
-from babygpt_live.style import COLOURS, ENCODING_COLOURS, visible
 from babygpt.positions import Positions
 from babygpt.sampling.diffusion import Choose, fill_in
+from babygpt_live.explorer import format_number
+from babygpt_live.panel import Axis, Cells, Curve, Heads, Level, Mark, Panel, Words, name_ticks, percent
+from babygpt_live.style import COLOURS, ENCODING_COLOURS, visible
+from babygpt_live.watch import Frames, Watch, steps_axis
 
 HOLE = "_"  # typed by a learner for MASK; each is one character to be filled in
-Frames = Sequence[tuple[int, Any]]  # a step, and the measurement after it
-
-
-@dataclass(frozen=True)
-class Watch:
-    """Measurement between steps, before the first and after the last among them.
-
-    measure  takes the model and returns what `panel` shows; it runs in the trainer's thread
-    panel    takes the frames so far, the run's title and its number of steps, and returns a Panel
-    times    how often, at even distances over the run; at fixed steps, so that a rerun has the same frames
-    """
-
-    measure: Callable[[Any], Any]
-    panel: Callable[[Frames, str, int], Panel]
-    times: int = 40
-
-    def steps(self, total: int) -> set[int]:
-        """Return the steps after which it measures; 0 is before the first."""
-        return {round(i * total / self.times) for i in range(self.times + 1)}
-
-
-def steps_axis(total: int) -> Axis:
-    """Return the axis of a panel over the steps of a run."""
-    return Axis("step", (0.0, float(total)), digits=0)
-
 
 # ------------------------------------------------------------ predictions
 

@@ -16,14 +16,7 @@ from matplotlib.figure import Figure
 
 from babygpt import NextToken, TrainConfig, load_corpus, metrics
 from babygpt.errors import BadInput
-from babygpt.models.language_model import LanguageModel
-from babygpt.models.versions import build
-from babygpt_live import ENCODING_COLOURS
-from babygpt_live.figures import set_labels
-from babygpt.tables import markdown
-from babygpt_course.studies.board import KNOWN, RUNGS, WORLD
 from babygpt.experiments.paired import format_mean_sd, mean_sd, table_head
-from babygpt_course.studies.results import Results
 from babygpt.experiments.sweep import (
     Scale,
     Workers,
@@ -32,6 +25,13 @@ from babygpt.experiments.sweep import (
     sweep,
     train_with_curve,
 )
+from babygpt.models.language_model import LanguageModel
+from babygpt.models.versions import build
+from babygpt.tables import markdown
+from babygpt_course.studies.board import KNOWN, RUNGS, WORLD
+from babygpt_course.studies.results import Results
+from babygpt_live import ENCODING_COLOURS
+from babygpt_live.figures import set_labels
 
 MODELS = {
     "v4": "RoPE",

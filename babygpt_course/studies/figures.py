@@ -18,6 +18,7 @@ from PIL import Image
 import babygpt_live as live
 from babygpt.device import device_name, pick_device
 from babygpt.errors import BadInput
+from babygpt.experiments.sweep import Scale, Workers, in_turn, keep_runs
 from babygpt.files import file_lock, require_writable, write_atomically
 from babygpt_course.studies import (
     board,
@@ -39,7 +40,6 @@ from babygpt_course.studies import (
     window_floor,
 )
 from babygpt_course.studies.results import Results, load_results
-from babygpt.experiments.sweep import Scale, Workers, in_turn, keep_runs
 
 WIDEST = 1600  # pixels of a picture
 

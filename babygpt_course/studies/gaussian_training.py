@@ -9,23 +9,23 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from babygpt import NextToken, TrainConfig, build, load_corpus, metrics
 import babygpt_live as live
+from babygpt import NextToken, TrainConfig, build, load_corpus, metrics
 from babygpt.data.corpus import Corpus
 from babygpt.device import pick_device
 from babygpt.encodings.base import Encoding, distances
 from babygpt.encodings.gaussian import ALPHAS, SIGMAS, Gaussian
 from babygpt.errors import BadInput
+from babygpt.experiments.paired import compare, differences
+from babygpt.experiments.sweep import Scale, Workers, finish, questions, small_config, sweep
 from babygpt.metrics.inspection import kernel_values, reach
 from babygpt.models.transformer import Transformer
 from babygpt.positions import Positions
 from babygpt.training import Step, train
 from babygpt.training.optimizers import schedule
-from babygpt.experiments.paired import compare, differences
 from babygpt_course.studies.results import Results, load_results
 from babygpt_course.studies.seed_plots import draw_kernels, draw_seed_lines, draw_seed_points
 from babygpt_course.studies.stretching import with_encoding
-from babygpt.experiments.sweep import Scale, Workers, finish, questions, small_config, sweep
 
 VERSIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "v4": ("v4", {}),

@@ -7,17 +7,17 @@ import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from babygpt import ModelConfig, Positions, TrainConfig, build
 import babygpt_live as live
+from babygpt import ModelConfig, Positions, TrainConfig, build
 from babygpt.data.batches import IGNORED
 from babygpt.device import portions
 from babygpt.encodings import PoPE
 from babygpt.encodings.polar import cos_sin
+from babygpt.experiments.sweep import FIRST_SEEDS, OTHER_SEEDS, Scale, Workers, sweep, train_with_curve
 from babygpt.models.language_model import LanguageModel
 from babygpt.models.transformer import Transformer
 from babygpt.objectives.objective import Batch, Objective, next_token_losses
 from babygpt_course.studies.results import Results
-from babygpt.experiments.sweep import FIRST_SEEDS, OTHER_SEEDS, Scale, Workers, sweep, train_with_curve
 
 # Small enough for a minute a model: only neighbours are asked for, and some strings are short.
 TASK = {"letters": 8, "shortest": 3, "longest": 6, "furthest": 1, "questions": 8}

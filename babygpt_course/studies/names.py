@@ -6,13 +6,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from babygpt import NextToken, TrainConfig, load_corpus, metrics
 import babygpt_live as live
+from babygpt import NextToken, TrainConfig, load_corpus, metrics
 from babygpt.data.corpus import Corpus
-from babygpt.models.language_model import LanguageModel
 from babygpt.experiments.paired import by_measurement, percent
-from babygpt_course.studies.results import Results
-from babygpt_course.studies.seed_plots import draw_seed_dots
 from babygpt.experiments.sweep import (
     MORE_SEEDS,
     Scale,
@@ -22,6 +19,9 @@ from babygpt.experiments.sweep import (
     sweep,
     train_from_seed,
 )
+from babygpt.models.language_model import LanguageModel
+from babygpt_course.studies.results import Results
+from babygpt_course.studies.seed_plots import draw_seed_dots
 
 VERSION, WORLD = "v4", "plain-tales"
 SCALE = Scale(steps=1800, seeds=MORE_SEEDS)

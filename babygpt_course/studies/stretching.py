@@ -13,10 +13,10 @@ from torch import Tensor
 from babygpt.encodings import Encoding, Interpolated, NTKAware, PerLayer, Rotary, YaRN
 from babygpt.encodings.rotary_variants import FACTOR
 from babygpt.errors import BadInput
-from babygpt_live.explorer import Choice, Control, Explorer, Slider
 from babygpt.metrics.losses import loss_by_position, position_matched_losses
 from babygpt.models.transformer import Transformer
 from babygpt_live import COLOURS, Axis, Curve, Level, Panel
+from babygpt_live.explorer import Choice, Control, Explorer, Slider
 from babygpt_live.panel import Mark
 
 Stretch = Callable[[Rotary, int, float], Encoding]  # a trained RoPE, the new window, the factor -> a new one

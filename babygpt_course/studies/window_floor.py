@@ -12,10 +12,10 @@ from matplotlib.figure import Figure
 import babygpt_live as live
 from babygpt.data.corpus import GRAMMARS
 from babygpt.data.grammar import Grammar
-from babygpt_course.studies.mid_story import MidStory
 from babygpt.experiments.paired import by_measurement
-from babygpt_course.studies.results import Results
 from babygpt.experiments.sweep import Workers
+from babygpt_course.studies.mid_story import MidStory
+from babygpt_course.studies.results import Results
 
 SKIPPED = 20  # stories, on average, before a window, so that no position in a story is preferred
 LENGTHS = (64, 96, 192)  # windows that the course trains on

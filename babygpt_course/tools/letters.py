@@ -7,10 +7,9 @@ import torch
 
 from babygpt.data.stories import Questions
 from babygpt.data.tokenizer import CharTokenizer
-from babygpt_live import Watch
 from babygpt.metrics import greedy_answers, role_accuracy
 from babygpt.objectives import cross_entropy
-from babygpt_live import COLOURS, Axis, Curve, Panel, visible
+from babygpt_live import COLOURS, Axis, Curve, Panel, Watch, visible
 from babygpt_live.panel import name_ticks
 
 HIGHEST = 5.0  # nats; a bar that is taller leaves the picture

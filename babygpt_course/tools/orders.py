@@ -11,11 +11,10 @@ import torch
 
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.errors import BadInput
-from babygpt_live import Choice, Explorer
-from babygpt_live.explorer import Control
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives.diffusion import denoise, mask_token_id
-from babygpt_live import COLOURS, Axis, Curve, Level, Panel
+from babygpt_live import COLOURS, Axis, Choice, Curve, Explorer, Level, Panel
+from babygpt_live.explorer import Control
 from babygpt_live.panel import Mark
 
 N = 4  # letters of a name

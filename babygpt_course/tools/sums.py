@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from babygpt_live import Choice, Explorer, Slider
+from babygpt_live import Axis, Cells, Choice, Explorer, Panel, Slider, Trials
 from babygpt_live.explorer import Control
-from babygpt_live import Axis, Cells, Panel, Trials
 from babygpt_live.panel import name_ticks
 
 PARTS = ("row of the token", "row of the position", "their sum")

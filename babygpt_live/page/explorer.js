@@ -1,13 +1,13 @@
 // An explorer of a trained model. The kernel measures, and sends panels for the present values of its controls;
 // the page chooses among them, and a head or a letter, without it.
 
-import { addInputs, html, mount, nearest, write } from "./figure.js";
+import { addInputs, html, mount, nearest, same, write } from "./figure.js";
 import { readPanel, viewOf } from "./panels.js";
-import { addSwitches, same, TrialsView } from "./switches.js";
 
 const PATIENCE = 1000; // ms without an answer, after which the page says that it waits
 
-function make(page) {
+// `addGrid` shows a control that has rows and columns; `moreViews` draw kinds of marks that panels.js does not know.
+function make(page, addGrid, moreViews) {
   const { model, root, controls } = page, views = [];
   const host = {
     wake: () => draw(),
@@ -17,7 +17,7 @@ function make(page) {
   };
   root.classList.add("trained");
   const all = Object.entries(controls), grids = all.filter(([, control]) => control.columns);
-  const shows = grids.map(([, control]) => addSwitches(page, control));
+  const shows = grids.map(([, control]) => addGrid(page, control));
   const problem = html("p", { class: "problem", role: "alert" }, root);
   const others = Object.fromEntries(all.filter(([, control]) => !control.columns)); // have inputs, and a button for all
   const limits = grids.length === all.length ? {} : addInputs(Object.assign(Object.create(page), { controls: others }));
@@ -33,7 +33,7 @@ function make(page) {
     Object.assign(limits, shown.limits);
     const frame = frames[Math.min(at, frames.length - 1)] ?? []; // none where a recording has no answer
     frame.forEach((spec, i) => {
-      const make = spec.marks[0]?.kind === "trials" ? (...parts) => new TrialsView(...parts) : viewOf.bind(null, spec);
+      const View = moreViews[spec.marks[0]?.kind], make = View ? (...parts) => new View(...parts) : viewOf.bind(null, spec);
       (views[i] ??= make(page.panels, host)).draw(spec, null, values);
     });
     root.classList.toggle("unanswered", !frame.length);
@@ -49,4 +49,8 @@ function make(page) {
   return draw;
 }
 
-export default { render: context => mount(context, make, ["shown"]) };
+export function explorerWith(addGrid, moreViews = {}) {
+  return { render: context => mount(context, page => make(page, addGrid, moreViews), ["shown"]) };
+}
+
+export default explorerWith();

@@ -39,6 +39,7 @@ export function fixed(number, digits = 2) {
   return minus((Number(odd ? up - Math.sign(number) * 10 ** -digits : up) + 0).toFixed(digits));
 }
 export const percent = share => `${Math.round(100 * share)}%`;
+export const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 export const clamp = (x, low, high) => Math.min(high, Math.max(low, x));
 export const range = (n, f = i => i) => Array.from({ length: n }, (_, i) => f(i));
 export const sum = values => values.reduce((total, value) => total + value, 0);

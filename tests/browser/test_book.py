@@ -193,7 +193,7 @@ def test_every_recording_shows_its_numbers_wherever_it_is_moved(desk: BrowserCon
                 for step in (last, 0, last // 3, last - 1):
                     time_of(figure).fill(str(step))
                     expect_run(figure, run, step)
-            elif figure.get_attribute("data-live") == "explorer":
+            elif figure.get_attribute("data-live") in ("explorer", "switchboard"):
                 asked = recording(figure, html / name)
                 for control in fields_of(figure):
                     move(control)

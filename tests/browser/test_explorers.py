@@ -23,10 +23,10 @@ from babygpt.encodings.fourier import fourier
 from babygpt.encodings.gaussian import RelativeGaussian, log_kernel
 from babygpt.encodings.rotary import angles, rotate
 from babygpt.encodings.sinusoidal import frequencies, sinusoid
-from babygpt_live import formulas, view
 from babygpt.metrics.inspection import reach
 from babygpt.models.transformer import score_scale
 from babygpt.positions import Positions
+from babygpt_live import formulas, view
 from tests.browser.conftest import Visit
 from tests.browser.page_checks import numbers
 from tools.browser.scripts import ENDS
@@ -163,7 +163,7 @@ def require_equal(found: Any, expected: Any, where: str) -> None:
 @pytest.mark.parametrize("name", FORMULAS)
 def test_every_number_is_that_of_the_package(name: str, browser: Browser):
     page, settings = browser.new_page(), settings_of(name)
-    measured = json.loads(page.evaluate(MEASURE_ALL, [view.script(name), settings]))
+    measured = json.loads(page.evaluate(MEASURE_ALL, [view.script(FORMULAS[name].script), settings]))
     for values, found in zip(settings, measured, strict=True):
         require_equal(found, measure(name, values), str(values))
     page.close()

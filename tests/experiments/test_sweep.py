@@ -8,10 +8,10 @@ import torch
 from babygpt.config import TrainConfig
 from babygpt.data.corpus import load_corpus
 from babygpt.errors import BadInput
-from babygpt.objectives import NextToken
 from babygpt.experiments import sweep as module
 from babygpt.experiments.paired import by_measurement
 from babygpt.experiments.sweep import keep_runs, small_config, sweep, train_from_seed
+from babygpt.objectives import NextToken
 
 
 def test_all_variants_of_a_seed_come_before_the_next_seed():

@@ -10,10 +10,10 @@ import torch
 from click.testing import CliRunner
 
 from babygpt.errors import BadInput
-from babygpt_course.commands.run_studies import figures as command
 from babygpt.experiments import workers as module
 from babygpt.experiments.sweep import keep_runs, sweep
 from babygpt.experiments.workers import cluster, processes
+from babygpt_course.commands.run_studies import figures as command
 
 
 @pytest.fixture(params=["processes", "jobs"])

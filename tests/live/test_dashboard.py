@@ -12,15 +12,15 @@ import pytest
 import torch
 
 import babygpt_live as live
-from babygpt_course import explorers
 from babygpt.config import TrainConfig
-from babygpt_live.dashboard import BLOCK as LOSSES
-from babygpt_live.dashboard import Page, loss_panel
-from babygpt_live.run import Run, State
-from babygpt_live.view import LiveOutput
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import NextToken
+from babygpt_course import explorers
+from babygpt_live.dashboard import BLOCK as LOSSES
+from babygpt_live.dashboard import Page, loss_panel
 from babygpt_live.panel import Axis, Curve, Level, Panel, unpack
+from babygpt_live.run import Run, State
+from babygpt_live.view import LiveOutput
 
 LONG = 60  # seconds; nothing here takes that long unless it hangs
 BLOCK = 16

@@ -12,10 +12,10 @@ from PIL import Image
 from traitlets import TraitError
 
 import babygpt_live as live
-from babygpt_course import explorers
 from babygpt.errors import BadInput
-from babygpt_live import Line, Scale, Slider
+from babygpt_course import explorers
 from babygpt_course.explorers.formulas import FORMULAS
+from babygpt_live import Line, Scale, Slider
 from babygpt_live.panel import Level, Panel, with_base64
 from tools.screenshots import DRAWN_FROM, fingerprint
 

@@ -13,14 +13,14 @@ import pytest
 import torch
 
 import babygpt_live as live
-from babygpt_course import explorers
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.errors import BadInput
-from babygpt_live import Watch
-from babygpt_live.run import Run, State
 from babygpt.models.versions import build
 from babygpt.objectives import Branches, NextToken
 from babygpt.training import replay, train
+from babygpt_course import explorers
+from babygpt_live import Watch
+from babygpt_live.run import Run, State
 
 LONG = 60  # seconds; nothing here takes that long unless it hangs
 BLOCK = 16

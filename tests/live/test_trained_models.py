@@ -6,16 +6,14 @@ import numpy as np
 import pytest
 import torch
 
-import babygpt_live as live
-from babygpt_course import explorers
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.errors import BadInput
-from babygpt_live import trained_models
-from babygpt_course.explorers.watches import FULLER
 from babygpt.metrics.inspection import attention_weights
-from babygpt_live import Curve, Heads, Level, Words, visible
-from babygpt_live.panel import with_base64
 from babygpt.sampling import SecondThoughts, by_confidence, drafts, fill_in
+from babygpt_course import explorers
+from babygpt_course.explorers.watches import FULLER
+from babygpt_live import Curve, Heads, Level, Words, trained_models, visible
+from babygpt_live.panel import with_base64
 
 LETTERS = CharTokenizer("abcdefghij ")
 FILLED = CharTokenizer("abcdefghi ", with_mask=True)  # eleven tokens too, as the small models have

@@ -7,8 +7,8 @@ import pytest
 
 from babygpt_live import Explorer, Slider
 from babygpt_live import view as view_module
-from babygpt_live.view import LiveOutput, Still
 from babygpt_live.panel import Level, Panel
+from babygpt_live.view import LiveOutput, Still
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 

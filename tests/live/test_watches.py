@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import babygpt_live as live
-from babygpt_course import explorers
 from babygpt.config import ModelConfig
 from babygpt.data.tokenizer import MASK, CharTokenizer
 from babygpt.errors import BadInput
@@ -18,9 +17,10 @@ from babygpt.metrics.inspection import attention_weights, bigram_table, gates_of
 from babygpt.metrics.parallel_texts import code_similarity, layer_similarity, parallel_loss
 from babygpt.models.versions import build
 from babygpt.objectives.diffusion import denoise
+from babygpt.positions import Positions
+from babygpt_course import explorers
 from babygpt_live import Cells, Curve, Heads, Level, Words, visible
 from babygpt_live.panel import as_plain, with_base64
-from babygpt.positions import Positions
 
 LETTERS = CharTokenizer("abc def\nghi")
 MASKED = CharTokenizer("abcdefghi ", with_mask=True)  # eleven tokens too, as the small models have

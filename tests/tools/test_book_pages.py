@@ -13,9 +13,9 @@ import pytest
 from bs4 import BeautifulSoup
 
 import babygpt
+from babygpt.experiments.paired import RULE
 from babygpt_course.claims import CLAIMS, VERDICTS, Finding
 from babygpt_course.studies.board import COLUMNS
-from babygpt.experiments.paired import RULE
 from babygpt_course.studies.results import load_results
 from tools.book import docstrings, reference
 from tools.book.__main__ import remove_copies

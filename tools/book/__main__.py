@@ -17,10 +17,9 @@ import nbformat
 from nbclient.exceptions import CellExecutionError
 from nbformat.v4 import new_markdown_cell
 
-import babygpt_live as live
 from babygpt_course import explorers
-from babygpt_course.explorers.formulas import FORMULAS
 from babygpt_course.claims import CLAIMS
+from babygpt_course.explorers.formulas import FORMULAS
 from babygpt_course.studies.results import load_results
 from tools.book.board_page import board_page
 from tools.book.claims_page import claims_page

@@ -12,9 +12,9 @@ import numpy as np
 
 from babygpt_live.dashboard import SMOOTH, gap_words, loss_words
 from babygpt_live.explorer import Scale, Slider
-from babygpt_live.view import style
 from babygpt_live.panel import Axis, Curve, Heads, Level, Panel, as_plain, with_base64
 from babygpt_live.style import COLOURS
+from babygpt_live.view import PAGE, style
 from tools.book.engine import BLOCK, CORPUS, ENGINE, HERE, compile_engine, engine_script
 from tools.book.live_parts import plain_script, script_json
 from tools.browser.chromium import chromium
@@ -145,9 +145,9 @@ def write_lab(html: Path) -> None:
     folder = html / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     own = {kind: (HERE / f"lab.{kind}").read_text(encoding="utf-8") for kind in ("js", "css")}
-    text = plain_script("dashboard") + own["js"]
+    text = plain_script(PAGE / "dashboard.js") + own["js"]
     (folder / "lab.js").write_text(f"(() => {{\n{text}}})();\n", encoding="utf-8")
-    (folder / "lab.css").write_text(style("figure") + own["css"], encoding="utf-8")
+    (folder / "lab.css").write_text(style(PAGE / "figure.css") + own["css"], encoding="utf-8")
     (folder / "engine.js").write_text(engine_script(), encoding="utf-8")
 
 

@@ -56,7 +56,7 @@ def record_explorer(explorer: Explorer) -> dict[str, Any]:
     state |= {name: values[name] for name in facts}
     words = f"these move too: {still}" if still else "it measures whatever you choose"
     words = " ".join(f"Recorded. In the notebook {words}.".split())
-    return {"title": explorer.title, "module": "explorer", "words": words, "data": packed(state)}
+    return {"title": explorer.title, "module": explorer.module.stem, "words": words, "data": packed(state)}
 
 
 def ask(explorer: Explorer, values: Mapping[str, Any]) -> dict[str, Any]:

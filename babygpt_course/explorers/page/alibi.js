@@ -1,6 +1,6 @@
 // ALiBi: what distance takes from a score in each head, and how far each head looks, beside RoPE.
 
-import { COLOURS, explorer, format, frequencies, percent, range, ropeScore, softmax } from "./figure.js";
+import { COLOURS, explorer, format, frequencies, percent, range, ropeScore, softmax } from "../../../babygpt_live/page/figure.js";
 
 const HEAD_DIM = 32, SHARPNESS = 2, FURTHEST = 64, HEADS = [1, 2, 3, 4, 5, 6];
 const LEVER = 150; // from the start of head 1's line to the handle that turns it, in the picture's units

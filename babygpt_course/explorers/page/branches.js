@@ -1,6 +1,6 @@
 // Codes of branches: how alike two of them are, over the stride and pair by pair, if all pairs count or some.
 
-import { COLOURS, dot, explorer, format, frequencies, range, sum } from "./figure.js";
+import { COLOURS, dot, explorer, format, frequencies, range, sum } from "../../../babygpt_live/page/figure.js";
 
 const THETA = 10_000, FURTHEST = 8192;
 const STRIDES = [...new Set(range(24 * Math.log2(FURTHEST) + 1, i => Math.round(2 ** (i / 24))))];

@@ -2,7 +2,7 @@
 
 import {
   COLOURS, explorer, format, frequencies, html, percent, range, ropeScore, softmax, sum, unevenness,
-} from "./figure.js";
+} from "../../../babygpt_live/page/figure.js";
 
 const HEAD_DIM = 32, FURTHEST = 64, NEAR = 8, BEYOND = 10_000; // tokens, except HEAD_DIM
 const HIGHEST = 2 * Math.sqrt(HEAD_DIM); // score of q = k = (1, ..., 1) at distance 0, as in a model

@@ -2,7 +2,7 @@
 
 import {
   COLOURS, dot, explorer, format, frequencies, html, most, onCircle, put, range, svg, unevenness,
-} from "./figure.js";
+} from "../../../babygpt_live/page/figure.js";
 
 const HEAD_DIM = 32, LAST = 48, SUMS = [24, 48, 72], SCALE = 2 / Math.sqrt(HEAD_DIM); // SCALE as in a model
 const [PERIOD, MASK] = [16, 13]; // from its token 13 on, every 16 tokens are MASK

@@ -1,6 +1,6 @@
 // RoPE: two hands that turn with the positions of a query and a key, and the distances that some hands show alike.
 
-import { COLOURS, explorer, format, frequencies, html, onCircle, range, sum, svg, write } from "./figure.js";
+import { COLOURS, explorer, format, frequencies, html, onCircle, range, sum, svg, write } from "../../../babygpt_live/page/figure.js";
 
 const HEAD_DIM = 32, FURTHEST = 64, LATER = 37; // LATER: from one pair of hands to the other, tokens
 const ALIKE = 10; // degrees by which two distances differ at most on every hand, if they look alike

@@ -1,6 +1,6 @@
 // Sinusoid: the codes of all positions as a table, and how like one of them is to each.
 
-import { COLOURS, dot, explorer, format, frequencies, range } from "./figure.js";
+import { COLOURS, dot, explorer, format, frequencies, range } from "../../../babygpt_live/page/figure.js";
 
 const LENGTH = 64, NEAR = 8; // rows of the table; from the position to the one that the title compares with it, tokens
 

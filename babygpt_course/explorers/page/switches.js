@@ -1,11 +1,10 @@
 // Switches: a grid of small buttons that a reader switches off, and a table of what was measured in each trial.
 
-import { clamp, COLOURS, html, makePanel, percent, put, range, write } from "./figure.js";
-import { PanelView, withUnit } from "./panels.js";
+import { clamp, COLOURS, html, makePanel, percent, put, range, same, write } from "../../../babygpt_live/page/figure.js";
+import { PanelView, withUnit } from "../../../babygpt_live/page/panels.js";
 
 const [SMALL, KEPT] = [40, 8]; // switches that are large; trials in the table, beside the baseline
 const KINDS = Object.values(COLOURS);
-export const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 const byPlace = (a, b) => a[0] - b[0] || a[1] - b[1];
 
 // The grid of a control, before the panels. Wide pages have a column for each row of the control, narrow ones a row:

@@ -7,8 +7,8 @@ import pytest
 from matplotlib.figure import Figure
 
 from babygpt.errors import BadInput
-from babygpt_course.studies import clicks, figures
 from babygpt.experiments.sweep import Scale
+from babygpt_course.studies import clicks, figures
 
 AT = [50, 100, 150, 200]
 ABOUT = {"command": "made", "minutes": 1.5, "steps": 200, "seeds": [1, 2]}

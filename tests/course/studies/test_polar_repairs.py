@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from babygpt.config import ModelConfig
-from babygpt_course.studies import polar_repairs
 from babygpt.experiments.sweep import Scale, in_turn
+from babygpt_course.studies import polar_repairs
 
 
 @pytest.mark.parametrize("arm", polar_repairs.SIGNS)

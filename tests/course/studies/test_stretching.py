@@ -12,10 +12,10 @@ from babygpt.errors import BadInput
 from babygpt.models.cache import KVCache
 from babygpt.models.transformer import Transformer
 from babygpt.models.versions import build
-from babygpt_live.panel import Curve, Level, with_base64
 from babygpt.positions import Positions
 from babygpt_course.studies import stretching
 from babygpt_course.studies.stretching import METHODS, explore_stretching, stretched
+from babygpt_live.panel import Curve, Level, with_base64
 
 BLOCK, D = 16, 8
 
