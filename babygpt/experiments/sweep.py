@@ -4,7 +4,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cache, partial
@@ -14,7 +14,6 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 
-import babygpt
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import QUESTION_SEED, Corpus
 from babygpt.device import pick_device
@@ -76,7 +75,7 @@ def sweep(
 
     variants  names of what is compared
     run       trains a variant from a seed, and returns what it measured, by name
-    workers   make the runs: `in_turn`, those of `studies.workers`, or `keep_runs` around one of them; a
+    workers   make the runs: `in_turn`, those of `workers.py`, or `keep_runs` around one of them; a
               variant that they leave out is left out of the result
     returns   variant -> name of the measurement -> one value a seed
     """
@@ -93,11 +92,14 @@ def sweep(
     return found
 
 
-def keep_runs(path: Path, workers: Workers = in_turn, only: str = "") -> Workers:
+def keep_runs(
+    path: Path, workers: Workers = in_turn, only: str = "", packages: Sequence[Path] = ()
+) -> Workers:
     """Return workers that store each run as soon as it is finished, and do not repeat a stored run.
 
     path  of the file; the caller locks it, and removes it when all is stored
     only  regular expression; runs in whose name it is not found are left out
+    packages  folders of more code than babygpt's that decides what a run measures
     Raises BadInput if the runs in the file were made by other code, or if it holds something else.
     """
     kept: dict[str, Measured] = {}
@@ -109,7 +111,7 @@ def keep_runs(path: Path, workers: Workers = in_turn, only: str = "") -> Workers
             raise BadInput(f"{path} does not hold the runs of an unfinished study: move it away") from None
         if not all(isinstance(one, dict) and one and is_number(one) for one in kept.values()):
             raise BadInput(f"{path} holds a run that is no table of numbers: move it away to begin anew")
-        if code != code_digest():
+        if code != code_digest(*packages):
             raise BadInput(f"{path} holds runs made by another babygpt: move it away to begin anew")
 
     def make(runs: Runs) -> Iterator[tuple[str, Measured]]:
@@ -119,7 +121,7 @@ def keep_runs(path: Path, workers: Workers = in_turn, only: str = "") -> Workers
             for name, measured in finished:
                 # through JSON, so that a run reads the same whether it was just made or kept
                 kept[name] = json.loads(json.dumps(dict(measured), default=np.ndarray.tolist))
-                write_atomically(path, json.dumps({"code": code_digest(), "runs": kept}).encode())
+                write_atomically(path, json.dumps({"code": code_digest(*packages), "runs": kept}).encode())
         yield from ((name, kept[name]) for name in runs)
 
     return make
@@ -133,10 +135,10 @@ def is_number(value: Any) -> bool:
 
 
 @cache
-def code_digest() -> str:
-    """Return the SHA-256 of all code of babygpt and the course: runs of other code must not mix with ours."""
+def code_digest(*packages: Path) -> str:
+    """Return the SHA-256 of all code of babygpt and of other packages, so that runs of other code do not mix."""
     total = hashlib.sha256()
-    for package in (Path(babygpt.__file__).parent, Path(__file__).parents[1]):
+    for package in (Path(__file__).parents[1], *packages):
         for path in sorted(package.rglob("*.py")):
             total.update(path.relative_to(package.parent).as_posix().encode() + path.read_bytes())
     return total.hexdigest()

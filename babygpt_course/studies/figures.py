@@ -44,6 +44,9 @@ from babygpt_course.studies.results import Results, load_results
 WIDEST = 1600  # pixels of a picture
 
 
+COURSE = Path(__file__).parents[1]  # what a study measures depends on its code too
+
+
 class Study(NamedTuple):
     """Functions behind a figure.
 
@@ -140,7 +143,7 @@ def make_figure(
         else:
             start = time.perf_counter()
             scale = {"scale": replace(study_scale(study), seeds=tuple(seeds))} if seeds else {}
-            measured = study.measure(keep_runs(partial, workers, only), **scale)
+            measured = study.measure(keep_runs(partial, workers, only, [COURSE]), **scale)
             minutes = round((time.perf_counter() - start) / 60, 1)
             chosen = (f" --seeds {','.join(map(str, seeds))}" if seeds else "") + (
                 f" --only '{only}'" if only else ""

@@ -338,11 +338,13 @@ def test_pointing_at_a_word_highlights_the_panel_of_its_name(visit: Visit):
 
 def test_contributing_makes_an_explorer(browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    blocks = r"^```\w+\n(?://|#) babygpt_live/\S+\n(.*?)^```"
+    blocks = r"^```\w+\n(?://|#) babygpt_course/explorers/\S+\n(.*?)^```"
     module, controls = re.findall(blocks, text, re.S | re.M)
-    modules = shutil.copytree(view.PAGE, tmp_path / "page")
-    (modules / "kerple.js").write_text(module, encoding="utf-8")
-    monkeypatch.setattr(view, "PAGE", modules)
+    shutil.copytree(view.PAGE, tmp_path / "babygpt_live" / "page")
+    scripts = tmp_path / "babygpt_course" / "explorers" / "page"
+    scripts.mkdir(parents=True)
+    (scripts / "kerple.js").write_text(module, encoding="utf-8")
+    monkeypatch.setattr(formulas, "SCRIPTS", scripts)
     exec(controls, made := dict(vars(formulas)))
     write_explorers(tmp_path, [made["kerple"]()])
     page = browser.new_page()

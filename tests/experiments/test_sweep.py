@@ -1,10 +1,12 @@
 """Sweeps: their order, their results, and the runs that a stopped study keeps."""
 
 import json
+from pathlib import Path
 
 import pytest
 import torch
 
+import babygpt_course
 from babygpt.config import TrainConfig
 from babygpt.data.corpus import load_corpus
 from babygpt.errors import BadInput
@@ -79,12 +81,16 @@ def test_runs_of_another_babygpt_are_refused_and_left_alone(partial, monkeypatch
     assert partial.read_bytes() == before
 
 
-def test_the_digest_covers_both_packages(monkeypatch):
+def test_the_digest_covers_all_code_that_decides_a_number(monkeypatch):
     """Change the training loop: this makes other numbers, as a change of a study does."""
     read = []
     monkeypatch.setattr(module.Path, "read_bytes", lambda path: read.append(path.as_posix()) or b"")
-    module.code_digest.__wrapped__()
-    for file in ("babygpt/training/loop.py", "babygpt/experiments/sweep.py"):
+    module.code_digest.__wrapped__(Path(babygpt_course.__file__).parent)
+    for file in (
+        "babygpt/training/loop.py",
+        "babygpt/experiments/sweep.py",
+        "babygpt_course/studies/board.py",
+    ):
         assert any(path.endswith(file) for path in read)
 
 

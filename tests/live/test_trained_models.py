@@ -11,8 +11,9 @@ from babygpt.errors import BadInput
 from babygpt.metrics.inspection import attention_weights
 from babygpt.sampling import SecondThoughts, by_confidence, drafts, fill_in
 from babygpt_course import explorers
+from babygpt_course.explorers import trained_models
 from babygpt_course.explorers.watches import FULLER
-from babygpt_live import Curve, Heads, Level, Words, trained_models, visible
+from babygpt_live import Curve, Heads, Level, Words, visible
 from babygpt_live.panel import with_base64
 
 LETTERS = CharTokenizer("abcdefghij ")

@@ -65,7 +65,7 @@ def build(names: list[str], folder: Path) -> Path:
     for old in (source, html, folder / "doctrees"):
         shutil.rmtree(old, ignore_errors=True)
     assemble(ran, source, html / PICTURES)
-    write_scripts((explore().name for explore in FORMULAS), html)
+    write_scripts((explore().script for explore in FORMULAS), html)
     write_lab(html)
     (html / "notebooks").mkdir()
     for lesson in lessons:  # to be run in JupyterLab: pictures would be most of its bytes

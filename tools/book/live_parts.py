@@ -81,10 +81,10 @@ def page_script(path: Path) -> str:
     return f'(() => {{\nconst MODULE = "{path.stem}";\n{module}\n{SHIM.read_text(encoding="utf-8")}}})();\n'
 
 
-def write_scripts(names: Iterable[str], html: Path) -> None:
+def write_scripts(paths: Iterable[Path], html: Path) -> None:
     """Write the scripts of some explorers of formulas, those of recordings, and their style, into a book."""
     folder = html / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     (folder / STYLESHEET).write_text(style(PAGE / "figure.css", SCRIPTS / "switches.css"), encoding="utf-8")
-    for path in (*(SCRIPTS / f"{name}.js" for name in names), *RECORDED):
+    for path in (*paths, *RECORDED):
         (folder / path.name).write_text(page_script(path), encoding="utf-8")

@@ -42,6 +42,6 @@ def write_explorers(folder: Path, formulas: Sequence[Formula], words: str = "") 
 
     words  HTML above them
     """
-    write_scripts([formula.name for formula in formulas], folder)
+    write_scripts([formula.script for formula in formulas], folder)
     body = words + "".join(formula_html(formula.state(), "") for formula in formulas)
     (folder / "index.html").write_text(PAGE.format(body), encoding="utf-8")
