@@ -136,7 +136,7 @@ def is_number(value: Any) -> bool:
 
 @cache
 def code_digest(*packages: Path) -> str:
-    """Return the SHA-256 of all code of babygpt and of other packages, so that runs of other code do not mix."""
+    """Return the SHA-256 of all code of babygpt and other packages, so that runs of other code do not mix."""
     total = hashlib.sha256()
     for package in (Path(__file__).parents[1], *packages):
         for path in sorted(package.rglob("*.py")):
