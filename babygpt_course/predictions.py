@@ -25,9 +25,9 @@ import ipywidgets
 
 from babygpt.errors import BadInput
 from babygpt.files import write_atomically
-from babygpt.live.explorer import format_number
-from babygpt.live.view import Output, current_cell
 from babygpt.tables import MARKS, Table
+from babygpt_live.explorer import format_number
+from babygpt_live.view import Output, current_cell
 
 NO_GUESS = "No guess was made before this was shown."
 KEPT = "Your guess is kept, and not in the notebook."

@@ -17,11 +17,11 @@ from tqdm import tqdm
 from babygpt.config import TrainConfig
 from babygpt.data.corpus import Corpus, load_corpus
 from babygpt.device import pick_device
-from babygpt.live.formulas import FORMULAS
-from babygpt.live.run import Run
+from babygpt.experiments.paired import critical_t
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import NextToken
-from babygpt_course.studies.paired import critical_t
+from babygpt_course.explorers.formulas import FORMULAS
+from babygpt_live.run import Run
 from benchmarks.timing import require_rounds, run_in_rounds
 from tools.browser.chromium import chromium
 from tools.browser.course_models import BLOCK_SIZE, train_live, untrained_v4

@@ -17,8 +17,8 @@ from babygpt import NextToken, TrainConfig, build, encodings, load, load_corpus,
 from babygpt.config import ModelConfig
 from babygpt.models import versions
 from babygpt.models.versions import VERSIONS
-from babygpt.plots.panel import as_plain
 from babygpt_course.claims import claims_in
+from babygpt_live.panel import as_plain
 
 ROOT = Path(__file__).resolve().parent.parent
 README, CONTRIBUTING = ROOT / "README.md", ROOT / "CONTRIBUTING.md"

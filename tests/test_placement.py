@@ -11,17 +11,19 @@ import torch
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from babygpt import live, metrics, sampling
+import babygpt_live as live
+from babygpt import metrics, sampling
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import Corpus, load_corpus
-from babygpt.live.run import Run
 from babygpt.metrics import inspection, parallel_texts
 from babygpt.models.language_model import LanguageModel
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import NextToken, objective_for
 from babygpt.training import train
+from babygpt_course import explorers
 from babygpt_course.studies.gaussian_training import cost_of_hiding
 from babygpt_course.studies.remasking import right_guesses
+from babygpt_live.run import Run
 from tests.pretended_gpu import DEVICE, DeviceTensor, pretended_gpu
 
 BLOCK = 16
@@ -104,8 +106,8 @@ def of_next_token(model: Any, corpus: Corpus) -> list[Any]:
     tokenizer, ids = corpus.tokenizer, corpus.val
     questions = corpus.grammar.questions(4, seed=2, max_chars=48)
     return [
-        live.roles(tokenizer, questions).measure(model),
-        live.heads(tokenizer, QUESTION).measure(model),
+        explorers.roles(tokenizer, questions).measure(model),
+        explorers.heads(tokenizer, QUESTION).measure(model),
         metrics.answer_losses(model, tokenizer, questions),
         metrics.whole_answer_accuracy(model, tokenizer, questions),
         metrics.loss_by_position(model, ids, 32, 4),
@@ -119,8 +121,8 @@ def of_next_token(model: Any, corpus: Corpus) -> list[Any]:
 def of_branches(model: Any, corpus: Corpus) -> list[Any]:
     tokenizer, ids = corpus.tokenizer, corpus.val
     return [
-        live.branch_similarity(tokenizer, "ada fed", 2).measure(model),
-        live.interference(ids, 12, 2, n_texts=4).measure(model),
+        explorers.branch_similarity(tokenizer, "ada fed", 2).measure(model),
+        explorers.interference(ids, 12, 2, n_texts=4).measure(model),
         metrics.split_gap(model, ids, 2, 12, 4),
         parallel_texts.leakage(model, ids, 2, 12, 2),
         sampling.generate_parallel(model, [ids[:5], ids[9:17]], 40, generator=draw()),
@@ -129,12 +131,12 @@ def of_branches(model: Any, corpus: Corpus) -> list[Any]:
 
 def of_diffusion(model: Any, corpus: Corpus) -> list[Any]:
     tokenizer, ids = corpus.tokenizer, corpus.val
-    hollow = live.encode_masked(tokenizer, HOLLOW)
+    hollow = explorers.encode_masked(tokenizer, HOLLOW)
     questions = corpus.grammar.questions(2, seed=2, max_chars=48)
 
     orders = [sampling.by_confidence(), sampling.by_entropy(), sampling.ancestral(4)]
     return [
-        live.filled_text(tokenizer, HOLLOW).measure(model),
+        explorers.filled_text(tokenizer, HOLLOW).measure(model),
         metrics.nelbo(model, ids[:100], BLOCK),
         metrics.exact_nelbo(model, ids[:3]),
         right_guesses(model, corpus, 0.5, n=2),
@@ -149,13 +151,13 @@ def of_diffusion(model: Any, corpus: Corpus) -> list[Any]:
 
 
 MEASUREMENTS = {
-    "v1": lambda model, corpus: [live.next_characters(corpus.tokenizer).measure(model)],
-    "v2": lambda model, corpus: [live.votes(corpus.tokenizer).measure(model)],
+    "v1": lambda model, corpus: [explorers.next_characters(corpus.tokenizer).measure(model)],
+    "v2": lambda model, corpus: [explorers.votes(corpus.tokenizer).measure(model)],
     "v4": of_next_token,
-    "v5": lambda model, _: [live.kernel().measure(model), inspection.reach(model.encoding, 0.5)],
+    "v5": lambda model, _: [explorers.kernel().measure(model), inspection.reach(model.encoding, 0.5)],
     "v6": of_branches,
     "v7": of_diffusion,
-    "v7-polar": lambda model, _: [live.gates().measure(model)],
+    "v7-polar": lambda model, _: [explorers.gates().measure(model)],
     "recall": lambda model, corpus: [metrics.recall_by_distance(model, corpus.tokenizer, [12], n=4)],
 }
 
@@ -176,7 +178,7 @@ def test_watches_metrics_and_samplers_measure_where_the_model_is(
 def test_a_live_run_trains_on_the_device_and_brings_the_model_back(
     end: str, corpora: dict[bool, Corpus], device: torch.device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("babygpt.live.run.pick_device", lambda: device)
+    monkeypatch.setattr("babygpt_live.run.pick_device", lambda: device)
     corpus, places = corpora[False], set()
     model = small_model("v4", corpus)
     objective = NextToken(corpus, BLOCK)

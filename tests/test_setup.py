@@ -17,6 +17,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
+import babygpt
 from babygpt.config import ModelConfig
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.models.versions import build
@@ -172,10 +173,10 @@ def test_the_hook_for_types_runs_for_every_file_that_mypy_checks():
 
 def test_the_citation_has_the_version_and_the_changelog_its_day():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
-    assert str(citation["version"]) == PROJECT["version"]
+    assert str(citation["version"]) == babygpt.__version__
     log = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     released = dict(re.findall(r"^## (\S+) - (\d{4}-\d\d-\d\d)$", log, flags=re.M))
-    assert released.get(PROJECT["version"], citation["date-released"]) == citation["date-released"]
+    assert released.get(babygpt.__version__, citation["date-released"]) == citation["date-released"]
 
 
 def test_the_pinned_torch_is_the_one_of_the_makefile():

@@ -2,11 +2,11 @@
 
 import pytest
 
+from babygpt.experiments.paired import format_mean_sd, mean_sd
 from babygpt.invariants import Promise, promises
 from babygpt.tables import markdown, source
 from babygpt_course.claims import findings
 from babygpt_course.claims.note_004 import parameters
-from babygpt_course.studies.paired import format_mean_sd, mean_sd
 
 
 def test_promises_hide_the_numbers_in_text_and_show_them_in_html():

@@ -144,10 +144,10 @@ def test_a_command_that_needs_an_extra_names_it_in_one_line(installed: Path, tmp
 
 
 def test_the_live_lab_asks_for_its_extra(installed: Path, tmp_path: Path):
-    done = run(installed, "import babygpt.live", cwd=tmp_path)
+    done = run(installed, "import babygpt_live", cwd=tmp_path)
     assert done.returncode == 1
     last = done.stderr.splitlines()[-1]
-    assert last.startswith("ImportError: babygpt.live draws with widgets")
+    assert last.startswith("ImportError: babygpt_live draws with widgets")
     assert " install 'anywidget>=" in last
 
 

@@ -18,8 +18,8 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from babygpt.cli.options import PATH, USER_ERRORS
-from babygpt.live import view
-from babygpt.live.formulas import FORMULAS, PIXELS, Formula
+from babygpt_course.explorers.formulas import FORMULAS, PIXELS, Formula
+from babygpt_live import view
 from tools.book.lab import lab_html, write_lab
 from tools.browser.chromium import chromium
 from tools.browser.notebook import DASHBOARD, EXPLORER, Notebook
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 SETUP = """
-from babygpt import live
+import babygpt_live as live
 from babygpt.data.corpus import load_corpus
 from tools.browser.course_models import N_CHARS, train_live, trained_v7, untrained_v4
 corpus = load_corpus("plain-tales", N_CHARS)
@@ -40,8 +40,8 @@ TRAIN = "run = train_live(model, corpus, steps=450)"
 MASKED_TEXT = "'wira fed lira. ___ fed? wira. __ ____ fed ____.\\n____ ___ _______'"
 # A picture, and the cell that shows what is on it.
 EXPLORERS = {
-    "explorer_attention": "live.attention(model, corpus.tokenizer, 'fera fed pera. who fed? fera')",
-    "explorer_diffusion": f"live.diffusion(*trained_v7(), {MASKED_TEXT}, step=8)",
+    "explorer_attention": "explorers.attention(model, corpus.tokenizer, 'fera fed pera. who fed? fera')",
+    "explorer_diffusion": f"explorers.diffusion(*trained_v7(), {MASKED_TEXT}, step=8)",
 }
 # A picture taken while a model trains in a notebook, and which notebook's run of which title is on it.
 LIVE = {"live_kernel": ("05", "v5"), "live_similarity": ("06", "v6"), "live_gates": ("07b", "v7")}
@@ -121,7 +121,7 @@ def take_screenshots(folder: Path) -> list[Path]:
 
 def fingerprint(formula: Formula) -> str:
     """Return a digest of all that the still of an explorer depends on."""
-    parts = view.script(formula.name), view.style("figure"), json.dumps(formula.state())
+    parts = view.script(formula.script), view.style(view.PAGE / "figure.css"), json.dumps(formula.state())
     return sha256("".join(parts).encode()).hexdigest()
 
 
@@ -142,7 +142,7 @@ def take_stills() -> list[Path]:
             facts = PngInfo()
             facts.add_text(DRAWN_FROM, fingerprint(formula))
             facts.add_itxt("Description", "; ".join(panels.locator(".explorer-title").all_inner_texts()))
-            paths.append(view.PAGE / f"{formula.name}.png")
+            paths.append(formula.script.with_suffix(".png"))
             picture.save(paths[-1], optimize=True, pnginfo=facts)
     return paths
 

@@ -2,7 +2,7 @@
 
 A claim holds, fails, is undecided, or depends on a condition that the reason names. Short measurements run
 when they are called. Measurements on trained models read stored results (`babygpt_course.studies.results`);
-one rule decides them or leaves them undecided (`babygpt_course.studies.paired`).
+one rule decides them or leaves them undecided (`babygpt.experiments.paired`).
 
 note_000.toml  the note's sentences: its own words, a translation, and how we understand them
 note_000.py    the measurement of each sentence, a function of the same name

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from babygpt_course.studies.paired import LEAST_LOSS, UNDECIDED, exceeds
+from babygpt.experiments.paired import LEAST_LOSS, UNDECIDED, exceeds
 
 VERDICTS = ("holds", "depends", UNDECIDED, "fails")
 

@@ -10,6 +10,7 @@ from babygpt.config import ModelConfig
 from babygpt.data import tales
 from babygpt.encodings import Encoding, GatesLast, Polar, Quadrature, Rotary
 from babygpt.encodings.polar import ALPHA
+from babygpt.experiments.paired import compare, differences, exceeds
 from babygpt.invariants.encodings import phase_gradient
 from babygpt.models.cache import KVCache
 from babygpt.models.language_model import LanguageModel
@@ -20,7 +21,6 @@ from babygpt.positions import Positions
 from babygpt.sampling import by_confidence, fill_in
 from babygpt_course.claims.claim import Finding, combine, decide, measured_on, negligible
 from babygpt_course.claims.note_001 import HEAD_DIM, random_heads
-from babygpt_course.studies.paired import compare, differences, exceeds
 from babygpt_course.studies.results import load_results
 from babygpt_course.studies.text_measures import distinct, repeated
 

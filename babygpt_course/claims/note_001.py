@@ -11,10 +11,10 @@ from babygpt.encodings.base import Encoding
 from babygpt.encodings.gaussian import ALPHAS, SIGMAS, AbsoluteGaussian, RelativeGaussian
 from babygpt.encodings.rotary import Rotary, rotate
 from babygpt.encodings.sinusoidal import frequencies
+from babygpt.experiments.paired import LEAST_SHARE, compare, differences, exceeds
 from babygpt.models.transformer import norm, score_scale
 from babygpt.positions import Positions
 from babygpt_course.claims.claim import Finding, combine, decide, measured_on
-from babygpt_course.studies.paired import LEAST_SHARE, compare, differences, exceeds
 from babygpt_course.studies.results import load_results
 
 NOTE = "001_e1f3ab19410e1e33.txt"

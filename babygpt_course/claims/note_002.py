@@ -10,12 +10,12 @@ from babygpt.config import ModelConfig
 from babygpt.encodings import Encoding, Fourier, Rotary2D
 from babygpt.encodings.fourier import fourier
 from babygpt.encodings.rotary import angles, rotate_pairs
+from babygpt.experiments.paired import LEAST_SHARE, UNDECIDED, compare, differences, exceeds
 from babygpt.models.transformer import norm
 from babygpt.models.versions import build
 from babygpt.positions import Positions
 from babygpt_course.claims.claim import Finding, combine, decide, measured_on, negligible
 from babygpt_course.studies import branches
-from babygpt_course.studies.paired import LEAST_SHARE, UNDECIDED, compare, differences, exceeds
 from babygpt_course.studies.results import Results, load_results
 
 NOTE = "002_79f4b48e18265706.txt"

@@ -10,11 +10,11 @@ import torch
 from babygpt.encodings.fourier import Fourier, fourier
 from babygpt.encodings.rotary import angles
 from babygpt.errors import BadInput
+from babygpt.experiments.paired import UNDECIDED, compare, differences
 from babygpt.positions import Positions
 from babygpt_course.claims import note_002
 from babygpt_course.claims.claim import Finding, combine, decide, measured_on, negligible, opposite
 from babygpt_course.claims.note_002 import HEAD_DIM, SCOPE, TRAINED, WIDTH, code_cosine, code_distance
-from babygpt_course.studies.paired import UNDECIDED, compare, differences
 
 NOTE = "003_1be152b6561f0619.txt"
 ROWS, WIDEST = 32_768, 4096  # the note's table and stride

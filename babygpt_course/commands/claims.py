@@ -8,9 +8,9 @@ from pathlib import Path
 
 import click
 
+from babygpt.experiments.paired import RULE
 from babygpt.tables import MARKS
 from babygpt_course.claims import Claim, Finding, VerdictCounts, by_luck, claims_of, count_verdicts
-from babygpt_course.studies.paired import RULE
 
 WIDTH = 100  # columns of a terminal that are filled
 HEADING = "| | the note says |\n|---|---|\n"  # of every table of verdicts on a note's page

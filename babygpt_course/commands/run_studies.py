@@ -6,10 +6,10 @@ import click
 
 from babygpt.cli.options import PATH
 from babygpt.errors import BadInput
+from babygpt.experiments.sweep import in_turn
+from babygpt.experiments.workers import cluster as jobs
+from babygpt.experiments.workers import processes
 from babygpt_course.studies.figures import FIGURES, make_figure
-from babygpt_course.studies.sweep import in_turn
-from babygpt_course.studies.workers import cluster as jobs
-from babygpt_course.studies.workers import processes
 
 
 @click.command()

@@ -17,11 +17,11 @@ import torch
 from matplotlib.figure import Figure
 from torch import Generator, Tensor, nn
 
-from babygpt.plots import draw_matrix
 from babygpt.tables import MARKS, Source, Table, source
 from babygpt_course.exercises.checks import Unusable, Wrong, require
 from babygpt_course.exercises.compare import describe
 from babygpt_course.exercises.guard import OutOfTime, run_with_timeout
+from babygpt_live import draw_matrix
 
 SECONDS = 10.0  # for a check, unless it trains; a busy machine needs more than an idle one
 Check = Callable[[Any, Generator], object]  # given an answer and a seeded random generator, raises Wrong

@@ -13,6 +13,7 @@ from babygpt.data.corpus import Corpus, load_corpus
 from babygpt.encodings.base import Encoding
 from babygpt.encodings.rotary import Rotary
 from babygpt.errors import BadInput
+from babygpt.experiments.paired import critical_t, differences
 from babygpt.invariants import Promise, cache_equals_full, causal
 from babygpt.metrics.losses import loss_by_position
 from babygpt.models.transformer import Transformer
@@ -22,7 +23,6 @@ from babygpt.training import train
 from babygpt_course.exercises.checks import Unusable, Wrong, ask_parts, expect, require, require_equal
 from babygpt_course.exercises.compare import describe
 from babygpt_course.exercises.exercise import Exercise, each, integer, randomize_, read_tasks
-from babygpt_course.studies.paired import critical_t, differences
 
 TASKS = read_tasks("lesson_08")
 

@@ -23,6 +23,8 @@ from babygpt.config import ModelConfig, TrainConfig, require_positive, setting
 from babygpt.data.corpus import Corpus
 from babygpt.device import pick_device
 from babygpt.errors import BadInput
+from babygpt.experiments.paired import UNDECIDED, compare, format_mean_sd, mean_sd
+from babygpt.experiments.sweep import train_from_seed
 from babygpt.files import file_lock, write_atomically
 from babygpt.metrics.denoising import nelbo
 from babygpt.models.versions import VERSIONS, build
@@ -30,10 +32,8 @@ from babygpt.objectives import MaskedDiffusion
 from babygpt.training import Training
 from babygpt.training import checkpoint as checkpoints
 from babygpt_course.studies.figures import Study, draw_figure
-from babygpt_course.studies.paired import UNDECIDED, compare, format_mean_sd, mean_sd
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.seed_plots import draw_seed_bars, draw_seed_curves
-from babygpt_course.studies.sweep import train_from_seed
 
 DENOISERS = {version.removeprefix("v7-"): version for version, made in VERSIONS.items() if made.masks}
 LOSSES = {  # of every run -> label of its axis

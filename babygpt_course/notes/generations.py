@@ -21,12 +21,12 @@ from babygpt.data.corpus import Corpus
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.device import pick_device
 from babygpt.errors import BadInput
+from babygpt.experiments.paired import format_mean_sd, mean_sd
 from babygpt.models.language_model import LanguageModel
 from babygpt.models.versions import VERSIONS
 from babygpt.sampling import by_confidence, continue_text
 from babygpt.training import checkpoint as checkpoints
 from babygpt.training.checkpoint import Checkpoint
-from babygpt_course.studies.paired import format_mean_sd, mean_sd
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.text_measures import distinct, repeated, words
 

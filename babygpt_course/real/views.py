@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from babygpt.errors import BadInput
-from babygpt.live.explorer import Explorer, Line, Slider
 from babygpt.metrics.inspection import attention_weights
-from babygpt.plots.panel import Axis, Cells, Panel, percent
-from babygpt.plots.style import visible
 from babygpt_course.real.model import RealModel
 from babygpt_course.real.tokenizer import RealTokenizer
+from babygpt_live.explorer import Explorer, Line, Slider
+from babygpt_live.panel import Axis, Cells, Panel, percent
+from babygpt_live.style import visible
 
 MOST_TOKENS = 32  # more names do not fit beside the picture
 

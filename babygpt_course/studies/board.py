@@ -16,12 +16,7 @@ from babygpt import Positions, TrainConfig, build, load_corpus, metrics, train
 from babygpt.data.corpus import Corpus
 from babygpt.device import pick_device
 from babygpt.errors import BadInput
-from babygpt.models.cache import KVCache
-from babygpt.models.language_model import LanguageModel
-from babygpt.models.versions import VERSIONS
-from babygpt.objectives import Objective, objective_for
-from babygpt.tables import markdown
-from babygpt_course.studies.paired import (
+from babygpt.experiments.paired import (
     LEAST_LOSS,
     LEAST_SHARE,
     RULE,
@@ -31,9 +26,14 @@ from babygpt_course.studies.paired import (
     mean_sd,
     percent,
 )
+from babygpt.experiments.sweep import Scale, Workers, questions, small_config, sweep, train_from_seed
+from babygpt.models.cache import KVCache
+from babygpt.models.language_model import LanguageModel
+from babygpt.models.versions import VERSIONS
+from babygpt.objectives import Objective, objective_for
+from babygpt.tables import markdown
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.seed_plots import draw_seed_dots
-from babygpt_course.studies.sweep import Scale, Workers, questions, small_config, sweep, train_from_seed
 from babygpt_course.studies.window_floor import floor_by_position
 
 WORLD = "plain-tales"

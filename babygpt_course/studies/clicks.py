@@ -16,15 +16,8 @@ from matplotlib.figure import Figure
 
 from babygpt import NextToken, TrainConfig, load_corpus, metrics
 from babygpt.errors import BadInput
-from babygpt.models.language_model import LanguageModel
-from babygpt.models.versions import build
-from babygpt.plots import ENCODING_COLOURS
-from babygpt.plots.figures import set_labels
-from babygpt.tables import markdown
-from babygpt_course.studies.board import KNOWN, RUNGS, WORLD
-from babygpt_course.studies.paired import format_mean_sd, mean_sd, table_head
-from babygpt_course.studies.results import Results
-from babygpt_course.studies.sweep import (
+from babygpt.experiments.paired import format_mean_sd, mean_sd, table_head
+from babygpt.experiments.sweep import (
     Scale,
     Workers,
     questions,
@@ -32,6 +25,13 @@ from babygpt_course.studies.sweep import (
     sweep,
     train_with_curve,
 )
+from babygpt.models.language_model import LanguageModel
+from babygpt.models.versions import build
+from babygpt.tables import markdown
+from babygpt_course.studies.board import KNOWN, RUNGS, WORLD
+from babygpt_course.studies.results import Results
+from babygpt_live import ENCODING_COLOURS
+from babygpt_live.figures import set_labels
 
 MODELS = {
     "v4": "RoPE",

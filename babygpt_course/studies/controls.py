@@ -15,6 +15,7 @@ from babygpt import NextToken, TrainConfig, load_corpus, metrics
 from babygpt.data.corpus import Corpus
 from babygpt.encodings import Rotary
 from babygpt.encodings.base import distances
+from babygpt.experiments.sweep import Scale, Workers, questions, small_config, sweep, train_from_seed
 from babygpt.metrics.parallel_texts import parallel_loss
 from babygpt.positions import Positions
 from babygpt_course.studies import branches, stretch
@@ -23,7 +24,6 @@ from babygpt_course.studies.order import WINDOW, AllPositions, losses_from
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.seed_plots import draw_seed_dots
 from babygpt_course.studies.stretching import with_encoding
-from babygpt_course.studies.sweep import Scale, Workers, questions, small_config, sweep, train_from_seed
 
 PLACES, BESIDE = (0, 128), (0, 32, 64, 96, 128, 160, 192)  # of windows in training, and where they are read
 STRIDES = (128, 256, 64, 1024, 8, 1)  # that a model of stride 128 is read with

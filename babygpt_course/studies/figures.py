@@ -15,9 +15,10 @@ import torch
 from matplotlib.figure import Figure
 from PIL import Image
 
-from babygpt import plots
+import babygpt_live as live
 from babygpt.device import device_name, pick_device
 from babygpt.errors import BadInput
+from babygpt.experiments.sweep import Scale, Workers, in_turn, keep_runs
 from babygpt.files import file_lock, require_writable, write_atomically
 from babygpt_course.studies import (
     board,
@@ -39,9 +40,11 @@ from babygpt_course.studies import (
     window_floor,
 )
 from babygpt_course.studies.results import Results, load_results
-from babygpt_course.studies.sweep import Scale, Workers, in_turn, keep_runs
 
 WIDEST = 1600  # pixels of a picture
+
+
+COURSE = Path(__file__).parents[1]  # what a study measures depends on its code too
 
 
 class Study(NamedTuple):
@@ -140,7 +143,7 @@ def make_figure(
         else:
             start = time.perf_counter()
             scale = {"scale": replace(study_scale(study), seeds=tuple(seeds))} if seeds else {}
-            measured = study.measure(keep_runs(partial, workers, only), **scale)
+            measured = study.measure(keep_runs(partial, workers, only, [COURSE]), **scale)
             minutes = round((time.perf_counter() - start) / 60, 1)
             chosen = (f" --seeds {','.join(map(str, seeds))}" if seeds else "") + (
                 f" --only '{only}'" if only else ""
@@ -171,7 +174,7 @@ def make_figure(
 def draw_figure(study: Study, numbers: Results) -> bytes:
     """Draw results in the course's style: the bytes of a PNG file of 256 colours."""
     content, smaller = io.BytesIO(), io.BytesIO()
-    with matplotlib.rc_context(plots.STYLE):
+    with matplotlib.rc_context(live.STYLE):
         figure = Figure(figsize=study.size)
         study.draw(figure, numbers)
         figure.savefig(

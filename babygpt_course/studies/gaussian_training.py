@@ -9,22 +9,23 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from babygpt import NextToken, TrainConfig, build, load_corpus, metrics, plots
+import babygpt_live as live
+from babygpt import NextToken, TrainConfig, build, load_corpus, metrics
 from babygpt.data.corpus import Corpus
 from babygpt.device import pick_device
 from babygpt.encodings.base import Encoding, distances
 from babygpt.encodings.gaussian import ALPHAS, SIGMAS, Gaussian
 from babygpt.errors import BadInput
+from babygpt.experiments.paired import compare, differences
+from babygpt.experiments.sweep import Scale, Workers, finish, questions, small_config, sweep
 from babygpt.metrics.inspection import kernel_values, reach
 from babygpt.models.transformer import Transformer
 from babygpt.positions import Positions
 from babygpt.training import Step, train
 from babygpt.training.optimizers import schedule
-from babygpt_course.studies.paired import compare, differences
 from babygpt_course.studies.results import Results, load_results
 from babygpt_course.studies.seed_plots import draw_kernels, draw_seed_lines, draw_seed_points
 from babygpt_course.studies.stretching import with_encoding
-from babygpt_course.studies.sweep import Scale, Workers, finish, questions, small_config, sweep
 
 VERSIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "v4": ("v4", {}),
@@ -326,7 +327,7 @@ def draw_reading(ax: Axes, results: Results) -> None:
     curves = {v: np.repeat(x["loss"], 8) for v, (_, x) in shown.items()}
     far = {v: np.mean(shown[v][1]["far"]) for v in RACED}
     title = f"At 4 windows: v4 {far['v4']:.2f}, v5 {far['v5']:.2f}, v5 fixed {far['v5 fixed']:.2f} nats"
-    plots.draw_by_position(ax, curves, results["block_size"], title)
+    live.draw_by_position(ax, curves, results["block_size"], title)
     for line in ax.get_lines():  # not all were trained for as long
         if (name := str(line.get_label())) in shown:
             line.set_label(f"{name}, {shown[name][0]} steps")

@@ -7,16 +7,17 @@ import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from babygpt import ModelConfig, Positions, TrainConfig, build, plots
+import babygpt_live as live
+from babygpt import ModelConfig, Positions, TrainConfig, build
 from babygpt.data.batches import IGNORED
 from babygpt.device import portions
 from babygpt.encodings import PoPE
 from babygpt.encodings.polar import cos_sin
+from babygpt.experiments.sweep import FIRST_SEEDS, OTHER_SEEDS, Scale, Workers, sweep, train_with_curve
 from babygpt.models.language_model import LanguageModel
 from babygpt.models.transformer import Transformer
 from babygpt.objectives.objective import Batch, Objective, next_token_losses
 from babygpt_course.studies.results import Results
-from babygpt_course.studies.sweep import FIRST_SEEDS, OTHER_SEEDS, Scale, Workers, sweep, train_with_curve
 
 # Small enough for a minute a model: only neighbours are asked for, and some strings are short.
 TASK = {"letters": 8, "shortest": 3, "longest": 6, "furthest": 1, "questions": 8}
@@ -178,7 +179,7 @@ def draw_lookup(figure: Figure, results: Results) -> None:
     """Draw right answers at each learning rate that was tried; and in training at the best, a line a seed."""
     tried, way = figure.subplots(1, 2, width_ratios=(1.0, 1.4), sharey=True)
     steps = [results["every"] * (i + 1) for i in range(results["steps"] // results["every"])]
-    for (name, grid), colour in zip(results["grid"].items(), plots.COLOURS.values(), strict=False):
+    for (name, grid), colour in zip(results["grid"].items(), live.COLOURS.values(), strict=False):
         label, best = LABELS.get(name, name), results["rate"][name]
         tried.plot([float(rate) for rate in grid], [100 * x for x in grid.values()], "o-", color=colour)
         tried.plot(best, 100 * grid[str(best)], "o", ms=12, mfc="none", color=colour)

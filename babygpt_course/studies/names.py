@@ -6,13 +6,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from babygpt import NextToken, TrainConfig, load_corpus, metrics, plots
+import babygpt_live as live
+from babygpt import NextToken, TrainConfig, load_corpus, metrics
 from babygpt.data.corpus import Corpus
-from babygpt.models.language_model import LanguageModel
-from babygpt_course.studies.paired import by_measurement, percent
-from babygpt_course.studies.results import Results
-from babygpt_course.studies.seed_plots import draw_seed_dots
-from babygpt_course.studies.sweep import (
+from babygpt.experiments.paired import by_measurement, percent
+from babygpt.experiments.sweep import (
     MORE_SEEDS,
     Scale,
     Workers,
@@ -21,6 +19,9 @@ from babygpt_course.studies.sweep import (
     sweep,
     train_from_seed,
 )
+from babygpt.models.language_model import LanguageModel
+from babygpt_course.studies.results import Results
+from babygpt_course.studies.seed_plots import draw_seed_dots
 
 VERSION, WORLD = "v4", "plain-tales"
 SCALE = Scale(steps=1800, seeds=MORE_SEEDS)
@@ -87,12 +88,12 @@ def draw_names(figure: Figure, results: Results) -> None:
 
 def draw_letters(ax: Axes, letters: Mapping[str, Sequence[Sequence[float]]]) -> None:
     """Draw the loss of each letter of an answer, a line for each seed, and that of a guess among vowels."""
-    for (name, seeds), colour in zip(letters.items(), plots.COLOURS.values(), strict=False):
+    for (name, seeds), colour in zip(letters.items(), live.COLOURS.values(), strict=False):
         for i, losses in enumerate(seeds):
             ax.plot(losses, "o-", lw=1.5, ms=5, alpha=0.8, color=colour, label=None if i else name)
     ax.axhline(np.log(5), color="black", lw=1, ls="--", label="a guess among five vowels: ln 5")
     hardest = np.mean(next(iter(letters.values())), axis=0)  # of the first arm
     ax.set_xticks(range(len(hardest)), [*map(str, range(1, len(hardest))), "end"])
     title = f"Letter {1 + int(hardest.argmax())} of the name is the hardest"
-    plots.set_labels(ax, title, "letter of the answer, a line for each seed", "loss (nats)")
+    live.set_labels(ax, title, "letter of the answer, a line for each seed", "loss (nats)")
     ax.legend(fontsize=9, loc="upper right", bbox_to_anchor=(1, 0.93))

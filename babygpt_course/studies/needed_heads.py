@@ -17,13 +17,13 @@ from torch.nn.utils.rnn import pad_sequence
 from babygpt import NextToken, TrainConfig, load_corpus, metrics
 from babygpt.data.corpus import Corpus
 from babygpt.data.stories import Question
+from babygpt.experiments.paired import percent
+from babygpt.experiments.sweep import Scale, Workers, questions, small_config, sweep, train_from_seed
 from babygpt.metrics.inspection import each_weights, with_heads, without_heads, write_at, written_by_heads
 from babygpt.models.language_model import LanguageModel
 from babygpt_course.studies.board import KNOWN, WORLD
-from babygpt_course.studies.paired import percent
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.seed_plots import draw_seed_dots
-from babygpt_course.studies.sweep import Scale, Workers, questions, small_config, sweep, train_from_seed
 
 VERSION = "v4"
 SCALE = Scale(steps=450)  # as in lesson 04

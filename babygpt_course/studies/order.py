@@ -14,11 +14,11 @@ from babygpt.data.batches import cut, line_starts
 from babygpt.data.corpus import QUESTION_SEED, Corpus, from_grammar
 from babygpt.data.grammar import Grammar
 from babygpt.encodings.sinusoidal import Sinusoidal, frequencies, sinusoid
+from babygpt.experiments import sweep as sweeps
+from babygpt.experiments.paired import by_measurement, percent
 from babygpt.models.language_model import LanguageModel
 from babygpt.models.transformer import Transformer
 from babygpt.objectives.objective import Batch, cross_entropy
-from babygpt_course.studies import sweep as sweeps
-from babygpt_course.studies.paired import by_measurement, percent
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.seed_plots import draw_seed_dots
 

@@ -11,13 +11,13 @@ from matplotlib.figure import Figure
 from torch import nn
 
 from babygpt import ModelConfig, TrainConfig, build, load_corpus
+from babygpt.experiments.paired import by_measurement, compare, differences, table_head
+from babygpt.experiments.sweep import Scale, Workers, small_config, sweep, train_from_seed
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import MaskedDiffusion
 from babygpt.tables import markdown
-from babygpt_course.studies.paired import by_measurement, compare, differences, table_head
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.seed_plots import draw_seed_dots
-from babygpt_course.studies.sweep import Scale, Workers, small_config, sweep, train_from_seed
 
 REPAIRS = {
     "v7-polar": "as written",

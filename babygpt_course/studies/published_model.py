@@ -21,6 +21,8 @@ from torch import Tensor
 from babygpt.encodings.base import Encoding
 from babygpt.encodings.rotary import Rotary, angles_at, rotate, rotate_pairs
 from babygpt.encodings.rotary_variants import Interpolated, NTKAware, YaRN
+from babygpt.experiments.paired import Comparison, compare, differences
+from babygpt.experiments.sweep import Workers, in_turn, sweep
 from babygpt.metrics.inspection import (
     Head,
     ablate_heads,
@@ -29,18 +31,16 @@ from babygpt.metrics.inspection import (
     without_heads,
     written_by_heads,
 )
-from babygpt.plots import COLOURS
-from babygpt.plots.figures import set_labels
-from babygpt.plots.panel import percent
 from babygpt.positions import Positions
 from babygpt.tables import markdown
 from babygpt_course.real.heads import BEFORE, FIRST, FOLLOWED, KINDS, head_looks, looks_by_distance, repeated
 from babygpt_course.real.model import RealModel, read_model, token_losses, use_encoding
 from babygpt_course.real.questions import margins, mirrors, who, whom
 from babygpt_course.real.tokenizer import RealTokenizer
-from babygpt_course.studies.paired import Comparison, compare, differences
 from babygpt_course.studies.results import Results
-from babygpt_course.studies.sweep import Workers, in_turn, sweep
+from babygpt_live import COLOURS
+from babygpt_live.figures import set_labels
+from babygpt_live.panel import percent
 
 TEXTS = Path(__file__).parent / "published_model.txt"  # separated by lines of three dashes
 SHIFT, HALF, FURTHEST, WINDOW = 5000, 60, 128, 8192  # tokens

@@ -15,16 +15,16 @@ from babygpt import TrainConfig, load_corpus
 from babygpt.data.batches import IGNORED
 from babygpt.data.corpus import Corpus
 from babygpt.data.grammar import Grammar
+from babygpt.experiments import paired
+from babygpt.experiments.paired import LEAST_SHARE, compare, table_head
+from babygpt.experiments.sweep import Scale, Workers, small_config, sweep, train_from_seed
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import MaskedDiffusion
 from babygpt.objectives.diffusion import denoise, mask_out
 from babygpt.sampling import Filled, SecondThoughts, ancestral, by_confidence, by_entropy, fill_in, rewrite
 from babygpt.tables import markdown
-from babygpt_course.studies import paired
-from babygpt_course.studies.paired import LEAST_SHARE, compare, table_head
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.seed_plots import draw_seed_dots, draw_seed_lines
-from babygpt_course.studies.sweep import Scale, Workers, small_config, sweep, train_from_seed
 
 Fill = Callable[..., Filled]  # of a model, a text with holes, temperature= and generator=
 ONE_BY_ONE = 10**9  # steps of a clock on which no two tokens ever meet

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from babygpt.plots import COLOURS, ENCODING_COLOURS, set_labels
+from babygpt_live import COLOURS, ENCODING_COLOURS, set_labels
 
 
 def draw_kernels(ax: Axes, kernels: Mapping[str, np.ndarray], first: np.ndarray, title: str) -> None:

@@ -20,14 +20,14 @@ from torch import Tensor
 from babygpt import NextToken, TrainConfig, build, load_corpus, metrics
 from babygpt.data.corpus import Corpus
 from babygpt.data.stories import Question
+from babygpt.experiments.sweep import Scale, Workers, questions, small_config, sweep, train_with_curve
 from babygpt.metrics.inspection import each_weights, with_heads, without_heads, write_at, written_by_heads
 from babygpt.models.language_model import LanguageModel
-from babygpt.plots import COLOURS, set_labels
-from babygpt.plots.panel import percent
 from babygpt_course.studies.board import WORLD
 from babygpt_course.studies.clicks import EVERY, LEAST, click_step
 from babygpt_course.studies.results import Results
-from babygpt_course.studies.sweep import Scale, Workers, questions, small_config, sweep, train_with_curve
+from babygpt_live import COLOURS, set_labels
+from babygpt_live.panel import percent
 
 VERSION = "v4"
 SCALE = Scale(steps=1800, n_questions=200)

@@ -22,10 +22,7 @@ from babygpt.data.corpus import Corpus, recall_corpus
 from babygpt.data.recall import USUAL, Spacing
 from babygpt.encodings import Encoding, LogKernel, Rotary, T5Bias, YaRN
 from babygpt.encodings.rotary_variants import MOST_TURNS, yarn_slowed, yarn_temperature
-from babygpt.models.language_model import LanguageModel
-from babygpt.models.transformer import Transformer
-from babygpt.models.versions import build
-from babygpt_course.studies.paired import (
+from babygpt.experiments.paired import (
     LEAST_LOSS,
     LEAST_SHARE,
     compare,
@@ -36,10 +33,13 @@ from babygpt_course.studies.paired import (
     percent,
     table_head,
 )
+from babygpt.experiments.sweep import Scale, Workers, finish, small_config, sweep, train_from_seed
+from babygpt.models.language_model import LanguageModel
+from babygpt.models.transformer import Transformer
+from babygpt.models.versions import build
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.seed_plots import draw_seed_dots
 from babygpt_course.studies.stretching import stretched, with_encoding
-from babygpt_course.studies.sweep import Scale, Workers, finish, small_config, sweep, train_from_seed
 
 BLOCK = 64  # characters in a window of training
 FACTOR, LONG = 4, 8  # windows: a stretched v4 reads the first number of them; all other models read both

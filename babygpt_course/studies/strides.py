@@ -7,12 +7,12 @@ from matplotlib.figure import Figure
 
 from babygpt import load_corpus
 from babygpt.encodings.fourier import fourier
+from babygpt.experiments.paired import differences, exceeds
+from babygpt.experiments.sweep import Scale, Workers, sweep
 from babygpt_course.studies import branches
 from babygpt_course.studies.branches import BAND, CODES, RIVALS, STRIDE, losses_among
-from babygpt_course.studies.paired import differences, exceeds
 from babygpt_course.studies.results import Results, load_results
 from babygpt_course.studies.seed_plots import draw_by_stride
-from babygpt_course.studies.sweep import Scale, Workers, sweep
 
 STRIDES = (1, 8, 1024, 4096)  # the study `branches` trains at STRIDE
 NAMES = {s: "two" if s == STRIDE else f"stride {s}" for s in sorted((STRIDE, *STRIDES))}  # of their runs

@@ -13,13 +13,13 @@ from matplotlib.figure import Figure
 from babygpt import NextToken, TrainConfig, build, load_corpus, metrics
 from babygpt.device import pick_device
 from babygpt.encodings.base import Encoding
+from babygpt.experiments.paired import compare, differences
+from babygpt.experiments.sweep import Scale, Workers, finish, questions, small_config, sweep
 from babygpt.training import Step, train
 from babygpt_course.studies.board import WORLD
 from babygpt_course.studies.gaussian_training import answering, kernels_of, race, with_kernel
-from babygpt_course.studies.paired import compare, differences
 from babygpt_course.studies.results import Results, load_results
 from babygpt_course.studies.seed_plots import draw_seed_dots, draw_seed_points
-from babygpt_course.studies.sweep import Scale, Workers, finish, questions, small_config, sweep
 
 SCALE = Scale(steps=1200)
 STORED = {"loss": ("val_loss", "1x"), "accuracy": ("accuracy", "roles")}  # names in other studies

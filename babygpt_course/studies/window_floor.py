@@ -9,13 +9,13 @@ import random
 import numpy as np
 from matplotlib.figure import Figure
 
-from babygpt import plots
+import babygpt_live as live
 from babygpt.data.corpus import GRAMMARS
 from babygpt.data.grammar import Grammar
+from babygpt.experiments.paired import by_measurement
+from babygpt.experiments.sweep import Workers
 from babygpt_course.studies.mid_story import MidStory
-from babygpt_course.studies.paired import by_measurement
 from babygpt_course.studies.results import Results
-from babygpt_course.studies.sweep import Workers
 
 SKIPPED = 20  # stories, on average, before a window, so that no position in a story is preferred
 LENGTHS = (64, 96, 192)  # windows that the course trains on
@@ -114,7 +114,7 @@ def measure_floors(
 def draw_floors(figure: Figure, results: Results) -> None:
     """Draw the floor at each position, smoothed over 8 positions, above that of whole stories."""
     ax, smooth, titles = figure.subplots(), 8, []
-    for (name, losses), colour in zip(results["mean"].items(), plots.COLOURS.values(), strict=False):
+    for (name, losses), colour in zip(results["mean"].items(), live.COLOURS.values(), strict=False):
         floor, (shortest, *_) = results["floor"][name], results["window"][name].items()
         mean = np.array(losses).reshape(-1, smooth).mean(axis=1)
         ax.plot(np.arange(len(mean)) * smooth + smooth / 2, mean, color=colour, label=name)

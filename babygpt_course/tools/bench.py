@@ -14,10 +14,9 @@ from torch import Tensor
 from babygpt.encodings.gaussian import ALPHAS, SIGMAS, log_kernel
 from babygpt.encodings.rotary import rotate
 from babygpt.encodings.sinusoidal import frequencies, sinusoid
-from babygpt.live import Choice, Explorer
-from babygpt.plots import Axis, Cells, Panel, Trials
 from babygpt_course.exercises.checks import Wrong, require
 from babygpt_course.exercises.compare import as_numbers, came_out, describe
+from babygpt_live import Axis, Cells, Choice, Explorer, Panel, Trials
 
 Score = Callable[[Tensor, Tensor, int, int], Any]  # q and k (DIM,), positions of query and key -> a number
 DIM, N_PAIRS, SIDE = 32, 16, 32  # channels; random pairs of q and k; positions of the picture

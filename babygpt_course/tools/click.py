@@ -6,12 +6,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from babygpt.live import Choice, Explorer, Slider
-from babygpt.live.explorer import Control
-from babygpt.plots import COLOURS, ENCODING_COLOURS, Axis, Curve, Level, Panel
-from babygpt.plots.panel import Mark
 from babygpt_course.studies.clicks import LEAST, MODELS, VERBS, click_steps, clicked
 from babygpt_course.studies.results import Results
+from babygpt_live import COLOURS, ENCODING_COLOURS, Axis, Choice, Curve, Explorer, Level, Panel, Slider
+from babygpt_live.explorer import Control
+from babygpt_live.panel import Mark
 
 SHARES = {"answers": "its answers are right", "spells": "the names are written in full"}
 WHAT = {"answers": "seeds that answer", "spells": "seeds that spell", "loss": "loss"}

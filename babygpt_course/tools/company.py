@@ -8,13 +8,12 @@ import numpy as np
 import torch
 
 from babygpt.encodings.rotary import angles
-from babygpt.live import Choice, Explorer, Slider
-from babygpt.live.explorer import Control
-from babygpt.plots import COLOURS, Axis, Curve, Level, Panel
-from babygpt.plots.panel import Mark
 from babygpt_course.studies.controls import BACK, LENGTHS
 from babygpt_course.studies.order import WINDOW
 from babygpt_course.studies.results import Results
+from babygpt_live import COLOURS, Axis, Choice, Curve, Explorer, Level, Panel, Slider
+from babygpt_live.explorer import Control
+from babygpt_live.panel import Mark
 
 HEAD_DIM = 24  # of the measured models
 PAIRS = {0: COLOURS["blue"], 5: COLOURS["green"], 11: COLOURS["pink"]}  # from 0 to 11

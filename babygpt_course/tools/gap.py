@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from babygpt.live import Choice, Explorer, Slider
-from babygpt.live.explorer import Control
-from babygpt.plots import COLOURS, ENCODING_COLOURS, Axis, Curve, Level, Panel
-from babygpt.plots.panel import Mark
+from babygpt.experiments.paired import UNDECIDED, compare, differences
 from babygpt_course.studies.clicks import MODELS
-from babygpt_course.studies.paired import UNDECIDED, compare, differences
 from babygpt_course.studies.results import Results
+from babygpt_live import COLOURS, ENCODING_COLOURS, Axis, Choice, Curve, Explorer, Level, Panel, Slider
+from babygpt_live.explorer import Control
+from babygpt_live.panel import Mark
 
 RIVAL = "v4"
 FIRST = 2  # measurement that is shown first: earlier losses would need another scale

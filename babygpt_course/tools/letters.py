@@ -7,11 +7,10 @@ import torch
 
 from babygpt.data.stories import Questions
 from babygpt.data.tokenizer import CharTokenizer
-from babygpt.live import Watch
 from babygpt.metrics import greedy_answers, role_accuracy
 from babygpt.objectives import cross_entropy
-from babygpt.plots import COLOURS, Axis, Curve, Panel, visible
-from babygpt.plots.panel import name_ticks
+from babygpt_live import COLOURS, Axis, Curve, Panel, Watch, visible
+from babygpt_live.panel import name_ticks
 
 HIGHEST = 5.0  # nats; a bar that is taller leaves the picture
 

@@ -10,12 +10,11 @@ from torch import Tensor
 from babygpt.data.stories import Questions
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.encodings import Encoding, PerLayer
-from babygpt.live import Choice, Explorer
-from babygpt.live.explorer import Control
 from babygpt.models.transformer import Transformer
-from babygpt.plots import Axis, Cells, Panel, Trials, visible
-from babygpt.plots.panel import name_ticks
 from babygpt.positions import Positions
+from babygpt_live import Axis, Cells, Choice, Explorer, Panel, Trials, visible
+from babygpt_live.explorer import Control
+from babygpt_live.panel import name_ticks
 
 READS = {
     "earlier": "itself and earlier letters",

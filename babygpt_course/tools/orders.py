@@ -11,12 +11,11 @@ import torch
 
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.errors import BadInput
-from babygpt.live import Choice, Explorer
-from babygpt.live.explorer import Control
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives.diffusion import denoise, mask_token_id
-from babygpt.plots import COLOURS, Axis, Curve, Level, Panel
-from babygpt.plots.panel import Mark
+from babygpt_live import COLOURS, Axis, Choice, Curve, Explorer, Level, Panel
+from babygpt_live.explorer import Control
+from babygpt_live.panel import Mark
 
 N = 4  # letters of a name
 WAYS = {" ".join(str(i + 1) for i in way): way for way in permutations(range(N))}  # the first: left to right

@@ -11,12 +11,12 @@ from torch import Tensor
 
 from babygpt.encodings import Encoding, Rotary
 from babygpt.errors import BadInput
-from babygpt.live.explorer import Choice, Control, Explorer, Slider
 from babygpt.metrics.losses import loss_by_position, position_matched_losses
 from babygpt.models.transformer import Transformer
-from babygpt.plots import COLOURS, Axis, Curve, Level, Panel
-from babygpt.plots.panel import Mark
 from babygpt_course.studies.stretching import METHODS, stretched
+from babygpt_live import COLOURS, Axis, Curve, Level, Panel
+from babygpt_live.explorer import Choice, Control, Explorer, Slider
+from babygpt_live.panel import Mark
 
 MOST, BLOCK = 8, 32  # the largest factor; tokens whose losses make one point
 WINDOWS = 6  # texts of 8 windows, read for each move: of a small model, in a tenth of a second

@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from babygpt.live import Choice, Explorer, Slider
-from babygpt.live.explorer import Control
-from babygpt.plots import Axis, Cells, Panel, Trials
-from babygpt.plots.panel import name_ticks
+from babygpt_live import Axis, Cells, Choice, Explorer, Panel, Slider, Trials
+from babygpt_live.explorer import Control
+from babygpt_live.panel import name_ticks
 
 PARTS = ("row of the token", "row of the position", "their sum")
 

@@ -11,12 +11,12 @@ from torch import Tensor
 
 from babygpt.data.stories import Question
 from babygpt.data.tokenizer import CharTokenizer
-from babygpt.live import Explorer, Switches
 from babygpt.metrics import greedy_answers, role_accuracy
 from babygpt.metrics.inspection import Head, attention_layers, without_heads
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import cross_entropy
-from babygpt.plots import Axis, Panel, Trials, visible
+from babygpt_course.explorers.switches import Switchboard, Switches
+from babygpt_live import Axis, Panel, Trials, visible
 
 Measured = Mapping[Axis, float | str]  # quantity -> its value, or a text
 Measure = Callable[[Any], Measured]
@@ -34,7 +34,7 @@ def switchboard(
     heads: Iterable[Head] | None = None,
     shades: Sequence[Sequence[float]] | None = None,
     kinds: str | Sequence[Sequence[str]] = "",
-) -> Explorer:
+) -> Switchboard:
     """Explore what a model loses without some of its heads: a reader switches them off and on.
 
     model    with attention; it is copied unless its weights are frozen (`model.requires_grad_(False)`)
@@ -65,7 +65,7 @@ def switchboard(
     label = "Click a head to switch it off"
     label += ". The fuller its colour, the more attention it gives:" if shades is not None else ""
     grid = Switches("off", layers, per_layer, label, "layer", "head", shades, kinds, options)
-    return Explorer("switchboard", compare, partial(panels, per_layer), [grid], together=("off",))
+    return Switchboard("switchboard", compare, partial(panels, per_layer), [grid], together=("off",))
 
 
 def names_of(off: Iterable[Head], per_layer: int) -> str:

@@ -10,13 +10,12 @@ import torch
 from torch import Tensor
 
 from babygpt.errors import BadInput
-from babygpt.live import Explorer, Slider
 from babygpt.models.language_model import LanguageModel
-from babygpt.plots import COLOURS, ENCODING_COLOURS, Axis, Curve, Level, Panel
-from babygpt.plots.panel import Mark
 from babygpt_course.studies.controls import BESIDE, PLACES
 from babygpt_course.studies.order import WINDOW, losses_from
 from babygpt_course.studies.results import Results
+from babygpt_live import COLOURS, ENCODING_COLOURS, Axis, Curve, Explorer, Level, Panel, Slider
+from babygpt_live.panel import Mark
 
 STORED = {"v3": "v3, two places", "v4": "v4, first place"}
 TRAINED = {"v3": "0 and 128", "v4": "0"}

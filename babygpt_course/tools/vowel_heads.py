@@ -5,10 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from babygpt.live import Choice, Explorer
-from babygpt.live.explorer import Control
-from babygpt.plots import COLOURS, Axis, Curve, Level, Panel
-from babygpt.plots.panel import name_ticks, percent
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.spelling import (
     BEFORE,
@@ -20,6 +16,9 @@ from babygpt_course.studies.spelling import (
     without_other,
     without_reader,
 )
+from babygpt_live import COLOURS, Axis, Choice, Curve, Explorer, Level, Panel
+from babygpt_live.explorer import Control
+from babygpt_live.panel import name_ticks, percent
 
 LABELS = dict(
     zip(STAGES, (f"{BEFORE} steps before", "when it begins to spell", "at the last step"), strict=True)

@@ -18,7 +18,9 @@
 # %% tags=["nbval-ignore-output"]
 import torch
 
-from babygpt import ModelConfig, NextToken, TrainConfig, build, live, load_corpus
+from babygpt import ModelConfig, NextToken, TrainConfig, build, load_corpus
+import babygpt_live as live
+from babygpt_course import explorers
 from babygpt_course.tools import letters
 
 corpus = load_corpus("plain-tales", n_chars=400_000)
@@ -39,14 +41,16 @@ import math
 import matplotlib.pyplot as plt
 from torch import Tensor
 
-from babygpt import metrics, plots
+from babygpt import metrics
+import babygpt_live as live
 from babygpt.doctor import checks, format_diagnoses
 from babygpt.tables import Table
 from babygpt_course.exercises import lesson_00 as start
 from babygpt_course.predictions import predict, tally
-from babygpt_course.studies import paired, results, seed_plots
+from babygpt_course.studies import results, seed_plots
+from babygpt.experiments import paired
 
-plots.set_style()
+live.set_style()
 
 # %% tags=["nbval-ignore-output"]
 run.result()
@@ -142,7 +146,7 @@ torch.manual_seed(1337)
 nope = build("nope", v4.config)
 ladder = results.load_results("ladder")
 floors = {"best reader": ladder["window_floor"]}
-watches = [live.roles(tokenizer, questions[:24])]
+watches = [explorers.roles(tokenizer, questions[:24])]
 without = live.train(
     nope, NextToken(corpus, 64), TrainConfig(steps=600), "nope", floors, watches, baseline=run
 )

@@ -18,12 +18,14 @@
 # %% tags=["nbval-ignore-output"]
 import torch
 
-from babygpt import ModelConfig, NextToken, TrainConfig, build, live, load_corpus
+from babygpt import ModelConfig, NextToken, TrainConfig, build, load_corpus
+import babygpt_live as live
+from babygpt_course import explorers
 
 corpus = load_corpus("tales", n_chars=400_000)
 V, ids = corpus.tokenizer.vocab_size, corpus.tokenizer.ids  # 30 characters; character -> number
 questions = corpus.grammar.questions(400, seed=2, max_chars=192)
-watches = [live.roles(corpus.tokenizer, questions[:24]), live.next_characters(corpus.tokenizer)]
+watches = [explorers.roles(corpus.tokenizer, questions[:24]), explorers.next_characters(corpus.tokenizer)]
 recipe = TrainConfig(steps=300, batch_size=64, lr_other=0.03)  # lr_other: AdamW's highest learning rate
 torch.manual_seed(0)
 model = build("v1", ModelConfig(V, block_size=192, n_embd=64))
@@ -45,7 +47,7 @@ import math
 import torch.nn.functional as F
 from torch import Tensor
 
-from babygpt import plots
+import babygpt_live as live
 from babygpt.data import CharTokenizer
 from babygpt.data.tales import plain
 from babygpt.metrics import role_accuracy
@@ -56,7 +58,7 @@ from babygpt_course.exercises import lesson_01 as bag_of_tokens
 from babygpt_course.predictions import predict, tally
 from babygpt_course.studies.results import load_results
 
-plots.set_style()
+live.set_style()
 
 # %% [markdown]
 # ## From a token to a prediction

@@ -26,7 +26,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from babygpt import ModelConfig, NextToken, Positions, TrainConfig, build, live, metrics, plots
+from babygpt import ModelConfig, NextToken, Positions, TrainConfig, build, metrics
+import babygpt_live as live
+from babygpt_course import explorers
 from babygpt.data import CharTokenizer, batches, load_corpus
 from babygpt.objectives import cross_entropy
 from babygpt.tables import Table, source
@@ -85,7 +87,7 @@ swinging = predict("Which curve goes up and down by more than 0.3?", choices)
 swinging
 
 # %% tags=["answer", "nbval-ignore-output"]
-plots.set_style()
+live.set_style()
 corpus = load_corpus("tales")
 V, newline, space = corpus.tokenizer.vocab_size, *(corpus.tokenizer.ids[c] for c in "\n ")
 starts = batches.line_starts(corpus.val, newline, length=65)
@@ -94,7 +96,7 @@ windows = {"aligned": batches.cut(corpus.val, starts, 65), "random": batches.cut
 spaces = {how: (w == space).double().mean(dim=0).numpy() for how, w in windows.items()}
 fig, ax = plt.subplots(figsize=(8, 4))
 title = "The position tells where spaces are, but only in aligned windows"
-plots.draw_curves(
+live.draw_curves(
     ax, np.arange(65), spaces, title, "position (tokens)", "share of windows with a space there"
 )
 plt.show()
@@ -132,7 +134,7 @@ gain_guess
 torch.manual_seed(0)
 v2 = models["v2", "aligned"] = build("v2", shape)
 lines = {"where v1 ended": losses["v1", "aligned"], "entropy floor": corpus.floor}
-watch = live.votes(corpus.tokenizer)
+watch = explorers.votes(corpus.tokenizer)
 run = live.train(v2, objectives["aligned"], recipe, "v2", lines, [watch])
 
 # %% tags=["answer", "nbval-ignore-output"]
@@ -143,7 +145,7 @@ for v in ("v1", "v2"):
         curves[v] = cross_entropy(models[v, "aligned"](w[:, :-1]), w[:, 1:]).mean(dim=0).numpy()
 fig, ax = plt.subplots(figsize=(8, 4))
 title = "v2 gains at the start of a story"
-plots.draw_curves(ax, np.arange(64), curves, title, "position (tokens)", "loss (nats per character)")
+live.draw_curves(ax, np.arange(64), curves, title, "position (tokens)", "loss (nats per character)")
 plt.show()
 gains = curves["v1"] - curves["v2"]
 gain_guess.compare(max(places, key=lambda name: gains[places[name]]))
@@ -187,7 +189,7 @@ def likeliest(votes):
     return ", ".join(f"{letters[i]} {p[i]:.0%}" for i in p.argsort(descending=True)[:5])
 
 
-letters = plots.visible(corpus.tokenizer.characters)
+letters = live.visible(corpus.tokenizer.characters)
 mean = position_votes.mean(dim=0)  # what all positions share goes to the tokens
 rows = {c: (token_votes[corpus.tokenizer.ids[c]] + mean).detach().numpy() for c in "paior "}
 sums(rows, (position_votes - mean)[:8].detach().numpy(), letters, likeliest)

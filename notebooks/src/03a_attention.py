@@ -29,17 +29,20 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from babygpt import ModelConfig, NextToken, TrainConfig, build, live, metrics, plots
+from babygpt import ModelConfig, NextToken, TrainConfig, build, metrics
+import babygpt_live as live
+from babygpt_course import explorers
 from babygpt.data.corpus import from_grammar
 from babygpt.data.grammar import Grammar
 from babygpt.models.transformer import SHARPNESS, Transformer, norm
 from babygpt_course.exercises import exercise, lesson_03a
 from babygpt_course.predictions import predict, tally
-from babygpt_course.studies import paired, results, seed_plots
+from babygpt_course.studies import results, seed_plots
+from babygpt.experiments import paired
 from babygpt_course.tools import masks
 
 # %%
-plots.set_style()
+live.set_style()
 asked = ("who? {name.a!b}.", "whom? {name.b!a}.")  # a!b: the answer is a, and b would be wrong
 stories = tuple("{name.a} fed {name.b}. " + question for question in asked)
 grammar = Grammar({"name": tuple("ABCDEFGH")}, {"story": stories})
@@ -58,7 +61,7 @@ def start(n_layer, name):
     torch.manual_seed(3)
     size = ModelConfig(tokenizer.vocab_size, block_size=24, n_layer=n_layer, n_head=2, n_embd=64)
     models[name], plan = build("nope", size), TrainConfig(steps=300, batch_size=32)
-    watches = [live.roles(tokenizer, questions[:24])]
+    watches = [explorers.roles(tokenizer, questions[:24])]
     runs[name] = live.train(models[name], objective, plan, name, watches=watches)
 
 
@@ -98,7 +101,7 @@ titles += [f"3. Mix: the space reads {mix[letters.index('A')]:.0%} A and {mix[le
 for ax, title, y, marks in zip(axes, titles, (scores, weights, mix), (text, text, letters), strict=True):
     bars = ax.bar(range(len(y)), y, color=[{"A": "C0", "B": "C3"}.get(c, "C6") for c in marks])
     ax.bar_label(bars, fmt="{:.0f}" if y is scores else "{:.0%}", fontsize=11, padding=1)
-    ax.set_xticks(range(len(y)), plots.visible(marks))
+    ax.set_xticks(range(len(y)), live.visible(marks))
     ax.set(title=title, ylabel="score" if y is scores else "share", ymargin=0.25)
 plt.show()
 
@@ -139,7 +142,7 @@ weights = (q @ k.T).masked_fill(later, -torch.inf).softmax(dim=-1)  # (T, T)
 fig, ax = plt.subplots(figsize=(6.6, 5.4))
 title = "The mask hides everything above the diagonal"
 labels = "letter that is read", "letter that reads"
-plots.draw_matrix(ax, weights.numpy(), title, *labels, plots.visible(text), top=0.4)
+live.draw_matrix(ax, weights.numpy(), title, *labels, live.visible(text), top=0.4)
 ax.tick_params(labelsize=12)
 fig.axes[1].set_ylabel("weight (yellow: 0.4 or more)")
 plt.show()
@@ -297,7 +300,7 @@ assert not torch.allclose(random_model(one)[0, -1], random_model(mirror)[0, -1],
 # Where does the trained model look? The explorer opens on the head whose last space gives most weight to the right answer.
 
 # %% tags=["nbval-ignore-output"]
-inside = live.attention(models["two layers"], tokenizer, text)
+inside = explorers.attention(models["two layers"], tokenizer, text)
 on_answer = metrics.attention_weights(models["two layers"], tokenizer.encode(text))[:, :, -1, text.index("B")]
 layer, head = np.unravel_index(on_answer.argmax(), on_answer.shape)
 inside.layer, inside.head = int(layer) + 1, int(head) + 1

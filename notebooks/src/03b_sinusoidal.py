@@ -29,19 +29,22 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from babygpt import ModelConfig, NextToken, TrainConfig, build, live, metrics, plots
+from babygpt import ModelConfig, NextToken, TrainConfig, build, metrics
+import babygpt_live as live
+from babygpt_course import explorers
 from babygpt.data import batches, load_corpus
 from babygpt.encodings.rotary import rotate_pairs
 from babygpt.encodings.sinusoidal import frequencies, sinusoid
 from babygpt.tables import Table
 from babygpt_course.exercises import lesson_03b as sinusoidal
 from babygpt_course.predictions import predict, tally
-from babygpt_course.studies import paired, results, seed_plots
+from babygpt_course.studies import results, seed_plots
+from babygpt.experiments import paired
 from babygpt_course.studies.order import losses_from
 from babygpt_course.tools import bench, valley
 
 # %%
-plots.set_style()
+live.set_style()
 
 
 def score(q, k, m, n):
@@ -131,7 +134,7 @@ assert torch.allclose(rotate_pairs(codes[s:], s * speeds), codes[:-s], atol=1e-5
 alike = codes @ codes.T  # (200, 200)
 by_formula = (torch.tensor(190 - 20) * speeds).cos().sum().float()
 assert torch.allclose(alike[190, 20], by_formula, atol=1e-3)
-live.sinusoidal()
+explorers.sinusoidal()
 
 # %% [markdown]
 # <span class="light-likeness">The curve</span> compares one code of <span class="light-table">the table</span> with all the others. When you drag the **position** by one of the black dots, the peak moves along and keeps its shape, because only the distance counts. But the curve is the same on both sides, so two bare codes do not tell which comes first. It also wobbles, so a larger distance may give a larger value.
@@ -206,7 +209,7 @@ assert (seen[1:].argmax(dim=1) == torch.arange(14)).all()
 fig, ax = plt.subplots(figsize=(5.4, 4.4))
 labels = "letter that is read", "letter that reads"
 title = "Queries turned one step back read the letter before"
-plots.draw_matrix(ax, seen.numpy(), title, *labels, plots.visible(text[:15]))
+live.draw_matrix(ax, seen.numpy(), title, *labels, live.visible(text[:15]))
 plt.show()
 bounded = (2 * 24**0.5 / 48 * scores_back(1, 15)).masked_fill(later, -torch.inf).softmax(dim=-1)
 print(f"the letter before gets {seen[-1, -2]:.0%}, and {bounded[-1, -2]:.0%} if no score is above 9.8")
@@ -229,7 +232,7 @@ questions = corpus.grammar.questions(400, seed=2, max_chars=shape.block_size)
 
 # %% tags=["nbval-ignore-output"]
 models, runs, floor = {}, {}, {"entropy floor": corpus.floor}
-watches = [live.roles(tokenizer, questions[:24]), live.heads(tokenizer, questions[0].prompt.strip())]
+watches = [explorers.roles(tokenizer, questions[:24]), explorers.heads(tokenizer, questions[0].prompt.strip())]
 for version in ("nope", "v3"):
     torch.manual_seed(1337)
     models[version] = build(version, shape)

@@ -25,7 +25,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from babygpt import ModelConfig, NextToken, TrainConfig, build, live, load_corpus, metrics, plots
+from babygpt import ModelConfig, NextToken, TrainConfig, build, load_corpus, metrics
+import babygpt_live as live
+from babygpt_course import explorers
 from babygpt.data import batches
 from babygpt.encodings.rotary import rotate, rotate_pairs
 from babygpt.encodings.sinusoidal import frequencies
@@ -33,12 +35,13 @@ from babygpt.models.transformer import norm
 from babygpt.tables import Table
 from babygpt_course.exercises import lesson_04 as rope
 from babygpt_course.predictions import predict, tally
-from babygpt_course.studies import needed_heads, paired, results
+from babygpt_course.studies import needed_heads, results
+from babygpt.experiments import paired
 from babygpt_course.tools import asked, switchboard, valley
 
 # %%
-plots.set_style()
-live.rotary()
+live.set_style()
+explorers.rotary()
 
 # %% [markdown]
 # Drag <span class="light-text">the blue query</span>: the orange key follows, both pointers of <span class="light-clock">the clock</span> turn, and the angle between them stays the same. <span class="light-later">The second clock</span> shows the two tokens 37 positions later, again with this angle. So the angle depends only on the distance, but does it also tell the distance? The distance is 3 at first: drag the key alone, and find another distance at which the clock looks the same. <span class="light-alike">The curve</span> shows for each distance how much its angle differs from the present one. Below the dashed line the two angles differ by less than 10°, which is hard to see.
@@ -96,7 +99,7 @@ one_hand.compare(which[3 if alike.all() else min(int(alike.argmin()), 2)])
 # A quick hand comes round again, so that distances a full turn apart look alike. A slow hand does not, but it moves so little that neighbours look alike. No hand escapes both, so RoPE needs several. In a running notebook, add a second hand in the explorer, and try other first hands.
 
 # %%
-live.rotary()
+explorers.rotary()
 
 
 # %% [markdown]
@@ -124,7 +127,7 @@ assert torch.allclose(scores[1:, 1:], scores[:-1, :-1])  # one step along the di
 fig, ax = plt.subplots(figsize=(5.6, 4.6))
 title = "One query and one key: scores are equal along every diagonal"
 axes = ("position of the key n", "position of the query m")
-plots.draw_matrix(ax, scores.numpy(), title, *axes, diverging=True)
+live.draw_matrix(ax, scores.numpy(), title, *axes, diverging=True)
 plt.show()
 
 # %% [markdown]
@@ -149,7 +152,7 @@ spread["damped (control)"] = spread["RoPE"] * np.exp(-((distance / 8) ** 2))
 fig, ax = plt.subplots(figsize=(8, 4))
 title = "At distance 31 RoPE's scores spread by {:.2f}, damped ones by {:.2f}"
 title = title.format(*(values[31] for values in spread.values()))
-plots.draw_curves(ax, distance, spread, title, "distance (tokens)", "spread of the scores q · k / √24")
+live.draw_curves(ax, distance, spread, title, "distance (tokens)", "spread of the scores q · k / √24")
 plt.show()
 ends = spread["RoPE"][[0, 63]]
 decay.compare(falls[2 if abs(ends[1] - ends[0]) < 0.1 else 3 if ends[1] > ends[0] else 0])
@@ -171,7 +174,7 @@ floor = {"best reader": results.load_results("ladder")["window_floor"]}
 print(questions[0].prompt + questions[0].answer)
 
 # %% tags=["nbval-ignore-output"]
-watches = [live.roles(tokenizer, questions[:24]), live.heads(tokenizer, questions[0].prompt.strip("\n"))]
+watches = [explorers.roles(tokenizer, questions[:24]), explorers.heads(tokenizer, questions[0].prompt.strip("\n"))]
 models, runs = {}, {}
 for version in ("v3", "v4"):
     torch.manual_seed(1337)
@@ -261,7 +264,7 @@ needed = [one["right"] - ranked[i, [0, 4]] > 0.0999 for i, one in enumerate(some
 fig, ax = plt.subplots(figsize=(9, 5))
 title = f"From {np.all(needed, axis=1).sum()} of {len(some)} seeds each layer has a head that costs 10 points or more"
 label = "head that is silent, from the most needed of its layer on"
-plots.draw_matrix(ax, 100 * ranked, title, label, "seed")
+live.draw_matrix(ax, 100 * ranked, title, label, "seed")
 seeds = [seed for seed, share in zip(study["seeds"], study["accuracy"], strict=True) if share > 0.9]
 ax.axvline(3.5, color="white", lw=5)  # between the layers
 ax.set_yticks(range(len(seeds)), seeds)

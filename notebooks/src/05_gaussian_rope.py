@@ -25,7 +25,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from babygpt import ModelConfig, NextToken, Positions, TrainConfig, build, live, metrics, plots
+from babygpt import ModelConfig, NextToken, Positions, TrainConfig, build, metrics
+import babygpt_live as live
+from babygpt_course import explorers
 from babygpt.data.corpus import load_corpus
 from babygpt.encodings.alibi import slopes
 from babygpt.encodings.gaussian import RelativeGaussian, gaussian
@@ -38,11 +40,11 @@ from babygpt_course.exercises import lesson_05 as tasks
 from babygpt_course.predictions import predict, tally
 from babygpt_course.studies import gaussian_training as study
 from babygpt_course.studies import seed_plots, theta_and_rates
-from babygpt_course.studies.paired import beside
+from babygpt.experiments.paired import beside
 from babygpt_course.studies.results import load_results
 
 # %%
-plots.set_style()
+live.set_style()
 stored = load_results("gaussian")["plain"]
 
 
@@ -70,7 +72,7 @@ plt.show()
 # ## A curve over the distance
 
 # %%
-live.gaussian()
+explorers.gaussian()
 
 
 # %% [markdown]
@@ -162,7 +164,7 @@ assert torch.allclose(turned_q @ turned_k.mT, rope * K(m)[:, None] * K(m), atol=
 # A better-known rival, [**ALiBi**](../docs/glossary.md#alibi), rotates nothing, and subtracts from each score a penalty that is proportional to the distance. Each head has a slope of its own, which is never trained.
 
 # %%
-live.alibi()
+explorers.alibi()
 
 # %% [markdown]
 # <span class="light-score">The first picture</span> shows the penalty of each head; the dashed curve is RoPE with q = k. <span class="light-attention">The second</span> adds up how much attention the nearest tokens get if all keys are alike. A penalty on a score is a factor on its exponential, so ALiBi has a kernel as well. It falls to a hundredth where the penalty reaches log 100 = 4.6:
@@ -185,7 +187,7 @@ tokenizer, questions = corpus.tokenizer, corpus.grammar.questions(400, seed=2, m
 print(questions[2].prompt.strip(), questions[2].answer)
 shape = ModelConfig(tokenizer.vocab_size, block_size=64, n_layer=2, n_head=4, n_embd=96)
 recipe, objective = TrainConfig(steps=300), NextToken(corpus, shape.block_size)
-watches = [live.kernel(), live.roles(tokenizer, questions[:24])]
+watches = [explorers.kernel(), explorers.roles(tokenizer, questions[:24])]
 floor = {"best reader": load_results("ladder")["window_floor"]}
 torch.manual_seed(1337)
 fixed = build("v5", shape, learnable=False)
@@ -272,7 +274,7 @@ title = f"Trained kernels: {blind[0]} seeds find all names, and {blind[1]} find 
 for name, model in ways.items():
     ax.plot(twelve(model, "near"), twelve(model, "beyond"), "o", alpha=0.7, label=name)
 ax.axhline(0.5, color="black", lw=1, ls="--")
-plots.set_labels(ax, title, "right answers, name 16 to 20 back", "right answers, name 24 to 32 back")
+live.set_labels(ax, title, "right answers, name 16 to 20 back", "right answers, name 24 to 32 back")
 ax.legend()
 plt.show()
 

@@ -31,7 +31,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from babygpt import Branches, ModelConfig, TrainConfig, build, live, load_corpus, plots
+from babygpt import Branches, ModelConfig, TrainConfig, build, load_corpus
+import babygpt_live as live
+from babygpt_course import explorers
 from babygpt.data.batches import interleave
 from babygpt.encodings import fourier, rotary
 from babygpt.metrics import parallel_texts
@@ -42,12 +44,13 @@ from babygpt_course.claims import findings
 from babygpt_course.exercises import lesson_06 as tasks
 from babygpt_course.predictions import predict, tally
 from babygpt_course.studies import branches as study
-from babygpt_course.studies import paired, seed_plots
+from babygpt_course.studies import seed_plots
+from babygpt.experiments import paired
 from babygpt_course.studies.results import load_results
 
 # %%
-plots.set_style()
-live.branches()
+live.set_style()
+explorers.branches()
 
 
 # %% [markdown]
@@ -102,7 +105,7 @@ stories = ("ada chased ben. who chased ben? a", "ben chased ada. who chased ada?
 letters = sorted(set("".join(stories)))
 texts = [torch.tensor([letters.index(c) for c in story]) for story in stories]
 start = interleave([text[:5] for text in texts], offsets=[0, 0])  # four tokens and a target of each
-marks = [f"{plots.visible(letters[i])[0]}{b}" for i, b in zip(start.tokens[0], start.branch[0], strict=True)]
+marks = [f"{live.visible(letters[i])[0]}{b}" for i, b in zip(start.tokens[0], start.branch[0], strict=True)]
 titles = ("Open: all that is earlier, in both texts", "Isolated: the own text only")
 fig, axes = plt.subplots(1, 2, figsize=(8.4, 4))
 for ax, isolated, title in zip(axes, (False, True), titles, strict=True):
@@ -149,7 +152,7 @@ objective = Branches(corpus, block_size=64, n_branches=(2, 2), length=48)
 small = ModelConfig(tokenizer.vocab_size, block_size=64, n_layer=2, n_head=4, n_embd=96)
 recipe, floors = TrainConfig(steps=240), {"floor": corpus.floor}
 line = tokenizer.decode(corpus.val[:24]).strip()
-watches = [live.branch_similarity(tokenizer, line, n=2), live.interference(corpus.val, length=48, times=6)]
+watches = [explorers.branch_similarity(tokenizer, line, n=2), explorers.interference(corpus.val, length=48, times=6)]
 models, runs = {}, {}
 for name in ("v6", "v6-rope2d"):
     torch.manual_seed(1337)

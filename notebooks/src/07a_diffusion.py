@@ -28,7 +28,9 @@ import numpy as np
 import torch
 from torch.nn.functional import cross_entropy
 
-from babygpt import ModelConfig, TrainConfig, build, live, load_corpus, metrics, plots
+from babygpt import ModelConfig, TrainConfig, build, load_corpus, metrics
+import babygpt_live as live
+from babygpt_course import explorers
 from babygpt.objectives.diffusion import MaskedDiffusion, denoise, mask_out
 from babygpt.sampling import by_confidence, fill_in
 from babygpt.tables import Table
@@ -40,12 +42,12 @@ from babygpt_course.studies.seed_plots import draw_seed_dots
 from babygpt_course.tools import orders
 
 # %%
-plots.set_style()
+live.set_style()
 corpus = load_corpus("plain-tales", n_chars=400_000, with_mask=True)
 tokenizer = corpus.tokenizer
 shape = ModelConfig(tokenizer.vocab_size, block_size=64, n_layer=2, n_head=4, n_embd=96)
 objective, recipe = MaskedDiffusion(corpus, shape.block_size, val_windows=1), TrainConfig(steps=360)
-fills = live.filled_text(tokenizer, "wira fed lira. who fed? ____. __ ____ fed ____.", 72, columns=24)
+fills = explorers.filled_text(tokenizer, "wira fed lira. who fed? ____. __ ____ fed ____.", 72, columns=24)
 
 # %% tags=["nbval-ignore-output"]
 torch.manual_seed(1337)
@@ -68,7 +70,7 @@ fig, ax = plt.subplots(figsize=(10, 1.8))
 few, *_, many = hidden.sum(dim=1).tolist()
 title = f"With {few} of 36 characters masked you can read the sentence, with {many} you cannot"
 shade = np.where(hidden, 0.0, np.nan).flatten()
-plots.draw_text(ax, tokenizer.decode(holes.flatten()), shade, title, columns=36, size=12)
+live.draw_text(ax, tokenizer.decode(holes.flatten()), shade, title, columns=36, size=12)
 fig.axes[1].remove()  # the colour bar: these colours are no probabilities
 ax.set_yticks(range(4), [f"rate {t:.0%}" for t in rates])
 plt.show()
@@ -207,7 +209,7 @@ print(f"v4 after 300 steps:         {np.mean(v4):.2f} (mean of {len(v4)} runs)")
 # Move **step** slowly, and see which letter of a name comes first. You can type your own **text**.
 
 # %% tags=["nbval-ignore-output"]
-live.diffusion(model, tokenizer, "wira fed lira. ___ fed? wira. __ ____ fed ____.\n____ ___ _______", step=6)
+explorers.diffusion(model, tokenizer, "wira fed lira. ___ fed? wira. __ ____ fed ____.\n____ ___ _______", step=6)
 
 # %% [markdown]
 # The last letter of a name comes early, because it is always *a*, and the first comes late, because it is one of sixteen.

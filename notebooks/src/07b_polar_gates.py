@@ -27,7 +27,9 @@ from statistics import mean
 import matplotlib.pyplot as plt
 import torch
 
-from babygpt import ModelConfig, Positions, TrainConfig, build, live, load_corpus, plots
+from babygpt import ModelConfig, Positions, TrainConfig, build, load_corpus
+import babygpt_live as live
+from babygpt_course import explorers
 from babygpt.encodings import polar, rotary
 from babygpt.objectives.diffusion import MaskedDiffusion, denoise
 from babygpt.tables import Table
@@ -38,8 +40,8 @@ from babygpt_course.studies.results import load_results
 from babygpt_course.studies.seed_plots import draw_seed_dots
 
 # %%
-plots.set_style()
-live.polar()
+live.set_style()
+explorers.polar()
 
 # %% [markdown]
 # θ moves scores, because it changes the waves. α moves none, and the dial moves none either, unless you set it upright, where every gate is 0. So two of the note's three factors seem to do nothing.
@@ -89,8 +91,8 @@ corpus = load_corpus("plain-tales", n_chars=400_000, with_mask=True)
 tokenizer = corpus.tokenizer
 shape = ModelConfig(tokenizer.vocab_size, block_size=64, n_layer=2, n_head=4, n_embd=96)
 objective, recipe = MaskedDiffusion(corpus, shape.block_size, val_windows=1), TrainConfig(steps=150)
-fills = live.filled_text(tokenizer, "tula met vala. met ____? vala. __ ____ met ____.", 40, columns=24)
-watches = [live.gates(), fills]
+fills = explorers.filled_text(tokenizer, "tula met vala. met ____? vala. __ ____ met ____.", 40, columns=24)
+watches = [explorers.gates(), fills]
 torch.manual_seed(1337)
 models = {"as written": build("v7-polar", shape)}
 runs = {"as written": live.train(models["as written"], objective, recipe, "as written", watches=watches)}
@@ -223,7 +225,7 @@ for title, version in {"quadrature": "v7-quadrature", "v7": "v7"}.items():
 
 # %% tags=["nbval-ignore-output"]
 loss = {title: run.result()[-1].val_loss for title, run in runs.items()}
-sentence = live.encode_masked(tokenizer, "ada cha_ed ben. who cha_ed ben? ada.")  # (1, 36)
+sentence = explorers.encode_masked(tokenizer, "ada cha_ed ben. who cha_ed ben? ada.")  # (1, 36)
 for title, model in models.items():
     with torch.inference_mode():
         there, back = (denoise(model, way).softmax(dim=-1) for way in (sentence, sentence.flip(1)))

@@ -24,7 +24,8 @@
 # %% tags=["nbval-ignore-output"]
 import matplotlib.pyplot as plt
 
-from babygpt import build, invariants, live, load_corpus, minimal, plots
+from babygpt import build, invariants, load_corpus, minimal
+import babygpt_live as live
 from babygpt_course.museum.costs import cost_table, differences, effect, ending, load_costs
 from babygpt_course.museum.exhibits import SHAPE
 from babygpt_course.museum.museum import Museum
@@ -39,11 +40,11 @@ def show(case):
     ends = [ending(losses) for losses in curves.values()]
     _, ax = plt.subplots(figsize=(8, 3.2))
     title = f"Case {case.number} ends at {ends[0]:.2f}, its healthy twin at {ends[1]:.2f}"
-    plots.draw_losses(ax, curves, {}, title)
+    live.draw_losses(ax, curves, {}, title)
     plt.show()
 
 
-plots.set_style()
+live.set_style()
 museum = Museum(load_corpus())
 first = museum.case(1)
 show(first)

@@ -26,18 +26,21 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from babygpt import ModelConfig, NextToken, TrainConfig, build, live, metrics, plots
+from babygpt import ModelConfig, NextToken, TrainConfig, build, metrics
+import babygpt_live as live
+from babygpt_course import explorers
 from babygpt.data.corpus import load_corpus
 from babygpt.encodings import Interpolated, NTKAware, YaRN
 from babygpt.tables import Table
 from babygpt_course.exercises import lesson_10 as tasks
 from babygpt_course.predictions import predict, tally
-from babygpt_course.studies import paired, results, seed_plots, stretch
+from babygpt_course.studies import results, seed_plots, stretch
+from babygpt.experiments import paired
 from babygpt_course.studies.stretching import stretched
 from babygpt_course.tools import company, explore_stretching
 
 # %%
-plots.set_style()
+live.set_style()
 corpus, window = load_corpus("recall", n_chars=400_000), 64
 tokenizer = corpus.tokenizer
 print(tokenizer.decode(corpus.val[:184]))
@@ -47,7 +50,7 @@ told, query = "ada ch<7>ased ben. ", "who chased ben? ["
 shape = ModelConfig(tokenizer.vocab_size, window, n_layer=2, n_head=4, n_embd=96)
 torch.manual_seed(1337)
 v4 = build("v4", shape)
-watch = live.heads(tokenizer, told + query)
+watch = explorers.heads(tokenizer, told + query)
 run = live.train(v4, NextToken(corpus, window), TrainConfig(steps=400), "v4", watches=[watch])
 
 # %% [markdown]
@@ -196,7 +199,7 @@ for frequencies, encoding in zip(formulas.values(), package, strict=True):
 fig, ax = plt.subplots(figsize=(7, 3.4))
 slower = {name: omega / speed for name, speed in formulas.items()}
 title = "Only interpolation slows pair 0; from pair 4 on, YaRN equals it"
-plots.draw_curves(ax, np.arange(12), slower, title, "pair of channels", "times slower")
+live.draw_curves(ax, np.arange(12), slower, title, "pair of channels", "times slower")
 plt.show()
 
 # %% [markdown]

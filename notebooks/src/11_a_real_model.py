@@ -24,12 +24,12 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
+from babygpt.plots import Axis
 
 from babygpt import plots
 from babygpt.encodings import Encoding
 from babygpt.encodings.rotary import angles_at, rotate_pairs
 from babygpt.metrics import attention_weights, with_heads, without_heads, written_by_heads
-from babygpt.plots import Axis
 from babygpt.tables import Table
 from babygpt_course.exercises import lesson_11 as tasks
 from babygpt_course.predictions import predict, tally

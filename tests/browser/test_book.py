@@ -15,7 +15,7 @@ from axe_playwright_python.sync_playwright import Axe
 from bs4 import BeautifulSoup
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
-from babygpt.plots.panel import unpack
+from babygpt_live.panel import unpack
 from tools.book.__main__ import BUILD, build, is_current, megabytes
 from tools.browser.site import serve_folder
 
@@ -193,7 +193,7 @@ def test_every_recording_shows_its_numbers_wherever_it_is_moved(desk: BrowserCon
                 for step in (last, 0, last // 3, last - 1):
                     time_of(figure).fill(str(step))
                     expect_run(figure, run, step)
-            elif figure.get_attribute("data-live") == "explorer":
+            elif figure.get_attribute("data-live") in ("explorer", "switchboard"):
                 asked = recording(figure, html / name)
                 for control in fields_of(figure):
                     move(control)

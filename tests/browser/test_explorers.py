@@ -23,10 +23,10 @@ from babygpt.encodings.fourier import fourier
 from babygpt.encodings.gaussian import RelativeGaussian, log_kernel
 from babygpt.encodings.rotary import angles, rotate
 from babygpt.encodings.sinusoidal import frequencies, sinusoid
-from babygpt.live import formulas, view
 from babygpt.metrics.inspection import reach
 from babygpt.models.transformer import score_scale
 from babygpt.positions import Positions
+from babygpt_live import formulas, view
 from tests.browser.conftest import Visit
 from tests.browser.page_checks import numbers
 from tools.browser.scripts import ENDS
@@ -163,7 +163,7 @@ def require_equal(found: Any, expected: Any, where: str) -> None:
 @pytest.mark.parametrize("name", FORMULAS)
 def test_every_number_is_that_of_the_package(name: str, browser: Browser):
     page, settings = browser.new_page(), settings_of(name)
-    measured = json.loads(page.evaluate(MEASURE_ALL, [view.script(name), settings]))
+    measured = json.loads(page.evaluate(MEASURE_ALL, [view.script(FORMULAS[name].script), settings]))
     for values, found in zip(settings, measured, strict=True):
         require_equal(found, measure(name, values), str(values))
     page.close()
@@ -338,11 +338,13 @@ def test_pointing_at_a_word_highlights_the_panel_of_its_name(visit: Visit):
 
 def test_contributing_makes_an_explorer(browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    blocks = r"^```\w+\n(?://|#) babygpt/live/\S+\n(.*?)^```"
+    blocks = r"^```\w+\n(?://|#) babygpt_course/explorers/\S+\n(.*?)^```"
     module, controls = re.findall(blocks, text, re.S | re.M)
-    modules = shutil.copytree(view.PAGE, tmp_path / "page")
-    (modules / "kerple.js").write_text(module, encoding="utf-8")
-    monkeypatch.setattr(view, "PAGE", modules)
+    shutil.copytree(view.PAGE, tmp_path / "babygpt_live" / "page")
+    scripts = tmp_path / "babygpt_course" / "explorers" / "page"
+    scripts.mkdir(parents=True)
+    (scripts / "kerple.js").write_text(module, encoding="utf-8")
+    monkeypatch.setattr(formulas, "SCRIPTS", scripts)
     exec(controls, made := dict(vars(formulas)))
     write_explorers(tmp_path, [made["kerple"]()])
     page = browser.new_page()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from babygpt.live import formulas
+from babygpt_live import formulas
 from tests.browser.page_checks import PLACE_OF_STEP
 from tests.browser.test_engine import VERSIONS, check_engine
 from tests.browser.test_lab import LAB, TALE
@@ -22,7 +22,9 @@ LEFT = "\ue012"  # WebDriver's name of the arrow key
 CELLS = (
     """
 import time, torch
-from babygpt import ModelConfig, NextToken, TrainConfig, build, live, load_corpus
+from babygpt import ModelConfig, NextToken, TrainConfig, build, load_corpus
+import babygpt_live as live
+from babygpt_course import explorers
 corpus = load_corpus("tales", n_chars=20_000)
 model = build("v4", ModelConfig(corpus.tokenizer.vocab_size, 32, n_layer=2, n_head=2, n_embd=32))
 class Slow(NextToken):
@@ -32,7 +34,7 @@ class Slow(NextToken):
 """,
     """
 controls = [live.Scale("theta", 10_000.0, 10.0, 1_000_000.0, "θ")]
-watches = [live.heads(corpus.tokenizer, "ada")]
+watches = [explorers.heads(corpus.tokenizer, "ada")]
 run = live.train(model, Slow(corpus, 32), TrainConfig(steps=2000), "v4", {}, watches, controls)
 """,
 )

@@ -21,8 +21,10 @@ CELLS = (
     """
 import time, torch
 from pathlib import Path
-from babygpt import ModelConfig, NextToken, TrainConfig, build, live, load_corpus
-from babygpt.live import dashboard
+from babygpt import ModelConfig, NextToken, TrainConfig, build, load_corpus
+import babygpt_live as live
+from babygpt_course import explorers
+from babygpt_live import dashboard
 Path("letters.txt").write_text("我爱你 $x$ <b>bold</b> & you. " * 40, encoding="utf-8")
 corpus, letters = load_corpus("tales", n_chars=20_000), load_corpus("letters.txt")
 def small(text, n_layer=2):
@@ -33,13 +35,13 @@ class Slow(NextToken):
         time.sleep(0.03)  # as long as a step of a lesson's models
         return super().batch(*args)
 def start(title, steps=2000, objective=Slow):
-    watches = [live.heads(corpus.tokenizer, "ada met ben.")]
+    watches = [explorers.heads(corpus.tokenizer, "ada met ben.")]
     controls = [live.Scale("theta", 10_000.0, 10.0, 1_000_000.0, "θ")]
     objective, recipe = objective(corpus, 32), TrainConfig(steps=steps)
     return live.train(small(corpus), objective, recipe, title, {"floor": corpus.floor}, watches, controls)
 """,
-    'explorer = live.attention(small(letters), letters.tokenizer, "我爱你 $x$ <b>you</b>")\nexplorer',
-    "rope = live.rotary()\nrope",
+    'explorer = explorers.attention(small(letters), letters.tokenizer, "我爱你 $x$ <b>you</b>")\nexplorer',
+    "rope = explorers.rotary()\nrope",
     'run = start("v4")',
     "history = run.result()",
 )
@@ -371,7 +373,7 @@ def test_text_is_drawn_letter_by_letter_and_rapid_events_end_with_the_right_pane
 
 def test_an_explorer_shows_that_it_waits_only_for_a_running_cell(notebook: Notebook):
     make = """
-from babygpt.plots.panel import Curve, Panel
+from babygpt_live.panel import Curve, Panel
 import numpy as np
 draw = lambda n, values: [Panel("always alike", [Curve("line", "#2b7bbd", np.ones(5))])]
 live.Explorer("still", lambda n: n, draw, [live.Slider("n", 1, 0, 9)])"""

@@ -12,17 +12,19 @@ from tools.browser.recording import dashboard_runs
 from tools.browser.server import notebook_text, serve_notebooks
 
 TRAIN = """
-from babygpt import ModelConfig, NextToken, TrainConfig, build, live, load_corpus
+from babygpt import ModelConfig, NextToken, TrainConfig, build, load_corpus
+import babygpt_live as live
+from babygpt_course import explorers
 corpus = load_corpus("tales", n_chars=9_000)
 model = build("v4", ModelConfig(corpus.tokenizer.vocab_size, 16, n_layer=1, n_head=2, n_embd=16))
-watches = [live.heads(corpus.tokenizer, "ada met ben.")]
+watches = [explorers.heads(corpus.tokenizer, "ada met ben.")]
 run = live.train(model, NextToken(corpus, 16), TrainConfig(60), "small", watches=watches)
 run.result();
 """
 STILL = """
 import numpy as np
-from babygpt import live
-from babygpt.plots.panel import Curve, Panel
+import babygpt_live as live
+from babygpt_live.panel import Curve, Panel
 panels = lambda n, values: [Panel("always alike", [Curve("c", "red", np.ones(3))])]
 live.Explorer("still", lambda n: n, panels, [live.Slider("n", 1, 0, 9)])
 """

@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page
 
-from babygpt import ModelConfig, NextToken, TrainConfig, build, live
+import babygpt_live as live
+from babygpt import ModelConfig, NextToken, TrainConfig, build
 from babygpt.data.corpus import load_corpus
-from babygpt.live.dashboard import loss_panel
-from babygpt.live.view import script, style
-from babygpt.plots.panel import Axis, Cells, Curve, Heads, Level, Panel, Words, as_plain, with_base64
-from babygpt.plots.still import draw_still
+from babygpt_course import explorers
+from babygpt_live.dashboard import loss_panel
+from babygpt_live.panel import Axis, Cells, Curve, Heads, Level, Panel, Words, as_plain, with_base64
+from babygpt_live.still import draw_still
+from babygpt_live.view import PAGE, script, style
 
 SVG = "{http://www.w3.org/2000/svg}"
 NUMBER = re.compile(r"−?[\d,]*\.?\d+")
@@ -77,8 +79,9 @@ PANELS = {
 @pytest.fixture
 def draw(browser: Browser) -> Iterator[Callable[[Panel], tuple[Page, Any]]]:
     page = browser.new_page()
-    page.set_content(f'<style>{style("figure")}</style><div class="explorer" style="width: 400px"></div>')
-    yield lambda panel: (page, page.evaluate(DRAW, [script("panels"), with_base64(as_plain(panel))]))
+    look, module = style(PAGE / "figure.css"), script(PAGE / "panels.js")
+    page.set_content(f'<style>{look}</style><div class="explorer" style="width: 400px"></div>')
+    yield lambda panel: (page, page.evaluate(DRAW, [module, with_base64(as_plain(panel))]))
     page.close()
 
 
@@ -161,7 +164,7 @@ def test_values_that_are_read_are_written_as_python_writes_them(draw: Any):
     numbers = [(k / 8 * 10.0**-e, d) for k in range(-40, 41) for e in (0, 1, 3) for d in (0, 1, 2, 3)]
     numbers += [(drawn.uniform(-12, 12), d) for d in (0, 1, 2, 3) for _ in range(200)]
     expected = [f"{round(n, d) + 0.0:.{d}f}".replace("-", "−") for n, d in numbers]
-    assert page.evaluate(FIXED, [script("figure"), numbers]) == expected
+    assert page.evaluate(FIXED, [script(PAGE / "figure.js"), numbers]) == expected
 
 
 def test_a_panel_below_begins_where_the_one_above_does(draw: Any):
@@ -204,14 +207,14 @@ def test_losses_and_gaps_are_the_panels_that_python_makes(draw: Callable[[Panel]
         floors={"floor": 0.5},
         baseline=before,
         controls=[live.Slider("theta", 100, 1, 200)],
-        watches=[live.Watch(lambda model: 0.5, live.roles(corpus.tokenizer, []).panel, times=4)],
+        watches=[live.Watch(lambda model: 0.5, explorers.roles(corpus.tokenizer, []).panel, times=4)],
     )
     run.wait_for_step(10)
     run.steer("theta", 2.0)
     run.result()
     page, _ = draw(PANELS["curves"])
     recording, steps = with_base64(run.dashboard.recording()), [0, 1, 2, 25, 40]
-    shown = page.evaluate(PANELS_OF_RUN, [script("dashboard"), recording, steps])
+    shown = page.evaluate(PANELS_OF_RUN, [script(PAGE / "dashboard.js"), recording, steps])
     for step, both in zip(steps, shown, strict=True):
         loss = loss_panel(run.dashboard, step)
         assert [panel["title"] for panel in both][:2] == [loss.title, loss.below.title]

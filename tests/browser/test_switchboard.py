@@ -8,10 +8,9 @@ import torch
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, expect
 
-from babygpt.live import Explorer
 from babygpt.models.language_model import LanguageModel
-from babygpt.plots import Axis, Trials
 from babygpt_course.tools import switchboard
+from babygpt_live import Axis, Explorer, Trials
 from tests.browser.conftest import Visit
 from tools.book.live_parts import live_html, write_scripts
 from tools.book.recording import record_explorer

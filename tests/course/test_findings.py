@@ -11,8 +11,9 @@ from statistics import mean, stdev
 import numpy as np
 import pytest
 
+from babygpt.experiments import paired
 from babygpt_course.museum.costs import differences, effect, load_costs
-from babygpt_course.studies import gaussian_training, lookup, paired, polar_repairs, remasking, stretch
+from babygpt_course.studies import gaussian_training, lookup, polar_repairs, remasking, stretch
 from babygpt_course.studies.board import against, front, paired_differences
 from babygpt_course.studies.branches import ECHO, ISOLATED, losses_among
 from babygpt_course.studies.results import load_results

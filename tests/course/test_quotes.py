@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from babygpt.experiments.paired import UNDECIDED, compare, holm, sign_test
 from babygpt_course.museum.costs import differences, effect, load_costs
 from babygpt_course.studies import needed_heads, polar_repairs, remasking, stretch
 from babygpt_course.studies.branches import losses_among
-from babygpt_course.studies.paired import UNDECIDED, compare, holm, sign_test
 from babygpt_course.studies.results import load_results
 
 ROOT = Path(__file__).resolve().parents[2]

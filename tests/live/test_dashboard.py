@@ -11,15 +11,16 @@ import numpy as np
 import pytest
 import torch
 
-from babygpt import live, plots
+import babygpt_live as live
 from babygpt.config import TrainConfig
-from babygpt.live.dashboard import BLOCK as LOSSES
-from babygpt.live.dashboard import Page, loss_panel
-from babygpt.live.run import Run, State
-from babygpt.live.view import LiveOutput
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import NextToken
-from babygpt.plots.panel import Axis, Curve, Level, Panel, unpack
+from babygpt_course import explorers
+from babygpt_live.dashboard import BLOCK as LOSSES
+from babygpt_live.dashboard import Page, loss_panel
+from babygpt_live.panel import Axis, Curve, Level, Panel, unpack
+from babygpt_live.run import Run, State
+from babygpt_live.view import LiveOutput
 
 LONG = 60  # seconds; nothing here takes that long unless it hangs
 BLOCK = 16
@@ -32,9 +33,9 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 def published(monkeypatch):
     """Collect all outputs in order; dashboards show themselves as in IPython without a front end."""
     outputs = []
-    module = sys.modules["babygpt.live.view"]
+    module = sys.modules["babygpt_live.view"]
     monkeypatch.setattr(module, "show", lambda data, **how: outputs.append((data, how)))
-    monkeypatch.setattr(sys.modules["babygpt.live.dashboard"], "display", lambda it: it._ipython_display_())
+    monkeypatch.setattr(sys.modules["babygpt_live.dashboard"], "display", lambda it: it._ipython_display_())
     return outputs
 
 
@@ -110,7 +111,7 @@ def levels_panel(frames, title, total):
 @pytest.mark.parametrize("lost", [(), range(0, 10_000, 3), range(5, 10_000)])
 def test_the_page_knows_every_number_at_the_end_whatever_it_missed(make, objective, monkeypatch, lost):
     """Drop every third message, or all but five, and let the page ask once at the end."""
-    monkeypatch.setattr("babygpt.live.dashboard.BLOCK", 5)
+    monkeypatch.setattr("babygpt_live.dashboard.BLOCK", 5)
     monkeypatch.setitem(globals(), "LOSSES", 5)
     watches = [watching(steps_panel), watching(levels_panel, times=6)]
     run = start(make(), objective, watches=watches, controls=[live.Slider("theta", 100, 1, 1000)])
@@ -158,7 +159,7 @@ def test_messages_leave_twenty_times_a_second_on_average_and_at_once_where_it_ma
     told, now = [], [1000.0]
     monkeypatch.setattr(run.dashboard.page, "send_state", lambda parts: told.append(now[0]))
     monkeypatch.setattr(
-        "babygpt.live.dashboard.time", SimpleNamespace(monotonic=lambda: now[0], time=time.time)
+        "babygpt_live.dashboard.time", SimpleNamespace(monotonic=lambda: now[0], time=time.time)
     )
     run.dashboard.due = 0.0
     for _ in range(300):  # steps of 34 ms: every one, or every second one
@@ -270,8 +271,8 @@ def test_panels_of_losses_hold_the_run_its_baseline_floors_and_moves(make, objec
     losses, before = ([step.loss for step in one.result()] for one in (run, untouched))
     panel, over_steps, other = run.dashboard.panels()
     (grey, raw, smooth), levels = panel.marks[:3], panel.marks[3:]
-    steps, mean = plots.running_mean(losses, 10)
-    np.testing.assert_allclose(grey.y, plots.running_mean(before, 10)[1])
+    steps, mean = live.running_mean(losses, 10)
+    np.testing.assert_allclose(grey.y, live.running_mean(before, 10)[1])
     np.testing.assert_allclose(raw.y, losses)
     np.testing.assert_allclose([smooth.x, smooth.y], [steps, mean])
     assert [(level.name, level.at, level.axis) for level in levels] == [
@@ -279,14 +280,14 @@ def test_panels_of_losses_hold_the_run_its_baseline_floors_and_moves(make, objec
         ("theta 5", 5, "x"),
     ]
     assert panel.title == f"steered: the loss is {mean[-1]:.2f} nats at step 12"
-    assert (grey.colour, smooth.colour) == (plots.COLOURS["grey"], plots.COLOURS["blue"])
+    assert (grey.colour, smooth.colour) == (live.COLOURS["grey"], live.COLOURS["blue"])
     assert panel.x.span == (0, 12)
     assert smooth.name == "steered, mean of 10 steps"
     gap = panel.below
     for marked in (gap, over_steps):
         assert marked.marks[-1] == Level("theta 5", 5, "x")
     assert other.marks == [Level("", 6)]  # its x counts no steps
-    np.testing.assert_allclose(gap.marks[0].y, mean - plots.running_mean(before, 10)[1])
+    np.testing.assert_allclose(gap.marks[0].y, mean - live.running_mean(before, 10)[1])
     assert set(gap.marks[0].y[:4]) == {0.0}  # until the dial moves
     assert gap.title == "less than 0.01 nats from v4"
     first = loss_panel(run.dashboard, 0)
@@ -376,8 +377,8 @@ def go(make, objective, small_corpus, published, monkeypatch):
     def train(n=1):
         for _ in range(n):
             cell = ("cell", str(next(runs)))
-            monkeypatch.setattr("babygpt.live.view.current_cell", lambda cell=cell: cell)
-            watch = live.heads(small_corpus.tokenizer, "ann met bob", times=3)
+            monkeypatch.setattr("babygpt_live.view.current_cell", lambda cell=cell: cell)
+            watch = explorers.heads(small_corpus.tokenizer, "ann met bob", times=3)
             run = start(make(), objective, watches=[watch])
             run.result()
             published.clear()

@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from PIL import Image
 from traitlets import TraitError
 
-from babygpt import live
+import babygpt_live as live
 from babygpt.errors import BadInput
-from babygpt.live import Line, Scale, Slider
-from babygpt.live.formulas import FORMULAS
-from babygpt.plots.panel import Level, Panel, with_base64
+from babygpt_course import explorers
+from babygpt_course.explorers.formulas import FORMULAS
+from babygpt_live import Line, Scale, Slider
+from babygpt_live.panel import Level, Panel, with_base64
 from tools.screenshots import DRAWN_FROM, fingerprint
 
 # ---------------------------------------------------------------- controls
@@ -53,14 +54,14 @@ def test_the_stops_of_a_scale_rise_in_tenths_of_a_power_of_ten_through_its_first
 
 
 def test_a_cell_can_set_only_values_that_a_control_allows():
-    explorer = live.rotary()
+    explorer = explorers.rotary()
     explorer.theta = 100.0
     assert explorer.state()["theta"] == 100.0
     for name, value in (("theta", 1.0), ("position", 99), ("pair", "two")):
         with pytest.raises(TraitError, match=f"'{name}'"):
             setattr(explorer, name, value)
     with pytest.raises(TraitError, match="n_head"):
-        live.alibi().n_head = 3
+        explorers.alibi().n_head = 3
 
 
 @pytest.mark.parametrize("explore", FORMULAS)

@@ -12,14 +12,15 @@ import numpy as np
 import pytest
 import torch
 
-from babygpt import live
+import babygpt_live as live
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.errors import BadInput
-from babygpt.live import Watch
-from babygpt.live.run import Run, State
 from babygpt.models.versions import build
 from babygpt.objectives import Branches, NextToken
 from babygpt.training import replay, train
+from babygpt_course import explorers
+from babygpt_live import Watch
+from babygpt_live.run import Run, State
 
 LONG = 60  # seconds; nothing here takes that long unless it hangs
 BLOCK = 16
@@ -111,7 +112,7 @@ def test_watches_measure_when_they_are_due_and_change_nothing(make, objective, s
 
 @pytest.mark.parametrize("fails", [False, True])
 def test_a_run_takes_half_the_cores_and_gives_them_back(make, small_corpus, start, monkeypatch, fails):
-    monkeypatch.setattr("babygpt.live.run.cpu_count", lambda: 4)
+    monkeypatch.setattr("babygpt_live.run.cpu_count", lambda: 4)
     torch.set_num_threads(3)
     seen = set()
 
@@ -223,7 +224,7 @@ def test_a_model_or_watch_that_does_not_fit_is_an_error_of_the_cell(make, object
     small = build("v4", ModelConfig(vocab_size=5, block_size=BLOCK, n_layer=1, n_head=2, n_embd=16))
     with pytest.raises(BadInput, match=r"vocab_size \(5\)"):
         live.train(small, objective, PLAN, "small")
-    heads = live.heads(small_corpus.tokenizer, "ann")
+    heads = explorers.heads(small_corpus.tokenizer, "ann")
     with pytest.raises(BadInput, match="has no attention"):
         live.train(make("v1"), objective, PLAN, "v1", watches=[heads])
     assert Run.unfinished == []
@@ -231,7 +232,7 @@ def test_a_model_or_watch_that_does_not_fit_is_an_error_of_the_cell(make, object
 
 def test_a_model_in_training_is_not_measured_from_outside(make, gated, objective, monkeypatch):
     """Let its second run and its first measurement wait for the model that the first run leaves."""
-    monkeypatch.setattr(sys.modules["babygpt.live.dashboard"], "display", lambda _: None)
+    monkeypatch.setattr(sys.modules["babygpt_live.dashboard"], "display", lambda _: None)
     model = make()
     watch = Watch(lambda m: (threading.current_thread(), m.head.weight.detach().clone()), lambda *_: None)
     first = live.train(model, gated, PLAN, "first")

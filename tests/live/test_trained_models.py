@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 import torch
 
-from babygpt import live
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.errors import BadInput
-from babygpt.live import trained_models
-from babygpt.live.watches import FULLER
 from babygpt.metrics.inspection import attention_weights
-from babygpt.plots import Curve, Heads, Level, Words, visible
-from babygpt.plots.panel import with_base64
 from babygpt.sampling import SecondThoughts, by_confidence, drafts, fill_in
+from babygpt_course import explorers
+from babygpt_course.explorers import trained_models
+from babygpt_course.explorers.watches import FULLER
+from babygpt_live import Curve, Heads, Level, Words, visible
+from babygpt_live.panel import with_base64
 
 LETTERS = CharTokenizer("abcdefghij ")
 FILLED = CharTokenizer("abcdefghi ", with_mask=True)  # eleven tokens too, as the small models have
@@ -24,9 +24,9 @@ HOLLOW = "ab__ef_hi ab__ef"
 @pytest.mark.parametrize("name", ["attention", "diffusion"])
 def test_an_unusable_text_is_refused_in_one_line_and_the_panels_stay(awake, name):
     if name == "attention":
-        explorer = live.attention(awake("v4"), LETTERS, "abc dab")
+        explorer = explorers.attention(awake("v4"), LETTERS, "abc dab")
     else:
-        explorer = live.diffusion(awake("v7"), FILLED, HOLLOW)
+        explorer = explorers.diffusion(awake("v7"), FILLED, HOLLOW)
     before = explorer.shown["frames"]
     for typed in ("", "é", "🎲", "_" * 1000, "a" * 1000, "\udcff", "<b>"):
         explorer.text = typed
@@ -43,7 +43,7 @@ def test_an_unusable_text_is_refused_in_one_line_and_the_panels_stay(awake, name
 
 
 def test_the_attention_shown_is_that_of_layer_head_and_letter(awake):
-    explorer = live.attention(awake("v4"), LETTERS, "abc dab")
+    explorer = explorers.attention(awake("v4"), LETTERS, "abc dab")
     expected = attention_weights(awake("v4"), LETTERS.encode("abc dab"))
     measured = explorer.shown
     for layer, head, letter in ((1, 2, 5), (2, 1, 9)):
@@ -72,14 +72,14 @@ def test_the_attention_shown_is_that_of_layer_head_and_letter(awake):
 
 def test_a_model_that_trains_on_does_not_change_the_picture(awake):
     model = awake("v4", n_layer=1)  # and a model of one layer needs no slider for it
-    explorer = live.attention(model, LETTERS, "abc dab")
+    explorer = explorers.attention(model, LETTERS, "abc dab")
     for p in model.parameters():
         torch.nn.init.normal_(p)
     explorer.text = "dab"
     expected = attention_weights(awake("v4", n_layer=1), LETTERS.encode("dab"))
     np.testing.assert_array_equal(explorer.now()[0].find(Heads).weights, expected)
     with pytest.raises(BadInput, match="sentence"):
-        live.attention(model, LETTERS, "")
+        explorers.attention(model, LETTERS, "")
 
 
 # ---------------------------------------------------------------- filling in
@@ -100,9 +100,9 @@ def dots(panel):
 
 
 def test_a_step_shows_the_characters_that_had_appeared_by_then(awake):
-    explorer = live.diffusion(awake("v7"), FILLED, HOLLOW)
+    explorer = explorers.diffusion(awake("v7"), FILLED, HOLLOW)
     explorer.threshold, explorer.top_k = 100, 3
-    idx, own = live.encode_masked(FILLED, HOLLOW), torch.Generator().manual_seed(0)
+    idx, own = explorers.encode_masked(FILLED, HOLLOW), torch.Generator().manual_seed(0)
     expected = fill_in(awake("v7"), idx, by_confidence(1.0), 0.8, 3, own)
     shown, words = frames(explorer)
     sure, when = expected.confidence[0].numpy(), expected.when[0].numpy()
@@ -124,10 +124,10 @@ def test_a_step_shows_the_characters_that_had_appeared_by_then(awake):
 
 
 def test_a_changed_mind_shows_each_draft_and_the_characters_taken_back(awake):
-    explorer = live.diffusion(awake("v7"), FILLED, HOLLOW)
+    explorer = explorers.diffusion(awake("v7"), FILLED, HOLLOW)
     explorer.sampler, explorer.threshold, explorer.top_k, explorer.text = "changes its mind", 80, 3, "_" * 12
     thoughts, own = SecondThoughts(12, 0.8, 5.0), torch.Generator().manual_seed(0)
-    idx = live.encode_masked(FILLED, "_" * 12)
+    idx = explorers.encode_masked(FILLED, "_" * 12)
     expected = list(drafts(awake("v7"), idx, thoughts, 0.8, 3, own))
     shown, words = frames(explorer)
     before, taken_back = torch.zeros(12, dtype=torch.bool), 0
@@ -144,7 +144,7 @@ def test_a_changed_mind_shows_each_draft_and_the_characters_taken_back(awake):
 
 
 def test_filling_in_runs_once_for_all_steps_and_uses_no_global_random_numbers(awake, monkeypatch):
-    explorer, asked = live.diffusion(awake("v7"), FILLED, HOLLOW), []
+    explorer, asked = explorers.diffusion(awake("v7"), FILLED, HOLLOW), []
     monkeypatch.setattr(trained_models, "fill_in", lambda *args: asked.append(1) or fill_in(*args))
     torch.manual_seed(3)
     expected = torch.rand(4)

@@ -5,10 +5,10 @@ import weakref
 
 import pytest
 
-from babygpt.live import Explorer, Slider
-from babygpt.live import view as view_module
-from babygpt.live.view import LiveOutput, Still
-from babygpt.plots.panel import Level, Panel
+from babygpt_live import Explorer, Slider
+from babygpt_live import view as view_module
+from babygpt_live.panel import Level, Panel
+from babygpt_live.view import LiveOutput, Still
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 

@@ -9,12 +9,12 @@ import pytest
 from jupyter_client.blocking import BlockingKernelClient
 from jupyter_client.manager import start_new_kernel
 
-from babygpt.live import waiting
+from babygpt_live import waiting
 
 LONG = 60  # seconds; nothing here takes that long unless it hangs
 SETUP = """
 import ipywidgets, time
-from babygpt.live.waiting import wait_and_serve
+from babygpt_live.waiting import wait_and_serve
 slider, heard, ran = ipywidgets.IntSlider(), [], []
 slider.observe(lambda change: heard.append(change["new"]), names="value")
 def rest(seconds):

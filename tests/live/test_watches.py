@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from babygpt import live
+import babygpt_live as live
 from babygpt.config import ModelConfig
 from babygpt.data.tokenizer import MASK, CharTokenizer
 from babygpt.errors import BadInput
@@ -17,9 +17,10 @@ from babygpt.metrics.inspection import attention_weights, bigram_table, gates_of
 from babygpt.metrics.parallel_texts import code_similarity, layer_similarity, parallel_loss
 from babygpt.models.versions import build
 from babygpt.objectives.diffusion import denoise
-from babygpt.plots import Cells, Curve, Heads, Level, Words, visible
-from babygpt.plots.panel import as_plain, with_base64
 from babygpt.positions import Positions
+from babygpt_course import explorers
+from babygpt_live import Cells, Curve, Heads, Level, Words, visible
+from babygpt_live.panel import as_plain, with_base64
 
 LETTERS = CharTokenizer("abc def\nghi")
 MASKED = CharTokenizer("abcdefghi ", with_mask=True)  # eleven tokens too, as the small models have
@@ -43,12 +44,12 @@ def test_a_watch_measures_first_and_last_and_evenly_between(total, times):
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: live.heads(LETTERS, ""), "empty"),
-        (lambda: live.heads(LETTERS, "abz"), "'z'"),
-        (lambda: live.branch_similarity(LETTERS, ""), "empty"),
-        (lambda: live.encode_masked(MASKED, "abc"), "no hole"),
-        (lambda: live.encode_masked(MASKED, "ab_z"), "'z' at position 3"),
-        (lambda: live.encode_masked(CharTokenizer("abc"), "a_"), "with_mask=True"),
+        (lambda: explorers.heads(LETTERS, ""), "empty"),
+        (lambda: explorers.heads(LETTERS, "abz"), "'z'"),
+        (lambda: explorers.branch_similarity(LETTERS, ""), "empty"),
+        (lambda: explorers.encode_masked(MASKED, "abc"), "no hole"),
+        (lambda: explorers.encode_masked(MASKED, "ab_z"), "'z' at position 3"),
+        (lambda: explorers.encode_masked(CharTokenizer("abc"), "a_"), "with_mask=True"),
     ],
 )
 def test_an_impossible_watch_is_refused_at_once(make, words):
@@ -59,15 +60,15 @@ def test_an_impossible_watch_is_refused_at_once(make, words):
 # ---------------------------------------------------------------- all watches
 
 WATCHES = {  # the version that each one watches, how it is made, and whether its panel is over the steps
-    "roles": ("v4", lambda ids: live.Watch(lambda model: 0.125, live.roles(LETTERS, []).panel), True),
-    "next_characters": ("v1", lambda ids: live.next_characters(LETTERS), False),
-    "votes": ("v2", lambda ids: live.votes(LETTERS), False),
-    "heads": ("v4", lambda ids: live.heads(LETTERS, "ab\nab"), False),
-    "kernel": ("v5", lambda ids: live.kernel(), False),
-    "branch_similarity": ("v6", lambda ids: live.branch_similarity(LETTERS, "ab ab", n=2), True),
-    "interference": ("v6", lambda ids: live.interference(ids, length=12, n_texts=4), True),
-    "gates": ("v7", lambda ids: live.gates(), False),
-    "filled_text": ("v7", lambda ids: live.filled_text(MASKED, HOLLOW), False),
+    "roles": ("v4", lambda ids: live.Watch(lambda model: 0.125, explorers.roles(LETTERS, []).panel), True),
+    "next_characters": ("v1", lambda ids: explorers.next_characters(LETTERS), False),
+    "votes": ("v2", lambda ids: explorers.votes(LETTERS), False),
+    "heads": ("v4", lambda ids: explorers.heads(LETTERS, "ab\nab"), False),
+    "kernel": ("v5", lambda ids: explorers.kernel(), False),
+    "branch_similarity": ("v6", lambda ids: explorers.branch_similarity(LETTERS, "ab ab", n=2), True),
+    "interference": ("v6", lambda ids: explorers.interference(ids, length=12, n_texts=4), True),
+    "gates": ("v7", lambda ids: explorers.gates(), False),
+    "filled_text": ("v7", lambda ids: explorers.filled_text(MASKED, HOLLOW), False),
 }
 
 
@@ -109,14 +110,14 @@ def test_roles_are_the_share_of_right_answers_over_the_steps(awake, small_gramma
     tokenizer = CharTokenizer(small_grammar.alphabet())
     questions = small_grammar.questions(12, seed=0, max_chars=60)
     model = awake("v4", vocab_size=tokenizer.vocab_size, block_size=64)
-    watch = live.roles(tokenizer, questions)
+    watch = explorers.roles(tokenizer, questions)
     assert watch.measure(model) == role_accuracy(model, tokenizer, questions)
     panel = watch.panel([(0, 0.5), (10, 0.125)], "v4", 40)
     assert curves(panel)["v4"][0] == [0, 10]
     np.testing.assert_allclose(curves(panel)["v4"][1], [50, 12.5])
     assert panel.title == "After 10 steps 13% of the answers are right"  # as the page rounds
     assert panel.find(Level).at == 50
-    both = live.roles(tokenizer, questions, written=True)
+    both = explorers.roles(tokenizer, questions, written=True)
     written = whole_answer_accuracy(model, tokenizer, questions)
     assert both.measure(model) == (role_accuracy(model, tokenizer, questions), written)
     panel = both.panel([(0, (0.5, 0.0)), (10, (1.0, 0.25))], "v4", 40)
@@ -125,7 +126,7 @@ def test_roles_are_the_share_of_right_answers_over_the_steps(awake, small_gramma
 
 
 def test_the_head_that_has_changed_most_is_the_large_one(awake):
-    model, watch = awake("v4"), live.heads(LETTERS, "ab ab")
+    model, watch = awake("v4"), explorers.heads(LETTERS, "ab ab")
     expected = attention_weights(model, LETTERS.encode("ab ab"))
     np.testing.assert_allclose(watch.measure(model), expected, atol=1e-3)  # kept in half precision
     first = np.broadcast_to(np.eye(5, dtype=np.float16), (2, 3, 5, 5))
@@ -144,7 +145,7 @@ def test_the_head_that_has_changed_most_is_the_large_one(awake):
 
 
 def test_the_kernel_is_shown_as_a_share_beside_the_first_one(awake):
-    model, watch, m = build("v5", SHAPE), live.kernel(furthest=32), np.arange(33)
+    model, watch, m = build("v5", SHAPE), explorers.kernel(furthest=32), np.arange(33)
     first = watch.measure(model)
     expected = 0.7 * np.exp(-(m**2) / 50) + 0.3 * np.exp(-(m**2) / 800)
     np.testing.assert_allclose(first, expected, rtol=1e-4)
@@ -168,7 +169,7 @@ def test_the_kernel_is_shown_as_a_share_beside_the_first_one(awake):
 
 
 def test_the_curves_are_the_similarities_of_codes_and_streams(awake):
-    model, watch = awake("v6", n_layer=3), live.branch_similarity(LETTERS, "abc dab", n=3)
+    model, watch = awake("v6", n_layer=3), explorers.branch_similarity(LETTERS, "abc dab", n=3)
     squares = [code_similarity(model, 3), *layer_similarity(model, LETTERS.encode("abc dab"), 3)]
     means = [(square.sum() - np.trace(square)) / 6 for square in squares]  # of three pairs, twice
     found = watch.measure(model)
@@ -183,7 +184,7 @@ def test_the_curves_are_the_similarities_of_codes_and_streams(awake):
 
 def test_interference_is_the_loss_beside_others_less_that_alone(awake, text):
     model, ids = awake("v6"), text(400)
-    watch = live.interference(ids, length=12, n=2, n_texts=8)
+    watch = explorers.interference(ids, length=12, n=2, n_texts=8)
     alone, beside = (parallel_loss(model, ids, n, 12, 8) for n in (1, 2))
     assert watch.measure(model) == beside - alone
     panel = watch.panel([(0, 0.5), (5, 0.25)], "v6", 10)
@@ -198,13 +199,13 @@ def test_interference_is_the_loss_beside_others_less_that_alone(awake, text):
 
 
 def test_each_underscore_is_a_mask_unless_it_is_a_character():
-    assert live.encode_masked(MASKED, f"a_{MASK}b").tolist() == [[0, 10, 10, 1]]
-    assert live.encode_masked(CharTokenizer("a_", with_mask=True), f"a_{MASK}").tolist() == [[0, 1, 2]]
+    assert explorers.encode_masked(MASKED, f"a_{MASK}b").tolist() == [[0, 10, 10, 1]]
+    assert explorers.encode_masked(CharTokenizer("a_", with_mask=True), f"a_{MASK}").tolist() == [[0, 1, 2]]
 
 
 @pytest.mark.parametrize("version", ["v7", "v7-polar", "v7-quadrature", "v7-pope"])
 def test_gates_are_shown_position_by_channel(awake, version):
-    model, watch = awake(version), live.gates(length=20)
+    model, watch = awake(version), explorers.gates(length=20)
     found = watch.measure(model)
     masked = torch.arange(20) % 16 >= 12
     with torch.no_grad():
@@ -222,7 +223,7 @@ def test_gates_are_shown_position_by_channel(awake, version):
 
 
 def test_the_gates_shown_are_those_whose_phases_moved_furthest(awake):
-    model, watch = awake("v7"), live.gates()
+    model, watch = awake("v7"), explorers.gates()
     first = watch.measure(model)
     before = first[0].copy()
     with torch.no_grad():
@@ -242,7 +243,7 @@ def test_the_gates_shown_are_those_whose_phases_moved_furthest(awake):
     end = max(0.2, np.ceil(10 * np.abs([first[1][1], now[1][1]]).max()) / 10)
     assert panel.below.y.span == (-end, end)
 
-    model, watch = awake("v7-random"), live.gates()  # one phase for all heads
+    model, watch = awake("v7-random"), explorers.gates()  # one phase for all heads
     first = watch.measure(model)
     with torch.no_grad():
         model.encoding.phi[2] += 0.5
@@ -254,8 +255,8 @@ def test_the_gates_shown_are_those_whose_phases_moved_furthest(awake):
 
 
 def test_a_watched_text_is_filled_in_a_third_at_a_time_the_surest_first_with_the_likeliest(awake):
-    model, watch, passes = awake("v7"), live.filled_text(MASKED, HOLLOW), []
-    idx = live.encode_masked(MASKED, HOLLOW)
+    model, watch, passes = awake("v7"), explorers.filled_text(MASKED, HOLLOW), []
+    idx = explorers.encode_masked(MASKED, HOLLOW)
     model.register_forward_hook(lambda *_: passes.append(1))
     filled = watch.measure(model)
     assert len(passes) == 3

@@ -17,12 +17,12 @@ from PIL import Image
 
 from babygpt import ModelConfig, NextToken, TrainConfig, build, load_corpus
 from babygpt.errors import BadInput
-from babygpt.live import Choice, Explorer, Line, Slider, Watch
-from babygpt.live.dashboard import Dashboard
-from babygpt.live.run import Run
-from babygpt.plots.panel import Cells, Curve, Panel, as_plain, unpack
 from babygpt_course.exercises import lesson_04 as rope
 from babygpt_course.predictions import predict
+from babygpt_live import Choice, Explorer, Line, Slider, Watch
+from babygpt_live.dashboard import Dashboard
+from babygpt_live.panel import Cells, Curve, Panel, as_plain, unpack
+from babygpt_live.run import Run
 from tools.book.live_parts import formula_html, packed
 from tools.book.outputs import Page, key_of
 from tools.book.recorder import exercise_facts, guess_facts

@@ -17,9 +17,9 @@ import nbformat
 from nbclient.exceptions import CellExecutionError
 from nbformat.v4 import new_markdown_cell
 
-from babygpt import live
-from babygpt.live.formulas import FORMULAS
+from babygpt_course import explorers
 from babygpt_course.claims import CLAIMS
+from babygpt_course.explorers.formulas import FORMULAS
 from babygpt_course.studies.results import load_results
 from tools.book.board_page import board_page
 from tools.book.claims_page import claims_page
@@ -65,7 +65,7 @@ def build(names: list[str], folder: Path) -> Path:
     for old in (source, html, folder / "doctrees"):
         shutil.rmtree(old, ignore_errors=True)
     assemble(ran, source, html / PICTURES)
-    write_scripts((explore().name for explore in FORMULAS), html)
+    write_scripts((explore().script for explore in FORMULAS), html)
     write_lab(html)
     (html / "notebooks").mkdir()
     for lesson in lessons:  # to be run in JupyterLab: pictures would be most of its bytes
@@ -121,7 +121,7 @@ def assemble(ran: list[Ran], source: Path, pictures: Path) -> None:
     for lesson in ran:
         write_lesson(lesson, source, pictures, book)
     start = (BOOK / "index.md").read_text(encoding="utf-8")
-    rotary = live.rotary()
+    rotary = explorers.rotary()
     drawn = rotary.output.picture()
     still = picture_html(drawn.data, drawn.alt, pictures, f"{PICTURES}/") if drawn else ""
     start = start.replace(LAB, lab_html("", "none", "rope", small=True)).replace(

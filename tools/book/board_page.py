@@ -4,11 +4,11 @@ import math
 from html import escape
 
 from babygpt.data import load_corpus
+from babygpt.experiments.paired import RULE
+from babygpt.experiments.sweep import small_config
 from babygpt_course.claims import by_luck
 from babygpt_course.studies.board import COLUMNS, WORLD, front, front_title, of_kind, table_row, who_answers
-from babygpt_course.studies.paired import RULE
 from babygpt_course.studies.results import Results
-from babygpt_course.studies.sweep import small_config
 from tools.book.outputs import join_words
 from tools.notebooks import ROOT
 

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from babygpt.experiments.paired import RULE
 from babygpt.tables import MARKS
 from babygpt_course.claims import VERDICTS, Claim, Finding, by_luck, count_verdicts
-from babygpt_course.studies.paired import RULE
 from tools.book.docstrings import inline
 from tools.notebooks import ROOT
 

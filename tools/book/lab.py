@@ -11,11 +11,11 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from babygpt.live.dashboard import SMOOTH, gap_words, loss_words
-from babygpt.live.explorer import Scale, Slider
-from babygpt.live.view import style
-from babygpt.plots.panel import Axis, Curve, Heads, Level, Panel, as_plain, with_base64
-from babygpt.plots.style import COLOURS
+from babygpt_live.dashboard import SMOOTH, gap_words, loss_words
+from babygpt_live.explorer import Scale, Slider
+from babygpt_live.panel import Axis, Curve, Heads, Level, Panel, as_plain, with_base64
+from babygpt_live.style import COLOURS
+from babygpt_live.view import PAGE, style
 from tools.book.engine import BLOCK, CORPUS, ENGINE, HERE, compile_engine, engine_script
 from tools.book.live_parts import plain_script, script_json
 from tools.browser.chromium import chromium
@@ -150,9 +150,9 @@ def write_lab(html: Path) -> None:
     text, script, look = (
         (HERE / name).read_text(encoding="utf-8") for name in ("text.js", "lab.js", "lab.css")
     )
-    module = f"(() => {{\n{plain_script('dashboard')}{text}{script}}})();\n"
+    module = f"(() => {{\n{plain_script(PAGE / 'dashboard.js')}{text}{script}}})();\n"
     (folder / "lab.js").write_text(module, encoding="utf-8")
-    (folder / "lab.css").write_text(style("figure") + look, encoding="utf-8")
+    (folder / "lab.css").write_text(style(PAGE / "figure.css") + look, encoding="utf-8")
     (folder / "engine.js").write_text(engine_script(), encoding="utf-8")
 
 

@@ -12,12 +12,14 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from babygpt.live.view import script, style
+from babygpt_course.explorers.switches import SCRIPTS, Switchboard
+from babygpt_live.explorer import Explorer
+from babygpt_live.view import PAGE, script, style
 
 SHIM = Path(__file__).parents[2] / "book" / "static" / "live.js"
 FOLDER = "_static/live"
 STYLESHEET = "figure.css"
-RECORDED = ("dashboard", "explorer")  # modules that draw recordings
+RECORDED = (PAGE / "dashboard.js", Explorer.module, Switchboard.module)  # they draw recordings
 
 
 def script_json(data: Any) -> str:
@@ -68,21 +70,21 @@ def formula_html(state: Mapping[str, Any], root: str, still: str = "") -> str:
     return live_html(state["name"], script_json(state), root, still)
 
 
-def plain_script(name: str) -> str:
+def plain_script(path: Path) -> str:
     """Return a module and all that it imports as a text without exports; `widget` is its default export."""
-    return script(name).replace("export default", "const widget =").replace("\nexport ", "\n")
+    return script(path).replace("export default", "const widget =").replace("\nexport ", "\n")
 
 
-def page_script(name: str) -> str:
+def page_script(path: Path) -> str:
     """Return a module as a script that mounts it wherever a page has it, also a page on a disk."""
-    module = plain_script(name)
-    return f'(() => {{\nconst MODULE = "{name}";\n{module}\n{SHIM.read_text(encoding="utf-8")}}})();\n'
+    module = plain_script(path)
+    return f'(() => {{\nconst MODULE = "{path.stem}";\n{module}\n{SHIM.read_text(encoding="utf-8")}}})();\n'
 
 
-def write_scripts(names: Iterable[str], html: Path) -> None:
+def write_scripts(paths: Iterable[Path], html: Path) -> None:
     """Write the scripts of some explorers of formulas, those of recordings, and their style, into a book."""
     folder = html / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / STYLESHEET).write_text(style("figure", "switches"), encoding="utf-8")
-    for name in (*names, *RECORDED):
-        (folder / f"{name}.js").write_text(page_script(name), encoding="utf-8")
+    (folder / STYLESHEET).write_text(style(PAGE / "figure.css", SCRIPTS / "switches.css"), encoding="utf-8")
+    for path in (*paths, *RECORDED):
+        (folder / path.name).write_text(page_script(path), encoding="utf-8")

@@ -9,12 +9,12 @@ from typing import Any
 
 from IPython import get_ipython
 
-from babygpt.live.dashboard import Dashboard
-from babygpt.live.explorer import Explorer
-from babygpt.live.formulas import Formula
-from babygpt.live.view import LiveOutput
 from babygpt_course.exercises import Exercise
+from babygpt_course.explorers.formulas import Formula
 from babygpt_course.predictions import GUESSES, Guess, Tally
+from babygpt_live.dashboard import Dashboard
+from babygpt_live.explorer import Explorer
+from babygpt_live.view import LiveOutput
 from tools.book.recording import record_explorer, record_run
 
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from babygpt.errors import BadInput
-from babygpt.live.dashboard import Dashboard
-from babygpt.live.explorer import Explorer
+from babygpt_live.dashboard import Dashboard
+from babygpt_live.explorer import Explorer
 from tools.book.live_parts import packed
 
 MOST = 200  # combinations of an explorer's controls, about: of its longest slider fewer stops are kept
@@ -56,7 +56,7 @@ def record_explorer(explorer: Explorer) -> dict[str, Any]:
     state |= {name: values[name] for name in facts}
     words = f"these move too: {still}" if still else "it measures whatever you choose"
     words = " ".join(f"Recorded. In the notebook {words}.".split())
-    return {"title": explorer.title, "module": "explorer", "words": words, "data": packed(state)}
+    return {"title": explorer.title, "module": explorer.module.stem, "words": words, "data": packed(state)}
 
 
 def ask(explorer: Explorer, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -43,13 +43,13 @@ class Name:
 
 
 def packages() -> list[str]:
-    """Return babygpt, and the folders of both packages that hold no commands."""
+    """Return the packages that re-export names, and the folders of packages that hold no commands."""
     parts = [
         f"{package}.{path.parent.name}"
         for package in PACKAGES
         for path in sorted((ROOT / package).glob("*/__init__.py"))
     ]
-    return ["babygpt", *(part for part in parts if part not in COMMANDS)]
+    return ["babygpt", "babygpt_live", *(part for part in parts if part not in COMMANDS)]
 
 
 def page_of(package: str) -> str:
@@ -65,15 +65,16 @@ def folder_of(package: str) -> Path:
 def public_names(package: str) -> tuple[Name, ...]:
     """Return the names that a package re-exports (`from x import y as y`) or defines itself.
 
-    They stand in its `__init__.py`; those of babygpt in names.py, which that one imports late.
+    They stand in its `__init__.py`, or in the stub beside it if that one imports them late.
     """
-    own = "names.py" if package == "babygpt" else "__init__.py"
-    tree = ast.parse((folder_of(package) / own).read_text(encoding="utf-8"))
+    stub = folder_of(package) / "__init__.pyi"
+    tree = ast.parse((stub if stub.exists() else stub.with_suffix(".py")).read_text(encoding="utf-8"))
     found = []
     for node in tree.body:
         match node:
-            case ast.ImportFrom(module, aliases):
-                found += [Name(package, a.name, str(module)) for a in aliases if a.asname == a.name]
+            case ast.ImportFrom(module, aliases, level):
+                home = ".".join(filter(None, [package * (level or 0), module]))
+                found += [Name(package, a.name, home) for a in aliases if a.asname == a.name and module]
             case ast.FunctionDef(name=name) | ast.ClassDef(name=name) | ast.AnnAssign(target=ast.Name(name)):
                 found += [Name(package, name, package)] if name[0] != "_" else []
     return tuple(found)

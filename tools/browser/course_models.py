@@ -5,13 +5,14 @@ import torch
 from babygpt.config import TrainConfig
 from babygpt.data.corpus import Corpus, load_corpus
 from babygpt.data.tokenizer import CharTokenizer
-from babygpt.live import Run, Scale, Watch, heads, roles, train
+from babygpt.experiments.sweep import questions, small_config
 from babygpt.models.language_model import LanguageModel
 from babygpt.models.versions import build
 from babygpt.objectives import MaskedDiffusion, NextToken
 from babygpt.training import follow
 from babygpt.training import train as train_quietly
-from babygpt_course.studies.sweep import questions, small_config
+from babygpt_course.explorers import heads, roles
+from babygpt_live import Run, Scale, Watch, train
 
 BLOCK_SIZE = 64
 N_CHARS = 400_000  # of stories

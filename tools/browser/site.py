@@ -8,7 +8,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from babygpt.live.formulas import Formula
+from babygpt_course.explorers.formulas import Formula
 from tools.book.live_parts import formula_html, write_scripts
 
 PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Explorers</title>
@@ -42,6 +42,6 @@ def write_explorers(folder: Path, formulas: Sequence[Formula], words: str = "") 
 
     words  HTML above them
     """
-    write_scripts([formula.name for formula in formulas], folder)
+    write_scripts([formula.script for formula in formulas], folder)
     body = words + "".join(formula_html(formula.state(), "") for formula in formulas)
     (folder / "index.html").write_text(PAGE.format(body), encoding="utf-8")

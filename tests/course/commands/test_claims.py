@@ -2,9 +2,9 @@
 
 import pytest
 
+from babygpt.experiments.paired import RULE
 from babygpt_course import claims as package
 from babygpt_course.claims import Claim, Finding
-from babygpt_course.studies.paired import RULE
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ import torch
 
 from babygpt.encodings import ALiBi, Encoding, LearnedPositions, Sinusoidal
 from babygpt.encodings.gaussian import AbsoluteGaussian, RelativeGaussian
+from babygpt.experiments.paired import compare, critical_t, differences
 from babygpt_course.exercises.lesson_08 import (
     CLICK,
     OWN_ENCODING,
@@ -18,7 +19,6 @@ from babygpt_course.exercises.lesson_08 import (
     click_answer,
     verdict_answer,
 )
-from babygpt_course.studies.paired import compare, critical_t, differences
 from tests.course.exercises.harness import Mutant, requirements
 
 WORDS = {"below": "better", "above": "worse", "undecided": "undecided"}

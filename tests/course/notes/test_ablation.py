@@ -12,10 +12,10 @@ from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import from_text
 from babygpt.errors import BadInput
 from babygpt.models.versions import VERSIONS
-from babygpt.plots import STYLE
 from babygpt.training import checkpoint
 from babygpt_course.notes import ablation as experiment
 from babygpt_course.notes.ablation import DENOISERS, Ablation, AblationConfig, FixedBatches, parse_variant
+from babygpt_live import STYLE
 
 TEXT = "the cat sat on the mat. " * 60
 

@@ -10,12 +10,12 @@ import torch
 from babygpt.config import ModelConfig
 from babygpt.data.corpus import from_text
 from babygpt.errors import BadInput
+from babygpt.experiments.paired import format_mean_sd
 from babygpt.models.versions import build
 from babygpt.sampling import by_confidence, continue_text
 from babygpt.training.checkpoint import Checkpoint
 from babygpt_course.notes import generations as experiment
 from babygpt_course.notes.generations import GenerationConfig, entropy
-from babygpt_course.studies.paired import format_mean_sd
 from babygpt_course.studies.text_measures import distinct, repeated, words
 
 TEXT = "the cat sat on the mat. " * 60

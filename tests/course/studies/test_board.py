@@ -7,11 +7,11 @@ import torch
 
 from babygpt.config import ModelConfig
 from babygpt.errors import BadInput
+from babygpt.experiments.sweep import Scale, in_turn
 from babygpt.models.versions import VERSIONS, build
 from babygpt.positions import Positions
 from babygpt_course.studies import board
 from babygpt_course.studies.board import COLUMNS, Rung, SingleBranch, paired_differences, table, table_row
-from babygpt_course.studies.sweep import Scale, in_turn
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from babygpt.data.corpus import load_corpus
+from babygpt.experiments.sweep import Scale, in_turn
 from babygpt_course.studies import branches, strides
-from babygpt_course.studies.sweep import Scale, in_turn
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,8 @@ import pytest
 from matplotlib.figure import Figure
 
 from babygpt.errors import BadInput
+from babygpt.experiments.sweep import Scale
 from babygpt_course.studies import clicks, figures
-from babygpt_course.studies.sweep import Scale
 
 AT = [50, 100, 150, 200]
 ABOUT = {"command": "made", "minutes": 1.5, "steps": 200, "seeds": [1, 2]}

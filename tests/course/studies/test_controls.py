@@ -4,9 +4,9 @@ import torch
 
 from babygpt import ModelConfig, build, load_corpus
 from babygpt.encodings import Rotary
+from babygpt.experiments.sweep import Scale, in_turn
 from babygpt_course.studies import controls
 from babygpt_course.studies.stretching import with_encoding
-from babygpt_course.studies.sweep import Scale, in_turn
 
 TINY = Scale(steps=2, seeds=(1,), n_chars=20_000, n_questions=4)
 

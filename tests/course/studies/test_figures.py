@@ -11,6 +11,8 @@ from click.testing import CliRunner
 from matplotlib.figure import Figure
 
 from babygpt.errors import BadInput
+from babygpt.experiments.paired import FEWEST_SEEDS, RULE
+from babygpt.experiments.sweep import SEEDS, Scale, in_turn
 from babygpt_course.commands.run_studies import figures as command
 from babygpt_course.studies import (
     board,
@@ -23,9 +25,7 @@ from babygpt_course.studies import (
     strides,
 )
 from babygpt_course.studies.names import draw_names, measure_names
-from babygpt_course.studies.paired import FEWEST_SEEDS, RULE
 from babygpt_course.studies.results import load_results
-from babygpt_course.studies.sweep import SEEDS, Scale, in_turn
 
 FIGURES = Path(__file__).resolve().parents[3] / "figures"
 OTHERS = {"whole": {"v4": [0.1, 0.2]}, "letters": {"v4": [[0.1, 1.6], [0.2, 1.5]]}}

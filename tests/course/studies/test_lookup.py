@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 
 from babygpt.data.batches import IGNORED
 from babygpt.encodings import PoPE
+from babygpt.experiments.sweep import Scale, in_turn
 from babygpt.positions import Positions
 from babygpt_course.studies import lookup
 from babygpt_course.studies.lookup import Lookup
-from babygpt_course.studies.sweep import Scale, in_turn
 
 
 def test_chance_accuracy_is_one_over_the_remaining_letters():

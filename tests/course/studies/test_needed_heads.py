@@ -5,9 +5,9 @@ import pytest
 import torch
 
 from babygpt import build, load_corpus, metrics
+from babygpt.experiments.sweep import Scale, in_turn, questions, small_config
 from babygpt.metrics.inspection import attention_layers
 from babygpt_course.studies import needed_heads
-from babygpt_course.studies.sweep import Scale, in_turn, questions, small_config
 
 PROMPT = "\nfera fed pera. who fed? "
 

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from babygpt.config import ModelConfig
+from babygpt.experiments.sweep import Scale, in_turn
 from babygpt_course.studies import polar_repairs
-from babygpt_course.studies.sweep import Scale, in_turn
 
 
 @pytest.mark.parametrize("arm", polar_repairs.SIGNS)

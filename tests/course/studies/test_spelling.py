@@ -3,9 +3,9 @@
 import torch
 
 from babygpt import load_corpus
+from babygpt.experiments.sweep import Scale, in_turn, questions
 from babygpt.metrics.inspection import attention_layers
 from babygpt_course.studies import spelling
-from babygpt_course.studies.sweep import Scale, in_turn, questions
 
 TINY = Scale(steps=4, seeds=(1, 2), n_chars=20_000, n_questions=12)
 

@@ -4,9 +4,9 @@ import torch
 
 from babygpt import ModelConfig, NextToken, TrainConfig, build, load_corpus
 from babygpt.encodings.gaussian import SIGMAS
+from babygpt.experiments.sweep import Scale, in_turn
 from babygpt.training import train
 from babygpt_course.studies import theta_and_rates
-from babygpt_course.studies.sweep import Scale, in_turn
 
 
 def test_theta_changes_after_the_given_step_and_not_before():

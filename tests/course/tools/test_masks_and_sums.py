@@ -9,10 +9,10 @@ import torch
 from babygpt import ModelConfig, build
 from babygpt.data.grammar import Grammar
 from babygpt.data.tokenizer import CharTokenizer
-from babygpt.plots import Cells, Trials
 from babygpt_course.exercises.exercise import randomize_
 from babygpt_course.tools import masks, sums
 from babygpt_course.tools.masks import Mask
+from babygpt_live import Cells, Trials
 from tools.book.recording import record_explorer
 
 

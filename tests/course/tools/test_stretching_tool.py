@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from babygpt.models.transformer import Transformer
-from babygpt.plots.panel import Curve, Level, with_base64
 from babygpt_course.studies.stretching import stretched
 from babygpt_course.tools import stretching
 from babygpt_course.tools.stretching import explore_stretching
+from babygpt_live.panel import Curve, Level, with_base64
 
 BLOCK, D = 16, 8
 

@@ -8,11 +8,11 @@ from traitlets import TraitError
 
 from babygpt import metrics
 from babygpt.errors import BadInput
-from babygpt.live import Switches
 from babygpt.metrics.inspection import without_heads
 from babygpt.objectives import cross_entropy
-from babygpt.plots import Axis, Trials
+from babygpt_course.explorers import Switches
 from babygpt_course.tools import asked, switchboard
+from babygpt_live import Axis, Trials
 from tools.book.recording import record_explorer
 
 EIGHT = [(layer, head) for layer in range(2) for head in range(4)]

@@ -9,15 +9,15 @@ import torch
 from babygpt import ModelConfig, Positions, build, load_corpus, metrics
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.errors import BadInput
+from babygpt.experiments.paired import compare
 from babygpt.metrics import exact_nelbo
 from babygpt.objectives import cross_entropy
 from babygpt.objectives.diffusion import denoise
-from babygpt.plots import Cells, Curve, Level, Trials
 from babygpt_course.studies.clicks import MODELS, click_steps
-from babygpt_course.studies.paired import compare
 from babygpt_course.studies.results import load_results
 from babygpt_course.tools import bench, click, company, gap, letters, orders, valley, vowel_heads
 from babygpt_course.tools.bench import CANDIDATES, DIM, NONE, measure
+from babygpt_live import Cells, Curve, Level, Trials
 from tools.book.recording import record_explorer
 
 CLICKS, CONTROLS, SPELLING = map(load_results, ("clicks", "controls", "spelling"))

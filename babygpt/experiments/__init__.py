@@ -1,0 +1,1 @@
+"""Experiments: paired comparisons over seeds, and sweeps of runs that resume."""

@@ -1,0 +1,222 @@
+"""Sweep of a study: train each variant from each seed, measure it, and keep the finished runs in a file."""
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import torch
+
+from babygpt.config import ModelConfig, TrainConfig
+from babygpt.data.corpus import QUESTION_SEED, Corpus
+from babygpt.device import pick_device
+from babygpt.errors import BadInput
+from babygpt.files import write_atomically
+from babygpt.models.language_model import LanguageModel
+from babygpt.models.versions import build
+from babygpt.objectives import Objective
+from babygpt.training import Step, follow, train
+
+FIRST_SEEDS = (1337, 2027, 9001, 4711, 31, 17)  # a first look, which decides nothing
+LATER_SEEDS = (1001, 1002, 1003, 1004, 1005, 1006)
+SEEDS = (*FIRST_SEEDS, *LATER_SEEDS)  # of every stored result
+# Seeds that decide what the data suggested. They are unused, and docs/predictions.md names each use first.
+CONFIRMING_SEEDS = tuple(range(2001, 2013))
+OTHER_SEEDS = (7, 42, 99, 123, 271, 314, 577, 811)  # where some seeds learn a task and others do not
+MORE_SEEDS = (*FIRST_SEEDS, *OTHER_SEEDS, *LATER_SEEDS)
+Variant = TypeVar("Variant", bound=Hashable)
+Measurement = TypeVar("Measurement")
+Measured = Mapping[str, Any]
+Run = Callable[[], Measured]
+Runs = Mapping[str, Run]
+Workers = Callable[[Runs], Iterator[tuple[str, Measured]]]  # yield each run's name and numbers, in any order
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Size of a study; a smaller one makes a trial run.
+
+    steps        of training
+    seeds        of each variant
+    n_chars      of the corpus, at least
+    n_questions  that a model is asked
+    block_size   characters in a window
+    """
+
+    steps: int = 400
+    seeds: tuple[int, ...] = SEEDS
+    n_chars: int = 400_000
+    n_questions: int = 400
+    block_size: int = 64
+
+    def settings(self) -> dict[str, Any]:
+        """Return the settings that studies store beside their numbers."""
+        return {"steps": self.steps, "seeds": list(self.seeds), "block_size": self.block_size}
+
+
+def in_turn(runs: Runs) -> Iterator[tuple[str, Measured]]:
+    """Make one run after the other in this process."""
+    for name, run in runs.items():
+        yield name, run()
+
+
+def sweep(
+    variants: Iterable[Variant],
+    seeds: Iterable[int],
+    run: Callable[[Variant, int], Measured],
+    workers: Workers = in_turn,
+) -> dict[Variant, dict[str, list[Any]]]:
+    """Make one run for every variant and seed: all variants of a seed before the next seed.
+
+    variants  names of what is compared
+    run       trains a variant from a seed, and returns what it measured, by name
+    workers   make the runs: `in_turn`, those of `workers.py`, or `keep_runs` around one of them; a
+              variant that they leave out is left out of the result
+    returns   variant -> name of the measurement -> one value a seed
+    """
+    variants, seeds = list(variants), list(seeds)
+    runs = {f"{v!r}, seed {seed}": partial(run, v, seed) for seed in seeds for v in variants}
+    finished = dict(workers(runs))
+    found: dict[Variant, dict[str, list[Any]]] = {}
+    for variant in variants:
+        names = [f"{variant!r}, seed {seed}" for seed in seeds]
+        each = [finished[name] for name in names if name in finished]
+        if not each:
+            continue
+        found[variant] = {name: [one[name] for one in each] for name in each[0]}
+    return found
+
+
+def keep_runs(
+    path: Path, workers: Workers = in_turn, only: str = "", packages: Sequence[Path] = ()
+) -> Workers:
+    """Return workers that store each run as soon as it is finished, and do not repeat a stored run.
+
+    path  of the file; the caller locks it, and removes it when all is stored
+    only  regular expression; runs in whose name it is not found are left out
+    packages  folders of more code than babygpt's that decides what a run measures
+    Raises BadInput if the runs in the file were made by other code, or if it holds something else.
+    """
+    kept: dict[str, Measured] = {}
+    if path.exists():
+        try:
+            stored = json.loads(path.read_text(encoding="utf-8"))
+            code, kept = stored["code"], dict(stored["runs"])
+        except (OSError, ValueError, TypeError, KeyError, RecursionError):
+            raise BadInput(f"{path} does not hold the runs of an unfinished study: move it away") from None
+        if not all(isinstance(one, dict) and one and is_number(one) for one in kept.values()):
+            raise BadInput(f"{path} holds a run that is no table of numbers: move it away to begin anew")
+        if code != code_digest(*packages):
+            raise BadInput(f"{path} holds runs made by another babygpt: move it away to begin anew")
+
+    def make(runs: Runs) -> Iterator[tuple[str, Measured]]:
+        runs = {name: run for name, run in runs.items() if re.search(only, name)}
+        missing = {name: run for name, run in runs.items() if name not in kept}
+        with closing(workers(missing)) as finished:  # type: ignore[type-var]
+            for name, measured in finished:
+                # through JSON, so that a run reads the same whether it was just made or kept
+                kept[name] = json.loads(json.dumps(dict(measured), default=np.ndarray.tolist))
+                write_atomically(path, json.dumps({"code": code_digest(*packages), "runs": kept}).encode())
+        yield from ((name, kept[name]) for name in runs)
+
+    return make
+
+
+def is_number(value: Any) -> bool:
+    """Return whether a value is a finite number or missing, or a list or table of such values."""
+    if isinstance(value, dict | list):
+        return all(map(is_number, value.values() if isinstance(value, dict) else value))
+    return value is None or (isinstance(value, int | float) and math.isfinite(value))
+
+
+@cache
+def code_digest(*packages: Path) -> str:
+    """Return the SHA-256 of all code of babygpt and other packages, so that runs of other code do not mix."""
+    total = hashlib.sha256()
+    for package in (Path(__file__).parents[1], *packages):
+        for path in sorted(package.rglob("*.py")):
+            total.update(path.relative_to(package.parent).as_posix().encode() + path.read_bytes())
+    return total.hexdigest()
+
+
+# ---------------------------------------------------------------- one run
+
+
+def finish(steps: Iterator[Step], total: int, title: str = "") -> list[Step]:
+    """Run a training loop behind a progress bar to its end, for a measurement that needs all of it.
+
+    returns   all records; the arguments are those of `follow`
+    Raises KeyboardInterrupt if the run was interrupted.
+    """
+    history = follow(steps, total, title, leave=False)
+    if len(history) < total:
+        raise KeyboardInterrupt(f"{title} ended after {len(history)} of {total} steps")
+    return history
+
+
+def small_config(corpus: Corpus, block_size: int) -> ModelConfig:
+    """Return the shape of the models that most studies train: 2 layers, 4 heads, width 96."""
+    return ModelConfig(corpus.tokenizer.vocab_size, block_size, n_layer=2, n_head=4, n_embd=96)
+
+
+def questions(corpus: Corpus, block_size: int, n: int) -> list[Any]:
+    """Return the n *who* questions that all models are asked, none longer than a window.
+
+    Raises BadInput for a corpus that asks none.
+    """
+    if corpus.grammar is None:
+        raise BadInput(f"{corpus.name} asks no who questions; tales and tales-zh do")
+    return corpus.grammar.questions(n, QUESTION_SEED, block_size)
+
+
+def train_from_seed(
+    version: str | Callable[[ModelConfig], LanguageModel],
+    config: ModelConfig,
+    objective: Objective,
+    plan: TrainConfig,
+    title: str = "",
+    **options: Any,
+) -> tuple[LanguageModel, list[Step]]:
+    """Build a model and train it to the end, with the plan's seed for its weights and its batches.
+
+    version  name of a version, or a function that builds the model
+    title    before the progress bar
+    options  of the version's encoding
+    returns  the model, on the best device, and the records of all steps
+    Raises KeyboardInterrupt if the run was interrupted.
+    """
+    torch.manual_seed(plan.seed)
+    model = build(version, config, **options) if isinstance(version, str) else version(config)
+    model.to(pick_device())
+    return model, finish(train(model, objective, plan), plan.steps, title or str(version))
+
+
+def train_with_curve(
+    model: LanguageModel,
+    objective: Objective,
+    plan: TrainConfig,
+    title: str,
+    every: int,
+    measure: Callable[[LanguageModel], Measurement],
+) -> tuple[list[Measurement], list[Step]]:
+    """Train a model to the end, and measure it every so many steps.
+
+    returns  the measurements, and the records of all steps
+    """
+    model.to(pick_device())
+    curve: list[Measurement] = []
+
+    def measured() -> Iterator[Step]:
+        for step in train(model, objective, plan):
+            if step.step % every == 0:
+                curve.append(measure(model))
+            yield step
+
+    return curve, finish(measured(), plan.steps, title)

@@ -1,0 +1,90 @@
+"""Workers for a sweep: processes (joblib) or jobs of a cluster (submitit); a crash loses one run only."""
+
+import io
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import redirect_stderr
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from joblib import cpu_count
+from joblib.externals.loky import ProcessPoolExecutor
+
+from babygpt.device import threads_were_chosen
+from babygpt.errors import BadInput
+from babygpt.experiments.sweep import Measured, Run, Runs, Workers
+
+
+def make_run(run: Run, threads: int) -> Measured:
+    """Make a run with so many threads."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent cancels
+    torch.set_num_threads(threads)
+    with redirect_stderr(io.StringIO()):  # bars of several processes would overwrite each other
+        return run()
+
+
+def threads_of_each(workers: int) -> int:
+    """Return how many threads each of several workers takes: PyTorch's, or its share of the cores."""
+    if workers < 1:
+        raise BadInput(f"workers ({workers}) must be at least 1")
+    return max(1, min(torch.get_num_threads(), cpu_count() // workers))
+
+
+def side_by_side(workers: int, start: Callable[[Run], Any], runs: Runs) -> Iterator[tuple[str, Measured]]:
+    """Make runs, so many at a time; `start` returns a job with done, exception, result and cancel."""
+    waiting, under_way, failed = list(runs), dict[str, Any](), dict[str, BaseException]()
+    try:
+        while waiting or under_way:
+            while waiting and len(under_way) < workers:
+                name = waiting.pop(0)
+                under_way[name] = start(runs[name])
+            time.sleep(0.1)
+            for name in [name for name, job in under_way.items() if job.done()]:
+                job = under_way.pop(name)
+                if error := job.exception():
+                    failed[name] = error
+                else:
+                    yield name, job.result()
+    finally:
+        for job in under_way.values():
+            job.cancel()
+    for name, reason in failed.items():
+        raise BadInput(f"{name} failed, and the same command makes it again: {reason!r}") from reason
+
+
+def processes(workers: int) -> Workers:
+    """Return workers that make so many runs at once, each in its own process, and divide the cores."""
+    threads = threads_of_each(workers)
+
+    def start(run: Run) -> Any:
+        pool = ProcessPoolExecutor(1, env={"OMP_NUM_THREADS": str(threads)})
+        job = pool.submit(make_run, run, threads)
+        job.add_done_callback(lambda _: pool.shutdown(wait=False))
+        job.cancel = lambda: pool.shutdown(kill_workers=True)
+        return job
+
+    return partial(side_by_side, workers, start)
+
+
+def cluster(kind: str, folder: Path, workers: int = 1, options: dict[str, Any] | None = None) -> Workers:
+    """Return workers that make each run as a job of a cluster.
+
+    kind     "slurm", or "local" for processes of this machine
+    folder   of the jobs' files and logs; all nodes must see it
+    options  of submitit, by name: slurm_partition, timeout_min, cpus_per_task, ...
+    Raises BadInput for another kind or option, or where there is no Slurm.
+    """
+    from submitit import AutoExecutor
+
+    given: dict[str, Any] = {"timeout_min": 24 * 60, "cpus_per_task": 1} | (options or {})
+    try:
+        chosen = torch.get_num_threads() if threads_were_chosen() else int(given["cpus_per_task"])
+        threads = chosen if kind == "slurm" else threads_of_each(workers)
+        executor = AutoExecutor(folder=folder, cluster=kind)
+        executor.update_parameters(**given)
+    except Exception as error:  # submitit's own checks
+        raise BadInput(f"cluster ({kind}): {error}") from error
+    return partial(side_by_side, workers, lambda run: executor.submit(make_run, run, threads))

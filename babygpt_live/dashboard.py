@@ -1,0 +1,361 @@
+"""Dashboard of a run: what the kernel tells the page, and when; and `train`, which shows one.
+
+The page holds a run as parts of its widget's state. `facts` never change. `loss0`, `loss1`, ... are blocks of
+losses; only the last one is sent again as it grows. `frame{i}_{k}` is the k-th measurement of watch i. `head`
+tells how many of them there are, so that a page that lacks a part knows it, and asks. A new page, or one that
+was reloaded, gets all parts at once.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import anywidget
+import numpy as np
+import traitlets
+from IPython.display import display
+
+from babygpt.config import TrainConfig
+from babygpt.device import device_name, use_allowed_threads
+from babygpt.models.language_model import LanguageModel
+from babygpt.objectives import Objective
+from babygpt.training.guard import require_vocabulary
+from babygpt_live.explorer import Range, format_number, still_of
+from babygpt_live.figures import running_mean
+from babygpt_live.panel import Axis, Curve, Level, Mark, Panel, as_plain, pack
+from babygpt_live.run import Run, State
+from babygpt_live.style import COLOURS, ENCODING_COLOURS
+from babygpt_live.view import PAGE, LiveOutput, script, style
+from babygpt_live.watch import Watch
+
+BLOCK = 256  # losses in a part
+RATE = 20.0  # messages a second at most
+SMOOTH = 10  # steps in a point of the smooth curve
+ROOM = 12  # moves of dials that are named on the way of a whole run
+
+
+def train(
+    model: LanguageModel,
+    objective: Objective,
+    config: TrainConfig,
+    title: str = "model",
+    floors: Mapping[str, float] | None = None,
+    watches: Sequence[Watch] = (),
+    controls: Sequence[Range] = (),
+    baseline: Run | None = None,
+) -> Run:
+    """Start to train a model in the background, show its dashboard, and return at once.
+
+    One model trains at a time. A second run waits for the first; its dashboard shows that, and offers to stop
+    the first.
+
+    model      trained in place, on the best device or on BABYGPT_DEVICE; then moved back to where it was
+    objective  draws the batches and computes their loss
+    config     steps, batch size, learning rates, seed
+    title      of the model
+    floors     name -> a loss that no model can pass, nats per character
+    watches    measured and drawn beside the loss
+    controls   sliders and scales named like numbers of the model's encoding, such as theta: they steer it
+    baseline   an earlier run, drawn behind the loss in grey, or in blue behind a grey one, with the gap to it
+    returns    the run; `run.result()` waits for it
+    Raises BadInput if a control's name is no number of the encoding, or the model does not know all tokens of
+    the text, and the errors of a watch that cannot measure this model.
+    """
+    use_allowed_threads()  # in the cell's thread: other work beside the run gains too
+    require_vocabulary(model, objective)
+    for control in controls:
+        model.encoding.require_number(control.name)
+    run = Run(model, objective, config, title, watches)
+    earlier = list(Run.unfinished)
+    if not any(other.is_training(model) for other in earlier):
+        run.measure_untrained()
+    run.baseline = baseline
+    run.dashboard = Dashboard(run, floors or {}, controls, earlier)
+    display(run.dashboard)
+    run.start(earlier)
+    return run
+
+
+class Page(anywidget.AnyWidget):
+    """The page's side of a dashboard. Parts of the run that were sent stay in the page until it is closed.
+
+    facts       that never change
+    everything  returns all parts of the run
+    """
+
+    _css = style(PAGE / "figure.css")
+    facts = traitlets.Dict().tag(sync=True)
+
+    def __init__(self, facts: Mapping[str, Any], everything: Callable[[], dict[str, Any]]) -> None:
+        self.everything = everything
+        super().__init__(facts=facts, _esm=script(PAGE / "dashboard.js"))
+
+    def get_state(self, key: Any = None, drop_defaults: bool = False) -> dict[str, Any]:
+        """Return the state, for a page that knows nothing with all parts of the run.
+
+        key  names of traits, or parts of the run, which `send_state` sends as they are, from any thread
+        """
+        if isinstance(key, Mapping):
+            return dict(key)
+        state: dict[str, Any] = super().get_state(key, drop_defaults)
+        return state | self.everything() if key is None else state
+
+
+class Dashboard(LiveOutput):
+    """View of a run, which it listens to; it tells the page what is new, from the trainer's thread.
+
+    run       to show
+    floors    name -> a loss that no model can pass
+    controls  named like numbers of the model's encoding: they steer it
+    earlier   runs that must end before this one begins; the trainer takes out those that have ended
+    """
+
+    def __init__(
+        self, run: Run, floors: Mapping[str, float], controls: Sequence[Range], earlier: Sequence[Run] = ()
+    ) -> None:
+        self.run, self.floors, self.earlier = run, dict(floors), earlier
+        self.labels = {control.name: (control.label or control.name).split(" (")[0] for control in controls}
+        self.frames: list[list[dict[str, Any]]] = [[] for _ in run.frames]
+        self.newest: list[Panel | None] = [None for _ in run.frames]
+        self.heard, self.problem = 0, ""  # the number of the page's last command, and why it failed
+        self.sent, self.sent_frames = 0, [0] * len(self.frames)  # what the page has
+        self.due, self.lock = 0.0, threading.Lock()
+        self.moved, self.walked = dict[int, str](), 0  # see `moves`; and steps of the run that were looked at
+        self.collect()
+        self.facts = self.describe_run(controls)
+        self.page = Page(self.facts, self.everything)
+        words = f"training: {run.title}"
+        super().__init__(self.page, f"<{words}>", lambda: still_of(self.panels(), words))
+        self.page.add_class("babygpt-dashboard")  # for tests, and for your own style
+        self.page.on_msg(self.obey)
+        run.listeners.append(self.update)
+
+    def describe_run(self, controls: Sequence[Range]) -> dict[str, Any]:
+        """Return what the page needs to know of the run from the start."""
+        run, other = self.run, self.run.baseline
+        facts = {
+            "title": run.title,
+            "loss": as_plain(loss_panel(self, 0)),
+            "words": loss_words(run.title),
+            "watches": len(self.newest),
+            "controls": [control.facts() for control in controls],
+            "total": run.total,
+            "smooth": SMOOTH,
+            "baseline": None,
+        }
+        if other is not None:
+            losses = np.array([step.loss for step in other.history])
+            facts["baseline"] = {"losses": pack(losses), "words": gap_words(other.title)}
+        return facts
+
+    # ------------------------------------------------------------ what is told
+
+    def collect(self) -> None:
+        """Make panels of the measurements that are new, and note which dials have moved."""
+        for step in self.run.history[self.walked :]:
+            self.walked += 1
+            if step.changed:
+                moves = [
+                    f"{self.labels.get(name, name)} {format_number(x)}" for name, x in step.changed.items()
+                ]
+                near = (begin for begin in self.moved if step.step - begin < self.run.total / ROOM)
+                self.moved[next(near, step.step)] = ", ".join(moves)
+        for i, (watch, frames) in enumerate(self.run.frames.items()):
+            while len(self.frames[i]) < len(frames):
+                upto = frames[: len(self.frames[i]) + 1]
+                self.newest[i] = panel = watch.panel(upto, self.run.title, self.run.total)
+                frame = {"title": panel.title} if panel.over_steps else {"panel": as_plain(panel)}
+                self.frames[i].append({"step": upto[-1][0], **frame})
+
+    def head(self) -> dict[str, Any]:
+        """Return what changes with every message, and how many parts there are."""
+        run = self.run
+        awaited = " and ".join(other.title for other in self.earlier) if run.state is State.WAITING else ""
+        return {
+            "at": time.time(),
+            "made": len(run.history),
+            "frames": [len(made) for made in self.frames],
+            "state": str(run.state),
+            "over": run.state.over,
+            "words": describe(run, awaited),
+            "offer": awaited and f"stop {awaited}, start this one",
+            "reading": validation_words(run),
+            "values": dict(run.steered),
+            "heard": self.heard,
+            "problem": self.problem,
+        }
+
+    def moves(self) -> list[tuple[int, str]]:
+        """Return the steps at which dials were moved, with the new values. Of close ones, only the last."""
+        return list(self.moved.items())
+
+    def parts(self, losses: int, frames: Sequence[int]) -> dict[str, Any]:
+        """Return the head, and all that is new to a page that has so many losses and frames."""
+        head, state = self.head(), dict[str, Any]()
+        for number in range(losses // BLOCK, -(-head["made"] // BLOCK)):
+            steps = self.run.history[number * BLOCK : min(head["made"], (number + 1) * BLOCK)]
+            state[f"loss{number}"] = pack(np.array([step.loss for step in steps]))
+        for i, (have, there) in enumerate(zip(frames, head["frames"], strict=True)):
+            state |= {f"frame{i}_{k}": self.frames[i][k] for k in range(have, there)}
+            newest = self.newest[i]
+            if there > have and newest is not None and newest.over_steps:
+                state[f"panel{i}"] = as_plain(newest)
+        return {**state, "moves": self.moves(), "head": head}
+
+    def everything(self) -> dict[str, Any]:
+        """Return all parts."""
+        return self.parts(0, [0] * len(self.frames))
+
+    def update(self, at_once: bool) -> None:
+        """Tell what is new, now or when it is due."""
+        now = time.monotonic()
+        if not at_once and now < self.due:
+            return
+        with self.lock:
+            self.due = max(self.due + 1 / RATE, now)  # RATE on average, however long a step takes
+            try:
+                self.collect()
+            finally:
+                parts = self.parts(self.sent, self.sent_frames)
+                self.sent, self.sent_frames = parts["head"]["made"], parts["head"]["frames"]
+                self.page.send_state(parts)
+        if self.run.state.over:
+            self.show_still(update=True)
+
+    # ------------------------------------------------------------ what the page asks for
+
+    def obey(self, _: Any, command: Mapping[str, Any], buffers: Any) -> None:
+        """Do what a button or a dial of the page asks for, and tell that it was heard."""
+        self.heard, self.problem = command.get("number", self.heard), ""
+        run, what = self.run, command.get("do")
+        if what == "steer":
+            try:
+                run.steer(command["name"], float(command["value"]))
+            except ValueError as error:  # a learner's own encoding need not know BadInput
+                self.problem = str(error)
+        elif what == "stop_earlier":
+            for other in tuple(self.earlier):
+                other.stop()
+        elif what == "resend":  # a page that was reloaded may have missed what came meanwhile
+            self.sent, self.sent_frames = 0, [0] * len(self.frames)
+        elif what in ("pause", "resume", "stop"):
+            getattr(run, what)()
+        self.update(at_once=True)
+
+    # ------------------------------------------------------------ for readers without a kernel
+
+    def panels(self) -> list[Panel]:
+        """Return the run as it is now, with the moves of dials: losses, and what the watches see."""
+        seen = [loss_panel(self, len(self.run.history)), *(panel for panel in self.newest if panel)]
+        return [self.with_moves(panel) for panel in seen]
+
+    def with_moves(self, panel: Panel) -> Panel:
+        """Return a panel with a mark at each move of a dial, if its x counts steps."""
+        moved = [Level(words, step, "x") for step, words in self.moves() if panel.over_steps]
+        return replace(
+            panel, marks=[*panel.marks, *moved], below=panel.below and self.with_moves(panel.below)
+        )
+
+    def recording(self) -> dict[str, Any]:
+        """Return the whole run as plain data, for a page without a kernel."""
+        return {"facts": self.facts, **self.everything()}
+
+
+# ------------------------------------------------------------ losses as panels
+
+
+def loss_words(title: str) -> dict[str, str]:
+    """Return the findings on a loss: the page fills in the numbers."""
+    return {
+        "untrained": f"{title}: the model is untrained",
+        "trained": f"{title}: the loss is {{loss}} nats at step {{step}}",
+    }
+
+
+def gap_words(title: str) -> dict[str, str]:
+    """Return the findings on a gap to a baseline: the page fills in the numbers."""
+    return {
+        "unknown": f"gap to {title} (nats)",
+        "none": f"less than 0.01 nats from {title}",
+        "below": f"{{gap}} nats below {title}",
+        "above": f"{{gap}} nats above {title}",
+    }
+
+
+def loss_panel(board: Dashboard, made: int) -> Panel:
+    """Return the losses of the first `made` steps with the floors, and the gap to a baseline below."""
+    run, losses = board.run, [step.loss for step in board.run.history[:made]]
+    steps, mean = running_mean(losses, SMOOTH)
+    words = loss_words(run.title)
+    title = words["trained"].format(loss=f"{mean[-1]:.2f}", step=made) if losses else words["untrained"]
+    marks: list[Mark] = []
+    colour = ENCODING_COLOURS.get(run.title, COLOURS["blue"])
+    if (other := run.baseline) is not None:
+        earlier = running_mean([step.loss for step in other.history], SMOOTH)
+        behind = COLOURS["blue" if colour == COLOURS["grey"] else "grey"]  # the two must differ
+        marks.append(Curve(f"{other.title} (baseline)", behind, earlier[1], earlier[0]))
+    smooth = f"{run.title}, mean of {SMOOTH} steps"  # it makes a leap a ramp; the thin line has each step
+    marks += [Curve("", colour, np.array(losses), steps, "thin"), Curve(smooth, colour, mean, steps)]
+    marks += [Level(f"{name} {floor:.3g}", floor) for name, floor in board.floors.items()]
+    highest = max(run.uniform_loss, *board.floors.values(), mean[:20].max(initial=0.25))
+    span = (0.0, float(np.ceil(highest * 2.05) / 2))
+    return Panel(
+        title,
+        marks,
+        Axis("step", (0.0, run.total), digits=0),
+        Axis("loss (nats per character)", span),
+        over_steps=True,
+        below=gap_panel(run, other, made) if other else None,
+    )
+
+
+def gap_panel(run: Run, other: Run, made: int) -> Panel:
+    """Return the gap between two smooth losses over the steps."""
+    each = [running_mean([step.loss for step in one.history[:made]], SMOOTH)[1] for one in (run, other)]
+    both = min(map(len, each))
+    gap, words = each[0][:both] - each[1][:both], gap_words(other.title)
+    now = gap[-1] if both else 0.0
+    size = f"{abs(now):.2f}"
+    kind = "unknown" if not both else "none" if size == "0.00" else "below" if now < 0 else "above"
+    title = words[kind].format(gap=size)
+    ends = np.floor(20 * gap.min(initial=-0.05)) / 20, np.ceil(20 * gap.max(initial=0.05)) / 20
+    marks: list[Mark] = [Curve("", COLOURS["red"], gap, np.arange(1.0, both + 1)), Level("", 0.0)]
+    x, y = Axis("step", (0.0, run.total), digits=0), Axis("gap (nats)", (float(ends[0]), float(ends[1])))
+    return Panel(title, marks, x, y, over_steps=True)
+
+
+def recent_loss(run: Run) -> float:
+    """Return the mean loss of the last steps, nats: the end of the smooth curve."""
+    return float(np.mean([step.loss for step in run.history[-SMOOTH:]]))
+
+
+def validation_words(run: Run) -> str:
+    """Return how far a validation has come, or nothing."""
+    if run.validating is None:
+        return ""
+    return "{}: {:,} of {:,} validation windows read".format(run.title, *run.validating)
+
+
+def describe(run: Run, awaited: str) -> str:
+    """Describe the state of a run in a line.
+
+    awaited  titles of the runs that it waits for, or nothing
+    """
+    made = len(run.history)
+    words = [f"{run.state}{awaited and f' for {awaited}'}", f"step {made} of {run.total}"]
+    if run.history:
+        last = run.history[-1]
+        words.append(f"loss {recent_loss(run):.3f}")
+        if last.val_loss is not None:
+            words.append(f"validation {last.val_loss:.3f}")
+        left = last.seconds / made * (run.total - made)
+        if counts := run.validating:
+            words.append("validating {:,} of {:,} windows".format(*counts))
+        else:
+            words.append(f"{last.seconds:.0f} s" if run.state.over else f"about {left:.0f} s left")
+    words.append(f"on {device_name(run.device)}")
+    if run.error is not None:
+        words.append(f"{type(run.error).__name__}: {run.error}")
+    return " · ".join(words)

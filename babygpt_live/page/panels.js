@@ -1,0 +1,416 @@
+// Panels as babygpt_live.panel describes them: curves, levels, cells, heads of attention, words.
+//
+// A view draws one panel after another in the same place. It reads values under a pointer or the arrow keys, and
+// fills in Python's templates; it makes no sentence of its own.
+
+import {
+  Cells, clamp, fixed, html, LETTER, makePanel, nearest, paintCells, percent, put, range, svg, write,
+} from "./figure.js";
+
+const SIDES = [220, 340], SMALL = 54; // of the large square of a head, at least and at most, and of a small one, CSS pixels
+const [ROOM, NARROW] = [8.5, 430]; // room for a letter; width of a panel without room for small heads beside
+const [NAME, NARROWEST] = [52, 42]; // width of a name of small heads, and least width of one above a column
+const [PLACES, DOT, SPARE] = [200, 6, 5]; // along a curve; as many for a dot; so few may lie under a name
+const [LINE, BELOW] = [15, 5]; // height of a name of a level; by so much it may reach below the axes
+const [UPPER, LOWER] = [190, 118]; // heights of a panel with another one below, and of that; together as others
+const LINES = ["line", "thin", "marked"], DOTS = ["marked", "dots", "rings", "bars"]; // looks of curves
+
+// ---------------------------------------------------------------- numbers
+
+// Float32Arrays in place of { dtype, data, scale }. The data are a view on a message, or base64.
+export function decode(part) {
+  if (Array.isArray(part)) return part.map(decode);
+  if (part === null || typeof part !== "object") return part;
+  if (!part.dtype) return Object.fromEntries(Object.entries(part).map(([key, value]) => [key, decode(value)]));
+  const { dtype, data, scale = 1, shape } = part;
+  const bytes = typeof data === "string" ? Uint8Array.from(atob(data), letter => letter.charCodeAt(0))
+    : new Uint8Array(data.buffer ?? data, data.byteOffset ?? 0, data.byteLength).slice(); // begins where it may
+  const kinds = { f4: Float32Array, i2: Int16Array, i1: Int8Array };
+  const numbers = Float32Array.from(new kinds[dtype](bytes.buffer), number => number * scale);
+  return Object.assign(numbers, { shape });
+}
+
+// A panel as Python packs it, ready to be drawn: a curve without x counts its points.
+export function readPanel(packed) {
+  const spec = decode(packed);
+  for (const { marks } of [spec, ...(spec.below ? [spec.below] : [])]) {
+    for (const mark of marks) if (mark.kind === "curve") mark.x ??= mark.y.map((_, i) => i);
+  }
+  return spec;
+}
+
+export const fill = (template, values) => template.replace(/\{(\w+)\}/g, (_, name) => values[name]);
+export const withUnit = (value, { digits, unit }) => (Number.isFinite(value) ? `${fixed(value, digits)}${unit}` : "–");
+
+// The number of the box that covers the fewest places and does not leave the axes, or least of all. A name keeps its
+// box while little is below it, so that it does not jump as a curve grows.
+function leastCrowded(boxes, crowd, [width, height], now) {
+  const count = ([left, top, right, bottom]) => {
+    const out = Math.max(0, -left, -top, right - width, bottom - height - BELOW);
+    return 1e4 * out + crowd.filter(([x, y]) => x > left && x < right && y > top && y < bottom).length;
+  };
+  if (now < boxes.length && count(boxes[now]) <= SPARE) return now;
+  const counts = boxes.map(count), best = counts.indexOf(Math.min(...counts));
+  return counts[now] <= counts[best] + SPARE ? now : best;
+}
+
+// ---------------------------------------------------------------- views
+
+// `host` has wake(), which asks for another drawing; over steps also scrub(step).
+export class PanelView {
+  constructor(parent, host, look = {}) {
+    Object.assign(this, { parent, host, look, panel: null, spec: null });
+  }
+  get axes() { return this.panel?.axes; }
+  get plot() { return this.panel.plot; }
+
+  // Draw a panel; `at` is the step that is shown, or null for the newest.
+  draw(spec, at = null, values = {}) {
+    if (!this.panel) this.build(spec);
+    this.spec = spec;
+    this.show(spec, at, values);
+    if (spec.note && !this.reading) write(this.panel.readout, spec.note);
+    const below = this.below(spec, values);
+    if (below) this.drawBelow(below, at);
+  }
+  // The panel under this one, or nothing.
+  below(spec) { return spec.below; }
+  drawBelow(spec, at) {
+    const { box, readout } = this.panel, { left, width } = this.axes;
+    this.lower ??= viewOf(spec, box, this.host, { height: LOWER });
+    this.lower.draw({ ...spec, y: { ...spec.y, margin: left } }, at);
+    this.lower.panel.box.style.maxWidth = `${left + width + 14}px`;
+    box.append(readout);
+  }
+  build(spec) {
+    const axes = { x: spec.x, y: spec.y, ...(spec.below && { height: UPPER }), ...this.look };
+    this.panel = makePanel(this.parent, spec.title, axes);
+    this.panel.box.style.setProperty("--grow", spec.width);
+    put(this.panel.svg, { "aria-hidden": true }); // plot or canvas has the words
+    this.resized = new ResizeObserver(([{ contentRect }]) => {
+      this.room = Math.round(contentRect.width);
+      if (this.room) this.host.wake();
+    });
+    this.resized.observe(this.plot);
+  }
+  // The width of the plot, in CSS pixels. To read it anew in each frame would lay out the page as often.
+  get wide() { return this.room ?? this.plot.clientWidth; }
+  fit() { if (this.wide) this.axes.resize(this.wide); }
+  remove() {
+    this.resized?.disconnect();
+    this.lower?.remove();
+  }
+}
+
+// Curves and levels over two axes. Pointing, or arrow keys, read the values of all curves at one x.
+export class CurvesView extends PanelView {
+  build(spec) {
+    super.build(spec);
+    Object.assign(this, { curves: [], levels: [], pointed: null });
+    this.cursor = svg("line", { class: "cursor" }, this.axes.inside);
+    this.foot = svg("text", { class: "foot", "text-anchor": "middle" }, this.axes.layer);
+    put(this.plot, { role: "img", ...(this.longest(spec) && { tabindex: 0 }) });
+    const read = x => { this.pointed = x; this.host.wake(true); };
+    const at = event => {
+      const [across] = this.axes.place(event);
+      return this.axes.x(clamp(across, 0, this.axes.width));
+    };
+    for (const kind of ["pointerdown", "pointermove"]) {
+      this.plot.addEventListener(kind, event => {
+        if (kind === "pointerdown" && this.spec.over_steps && !event.button) this.plot.setPointerCapture(event.pointerId);
+        if (this.plot.hasPointerCapture(event.pointerId)) this.host.scrub?.(Math.round(at(event)));
+        read(at(event));
+      });
+    }
+    for (const kind of ["pointerleave", "blur"]) this.plot.addEventListener(kind, () => read(null));
+    this.plot.addEventListener("keydown", event => {
+      const way = { ArrowLeft: -1, ArrowRight: 1 }[event.key], curve = this.longest(this.spec);
+      if (!way || !curve) return;
+      const now = this.pointed === null ? curve.y.length : nearest(curve.x, this.pointed);
+      read(curve.x[clamp(now + way, 0, curve.y.length - 1)]);
+      event.preventDefault();
+    });
+  }
+
+  longest(spec) {
+    const curves = spec.marks.filter(mark => mark.kind === "curve" && mark.name);
+    return curves.sort((a, b) => b.y.length - a.y.length)[0];
+  }
+
+  show(spec, at) {
+    const { axes } = this;
+    if (spec.over_steps) this.plot.classList.add("scrubs");
+    axes.view(spec.x, spec.y);
+    this.fit();
+    const curves = spec.marks.filter(mark => mark.kind === "curve"), end = at ?? Infinity;
+    this.drawLevels(spec.marks.filter(mark => mark.kind === "level"), curves, end);
+    while (this.curves.length > curves.length) for (const part of Object.values(this.curves.pop())) part.remove();
+    curves.forEach((curve, i) => this.drawCurve(i, curve, spec.over_steps ? end : Infinity));
+    const named = curves.filter(curve => curve.name);
+    const read = this.pointed ?? (spec.over_steps ? at : null);
+    const found = this.pointed === null ? null : this.readings(named, spec, read);
+    this.legend(named, spec, read);
+    const x = found ?? (spec.over_steps ? at : null);
+    this.showCursor(x, found === null ? "" : `${spec.x.label.split(" (")[0]} ${fixed(found, spec.x.digits)}`);
+    this.panel.say(spec.title);
+    const keys = named.length ? ` ${this.panel.legend.textContent}. Arrow keys read values.` : "";
+    put(this.plot, { "aria-label": `${spec.title || spec.y.label}.${keys}` });
+  }
+
+  // The x of the point that is nearest to where the hand points.
+  readings(named, { over_steps: steps, x: { span } }, read) {
+    const all = named.flatMap(({ x, y }) => (y.length ? [x[nearest(x, read)]] : []));
+    return all.length ? all[nearest(all, read)] : steps ? clamp(read, ...span) : null;
+  }
+
+  drawCurve(i, { colour, x, y, look }, end) {
+    const { axes } = this, parts = (this.curves[i] ??= {});
+    const make = (part, kind) => (parts[part] ??= svg("path", { class: kind, style: `--c: ${colour}` }, axes.inside));
+    let n = y.length;
+    if (end < Infinity) while (n > 0 && x[n - 1] > end) n--;
+    if (LINES.includes(look)) {
+      put(make("line", look === "thin" ? "thin" : "curve"), { d: axes.path(x, y, 0, n), style: `--c: ${colour}` });
+      put(make("future", "future"), { d: n < y.length ? axes.path(x, y, Math.max(0, n - 1)) : "" });
+    }
+    if (DOTS.includes(look)) {
+      const dots = look === "marked" ? "dots" : look;
+      const foot = dots === "bars" ? `V${axes.Y(0).toFixed(1)}` : "h0";
+      const place = j => `M${axes.X(x[j]).toFixed(1)} ${axes.Y(y[j]).toFixed(1)}${foot}`;
+      put(make("dots", dots), { d: Array.from(y.subarray(0, n), (_, j) => place(j)).join("") });
+      if (dots === "bars") parts.dots.style.strokeWidth = clamp((0.8 * axes.width) / y.length, 2, 12);
+      if (dots === "rings") put(make("holes", "holes"), { d: parts.dots.getAttribute("d") });
+    }
+  }
+
+  // Dashed lines. Their names hide as little as can be of each other and of whole curves, whatever step is shown.
+  drawLevels(levels, curves, end) {
+    const { axes } = this, { width, height } = axes, crowd = levels.length ? curves.flatMap(curve => this.along(curve)) : [];
+    while (this.levels.length > levels.length) for (const part of Object.values(this.levels.pop())) part.remove?.();
+    levels.forEach(({ axis, at, name, colour }, i) => {
+      const make = (tag, looks) => svg(tag, looks, tag === "line" ? axes.inside : axes.layer);
+      const parts = (this.levels[i] ??= { line: make("line", { class: "level" }), text: make("text", { class: "name" }) });
+      const { line, text } = parts;
+      const place = axis === "y" ? axes.Y(at) : axes.X(at), flat = axis === "y", hidden = !flat && at > end;
+      put(line, flat ? { x1: 0, x2: width, y1: place, y2: place } : { x1: place, x2: place, y1: 0, y2: height });
+      const look = { style: colour ? `--c: ${colour}` : "", visibility: hidden ? "hidden" : "visible" };
+      for (const part of [line, text]) put(part, look);
+      write(text, name);
+      if (!name) return;
+      const wide = LETTER * name.length, spots = flat // x, upper edge, and whether a name ends there
+        ? [width - 4, 4].flatMap(x => [[x, place + 1, x > 4], [x, place - LINE - 2, x > 4]])
+        : range(Math.floor(height / LINE)).flatMap(row => [[place + 5, row * LINE, false], [place - 5, row * LINE, true]]);
+      const boxes = spots.map(([x, y, ends]) => [ends ? x - wide : x, y, ends ? x : x + wide, y + LINE]);
+      const k = (parts.spot = leastCrowded(boxes, crowd, [width, height], parts.spot)), [x, y, ends] = spots[k];
+      put(text, { x, y: y + 12, "text-anchor": ends ? "end" : "start" });
+      const [left, top] = boxes[k];
+      for (let across = left + 3; across < left + wide; across += 6) crowd.push([across, top + 4], [across, top + 11]);
+    });
+  }
+
+  // Places along a curve, evenly from its first to its last point, and several at each dot.
+  along({ x, y, look }) {
+    const { axes } = this, last = y.length - 1, place = i => [axes.X(x[i]), axes.Y(y[i])];
+    const between = at => {
+      const [from, to] = [place(Math.floor(at)), place(Math.min(last, Math.floor(at) + 1))];
+      return from.map((pixel, side) => pixel + (at % 1) * (to[side] - pixel));
+    };
+    const lines = LINES.includes(look) && last >= 0 ? range(PLACES, k => between((k * last) / (PLACES - 1))) : [];
+    return [...lines, ...(DOTS.includes(look) ? range(DOT * y.length, k => place(k % y.length)) : [])];
+  }
+
+  legend(named, { over_steps: steps, y: axis }, read) {
+    const list = this.panel.legend;
+    while (list.children.length > named.length) list.lastChild.remove();
+    const own = steps ? named.at(-1) : null; // a baseline may go on: it is read where the run itself stands
+    const at = read ?? (own?.y.length ? own.x.at(-1) : null);
+    named.forEach(({ name, colour, x, y, look }, i) => {
+      const entry = list.children[i] ?? html("li", {}, list);
+      if (!entry.firstChild) for (const tag of ["span", "b"]) html(tag, {}, entry);
+      put(entry, { style: `--colour: ${colour}`, class: look });
+      write(entry.firstChild, name);
+      const k = at === null || !y.length ? -1 : this.pointed === null ? x.findLastIndex(value => value <= at) : nearest(x, at);
+      const lines = !["dots", "rings"].includes(look) || steps;
+      write(entry.lastChild, k >= 0 && lines ? withUnit(y[k], axis) : "");
+    });
+  }
+
+  showCursor(x, words) {
+    const { axes } = this, at = x === null ? -1e4 : axes.X(x), half = 3.8 * words.length;
+    put(this.cursor, { x1: at, x2: at, y2: axes.height });
+    write(put(this.foot, { x: clamp(at, half, axes.width - half), y: axes.height + 17 }), words);
+    axes.ticks.classList.toggle("read", Boolean(words));
+  }
+}
+
+// Cells in colours; pointing, or arrow keys, read one.
+export class CellsView extends PanelView {
+  build(spec) {
+    super.build(spec);
+    this.cells = new Cells(this.axes);
+    this.cells.onread = at => {
+      this.reading = at;
+      const { reading, rows, columns, values } = this.mark, [row, column] = at ?? [0, 0];
+      const facts = { row: rows?.[row] ?? row, column: columns?.[column] ?? column };
+      const value = at && fixed(values[row * values.shape[1] + column]);
+      write(this.panel.readout, at ? fill(reading, { ...facts, value }) : this.spec.note);
+    };
+  }
+  show(spec) {
+    const { axes } = this;
+    this.mark = spec.marks.find(mark => mark.kind === "cells");
+    const [rows, columns] = this.mark.values.shape;
+    axes.view({ ...spec.x, span: [-0.5, columns - 0.5], least: 1 }, { ...spec.y, span: [rows - 0.5, -0.5], least: 1 });
+    this.fit();
+    axes.frames(this.mark.boxes);
+    this.cells.draw(this.mark.values, rows, columns, [this.mark.low, this.mark.high], spec.title, this.mark.label);
+    this.panel.say(spec.title);
+  }
+}
+
+// The ticks of an axis along a text: its letters where `room` pixels for each are enough, or else its words.
+function textTicks(letters, room, turned = false) {
+  if (room >= ROOM) return { ticks: letters.map((letter, i) => [i, letter]) };
+  const ticks = [];
+  let begin = 0;
+  for (const word of letters.join("").split("•")) {
+    const middle = begin + (word.length - 1) / 2;
+    if (word && !((middle - ticks.at(-1)?.[0]) * room < 14)) ticks.push([middle, word]);
+    begin += word.length + 1;
+  }
+  return { ticks, turned };
+}
+
+// Attention: one head large, all heads small beside it, and perhaps the row of one letter below. A click chooses a
+// head; in an explorer, its controls do, and a click sets them.
+export class HeadsView extends CellsView {
+  build(spec) {
+    const { letters } = spec.marks.find(one => one.kind === "heads");
+    this.side = clamp(11 * letters.length, ...SIDES);
+    this.look = { height: this.side + 62 };
+    super.build(spec);
+    const { plot } = this.panel;
+    this.small = html("div", { class: "small-heads" }, plot);
+    this.chosen = null;
+    this.cells.onread = at => {
+      this.reading = at;
+      write(this.panel.readout, at ? fill(this.mark.reading, this.attended(...at)) : this.spec.note);
+    };
+    this.cells.canvas.addEventListener("pointerdown", () => {
+      if (this.cells.at && this.mark.letter !== null) this.host.choose?.({ letter: this.cells.at[0] + 1 });
+    });
+  }
+
+  // What is read where letter m looks at letter n, for templates.
+  attended(m, n) {
+    const { letters } = this.mark, share = percent(this.weight(m, n));
+    return { letter: m + 1, mark: letters[m], other: n + 1, otherMark: letters[n], share };
+  }
+  weight(m, n) { return this.mark.weights[this.first + m * this.mark.letters.length + n]; }
+
+  show(spec, at, values) {
+    const { axes } = this, mark = (this.mark = spec.marks.find(one => one.kind === "heads"));
+    const [layers, heads, length] = mark.weights.shape, { letters } = mark;
+    const asked = "layer" in values && "head" in values ? [values.layer - 1, values.head - 1] : null;
+    const [layer, head] = (asked ?? this.chosen ?? mark.chosen).map((n, i) => clamp(n, 0, [layers, heads][i] - 1));
+    this.first = (layer * heads + head) * length * length;
+    const narrow = this.wide < NARROW; // then a row for each layer, below; else a column for each, beside
+    const size = clamp(narrow ? (this.wide - NAME) / heads - 4 : axes.height / heads - 4, 24, SMALL);
+    const beside = narrow ? 0 : layers * (size + 4) + NAME + 14;
+    const wide = Math.min(this.wide - beside, this.side + axes.left + 14), room = (wide - axes.left - 14) / length;
+    const spans = { x: [-0.5, length - 0.5], y: [length - 0.5, -0.5] };
+    const ends = { x: textTicks(letters, room, true), y: textTicks(letters, axes.height / length) };
+    axes.view(...["x", "y"].map(side => ({ ...ends[side], span: spans[side], label: spec[side].label })), wide);
+    this.cells.draw(mark.weights, length, length, [0, 1], spec.title, mark.label, this.first);
+    this.small.classList.toggle("below", narrow);
+    const places = `--columns: ${narrow ? heads : layers}; --size: ${Math.floor(size)}px; left: ${axes.left + axes.width + 18}px`;
+    put(this.small, { style: places });
+    this.drawSmall(mark, narrow, size, layer, head);
+    const k = layer * heads + head, facts = { layer: layer + 1, head: head + 1, share: percent(mark.shares[k]) };
+    const own = layer === mark.chosen[0] && head === mark.chosen[1];
+    this.panel.say(own ? spec.title : fill(mark.finding, facts));
+  }
+
+  // The attention of one letter, as bars over the letters that it looks at.
+  below({ below }, { letter }) {
+    if (!below) return null;
+    const { letters, row } = this.mark, m = letter ? clamp(letter, 1, letters.length) - 1 : this.mark.letter;
+    const y = Float32Array.from(letters, (_, n) => this.weight(m, n)), most = y.indexOf(Math.max(...y));
+    this.axes.frames([[m, m + 1]]);
+    return { ...below, title: fill(row, this.attended(m, most)), marks: [{ ...below.marks[0], y }], x: this.axes.sides.x };
+  }
+
+  // All heads, each a button, with names of the rows and columns of their grid.
+  drawSmall({ weights }, narrow, size, layer, head) {
+    const [layers, heads, length] = weights.shape;
+    if (!this.names) {
+      this.names = [layers, heads].map(many => range(many, () => html("span", { "aria-hidden": true }, this.small)));
+      this.buttons = range(layers, i => range(heads, j => this.smallHead(i, j)));
+    }
+    const [[columns, column], [rows, row]] = (narrow ? [1, 0] : [0, 1]).map(side => [this.names[side], ["layer", "head"][side]]);
+    columns.forEach((name, k) => {
+      put(name, { style: `grid-area: 1 / ${k + 1}` });
+      write(name, size < NARROWEST ? `${k + 1}` : `${column} ${k + 1}`);
+    });
+    rows.forEach((name, k) => write(put(name, { style: `grid-area: ${k + 2} / ${columns.length + 1}` }), `${row} ${k + 1}`));
+    this.buttons.flat().forEach((button, n) => {
+      const [i, j] = [Math.floor(n / heads), n % heads];
+      put(button, { style: `grid-area: ${narrow ? `${i + 2} / ${j + 1}` : `${j + 2} / ${i + 1}`}` });
+      put(button, { "aria-pressed": i === layer && j === head });
+      paintCells(button.firstChild, weights, length, length, [0, 1], n * length * length);
+    });
+  }
+
+  smallHead(i, j) {
+    const name = `layer ${i + 1}, head ${j + 1}`, button = html("button", { type: "button", title: name, "aria-label": name }, this.small);
+    html("canvas", {}, button);
+    button.onclick = () => {
+      this.chosen = [i, j];
+      this.host.choose?.({ layer: i + 1, head: j + 1 });
+      this.host.wake(true);
+    };
+    return button;
+  }
+}
+
+// A text; what the model wrote stands in cells that are as full as it was sure.
+export class WordsView extends PanelView {
+  build(spec) {
+    this.panel = makePanel(this.parent, spec.title);
+    this.panel.svg.remove();
+    this.panel.box.style.setProperty("--grow", spec.width);
+    this.page = html("div", { class: "words" }, this.plot);
+    for (const kind of ["pointerover", "pointerdown"]) this.page.addEventListener(kind, ({ target }) => this.read(target));
+    this.page.addEventListener("pointerleave", () => this.read(null));
+  }
+  read(target) {
+    const at = this.cells?.indexOf(target) ?? -1, { characters, sure, reading } = this.mark;
+    this.reading = at >= 0 && sure[at] >= 0;
+    const facts = { letter: at + 1, mark: characters[at], share: percent(sure[at]) };
+    write(this.panel.readout, this.reading ? fill(reading, facts) : this.spec.note);
+  }
+  show(spec) {
+    const { characters, sure, given, columns } = (this.mark = spec.marks.find(mark => mark.kind === "words"));
+    if (this.cells?.length !== characters.length) {
+      this.page.replaceChildren();
+      this.cells = characters.map(() => html("i", {}, this.page));
+    }
+    put(this.page, { style: `--columns: ${Math.min(columns, characters.length)}` });
+    this.cells.forEach((cell, i) => {
+      const blank = given[i] && characters[i] === "•";
+      write(cell, blank ? " " : characters[i]);
+      const written = sure[i] >= 0;
+      put(cell, { class: written ? "written" : "", style: written ? `--sure: ${percent(sure[i])}` : "" });
+    });
+    this.panel.say(spec.title);
+    put(this.page, { role: "img", "aria-label": `${spec.title}: ${characters.join("").replaceAll("•", " ")}` });
+  }
+  remove() {}
+}
+
+const VIEWS = { heads: HeadsView, words: WordsView, cells: CellsView };
+
+// The view that draws panels of a kind; `look` may give the height of its axes.
+export function viewOf(spec, parent, host, look) {
+  const mark = spec.marks.find(one => VIEWS[one.kind]);
+  return new (mark ? VIEWS[mark.kind] : CurvesView)(parent, host, look);
+}

@@ -1,0 +1,273 @@
+"""Training in the background: one run at a time, watched, paused, steered and waited for."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from enum import StrEnum
+from queue import SimpleQueue
+from typing import Any, ClassVar
+
+import torch
+from joblib import cpu_count
+
+from babygpt.config import TrainConfig
+from babygpt.device import pick_device, placed
+from babygpt.models.language_model import LanguageModel
+from babygpt.objectives import Branches, Objective
+from babygpt.training import Step, Training
+from babygpt_live.waiting import WaitInterrupted, wait_and_serve
+from babygpt_live.watch import Watch
+
+
+class State(StrEnum):
+    """State of a run."""
+
+    WAITING = "waiting"  # another run is on
+    PREPARING = "getting ready"  # one-time costs: imports, optimizers
+    RUNNING = "running"
+    PAUSED = "paused"
+    STOPPED = "stopped"
+    FINISHED = "finished"
+    FAILED = "failed"
+
+    @property
+    def over(self) -> bool:
+        """Whether the run has ended."""
+        return self in (State.STOPPED, State.FINISHED, State.FAILED)
+
+
+@contextmanager
+def background_threads() -> Iterator[None]:
+    """Give PyTorch half the cores while the context lasts, and never more threads than it has now.
+
+    With as many threads as cores, each step waits for whichever core is busy elsewhere, and sliders answer
+    late; see `python -m benchmarks live`.
+    """
+    threads = torch.get_num_threads()
+    torch.set_num_threads(min(threads, max(1, cpu_count() // 2)))
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+class Run:
+    """Model that trains in the background.
+
+    title       of the model
+    device      where it trains: the best there is, or BABYGPT_DEVICE
+    state       waiting, getting ready, running, paused, stopped, finished or failed
+    history     a record for each step made so far
+    frames      watch -> the steps after which it measured, each with the measurement
+    validating  while a validation loss is measured: windows read so far, and in all; else None
+    error       of a run that failed, else None
+    steered     the last value asked for of each number that was steered, by name
+    baseline    earlier run that its dashboard compares it with, or None
+    listeners   called after each step with False, and with True after what nobody should miss
+    dashboard   that shows it, or None
+    unfinished  all runs that were started and are not over, the first one first
+    """
+
+    unfinished: ClassVar[list[Run]] = []
+
+    def __init__(
+        self,
+        model: LanguageModel,
+        objective: Objective,
+        config: TrainConfig,
+        title: str,
+        watches: Sequence[Watch] = (),
+    ) -> None:
+        self.title, self.total, self.device = title, config.steps, pick_device()
+        self.state = State.WAITING
+        self.uniform_loss = math.log(model.config.vocab_size)  # nats; of uniform guesses
+        self.history: list[Step] = []
+        self.frames: dict[Watch, list[tuple[int, Any]]] = {watch: [] for watch in watches}
+        self.validating: tuple[int, int] | None = None
+        self.error: BaseException | None = None
+        self.steered: dict[str, float] = {}
+        self.baseline: Run | None = None
+        self.listeners: list[Callable[[bool], None]] = []
+        self.dashboard: Any = None
+        self._unheard: BaseException | None = None  # the first error of a listener
+        self._work: Any = (model, objective, config)  # released at the end, optimizers and all
+        self._steered: SimpleQueue[tuple[str, float]] = SimpleQueue()
+        self._going, self._stopping, self._over = (threading.Event() for _ in range(3))
+        self._going.set()
+
+    def is_training(self, model: LanguageModel) -> bool:
+        """Return whether the run trains this model, now or later."""
+        work = self._work
+        return work is not None and work[0] is model
+
+    def measure_untrained(self) -> None:
+        """Measure the untrained model, unless that is done. Raises the errors of the watches."""
+        for watch, frames in self.frames.items():
+            if not frames:
+                frames.append((0, watch.measure(self._work[0])))
+
+    # ------------------------------------------------------------ from any thread
+
+    def start(self, earlier: list[Run]) -> None:
+        """Train in a thread of its own as soon as the earlier runs are over.
+
+        earlier  emptied as they end
+        """
+        self.unfinished.append(self)
+        name = f"babygpt trainer {self.title}"
+        threading.Thread(target=self.train_after, args=(earlier,), name=name, daemon=True).start()
+
+    def pause(self) -> None:
+        """Stop before the next step, until `resume`. Only a run that trains can be paused."""
+        if self.state is State.RUNNING and not self._stopping.is_set():
+            self._going.clear()
+
+    def resume(self) -> None:
+        """Go on after `pause`."""
+        self._going.set()
+
+    def stop(self) -> None:
+        """End the run before its next step. The model keeps its weights, and the run its records."""
+        self._stopping.set()
+        self._going.set()
+
+    def steer(self, name: str, value: float) -> None:
+        """Set one of the encoding's numbers before the next step; `history` records it as `changed`.
+
+        A run that is over ignores it.
+        Raises BadInput, and leaves the run alone, if there is no such number or it cannot have this value.
+        """
+        if (work := self._work) is not None:
+            model, objective, _ = work
+            texts = 1  # that a sequence may hold
+            if isinstance(objective, Branches):
+                texts = objective.numbers or objective.n_branches[1]
+            model.encoding.require_steerable(name, value, texts)
+            self.steered[name] = value
+            self._steered.put((name, value))
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until the run is over; return False if that took longer than `timeout` seconds."""
+        return self._over.wait(timeout)
+
+    def wait_for_step(self, step: int) -> None:
+        """Wait until so many steps are made, or the run is over. Raises KeyboardInterrupt if interrupted."""
+        self._wait_and_serve(lambda seconds: self.wait(seconds) or len(self.history) >= step)
+
+    def result(self) -> Sequence[Step]:
+        """Wait for the end, and return the records.
+
+        returns  a record for each step made: fewer than planned if the run was stopped; if it was stopped
+                 before its first step, one record of the untrained model, with step 0
+        Raises the error of the trainer's thread, or of a listener, such as a watch whose panel failed.
+        """
+        self._wait_and_serve(self.wait)
+        if error := self.error or self._unheard:
+            raise error
+        return self.history or [self.untrained]
+
+    def _wait_and_serve(self, over: Callable[[float], bool]) -> None:
+        try:
+            wait_and_serve(over)
+        except KeyboardInterrupt:
+            if self._over.is_set():
+                raise
+            raise WaitInterrupted(self.title) from None
+
+    def __repr__(self) -> str:
+        return f"<{self.title}: {self.state}, {len(self.history)} of {self.total} steps>"
+
+    # ------------------------------------------------------------ in the trainer's thread
+
+    def train_after(self, earlier: list[Run]) -> None:
+        """Wait for the earlier runs, train, and keep the error if there is one."""
+        try:
+            while earlier and not self._stopping.is_set():
+                if earlier[0].wait(0.05):
+                    del earlier[0]
+                    self._notify(at_once=True)
+            with background_threads():
+                self._train(*self._work)
+        except BaseException as error:  # whatever it is, `result` raises it
+            self.error = error
+            self._set_state(State.FAILED)
+        finally:
+            earlier.clear()
+            self._work = None
+            if self in self.unfinished:
+                self.unfinished.remove(self)
+            self._over.set()
+
+    def _train(self, model: LanguageModel, objective: Objective, config: TrainConfig) -> None:
+        if not self._stopping.is_set():
+            self._set_state(State.PREPARING)  # pay all one-time costs now: then all steps take equally long
+            with placed(model, self.device):
+                self.measure_untrained()
+                training = Training(model, objective, config)
+                if not self._stopping.is_set():
+                    self._set_state(State.RUNNING)
+                while training.step < self.total and self._goes_on():
+                    step = training.make_step(self._steering)
+                    self.history.append(step)
+                    for watch, frames in self.frames.items():
+                        if step.changed or step.step in watch.steps(self.total):
+                            frames.append((step.step, watch.measure(model)))
+                    self._notify(at_once=bool(step.changed))
+                    if training.is_validated(step):
+                        with self._count_windows(model, objective):
+                            self.history[-1] = training.with_validation(step)
+                if self.history and self.history[-1].val_loss is None:  # stopped early
+                    with self._count_windows(model, objective):
+                        self.history[-1] = replace(self.history[-1], val_loss=objective.validate(model))
+        if not self.history:  # stopped before its first step
+            loss = objective.validate(model)
+            self.untrained = Step(0, loss, lr=0.0, seconds=0.0, tokens=0, val_loss=loss)
+        self._set_state(State.FINISHED if len(self.history) == self.total else State.STOPPED)
+
+    @contextmanager
+    def _count_windows(self, model: LanguageModel, objective: Objective) -> Iterator[None]:
+        """Count the validation windows that the model reads while the context lasts, and show the number."""
+        total = sum(len(batch[0]) for batch in objective.val_batches())
+        self.validating = (0, total)
+        self._notify(at_once=True)
+
+        def count(_: Any, inputs: tuple[Any, ...], output: Any) -> None:
+            if self.validating is not None:  # else a copy made meanwhile is used
+                self.validating = (min(self.validating[0] + len(inputs[0]), total), total)
+                self._notify(at_once=False)
+
+        hook = model.register_forward_hook(count)
+        try:
+            yield
+        finally:
+            hook.remove()
+            self.validating = None
+
+    def _goes_on(self) -> bool:
+        """Wait through a pause; return whether training goes on after it."""
+        if not self._going.is_set() and not self._stopping.is_set():
+            self._set_state(State.PAUSED)
+            self._going.wait()
+            if not self._stopping.is_set():
+                self._set_state(State.RUNNING)
+        return not self._stopping.is_set()
+
+    def _steering(self, step: int) -> Mapping[str, float]:
+        """Return the numbers steered since the last step, each with its last value."""
+        queued = range(self._steered.qsize())  # or more; only this thread takes from it
+        return dict(self._steered.get_nowait() for _ in queued)
+
+    def _set_state(self, state: State) -> None:
+        self.state = state
+        self._notify(at_once=True)
+
+    def _notify(self, at_once: bool) -> None:
+        for listen in self.listeners:
+            try:
+                listen(at_once)
+            except Exception as error:  # what is shown must not end what trains; `result` raises it
+                self._unheard = self._unheard or error

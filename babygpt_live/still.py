@@ -1,0 +1,524 @@
+"""Stills: panels as one SVG picture, for saved notebooks and for readers without a kernel.
+
+Lengths are CSS pixels. A row holds two or three panels: in a notebook's cell, which is about 900 px wide,
+letters of 15 px are then 12 px large.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from base64 import b64encode
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from html import escape
+from io import BytesIO
+from unicodedata import combining, east_asian_width
+
+import numpy as np
+from PIL import Image
+
+from babygpt_live.panel import (
+    DTYPES,
+    Axis,
+    Cells,
+    Curve,
+    Heads,
+    Level,
+    Panel,
+    Trials,
+    Words,
+    name_ticks,
+    pack,
+    unpack,
+)
+from babygpt_live.style import COLOURS
+
+ROW, WIDTH, GAP = 1120, 360, 20  # of a row, of a panel of curves, between panels
+FONT, LINE, LABEL = 15, 19, 34  # of letters, from line to line, of the label above a plot
+PLOT, UPPER, LOWER = 240, 150, 80  # heights of a plot, of one with another below, and of that
+SQUARE, SMALL = 300, 60  # of the large head, and of a small one
+SIDES = 52  # room left and right of a plot, at least
+BLUE, RED = (43, 123, 189), (213, 94, 0)
+EDGE = "fill='none' stroke='#999'"  # of cells
+LEAST = 1e-30  # of a logarithmic axis, or between two ticks
+POINTS = 300  # of a line at most, about one for each pixel
+INK, QUIET, GRID = "#222", "#555", "#ddd"
+FORBIDDEN = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # in any XML
+
+
+def draw_still(panels: Sequence[Panel]) -> tuple[str, str, int]:
+    """Return an SVG picture of panels, its words (the titles), and its width."""
+    drawn = [draw_panel(panel) for panel in panels]
+    rows: list[list[Drawing]] = [[]]
+    for one in drawn:
+        if rows[-1] and sum(other.width + GAP for other in rows[-1]) + one.width > ROW:
+            rows.append([])
+        rows[-1].append(one)
+    parts, top = [], 0.0
+    for row in rows:
+        left, head = 0.0, max((one.head for one in row), default=0.0)
+        plot = max((one.plot for one in row), default=0.0)
+        for one in row:
+            title = write(0, LINE, one.title, "font-weight='600'")
+            body = f"<g transform='translate(0,{head + plot - one.plot:.0f})'>{one.svg}</g>"
+            parts.append(f"<g transform='translate({left:.0f},{top:.0f})'>{title}{body}</g>")
+            left += one.width + GAP
+        top += head + max((plot - one.plot + one.height for one in row), default=0.0) + GAP
+    width = round(max(sum(one.width + GAP for one in row) for row in rows))
+    look = f"font-family='system-ui,sans-serif' font-size='{FONT}' fill='{INK}'"
+    size = f"viewBox='0 0 {width} {top:.0f}' width='{width}' height='{top:.0f}'"
+    paper = "<rect width='100%' height='100%' fill='white'/>"
+    svg = f"<svg xmlns='http://www.w3.org/2000/svg' {size} {look}>{paper}{''.join(parts)}</svg>"
+    titles = [(panel.title, panel.below.title if panel.below else "") for panel in panels]
+    return svg, "; ".join(upper + (lower and f"; {lower}") for upper, lower in titles), width
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """Panel as SVG below its title.
+
+    title   its lines
+    width   of all
+    head    height of the title
+    plot    upper edge of the plot in what is below; those of a row are equally high
+    height  of what is below
+    """
+
+    title: list[str]
+    svg: str
+    width: float
+    head: float
+    plot: float
+    height: float
+
+
+def draw_panel(panel: Panel) -> Drawing:
+    """Draw one panel."""
+    width, mark = WIDTH * panel.width, panel.marks[0] if panel.marks else None
+    wide, below = width, panel.below
+    if isinstance(mark, Heads):
+        wide, width = SQUARE + SIDES, SQUARE + SIDES + 65 + mark.weights.shape[0] * (SMALL + 5)
+        svg, plot, height = draw_heads(panel, mark)
+    elif isinstance(mark, Words):
+        svg, plot, height = draw_words(mark, width)
+    elif isinstance(mark, Trials):
+        svg, plot, height = draw_trials(mark, width)
+    else:
+        svg, plot, height = draw_plot(panel, width, UPPER if below and not panel.y.ticks else None)
+    if below:
+        title = wrap(below.title, wide)
+        lower, _, tall = draw_plot(below, wide, LOWER, left_of(axes_of(panel)[1], wide))
+        svg += write(0, height + LINE, title, "font-weight='600'")
+        svg += f"<g transform='translate(0,{height + LINE * len(title):.1f})'>{lower}</g>"
+        height += LINE * len(title) + tall
+    note = wrap(panel.note, width)
+    svg += write(0, height + LINE - 4, note, f"fill='{QUIET}'")
+    title = wrap(panel.title, width)
+    return Drawing(title, svg, width, LINE * len(title) + 6, plot, height + LINE * len(note))
+
+
+# ---------------------------------------------------------------- words and numbers
+
+
+def clean(words: str) -> str:
+    """Return text as XML can hold it: as text, never as markup."""
+    return escape(FORBIDDEN.sub("�", words))
+
+
+def measure(words: str) -> float:
+    """Return the width of a text in a wide font, because readers have different ones."""
+    ems = {c: 1.0 if east_asian_width(c) in "WF" else 0.72 if c.isupper() else 0.58 for c in set(words)}
+    return FONT * sum(0.0 if combining(c) else ems[c] for c in words)
+
+
+def wrap(words: str, room: float) -> list[str]:
+    """Return the lines of a text that has so many pixels of room; a word that is longer is broken."""
+    lines = [""]
+    for word in words.split():
+        longer = f"{lines[-1]} {word}".strip()
+        if measure(longer) <= room:
+            lines[-1] = longer
+            continue
+        lines.append("")
+        for character in word:
+            if lines[-1] and measure(lines[-1] + character) > room:
+                lines.append("")
+            lines[-1] += character
+    return [line for line in lines if line]
+
+
+def write(x: float, y: float, lines: Sequence[str], look: str = "", anchor: str = "") -> str:
+    """Write lines of text; y is the foot of the first one."""
+    look += f" text-anchor='{anchor}'" if anchor else ""
+    places = (f"x='{x:.1f}' y='{y + LINE * i:.1f}' {look.strip()}" for i in range(len(lines)))
+    return "".join(f"<text {at.strip()}>{clean(line)}</text>" for at, line in zip(places, lines, strict=True))
+
+
+def name_number(value: float) -> str:
+    """Write a number as the page does: 0.1, −31.6, 10,000."""
+    words = f"{value:,.0f}" if abs(value) >= 100 else f"{float(f'{value:.3g}'):.10g}"
+    return words.replace("-", "−")
+
+
+def ticks_of(axis: Axis, many: int) -> list[tuple[float, str]]:
+    """Return (value, name) of an axis's own ticks, or of about so many round numbers."""
+    low, high = sorted(axis.span)
+    if axis.ticks is not None:
+        return [(at, name) for at, name in axis.ticks if low <= at <= high]
+    if axis.log:
+        low, high = max(low, LEAST), max(high, LEAST)
+        powers = range(math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9) + 1)
+        return [(10.0**power, name_number(10.0**power)) for power in powers]
+    rough = (high - low) / max(2, many)
+    if not LEAST < rough < math.inf:
+        return []
+    power = 10.0 ** math.floor(math.log10(rough))
+    sizes = [n * power for n in (1, 2, 5, 10)]
+    counts = [range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1) for step in sizes]
+    i = next(i for i, step in enumerate(sizes) if step >= 0.999 * rough)
+    i -= i > 0 and len(counts[i]) == 1  # two ticks at least
+    return [(n * sizes[i], name_number(n * sizes[i])) for n in counts[i]]
+
+
+# ---------------------------------------------------------------- plots
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Rectangle of a plot, and its axes."""
+
+    x: Axis
+    y: Axis
+    left: float
+    top: float
+    width: float
+    height: float
+
+    def to_x(self, values: np.ndarray | float) -> np.ndarray:
+        """Return where values of x stand."""
+        return self.left + self.width * share_of(self.x, values)
+
+    def to_y(self, values: np.ndarray | float) -> np.ndarray:
+        """Return where values of y stand."""
+        return self.top + self.height * (1 - share_of(self.y, values))
+
+    def box(self) -> str:
+        """Return the rectangle as a view box."""
+        return f"{self.left:.1f} {self.top:.1f} {self.width:.1f} {self.height:.1f}"
+
+    def place(self) -> str:
+        """Return the rectangle as attributes of an element."""
+        names = ("x", "y", "width", "height")
+        return " ".join(f"{name}='{at}'" for name, at in zip(names, self.box().split(), strict=True))
+
+    def fill(self, look: str, tag: str = "rect") -> str:
+        """Return an element that fills the rectangle."""
+        return f"<{tag} {self.place()} {look}/>"
+
+
+def share_of(axis: Axis, values: np.ndarray | float) -> np.ndarray:
+    """Return how far values are from the beginning of an axis, as shares of it."""
+    low, high, at = (np.asarray(part, float) for part in (*axis.span, values))
+    if axis.log:
+        low, high, at = (np.log(np.maximum(part, LEAST)) for part in (low, high, at))
+    with np.errstate(all="ignore"):
+        return np.clip(
+            (at - low) / ((high - low) or 1.0), -9, 9
+        )  # what is far outside is clipped in any case
+
+
+def draw_axes(frame: Frame, lines: bool) -> str:
+    """Draw ticks, labels and, if `lines`, a grid. Names that would touch an earlier one are left out."""
+    parts, names, bottom, right = [], [], frame.top + frame.height, frame.left + frame.width
+    end = -math.inf
+    taken: list[tuple[float, float]] = []  # middle and half the height of each name
+    across, upright = (ticks_of(frame.x, int(frame.width // 60)), ticks_of(frame.y, int(frame.height // 36)))
+    for at, name in across:
+        x = float(frame.to_x(at))
+        if lines and frame.x.ticks is None:
+            parts.append(f"<path d='M{x:.1f} {frame.top:.1f}V{bottom:.1f}' stroke='{GRID}'/>")
+        half = measure(name) / 2 * (len(name) > 1)  # letters of a text may stand close
+        if x - half >= end:
+            names.append(write(x, bottom + LINE, [name], "", "middle"))
+            end = x + half
+    for at, name in upright:
+        y = float(frame.to_y(at))
+        words = [line for part in name.split("\n") for line in wrap(part, max(30.0, frame.left - 6))]
+        if lines and frame.y.ticks is None:
+            parts.append(f"<path d='M{frame.left:.1f} {y:.1f}H{right:.1f}' stroke='{GRID}'/>")
+        half = LINE / 2 * len(words) * (len(name) > 1)
+        if all(abs(y - middle) >= half + other - 3 for middle, other in taken):
+            names.append(write(frame.left - 6, y + 5 - LINE * (len(words) - 1) / 2, words, "", "end"))
+            taken.append((y, half))
+    # Letters of a text, which would touch each other at their own size.
+    close = LINE * len(upright) > frame.height or FONT * len(across) > frame.width
+    parts += ["<g font-size='12'>", *names, "</g>"] if close else names
+    quiet = f"fill='{QUIET}'"
+    parts.append(write(right, bottom + 2 * LINE, [frame.x.label], quiet, "end"))
+    parts.append(write(0, frame.top - 13, [frame.y.label], quiet))
+    return "".join(parts)
+
+
+def draw_legend(panel: Panel, width: float) -> tuple[str, float]:
+    """Return names of curves or the ends of colours, and their height."""
+    named = [mark for mark in panel.marks if isinstance(mark, Curve) and mark.name]
+    parts, x, y = [], 0.0, LINE
+    for curve in named:
+        wide = 26 + measure(curve.name)
+        if x and x + wide > width:
+            x, y = 0.0, y + LINE
+        parts.append(f"<path d='M{x:.0f} {y - 5:.0f}h16' stroke='{clean(curve.colour)}' stroke-width='4'/>")
+        parts.append(write(x + 22, y, [curve.name]))
+        x += wide + 12
+    for mark in panel.marks:
+        if isinstance(mark, Cells):
+            low, high = mark.low, mark.high
+            ends = [low, 0.0 if low < 0 else high / 2, high]
+            parts.append(write(0, y, [mark.label]) if mark.label else "")
+            x = measure(mark.label)
+            for i, end in enumerate(ends):  # numbers, and colours between them
+                room = measure(name_number(end)) + 14
+                parts.append(write(x + room / 2, y, [name_number(end)], "", "middle"))
+                bar = Frame(panel.x, panel.y, x + room, y - 11, 40, 12)
+                x = bar.left + bar.width
+                if end < high:
+                    parts.append(
+                        paint(np.linspace(end, ends[i + 1], 41)[None], low, high, bar) + bar.fill(EDGE)
+                    )
+    return "".join(parts), y if parts else 0.0
+
+
+def axes_of(panel: Panel) -> tuple[Axis, Axis]:
+    """Return x and y of a panel; of cells they count columns, and rows downwards."""
+    x, y = panel.x, panel.y
+    for mark in panel.marks:
+        if isinstance(mark, Cells):
+            rows, columns = mark.values.shape
+            x, y = replace(x, span=(-0.5, columns - 0.5)), replace(y, span=(rows - 0.5, -0.5))
+    return x, y
+
+
+def left_of(y: Axis, width: float) -> float:
+    """Return the room for the names of an upright axis."""
+    names = [line for _, name in ticks_of(y, PLOT // 36) for line in name.split("\n")]
+    return max(SIDES - 12.0, min(0.45 * width, 8 + max(map(measure, names), default=0.0)))
+
+
+def draw_plot(
+    panel: Panel, width: float, tall: float | None = None, margin: float = 0.0
+) -> tuple[str, float, float]:
+    """Draw curves, levels and cells. Return the upper edge of the plot and the height of all too.
+
+    tall    height of the plot; by default it has room for all names of rows
+    margin  left of the plot, at least
+    """
+    x, y = axes_of(panel)
+    legend, top = draw_legend(panel, width)
+    left = max(margin, left_of(y, width))
+    height = tall or max(PLOT, LINE * len(y.ticks or ()))
+    frame = Frame(x, y, left, top + LABEL, width - left - 12, height)
+    crowd = np.empty((0, 2))  # places where the name of a level would hide something
+    inside: list[str] = []
+    over: list[str] = []  # of what is inside, and whole even at the edge: names, dots
+    for mark in panel.marks:
+        if isinstance(mark, Cells):
+            inside.append(paint(mark.values, mark.low, mark.high, frame) + frame.fill(EDGE))
+            edges = [frame.to_y(np.array(box) - 0.5) for box in mark.boxes]
+            inside += [
+                replace(frame, top=float(a), height=float(b - a)).fill(f"fill='none' stroke='{INK}'")
+                for a, b in edges
+            ]
+        elif isinstance(mark, Curve):
+            at = frame.to_x(mark.at()), frame.to_y(np.asarray(mark.y, float))
+            inside.append(draw_line(mark, *at, float(frame.to_y(0.0))))
+            over.append(draw_dots(mark, *at, frame))
+            lines = [along(*at)] if mark.look in ("line", "thin", "marked") else []
+            crowd = np.concatenate([crowd, *lines, *[np.stack(at, axis=1)] * 9])
+    for mark in panel.marks:
+        if isinstance(mark, Level):
+            line, name, crowd = draw_level(mark, frame, crowd)
+            inside.append(line)
+            over.append(name)
+    body = f"<svg {frame.place()} viewBox='{frame.box()}' overflow='hidden'>{''.join(inside)}</svg>"  # clips
+    grid = not any(isinstance(mark, Cells) for mark in panel.marks)
+    svg = legend + draw_axes(frame, grid) + body + "".join(over)
+    return svg, frame.top, frame.top + height + 2 * LINE + 6
+
+
+def draw_line(curve: Curve, x: np.ndarray, y: np.ndarray, foot: float) -> str:
+    """Draw a line with gaps where numbers are missing, or bars that begin at the foot."""
+    ink = f"stroke='{clean(curve.colour)}'"
+    if curve.look == "bars":
+        seen = np.flatnonzero(np.isfinite(x + y))
+        width = max(1.0, 0.8 * np.diff(np.unique(x[seen])).min(initial=40.0))
+        bars = "".join(f"M{x[i]:.1f} {foot:.1f}V{y[i]:.1f}" for i in seen)
+        return f"<path d='{bars}' {ink} stroke-width='{width:.1f}'/>"
+    if curve.look in ("dots", "rings") or not len(y):
+        return ""
+    stride = -(-len(y) // POINTS)
+    x, y = (np.append(part[:-1:stride], part[-1]) for part in (x, y))
+    seen = np.flatnonzero(np.isfinite(x + y))
+    runs = [run for run in np.split(seen, np.flatnonzero(np.diff(seen) > 1) + 1) if len(run)]
+    spots = ["L".join(f"{x[i]:.1f} {y[i]:.1f}" for i in run) for run in runs]
+    path = "".join(f"M{spot}" if "L" in spot else f"M{spot}h0" for spot in spots)  # h0 is a dot
+    pen = "stroke-width='1' opacity='.4'" if curve.look == "thin" else "stroke-width='2.4'"
+    return f"<path d='{path}' fill='none' {ink} {pen} stroke-linejoin='round' stroke-linecap='round'/>"
+
+
+def draw_dots(curve: Curve, x: np.ndarray, y: np.ndarray, frame: Frame) -> str:
+    """Draw a dot or a ring at each point inside a frame."""
+    if curve.look not in ("marked", "dots", "rings"):
+        return ""
+    right, bottom = frame.left + frame.width, frame.top + frame.height
+    inside = (x > frame.left - 0.1) & (x < right + 0.1) & (y > frame.top - 0.1) & (y < bottom + 0.1)
+    dots = "".join(f"<circle cx='{x[i]:.1f}' cy='{y[i]:.1f}' r='4'/>" for i in np.flatnonzero(inside))
+    ink = clean(curve.colour)
+    look = f"fill='none' stroke='{ink}' stroke-width='1.8'" if curve.look == "rings" else f"fill='{ink}'"
+    return f"<g {look}>{dots}</g>"
+
+
+def along(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return places on the lines between points: (POINTS, 2)."""
+    at = np.linspace(0, len(x) - 1, POINTS) if len(x) else np.empty(0)
+    return np.stack([np.interp(at, np.arange(len(part)), part) if len(x) else at for part in (x, y)], axis=1)
+
+
+def draw_level(level: Level, frame: Frame, crowd: np.ndarray) -> tuple[str, str, np.ndarray]:
+    """Return a dashed line, its name where the fewest points of a crowd are, and the crowd with the name.
+
+    crowd  (n, 2) places
+    """
+    right, bottom = frame.left + frame.width, frame.top + frame.height
+    beside = float(frame.to_x(level.at)) - frame.left if level.axis == "x" else 0.0
+    names = wrap(level.name, max(beside, frame.width - beside) - 8)
+    wide, tall = max(map(measure, names), default=0.0), LINE * len(names)
+    if level.axis == "y":
+        at = float(frame.to_y(level.at))
+        path, seen = f"M{frame.left:.1f} {at:.1f}H{right:.1f}", frame.top <= at <= bottom
+        corners = [(x, y) for x in (right - wide - 4, frame.left + 5) for y in (at + 1, at - tall - 1)]
+    else:
+        at = float(frame.to_x(level.at))
+        path, seen = f"M{at:.1f} {frame.top:.1f}V{bottom:.1f}", frame.left <= at <= right
+        heights = np.arange(frame.top + 2, bottom - tall, LINE)
+        corners = [(x, float(y)) for y in heights for x in (at + 5, at - wide - 5)]
+    if not seen or not corners:
+        return "", "", crowd
+
+    def crowded(corner: tuple[float, float]) -> float:
+        x, y = corner
+        middle = np.array([x + wide / 2, y + tall / 2])
+        inside = frame.left <= x <= right - wide and frame.top <= y <= bottom - tall
+        return int((np.abs(crowd - middle) < (wide / 2 + 2, tall / 2)).all(axis=1).sum()) + 1e9 * (not inside)
+
+    x, y = min(corners, key=crowded)
+    box = [(x + i, y + j) for i in np.arange(0.0, wide, 4) for j in np.arange(2.0, tall, 4)]
+    colour = clean(level.colour or INK)
+    halo = f"fill='{colour}' paint-order='stroke' stroke='white' stroke-width='4' stroke-linejoin='round'"
+    line = f"<path d='{path}' stroke='{colour}' stroke-dasharray='4 3'/>"
+    return line, write(x, y + LINE - 5, names, halo), np.concatenate([crowd, *[np.reshape(box, (-1, 2))] * 9])
+
+
+def paint(values: np.ndarray, low: float, high: float, frame: Frame) -> str:
+    """Draw cells in colours, as a picture of one pixel for each that fills a frame; nan is white."""
+    share = np.nan_to_num(np.clip(np.abs(values) / (max(-low, high) or 1.0), 0, 1))  # of the ink, on white
+    signs = np.where((values > 0) & (low < 0), -1, 1)
+    levels, index = np.unique(np.round(100 * share) * signs, return_inverse=True)  # 201 at most, a palette
+    ink = np.where(levels[:, None] < 0, RED, BLUE)
+    image, buffer = Image.fromarray(index.reshape(values.shape).astype(np.uint8)), BytesIO()
+    image.putpalette((255 + (ink - 255) * np.abs(levels[:, None]) / 100).round().astype(np.uint8).tobytes())
+    image.save(buffer, "png", optimize=True)
+    png = f"href='data:image/png;base64,{b64encode(buffer.getvalue()).decode()}'"
+    look = "preserveAspectRatio='none' style='image-rendering:pixelated'"
+    return frame.fill(f"{look} {png}", "image")
+
+
+# ---------------------------------------------------------------- heads, words, trials
+
+
+def draw_heads(panel: Panel, mark: Heads) -> tuple[str, float, float]:
+    """Draw one head large, all heads small, and the row of a letter as bars. Return as draw_plot does."""
+    length, ends = len(mark.letters), (-0.5, len(mark.letters) - 0.5)
+    weights = unpack(pack(mark.weights, DTYPES["weights"]))  # as the page has them: equal shares, equal words
+    ticks = name_ticks(mark.letters) if SQUARE / length >= 8 else []
+    x, y = (Axis(axis.label, ends, ticks) for axis in (panel.x, panel.y))
+    boxes = [] if mark.letter is None else [(mark.letter, mark.letter + 1)]
+    cells = Cells(weights[mark.chosen], 1.0, boxes=boxes, label=mark.label)
+    svg, top, height = draw_plot(replace(panel, marks=[cells], x=x, y=y), SQUARE + SIDES, SQUARE)
+    small, tall = draw_small_heads(mark, weights, SQUARE + SIDES + 6, top)
+    return svg + small, top, max(height, top + tall)
+
+
+def draw_small_heads(mark: Heads, weights: np.ndarray, left: float, top: float) -> tuple[str, float]:
+    """Draw all heads in one picture, which is smaller than one for each, with white cells between them.
+
+    returns  the picture with names, and its height
+    """
+    layers, heads, length, _ = weights.shape
+    gap = math.ceil(length / 12)
+    many, unit = np.array([heads, layers]), SMALL / length
+    mosaic = np.full(many * (length + gap) - gap, np.nan)
+    outlines, names, frames = [], [], []
+    for i, j in np.ndindex(layers, heads):
+        row, column = j * (length + gap), i * (length + gap)
+        mosaic[row : row + length, column : column + length] = weights[i, j]
+        small = Frame(Axis(), Axis(), left + column * unit, top + row * unit, SMALL, SMALL)
+        outlines.append(small.fill(EDGE))
+        if (i, j) == tuple(mark.chosen):
+            frames.append(small.fill("fill='none' stroke='#d55e00' stroke-width='3'"))
+        if j == 0:
+            names.append(write(small.left + SMALL / 2, top - 8, [f"layer {i + 1}"], "", "middle"))
+        if i == layers - 1:
+            names.append(write(small.left + SMALL + 6, small.top + SMALL / 2 + 4, [f"head {j + 1}"]))
+    tall, wide = np.array(mosaic.shape) * unit
+    picture = paint(mosaic, 0.0, 1.0, Frame(Axis(), Axis(), left, top, wide, tall))
+    return "".join([picture, *outlines, *frames, f"<g font-size='12'>{''.join(names)}</g>"]), float(tall)
+
+
+def draw_words(mark: Words, width: float) -> tuple[str, float, float]:
+    """Draw a text in cells, each as full as the model was sure. Return as draw_plot does."""
+    columns = min(mark.columns, max(1, len(mark.characters)))
+    wide, tall = (width - 10) / columns, 34
+    parts, letters = [], []
+    for i, (letter, sure, given) in enumerate(zip(mark.characters, mark.sure, mark.given, strict=True)):
+        x, y = wide * (i % columns), 6 + (tall + 8) * (i // columns)
+        if sure >= 0:
+            parts.append(f"<rect x='{x:.1f}' y='{y}' width='{wide:.1f}' height='{tall}' fill='#e9f1f8'/>")
+            part = f"y='{y + tall * (1 - sure):.1f}' height='{tall * sure:.1f}'"
+            parts.append(f"<rect x='{x:.1f}' {part} width='{wide:.1f}' fill='#95bdde'/>")
+        if not (given and letter == "•"):
+            letters.append(write(x + wide / 2, y + 23, [letter]))
+    look = f"font-family='ui-monospace,Menlo,Consolas,monospace' font-size='{min(20.0, wide):.1f}'"
+    parts.append(f"<g {look} text-anchor='middle'>{''.join(letters)}</g>")
+    return "".join(parts), 6.0, 12 + (tall + 8) * -(-len(mark.characters) // columns)
+
+
+def draw_trials(mark: Trials, width: float) -> tuple[str, float, float]:
+    """Draw the baseline and the present trial: for each quantity a value, a bar, and a line at the baseline.
+
+    Return as draw_plot does.
+    """
+    column, numbers = width / len(mark.quantities), dict[int, np.ndarray]()
+    labels = [wrap(quantity.label, column - 12) for quantity in mark.quantities]
+    parts = [write(column * i, LINE, label, f"fill='{QUIET}'") for i, label in enumerate(labels)]
+    top = LINE * max(map(len, labels)) + 4.0
+    for i, (quantity, both) in enumerate(zip(mark.quantities, zip(*mark.values, strict=True), strict=True)):
+        if not isinstance(both[0], str):
+            numbers[i] = (column - 24) * np.array(both) / max(quantity.span[1], *both)
+    for row, (name, values) in enumerate(zip(mark.names, mark.values, strict=True)):
+        parts.append(write(0, top + LINE, [f"{mark.label}: {name}"], "font-weight='600'"))
+        written = [quantity.write(value) for quantity, value in zip(mark.quantities, values, strict=True)]
+        lines = [wrap(words, column - 12) for words in written]
+        for i in range(len(written)):
+            parts.append(write(column * i, top + 2 * LINE, lines[i]))
+            if i in numbers:
+                left, colour = column * i, COLOURS["blue" if row else "grey"]
+                for x, path, ink, thick in (
+                    (left, f"h{column - 24:.1f}", GRID, 8),
+                    (left, f"h{numbers[i][row]:.1f}", colour, 8),
+                    (left + numbers[i][0], "m0 -4v8", INK, 2),
+                ):
+                    start = f"M{x:.1f} {top + 2 * LINE + 9:.1f}"
+                    parts.append(f"<path d='{start}{path}' stroke='{ink}' stroke-width='{thick}'/>")
+        top += LINE * (1 + max(map(len, lines))) + 24
+    return "".join(parts), 6.0, top
