@@ -21,7 +21,8 @@ unexport JUPYTERLAB_SETTINGS_DIR JUPYTERLAB_WORKSPACES_DIR
 SLOW   := browser benchmarks cli course/claims course/notes course/studies faults live training test_wheel.py
 
 .DEFAULT_GOAL := help
-.PHONY: help env lab test check lint format notebooks book engine handout figures bench gpu anywhere constraints clean
+.PHONY: help env lab test check lint format notebooks book engine handout figures bench gpu anywhere portable \
+  constraints clean
 
 help:  ## list what there is to make
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -49,11 +50,17 @@ lab: env  ## open the course in JupyterLab (ARGS="--no-browser" and the like go 
 	$(PY) -m jupyterlab --ServerApp.root_dir=. notebooks/00_start_here.ipynb $(ARGS)
 
 # One process per core, one thread each: two workers with two threads each fight over two cores.
-# All cells of a notebook need one kernel, so a file stays with one worker; tests/conftest.py puts the
+# All cells of a notebook need one kernel, so a file stays with one worker; conftest.py puts the
 # longest files first.
 test: env  ## run every test and every notebook (ARGS="-k rope" for some)
 	OMP_NUM_THREADS=1 $(PY) -m pytest -n 2 --dist=loadfile --no-loadscope-reorder -m "not slow" \
 	  --nbval --nbval-cell-timeout=180 $(ARGS)
+
+# A processor without vector instructions rounds differently. Training takes half as long again on it, so that a
+# cell may wait longer.
+portable: env  ## run every notebook once more as on an older processor, and compare its outputs
+	ATEN_CPU_CAPABILITY=default OMP_NUM_THREADS=1 $(PY) -m pytest -n 2 --dist=loadfile --no-loadscope-reorder \
+	  --nbval --nbval-cell-timeout=400 notebooks $(ARGS)
 
 # What takes long is left to `make test`: notebooks, the browser, trainings in processes of their own.
 check: lint  ## check style and types, and run the unit tests: two minutes, before every commit

@@ -1,6 +1,7 @@
-"""Numbers as tables, in a notebook and in Markdown, and mean ± standard deviation.
+"""Numbers as tables, in a notebook and in Markdown.
 
-The plain-text form leaves the numbers out: it is the same on every machine, so nbval can compare it.
+`make test` compares the plain-text form of a table with the stored one, and nothing else of it. So this form
+holds all columns that are equal on every machine, and leaves out those that a training decides.
 """
 
 import inspect
@@ -10,6 +11,26 @@ from html import escape
 from typing import Any
 
 MARKS = {"holds": "✓", "fails": "✗", "depends": "≈", "undecided": "?"}
+# Processors round differently: below this bound, a number that should be 0 has other digits on each of them.
+NOISE = 1e-4
+
+
+def format_measured(value: float, limit: float = NOISE, digits: int = 2) -> str:
+    """Return a measured number as text that is equal on every machine.
+
+    limit    largest value that is allowed; 0, 1 or more bounds a count, which has no rounding noise
+    digits   that are shown of a number that is no noise
+    returns  "below 1e-4", or below the limit if that is smaller, in place of the digits of rounding noise
+    """
+    noise = min(limit, NOISE)
+    if 0 < limit < 1 and abs(value) <= noise:
+        return f"below {format_limit(noise)}"
+    return f"{value:.{digits}g}"
+
+
+def format_limit(limit: float) -> str:
+    """Return a limit as text, such as 1e-4 or 2."""
+    return f"{limit:.0e}".replace("e-0", "e-") if 0 < limit < 1e-3 else f"{limit:.2g}"
 
 
 @dataclass(frozen=True)
@@ -18,7 +39,7 @@ class Table:
 
     heading  one word or two for each column
     rows     texts, one for each column
-    stable   how many of the columns are the same on every machine
+    stable   how many of the columns are equal on every machine: these are in the plain-text form
     open     how many of the rows are seen at once, the others folding out; None for all
     """
 

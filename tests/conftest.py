@@ -1,6 +1,5 @@
 """Fixtures that several tests share: small models with random weights, and a small text. Seed 0 always."""
 
-import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
@@ -20,27 +19,9 @@ from babygpt.encodings import Encoding
 from babygpt.models.language_model import LanguageModel
 from babygpt.models.versions import VERSIONS, build
 from babygpt.positions import Positions
-from babygpt_course.real.file import WAYS, model_path
 
 settings.register_profile("same", derandomize=True, deadline=None, database=None, max_examples=40)
 settings.load_profile("same")
-
-
-LONGEST = [f"{n}_" for n in "07b 11 04 10 07a 05 06 08 03b 03a 09 02 00 01".split()]
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put notebooks first, the longest ones before the others: then no worker ends with a long file."""
-
-    def order(item: pytest.Item) -> int:
-        found = (i for i, start in enumerate(LONGEST) if item.path.name.startswith(start))
-        return next(found, len(LONGEST))
-
-    items.sort(key=order)  # stable: the order within a file stays
-    if os.environ.get("BABYGPT_REAL_TESTS") != "required" and not model_path().exists():
-        missing = pytest.mark.skip(reason=f"the language model of lesson 11 is missing: {WAYS}")
-        for item in (item for item in items if item.path.name.startswith("11_")):
-            item.add_marker(missing)
 
 
 class Posterior(LanguageModel):

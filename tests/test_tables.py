@@ -1,20 +1,45 @@
-"""Tables read the same on every machine as text, and carry the numbers as HTML."""
+"""Tables read the same on every machine as text, rounding noise included."""
 
 import pytest
 
 from babygpt.experiments.paired import format_mean_sd, mean_sd
 from babygpt.invariants import Promise, promises
-from babygpt.tables import markdown, source
+from babygpt.tables import format_measured, markdown, source
 from babygpt_course.claims import findings
 from babygpt_course.claims.note_004 import parameters
 
 
-def test_promises_hide_the_numbers_in_text_and_show_them_in_html():
-    table = promises([Promise("kept", 1.5e-8, 1e-6), Promise("broken <b>", 3.0, 1e-6)])
-    assert repr(table) == "✓  kept\n✗  broken <b>"
-    html = table._repr_html_()
-    assert "1.5e-08" in html
-    assert "broken &lt;b&gt;" in html
+@pytest.mark.parametrize(
+    ("value", "limit", "text"),
+    [
+        (1.1e-6, 1e-4, "below 1e-4"),
+        (9.5e-7, 1e-4, "below 1e-4"),
+        (0.0, 1e-4, "below 1e-4"),  # on another processor it is 1e-7
+        (-3e-8, 1e-4, "below 1e-4"),
+        (4e-13, 1e-6, "below 1e-6"),
+        (3e-7, 1 / 3, "below 1e-4"),  # holds by far, and is noise
+        (3e-5, 1e-6, "3e-05"),  # breaks the promise, so it is no noise
+        (1.2e-4, 1e-4, "0.00012"),
+        (0.2, 1 / 3, "0.2"),
+        (0.0, 0.0, "0"),  # a count, and no noise allowed
+        (1e-7, 0.0, "1e-07"),
+        (2.0, 3.0, "2"),
+    ],
+)
+def test_rounding_noise_is_shown_as_below_its_limit(value, limit, text):
+    promise = Promise("kept or broken", value, limit)
+    assert promise.measured == format_measured(value, limit) == text
+    assert promise.holds is (value <= limit)
+    assert not text.startswith("below") or promise.holds
+
+
+def test_promises_show_one_text_on_every_processor():
+    here, there = ([Promise("kept", 1.5e-8 * by, 1e-6), Promise("broken <b>", 3.0, 1e-6)] for by in (1, 9))
+    assert (
+        repr(promises(here)) == repr(promises(there)) == "✓  kept  below 1e-6  1e-6\n✗  broken <b>  3  1e-6"
+    )
+    assert promises(here)._repr_html_() == promises(there)._repr_html_()
+    assert "broken &lt;b&gt;" in promises(here)._repr_html_()
 
 
 def test_findings_run_the_claims_they_show():

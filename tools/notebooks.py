@@ -6,7 +6,8 @@
 
 A notebook is stored only when all its cells ran. Stored is what stays the same from run to run:
 no times, no widgets (a picture stands where one was), no stderr (progress bars), no metadata but the
-kernel's name and tags. Pictures are stored with 256 colours, at a third of their size. The output of a cell
+kernel's name and tags. Pictures are stored with 256 colours, at a third of their size. Stills are stored as
+PNG, which needs a Chromium: JupyterLab draws no SVG of a notebook that is not trusted. The output of a cell
 tagged `answer` is stored folded: JupyterLab shows it when the cell is run, or when it is clicked.
 """
 
@@ -14,7 +15,7 @@ import os
 import re
 import time
 from base64 import b64decode, b64encode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -30,9 +31,12 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_output
 from PIL import Image
 
+from babygpt.errors import BadInput
+
 ROOT = Path(__file__).resolve().parent.parent
 PAIRS = "notebooks///ipynb,notebooks/src///py:percent"  # folders and formats, as jupytext takes them
 WIDGET = "application/vnd.jupyter.widget-view+json"
+SVG, PNG = "image/svg+xml", "image/png"
 PNG_IN_HTML = re.compile(r"(?<=data:image/png;base64,)[A-Za-z0-9+/=]+")  # the still copy of a live picture
 ANSWER = "answer"  # the tag of a cell whose output answers a prediction
 FOLDED = {"outputs_hidden": True}  # what JupyterLab reads in a cell's metadata.jupyter
@@ -95,7 +99,11 @@ def run(notebook: Path) -> float:
 
 
 def store(nb: NotebookNode, path: Path) -> None:
-    """Write `nb` without all that changes from run to run or from machine to machine."""
+    """Write `nb` without all that changes from run to run or from machine to machine.
+
+    Raises BadInput if a still is to be drawn and there is no Chromium.
+    """
+    draw_stills([output for cell in nb.cells for output in cell.get("outputs", [])])
     nb.metadata = NotebookNode(kernelspec=NotebookNode(KERNEL))
     for cell in nb.cells:
         cell.metadata = NotebookNode({k: v for k, v in cell.metadata.items() if k == "tags"})
@@ -119,11 +127,27 @@ def fold(cell: NotebookNode) -> None:
         cell.outputs.insert(0, new_output("display_data"))
 
 
+def draw_stills(outputs: Sequence[NotebookNode]) -> None:
+    """Replace the SVG pictures of outputs by PNG, with their descriptions, in place.
+
+    A page that does not trust a notebook draws PNG only: JupyterLab before the first run, VS Code in a folder
+    that is not trusted, and sites that show a repository's files.
+    """
+    stills = [output for output in outputs if SVG in output.get("data", {})]
+    if not stills:
+        return
+    from tools.browser.raster import rasterise
+
+    for output, png in zip(stills, rasterise([output.data.pop(SVG) for output in stills]), strict=True):
+        output.data[PNG] = b64encode(png).decode()
+        output.metadata[PNG] = output.metadata.pop(SVG, {})
+
+
 def tidy(data: dict[str, str]) -> None:
     """Take the widget out of an output's data, and colours out of its pictures, in place."""
     data.pop(WIDGET, None)  # JupyterLab would look for it, not at the picture
-    if "image/png" in data:
-        data["image/png"] = quantise(data["image/png"])
+    if PNG in data:
+        data[PNG] = quantise(data[PNG])
     if "text/html" in data:
         data["text/html"] = PNG_IN_HTML.sub(lambda png: quantise(png[0]), data["text/html"])
 
@@ -162,14 +186,14 @@ def quantise(png: str) -> str:
 def main(names: tuple[str, ...], sync_only: bool, folder: Path) -> None:
     """See the module's docstring."""
     for notebook in pick(folder, names):
-        sync(notebook)
-        if sync_only:
-            continue
         try:
+            sync(notebook)
+            if sync_only:
+                continue
             seconds = run(notebook)
-        except CellExecutionError as error:
+            sync(notebook)
+        except (CellExecutionError, BadInput) as error:
             raise click.ClickException(f"{notebook.name}: its outputs stay as they were.\n{error}") from None
-        sync(notebook)
         click.echo(f"{notebook.name:<32} {seconds:6.1f} s")
 
 

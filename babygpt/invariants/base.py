@@ -9,7 +9,7 @@ from torch import Tensor
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives.diffusion import mask_token_id
 from babygpt.positions import Positions
-from babygpt.tables import MARKS, Table
+from babygpt.tables import MARKS, Table, format_limit, format_measured
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,11 @@ class Promise:
     def holds(self) -> bool:
         return self.value <= self.limit
 
+    @property
+    def measured(self) -> str:
+        """Measured value as text that is equal on every machine: "below 1e-4" for rounding noise."""
+        return format_measured(self.value, self.limit)
+
     def __str__(self) -> str:
         return f"{'✓' if self.holds else '✗'} {self.statement}"
 
@@ -36,10 +41,10 @@ class Promise:
 def promises(measured: Iterable[Promise]) -> Table:
     """Return a table of promises: whether each holds, the measured value, and the limit."""
     rows = [
-        (MARKS["holds" if p.holds else "fails"], p.statement, f"{p.value:.1e}", f"{p.limit:.0e}")
+        (MARKS["holds" if p.holds else "fails"], p.statement, p.measured, format_limit(p.limit))
         for p in measured
     ]
-    return Table(("", "promise", "measured", "allowed"), rows, stable=2)
+    return Table(("", "promise", "measured", "allowed"), rows, stable=4)
 
 
 def random_qk(n_head: int, head_dim: int, seed: int = 0) -> tuple[Tensor, Tensor]:

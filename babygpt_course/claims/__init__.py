@@ -65,7 +65,7 @@ def findings(note: str, only: Sequence[str] = (), first: Sequence[str] = ()) -> 
     rows = []
     for claim in chosen:
         found = claim.measure()
-        number = f"{found.value:.3g}"
-        rows.append((MARKS[found.verdict], claim.text, found.verdict, number, found.reason, claim.scope))
+        mark = MARKS[found.verdict]
+        rows.append((mark, claim.text, found.verdict, found.measured, found.reason, claim.scope))
     heading = ("", "the note says", "verdict", "measured", "because", "measured on")
     return Table(heading, rows, stable=3, open=len(first) or None)

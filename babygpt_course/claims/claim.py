@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from babygpt.experiments.paired import LEAST_LOSS, UNDECIDED, exceeds
+from babygpt.tables import format_measured
 
 VERDICTS = ("holds", "depends", UNDECIDED, "fails")
 
@@ -23,6 +24,11 @@ class Finding:
     value: float
     reason: str
     comparisons: int = 0
+
+    @property
+    def measured(self) -> str:
+        """Value as text: three digits, an exact 0, or "below 1e-4" for rounding noise."""
+        return format_measured(self.value, digits=3) if self.value else "0"
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from babygpt.models.versions import build
 from babygpt.objectives import denoise
 from babygpt.positions import Positions
 from babygpt.sampling import by_confidence, fill_in
+from babygpt.tables import format_measured
 from babygpt_course.claims.claim import Finding, combine, decide, measured_on, negligible
 from babygpt_course.claims.note_001 import HEAD_DIM, random_heads
 from babygpt_course.studies.results import load_results
@@ -49,7 +50,8 @@ def position_is_kept() -> Finding:
     encodings = (encoding, Rotary(HEAD_DIM))
     both, rope = (invariants.shift_invariant(e, head_dim=HEAD_DIM).value for e in encodings)
     reason = f"Moving all keys by one position changes scores by {change:.0%} of their spread. But moving "
-    reason += f"query and key together also changes a score, by up to {both:.1f} (RoPE: {rope:.0e})."
+    reason += f"query and key together also changes a score, by up to {both:.1f} "
+    reason += f"(RoPE: {format_measured(rope)})."
     return Finding(decide(change > 0.01), change, reason)
 
 
@@ -145,7 +147,7 @@ def phase_is_learnable() -> Finding:
     slope = max(phase_gradient(written, idx), *(phase_gradient(own, idx, name) for name in layers))
     reason = "φ starts at 0, where cos φ is flat. So its gradient is 0 and it never changes, with one φ or "
     reason += f"one in each of {len(layers)} layers. Inside the cosine its gradient is "
-    reason += f"{phase_gradient(exact, idx):.0e}."
+    reason += f"{format_measured(phase_gradient(exact, idx), digits=1)}."
     return Finding(decide(slope > 0), slope, reason)
 
 
@@ -197,7 +199,8 @@ def alpha_matters() -> Finding:
         return float((logits[0] - logits[1]).abs().max() / logits[0].std())
 
     written, repaired, zero = change("v7-polar", 0.1), change("v7", 0.1), change("v7-polar", 0.0)
-    reason = f"The norm divides α out: from 0.1 to 0.9 logits change by {written:.0e} of their spread. Only "
+    reason = "The norm divides α out: from 0.1 to 0.9 logits change by "
+    reason += f"{format_measured(written, digits=1)} of their spread. Only "
     reason += f"values near 0 have an effect: from 0 to 0.9 logits change by {zero:.1f} times their spread. "
     reason += f"After our repairs they change by {repaired:.2f} times their spread from 0.1 to 0.9."
     return Finding(decide(written > 1e-3), written, reason)

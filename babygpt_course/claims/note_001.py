@@ -14,6 +14,7 @@ from babygpt.encodings.sinusoidal import frequencies
 from babygpt.experiments.paired import LEAST_SHARE, compare, differences, exceeds
 from babygpt.models.transformer import norm, score_scale
 from babygpt.positions import Positions
+from babygpt.tables import format_measured
 from babygpt_course.claims.claim import Finding, combine, decide, measured_on
 from babygpt_course.studies.results import load_results
 
@@ -127,7 +128,7 @@ def rope_is_relative() -> Finding:
     """Measure the largest change of a RoPE score when query and key move together."""
     found = invariants.shift_invariant(Rotary(HEAD_DIM), head_dim=HEAD_DIM)
     reason = "Moving query and key together rotates both by the same angle. The score then changes by "
-    return Finding(decide(found.holds), found.value, f"{reason}{found.value:.0e}, which is rounding.")
+    return Finding(decide(found.holds), found.value, f"{reason}{found.measured}, which is rounding.")
 
 
 @measured_on("arithmetic")
@@ -137,7 +138,8 @@ def frequencies_are_right() -> Finding:
     turned = rotate(x[None], torch.tensor([1]))[0]
     by_note = 10_000 ** (-2 * torch.arange(HEAD_DIM // 2).double() / HEAD_DIM)
     error = float((torch.atan2(turned[1::2], turned[::2]) - by_note).abs().max())
-    reason = f"RoPE, as published, rotates pair j by this angle per position (error {error:.0e} radians)."
+    reason = "RoPE, as published, rotates pair j by this angle per position "
+    reason += f"(error {format_measured(error, 1e-9)} radians)."
     return Finding(decide(error < 1e-9), error, reason)
 
 
@@ -159,7 +161,7 @@ def kernel_knows_the_distance() -> Finding:
     formula, text = (invariants.shift_invariant(each, head_dim=HEAD_DIM) for each in kinds)
     near, far = (float(note_kernel(torch.tensor([m, m - 3.0])).prod()) for m in (3.0, 63.0))
     reason = f"With the formula, moving two tokens together changes a score by up to {formula.value:.1f}. "
-    reason += f"Its factor K(m)K(n) is {near:.2f} for 3 and 0, and {far:.0e} for 63 and 60. K(m − n) is "
+    reason += f"Its factor K(m)K(n) is {near:.2f} for 3 and 0, and {far:.6f} for 63 and 60. K(m − n) is "
     reason += (
         "equal for both pairs, which are 3 apart." if text.holds else "no function of the distance either."
     )

@@ -14,6 +14,7 @@ from babygpt.experiments.paired import LEAST_SHARE, UNDECIDED, compare, differen
 from babygpt.models.transformer import norm
 from babygpt.models.versions import build
 from babygpt.positions import Positions
+from babygpt.tables import format_measured
 from babygpt_course.claims.claim import Finding, combine, decide, measured_on, negligible
 from babygpt_course.studies import branches
 from babygpt_course.studies.results import Results, load_results
@@ -196,7 +197,7 @@ def branch_and_time_are_decoupled() -> Finding:
     mixed, apart = interaction(code), interaction(rope)
     reason = "The code is added before attention, so attention needs no branch number. Scores still mix "
     reason += f"branch and time: {mixed:.0%} of their spread is not a branch part plus a time part (2-D "
-    reason += f"RoPE: {apart:.0e})."
+    reason += f"RoPE: {format_measured(apart, digits=1)})."
     return Finding(decide(rope_turns and not fourier_turns), mixed, reason)
 
 

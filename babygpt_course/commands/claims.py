@@ -78,7 +78,7 @@ def with_verdicts(page: str, rows: Mapping[str, str]) -> str:
 
 def describe(claim: Claim, finding: Finding) -> Iterator[str]:
     """Yield the lines about one claim: the verdict first, then quote, translation, scope and reason."""
-    yield f"{MARKS[finding.verdict]} {finding.verdict}: {claim.text}  [{finding.value:.4g}]"
+    yield f"{MARKS[finding.verdict]} {finding.verdict}: {claim.text}  [{finding.measured}]"
     parts = {
         "note": claim.quote,
         "in English": claim.translation,

@@ -13,7 +13,7 @@ from babygpt.data.corpus import Corpus
 from babygpt.errors import BadInput
 from babygpt.invariants import Promise
 from babygpt.objectives import NextToken
-from babygpt.tables import MARKS, Source, Table, source
+from babygpt.tables import MARKS, Source, Table, format_limit, source
 from babygpt.training import train
 from babygpt_course.museum.exhibits import EXHIBITS, SHAPE, Exhibit, Make, Specimen
 from babygpt_course.museum.promises import PROMISES, hidden_in_training, measured, row
@@ -135,8 +135,10 @@ class Case:
         found = {name: measured(self.exhibit, name) for name in known}
         if not self.open:
             self.answers |= found
-        rows = [(mark(p.holds), n, p.statement, f"{p.value:.2g}", f"{p.limit:.2g}") for n, p in found.items()]
-        return Table(("", "asked", "the promise", "measured", "allowed"), rows, stable=3)
+        rows = [
+            (mark(p.holds), name, p.statement, p.measured, format_limit(p.limit)) for name, p in found.items()
+        ]
+        return Table(("", "asked", "the promise", "measured", "allowed"), rows, stable=5)
 
     def hint(self) -> Table:
         """Return all exhibits that fit the answers so far: name, and what it does. The score counts hints."""

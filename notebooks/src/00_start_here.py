@@ -18,8 +18,8 @@
 # %% tags=["nbval-ignore-output"]
 import torch
 
-from babygpt import ModelConfig, NextToken, TrainConfig, build, load_corpus
 import babygpt_live as live
+from babygpt import ModelConfig, NextToken, TrainConfig, build, load_corpus
 from babygpt_course import explorers
 from babygpt_course.tools import letters
 
@@ -41,14 +41,14 @@ import math
 import matplotlib.pyplot as plt
 from torch import Tensor
 
-from babygpt import metrics
 import babygpt_live as live
+from babygpt import metrics
 from babygpt.doctor import checks, format_diagnoses
+from babygpt.experiments import paired
 from babygpt.tables import Table
 from babygpt_course.exercises import lesson_00 as start
 from babygpt_course.predictions import predict, tally
 from babygpt_course.studies import results, seed_plots
-from babygpt.experiments import paired
 
 live.set_style()
 

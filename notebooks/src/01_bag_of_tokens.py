@@ -18,8 +18,8 @@
 # %% tags=["nbval-ignore-output"]
 import torch
 
-from babygpt import ModelConfig, NextToken, TrainConfig, build, load_corpus
 import babygpt_live as live
+from babygpt import ModelConfig, NextToken, TrainConfig, build, load_corpus
 from babygpt_course import explorers
 
 corpus = load_corpus("tales", n_chars=400_000)

@@ -26,13 +26,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from babygpt import ModelConfig, NextToken, Positions, TrainConfig, build, metrics
 import babygpt_live as live
-from babygpt_course import explorers
+from babygpt import ModelConfig, NextToken, Positions, TrainConfig, build, metrics
 from babygpt.data import CharTokenizer, batches, load_corpus
 from babygpt.objectives import cross_entropy
 from babygpt.tables import Table, source
 from babygpt.training import train
+from babygpt_course import explorers
 from babygpt_course.claims import findings
 from babygpt_course.exercises import lesson_02 as learned_positions
 from babygpt_course.predictions import predict, tally
@@ -96,9 +96,7 @@ windows = {"aligned": batches.cut(corpus.val, starts, 65), "random": batches.cut
 spaces = {how: (w == space).double().mean(dim=0).numpy() for how, w in windows.items()}
 fig, ax = plt.subplots(figsize=(8, 4))
 title = "The position tells where spaces are, but only in aligned windows"
-live.draw_curves(
-    ax, np.arange(65), spaces, title, "position (tokens)", "share of windows with a space there"
-)
+live.draw_curves(ax, np.arange(65), spaces, title, "position (tokens)", "share of windows with a space there")
 plt.show()
 wide = [how for how, shares in spaces.items() if np.ptp(shares) > 0.3]  # from lowest to highest
 swinging.compare(f"only the {wide[0]} one" if len(wide) == 1 else "both" if wide else "neither")

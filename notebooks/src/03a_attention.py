@@ -29,16 +29,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from babygpt import ModelConfig, NextToken, TrainConfig, build, metrics
 import babygpt_live as live
-from babygpt_course import explorers
+from babygpt import ModelConfig, NextToken, TrainConfig, build, metrics
 from babygpt.data.corpus import from_grammar
 from babygpt.data.grammar import Grammar
+from babygpt.experiments import paired
 from babygpt.models.transformer import SHARPNESS, Transformer, norm
+from babygpt_course import explorers
 from babygpt_course.exercises import exercise, lesson_03a
 from babygpt_course.predictions import predict, tally
 from babygpt_course.studies import results, seed_plots
-from babygpt.experiments import paired
 from babygpt_course.tools import masks
 
 # %%

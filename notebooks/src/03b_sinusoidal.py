@@ -29,17 +29,17 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from babygpt import ModelConfig, NextToken, TrainConfig, build, metrics
 import babygpt_live as live
-from babygpt_course import explorers
+from babygpt import ModelConfig, NextToken, TrainConfig, build, metrics
 from babygpt.data import batches, load_corpus
 from babygpt.encodings.rotary import rotate_pairs
 from babygpt.encodings.sinusoidal import frequencies, sinusoid
+from babygpt.experiments import paired
 from babygpt.tables import Table
+from babygpt_course import explorers
 from babygpt_course.exercises import lesson_03b as sinusoidal
 from babygpt_course.predictions import predict, tally
 from babygpt_course.studies import results, seed_plots
-from babygpt.experiments import paired
 from babygpt_course.studies.order import losses_from
 from babygpt_course.tools import bench, valley
 
@@ -232,7 +232,10 @@ questions = corpus.grammar.questions(400, seed=2, max_chars=shape.block_size)
 
 # %% tags=["nbval-ignore-output"]
 models, runs, floor = {}, {}, {"entropy floor": corpus.floor}
-watches = [explorers.roles(tokenizer, questions[:24]), explorers.heads(tokenizer, questions[0].prompt.strip())]
+watches = [
+    explorers.roles(tokenizer, questions[:24]),
+    explorers.heads(tokenizer, questions[0].prompt.strip()),
+]
 for version in ("nope", "v3"):
     torch.manual_seed(1337)
     models[version] = build(version, shape)

@@ -25,18 +25,18 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from babygpt import ModelConfig, NextToken, TrainConfig, build, load_corpus, metrics
 import babygpt_live as live
-from babygpt_course import explorers
+from babygpt import ModelConfig, NextToken, TrainConfig, build, load_corpus, metrics
 from babygpt.data import batches
 from babygpt.encodings.rotary import rotate, rotate_pairs
 from babygpt.encodings.sinusoidal import frequencies
+from babygpt.experiments import paired
 from babygpt.models.transformer import norm
 from babygpt.tables import Table
+from babygpt_course import explorers
 from babygpt_course.exercises import lesson_04 as rope
 from babygpt_course.predictions import predict, tally
 from babygpt_course.studies import needed_heads, results
-from babygpt.experiments import paired
 from babygpt_course.tools import asked, switchboard, valley
 
 # %%
@@ -174,7 +174,10 @@ floor = {"best reader": results.load_results("ladder")["window_floor"]}
 print(questions[0].prompt + questions[0].answer)
 
 # %% tags=["nbval-ignore-output"]
-watches = [explorers.roles(tokenizer, questions[:24]), explorers.heads(tokenizer, questions[0].prompt.strip("\n"))]
+watches = [
+    explorers.roles(tokenizer, questions[:24]),
+    explorers.heads(tokenizer, questions[0].prompt.strip("\n")),
+]
 models, runs = {}, {}
 for version in ("v3", "v4"):
     torch.manual_seed(1337)

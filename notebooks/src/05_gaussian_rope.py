@@ -25,22 +25,22 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from babygpt import ModelConfig, NextToken, Positions, TrainConfig, build, metrics
 import babygpt_live as live
-from babygpt_course import explorers
+from babygpt import ModelConfig, NextToken, Positions, TrainConfig, build, metrics
 from babygpt.data.corpus import load_corpus
 from babygpt.encodings.alibi import slopes
 from babygpt.encodings.gaussian import RelativeGaussian, gaussian
 from babygpt.encodings.rotary import rotate
+from babygpt.experiments.paired import beside
 from babygpt.metrics.inspection import reach
 from babygpt.models.transformer import norm
 from babygpt.tables import Table, source
+from babygpt_course import explorers
 from babygpt_course.claims import findings
 from babygpt_course.exercises import lesson_05 as tasks
 from babygpt_course.predictions import predict, tally
 from babygpt_course.studies import gaussian_training as study
 from babygpt_course.studies import seed_plots, theta_and_rates
-from babygpt.experiments.paired import beside
 from babygpt_course.studies.results import load_results
 
 # %%

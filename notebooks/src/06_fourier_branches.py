@@ -31,21 +31,21 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from babygpt import Branches, ModelConfig, TrainConfig, build, load_corpus
 import babygpt_live as live
-from babygpt_course import explorers
+from babygpt import Branches, ModelConfig, TrainConfig, build, load_corpus
 from babygpt.data.batches import interleave
 from babygpt.encodings import fourier, rotary
+from babygpt.experiments import paired
 from babygpt.metrics import parallel_texts
 from babygpt.objectives import branch_losses
 from babygpt.positions import causal_mask
 from babygpt.tables import Table
+from babygpt_course import explorers
 from babygpt_course.claims import findings
 from babygpt_course.exercises import lesson_06 as tasks
 from babygpt_course.predictions import predict, tally
 from babygpt_course.studies import branches as study
 from babygpt_course.studies import seed_plots
-from babygpt.experiments import paired
 from babygpt_course.studies.results import load_results
 
 # %%
@@ -152,7 +152,10 @@ objective = Branches(corpus, block_size=64, n_branches=(2, 2), length=48)
 small = ModelConfig(tokenizer.vocab_size, block_size=64, n_layer=2, n_head=4, n_embd=96)
 recipe, floors = TrainConfig(steps=240), {"floor": corpus.floor}
 line = tokenizer.decode(corpus.val[:24]).strip()
-watches = [explorers.branch_similarity(tokenizer, line, n=2), explorers.interference(corpus.val, length=48, times=6)]
+watches = [
+    explorers.branch_similarity(tokenizer, line, n=2),
+    explorers.interference(corpus.val, length=48, times=6),
+]
 models, runs = {}, {}
 for name in ("v6", "v6-rope2d"):
     torch.manual_seed(1337)

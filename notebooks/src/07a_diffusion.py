@@ -28,12 +28,12 @@ import numpy as np
 import torch
 from torch.nn.functional import cross_entropy
 
-from babygpt import ModelConfig, TrainConfig, build, load_corpus, metrics
 import babygpt_live as live
-from babygpt_course import explorers
+from babygpt import ModelConfig, TrainConfig, build, load_corpus, metrics
 from babygpt.objectives.diffusion import MaskedDiffusion, denoise, mask_out
 from babygpt.sampling import by_confidence, fill_in
 from babygpt.tables import Table
+from babygpt_course import explorers
 from babygpt_course.claims import findings
 from babygpt_course.exercises import lesson_07a as diffusion
 from babygpt_course.predictions import predict, tally
@@ -209,7 +209,9 @@ print(f"v4 after 300 steps:         {np.mean(v4):.2f} (mean of {len(v4)} runs)")
 # Move **step** slowly, and see which letter of a name comes first. You can type your own **text**.
 
 # %% tags=["nbval-ignore-output"]
-explorers.diffusion(model, tokenizer, "wira fed lira. ___ fed? wira. __ ____ fed ____.\n____ ___ _______", step=6)
+explorers.diffusion(
+    model, tokenizer, "wira fed lira. ___ fed? wira. __ ____ fed ____.\n____ ___ _______", step=6
+)
 
 # %% [markdown]
 # The last letter of a name comes early, because it is always *a*, and the first comes late, because it is one of sixteen.

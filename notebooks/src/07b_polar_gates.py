@@ -27,12 +27,12 @@ from statistics import mean
 import matplotlib.pyplot as plt
 import torch
 
-from babygpt import ModelConfig, Positions, TrainConfig, build, load_corpus
 import babygpt_live as live
-from babygpt_course import explorers
+from babygpt import ModelConfig, Positions, TrainConfig, build, load_corpus
 from babygpt.encodings import polar, rotary
 from babygpt.objectives.diffusion import MaskedDiffusion, denoise
 from babygpt.tables import Table
+from babygpt_course import explorers
 from babygpt_course.claims import findings
 from babygpt_course.exercises import lesson_07b as gate_exercises
 from babygpt_course.predictions import predict, tally

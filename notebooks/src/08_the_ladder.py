@@ -27,22 +27,20 @@ from statistics import mean, stdev
 
 import matplotlib.pyplot as plt
 import torch
+from babygpt_course.studies.paired import beside, compare, critical_t, share_decided
 
-from babygpt import ModelConfig, NextToken, TrainConfig, build, load_corpus
-import babygpt_live as live
-from babygpt_course import explorers
+from babygpt import ModelConfig, NextToken, TrainConfig, build, live, load_corpus, plots
 from babygpt.encodings import Rotary
 from babygpt.tables import Table, source
 from babygpt_course.exercises import lesson_08 as ladder
 from babygpt_course.predictions import predict, tally
 from babygpt_course.studies.clicks import clicked
-from babygpt.experiments.paired import beside, compare, critical_t, share_decided
 from babygpt_course.studies.results import load_results
 from babygpt_course.studies.seed_plots import draw_seed_dots
 from babygpt_course.tools import click, gap, vowel_heads
 
 # %% tags=["nbval-ignore-output"]
-live.set_style()
+plots.set_style()
 clicks, board = load_results("clicks"), load_results("ladder")["board"]
 gap(clicks)
 
@@ -72,9 +70,9 @@ for step in (300, 600, 1200):
     print(f"step {step:5,}: {compare(differences_at(step)):+.3f}")
 
 # %% [markdown]
-# > A difference is [decided](../docs/glossary.md#decided) if two conditions hold. The interval of at least twelve seeds leaves out zero. The mean counts: it is at least 0.02 nats per character, or 5 points of right answers. Every other difference is [undecided](../docs/glossary.md#undecided).
+# > A difference is [decided](../docs/glossary.md#decided) if three conditions hold. The interval of at least twelve seeds leaves out zero. Six of these seeds are *fresh*, trained only after the six others had suggested the difference, and their mean has the same sign. The mean counts: it is at least 0.02 nats per character, or 5 points of right answers. Every other difference is [undecided](../docs/glossary.md#undecided).
 #
-# The comparison has to be named before its runs, because the largest of many differences is partly luck. If the data suggested it, twelve other seeds decide alone. *Undecided* does not mean *equal*: at step 600 the sinusoid may be 0.028 nats better than RoPE, or 0.051 worse. This careful rule also misses real differences. Suppose that one model is really better, by one standard deviation of the differences. The mean of twelve seeds then lies about √12 = 3.5 standard errors from zero, and the interval reaches 3.1.
+# Fresh seeds are needed because the largest of many differences is a lucky one. *Undecided* does not mean *equal*: at step 600 the sinusoid may be 0.028 nats better than RoPE, or 0.051 worse. This careful rule also misses real differences. Suppose that one model is really better, by one standard deviation of the differences. The mean of twelve seeds then lies about √12 = 3.5 standard errors from zero, and the interval reaches 3.1.
 
 # %%
 power_guess = predict(
@@ -111,7 +109,7 @@ recipe, floors = TrainConfig(steps=600, seed=1005), {"best reader": load_results
 
 def race(name, model):
     """Train a model in the background; watch what it answers and writes."""
-    watches = [explorers.roles(tokenizer, questions, times=24, written=True)]
+    watches = [live.roles(tokenizer, questions, times=24, written=True)]
     return live.train(model, objective, recipe, name, floors, watches)
 
 
@@ -310,7 +308,7 @@ ladder.OWN_ENCODING.check(RoPESoFar)
 # %% [markdown]
 # ## Recap
 #
-# 1. We compare models seed by seed. A difference is *decided* if the 99% interval of twelve seeds leaves out zero and the mean counts. Seeds that suggested it do not decide it.
+# 1. We compare models seed by seed. A difference is *decided* if the 99% interval of twelve seeds leaves out zero, six fresh seeds agree, and the mean counts.
 # 2. *Undecided* does not mean *equal*: of differences as large as one standard deviation, twelve seeds see 64 in 100.
 # 3. After 600 steps the loss of a run mostly tells what it has learned.
 # 4. Of four encodings 47 of 48 seeds answer by step 1,800. A gap at one step mostly shows which seeds have learned to answer or to spell.

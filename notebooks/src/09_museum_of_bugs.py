@@ -24,8 +24,8 @@
 # %% tags=["nbval-ignore-output"]
 import matplotlib.pyplot as plt
 
-from babygpt import build, invariants, load_corpus, minimal
 import babygpt_live as live
+from babygpt import build, invariants, load_corpus, minimal
 from babygpt_course.museum.costs import cost_table, differences, effect, ending, load_costs
 from babygpt_course.museum.exhibits import SHAPE
 from babygpt_course.museum.museum import Museum

@@ -26,16 +26,16 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from babygpt import ModelConfig, NextToken, TrainConfig, build, metrics
 import babygpt_live as live
-from babygpt_course import explorers
+from babygpt import ModelConfig, NextToken, TrainConfig, build, metrics
 from babygpt.data.corpus import load_corpus
 from babygpt.encodings import Interpolated, NTKAware, YaRN
+from babygpt.experiments import paired
 from babygpt.tables import Table
+from babygpt_course import explorers
 from babygpt_course.exercises import lesson_10 as tasks
 from babygpt_course.predictions import predict, tally
 from babygpt_course.studies import results, seed_plots, stretch
-from babygpt.experiments import paired
 from babygpt_course.studies.stretching import stretched
 from babygpt_course.tools import company, explore_stretching
 

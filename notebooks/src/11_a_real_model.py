@@ -24,9 +24,9 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
-from babygpt.plots import Axis
+from babygpt_live import Axis
 
-from babygpt import plots
+import babygpt_live as live
 from babygpt.encodings import Encoding
 from babygpt.encodings.rotary import angles_at, rotate_pairs
 from babygpt.metrics import attention_weights, with_heads, without_heads, written_by_heads
@@ -39,7 +39,7 @@ from babygpt_course.studies import published_model, results, spelling
 from babygpt_course.tools import switchboard
 
 # %% tags=["nbval-ignore-output"]
-plots.set_style()
+live.set_style()
 model, tokenizer = read_model()
 device = model.token_embedding.weight.device
 views.attention(model, tokenizer, "Sam chased Anna. Who chased Anna? Sam.", layer=12, head=2)
@@ -132,7 +132,7 @@ asked = {kind: np.array(values) > 0 for kind, values in study["questions"].items
 fig, ax = plt.subplots(figsize=(8, 4.2))
 for kind in ("shortcut", "who", "whom"):
     ax.plot(range(5), 100 * asked[kind].mean(axis=1), "o-", label=published_model.ASKED[kind])
-ax.axhline(50, color=plots.COLOURS["grey"], ls="--")
+ax.axhline(50, color=live.COLOURS["grey"], ls="--")
 both = (asked["who"] & asked["whom"]).mean(axis=1)
 title = f"Where only order decides, both questions of a story are right in {both.max():.0%} at most"
 ax.set(

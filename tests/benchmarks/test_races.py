@@ -18,6 +18,7 @@ from benchmarks import racing, recipe
 from benchmarks.plain_gpt import PlainGPT
 from benchmarks.racing import Race, Recipe, describe, run_race
 
+MARGIN = 0.02  # nats; the final loss of ours differs by more between seeds, and by 0.006 between processors
 RESULTS = Path(recipe.__file__).parent / "results"
 CORPUS = from_text("abc", "abcdefgh" * 300)
 OURS, PLAIN = Recipe("v4", 1, 16, 40, 0.04, 0.02), Recipe("plain", 1, 16, 60, 0.01)
@@ -132,7 +133,10 @@ def test_stored_races_use_these_recipes_and_equal_tuning_budgets(name: str) -> N
     assert shapes["ours"] == shapes["same_shape"] == shapes["tuned"] != shapes["published"]
 
 
-def test_the_benchmark_page_quotes_the_stored_ratio() -> None:
-    ratio = json.loads((RESULTS / "recipe.json").read_text("utf-8"))["ratio_tuned"]
-    root = RESULTS.parents[1]
-    assert f"**{ratio:.1f} times**" in (root / "docs" / "benchmarks.md").read_text("utf-8")
+def test_the_benchmark_page_claims_the_ratio_only_if_ours_reaches_the_target_with_a_margin() -> None:
+    stored = json.loads((RESULTS / "recipe.json").read_text("utf-8"))
+    margin = stored["target"] - max(run["val"] for run in stored["runs"]["ours"])
+    page = (RESULTS.parents[1] / "docs" / "benchmarks.md").read_text("utf-8")
+    claims = f"**{stored['ratio_tuned']:.1f} times**" in page
+    assert claims is (margin > MARGIN)
+    assert claims is not ("We claim no ratio" in page)

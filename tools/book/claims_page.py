@@ -80,7 +80,7 @@ def article(claim: Claim, finding: Finding) -> str:
     facts = {"because": finding.reason, "fault": fault, "measured on": claim.scope}
     words = {"in English": claim.translation, "reading": claim.reading}
     quote = f'<blockquote lang="zh"><p>{inline(claim.quote)}</p></blockquote>\n' if claim.quote else ""
-    number = f'<span class="number">{finding.value:.3g}</span>'.replace("-", "−")
+    number = f'<span class="number">{finding.measured}</span>'.replace("-", "−")
     return (
         f'<article class="claim" id="{here}" data-note="{note}" data-verdict="{finding.verdict}">\n'
         f'<h3>{inline(claim.text)} <a class="headerlink" href="#{here}" title="Link to this claim">#</a>'
