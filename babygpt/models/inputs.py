@@ -11,16 +11,16 @@ ID_TYPES = (torch.int64, torch.int32)  # those that an embedding of PyTorch take
 
 
 def require_model(model: Any) -> None:
-    """Raise BadInput, saying what to write, for anything but a model: a Checkpoint, a wrapper, its weights."""
+    """Raise BadInput, saying what to write, for anything but a model, such as a Checkpoint or a wrapper."""
     if callable(model) and hasattr(model, "config"):
         return
     inner = next((name for name in ("model", "module") if hasattr(model, name)), None)
-    hint = f": write .{inner} after it, which is the model" if inner else ": `build` and `load(path).model` make one"
-    raise BadInput(f"a model is needed here, and this is a {type(model).__name__}{hint}")
+    hint = f"write .{inner} after it, which is the model" if inner else "build and load(path).model make one"
+    raise BadInput(f"a model is needed here, and this is a {type(model).__name__}: {hint}")
 
 
 def require_ids(ids: Any, shape: str = "(B, T)", vocab_size: int | None = None, name: str = "idx") -> None:
-    """Raise BadInput, saying what to write, unless these are token ids of one shape and within one vocabulary.
+    """Raise BadInput, saying what to write, unless these are token ids of a shape and of a vocabulary.
 
     shape       names its dimensions, such as "(B, T)" or "(N,)"
     vocab_size  of the model; None leaves the range out, because reading it on a GPU means waiting

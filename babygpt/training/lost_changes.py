@@ -1,6 +1,6 @@
-"""Changes of a model that a checkpoint would lose: the model is compared with one made from its file alone."""
+"""Changes of a model that a checkpoint would lose: the model is compared with one made from the file."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from typing import Any
 
@@ -44,7 +44,7 @@ def require_same_outputs(model: LanguageModel, rebuilt: LanguageModel) -> None:
             try:
                 logits = outputs(ours)
             except (RuntimeError, TypeError, ValueError, LookupError, AttributeError) as error:
-                raise BadInput(f"this model reads no text any more, so save does not keep it: {error}") from None
+                raise BadInput(f"this model cannot read a text, so save refuses it: {error}") from None
             expected = outputs(theirs)
             if len(logits) != len(expected) or not all(map(nearly_equal, logits, expected)):
                 changes = ", ".join(changed_settings(model, rebuilt)) or "nothing that can be named"
@@ -55,7 +55,7 @@ def require_same_outputs(model: LanguageModel, rebuilt: LanguageModel) -> None:
 
 
 def outputs(model: LanguageModel) -> list[Tensor]:
-    """Return the logits of a random text, read at once and with a cache, or as the texts of one and two branches.
+    """Return the logits of a random text, read at once and with a cache, or as one branch and as two.
 
     Raises whatever the model raises if it cannot read.
     """
@@ -106,7 +106,7 @@ def changed_settings(model: nn.Module, rebuilt: nn.Module) -> Iterator[str]:
         if any(vars(module)[name] for name in HOOKS):
             yield f"hooks of {place or 'the model'}"
         twin = theirs.get(place)
-        expected: dict[str, Any] = vars(twin) if twin is not None else {}
+        expected: Mapping[str, Any] = vars(twin) if twin is not None else {}
         if twin is not None and type(module) is not type(twin):
             yield f"{place} is a {type(module).__qualname__} of {type(module).__module__}"
         for name, value in vars(module).items():
