@@ -358,7 +358,7 @@ def write_by_filling_in(
 
 
 def encode_stop(tokenizer: CharTokenizer, stop: str) -> Tensor:
-    """Return the token ids at which a text ends: (S,). Raise BadInput, with a hint, for an unknown character."""
+    """Return the token ids at which a text ends: (S,). Raise BadInput for an unknown character."""
     from babygpt.data.corpus import with_line_ends
 
     if "\\" in stop and "\\" not in tokenizer.ids:

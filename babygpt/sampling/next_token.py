@@ -189,6 +189,8 @@ def generate_parallel(
     Source: note 002, section 3.
     """
     require_causal(model)
+    if isinstance(prompts, Sequence) and not prompts:
+        raise BadInput("0 branches: at least 1 prompt is needed")
     require_prompts(model, prompts, n_tokens, temperature, top_k, top_p)
     block_size = model.config.block_size
     if len(prompts) > 1 and not model.encoding.for_branches:
