@@ -70,12 +70,13 @@ class CharTokenizer:
         which Python would read as the last one, is none either.
         """
         names = [*self.characters, MASK] if self.mask_id is not None else self.characters
-        if isinstance(ids, Tensor) and ids.dim() != 1:
-            raise BadInput(f"token ids of shape {tuple(ids.shape)} are not those of one text, (T,)")
         if not isinstance(ids, Iterable):
             raise BadInput(f"token ids (T,) are needed, and this is a {type(ids).__name__}")
-        numbers: Any = ids.tolist() if hasattr(ids, "tolist") else ids
-        for i in numbers:
+        numbers: Any = ids.tolist() if hasattr(ids, "tolist") else list(ids)
+        if getattr(ids, "ndim", 1) != 1 or any(isinstance(i, list) for i in numbers):
+            shape = tuple(getattr(ids, "shape", ()))
+            raise BadInput(f"token ids of shape {shape} are not those of one text, (T,)")
+        for i in set(numbers):  # a text of millions has few different ones
             if not isinstance(i, Integral) or not 0 <= int(i) < len(names):
                 raise BadInput(f"{i!r} is no token id: this tokenizer has 0 to {len(names) - 1}")
         return "".join(names[i] for i in numbers)
