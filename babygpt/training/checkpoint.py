@@ -90,7 +90,7 @@ def save(
     info       what else you want to know later: anything that JSON can hold
     training   state of a training that is to go on
     compare    whether to make the model from what the file will hold, and to compare the logits of a short
-               random text. It takes some hundredths of a second for the course's models
+               random text, which takes about 0.1 s of one core for a model of the course
     Raises BadInput, naming what differs, for a model that `load` could not make again, such as one with hooks
     or with another `causal`, and FloatingPointError if a weight is nan or infinite. A file at `path` then
     stays as it is. A class that was changed for all models, such as `Attention.sharpness`, is not noticed.

@@ -39,8 +39,7 @@ def require_same_outputs(model: LanguageModel, rebuilt: LanguageModel) -> None:
     with torch.random.fork_rng([device] if device.type == "cuda" else []), torch.no_grad():
         for noisy in (False, True):
             if noisy:
-                add_noise(ours)
-                add_noise(theirs)
+                add_noise(ours, theirs)
             try:
                 logits = outputs(ours)
             except (RuntimeError, TypeError, ValueError, LookupError, AttributeError) as error:
@@ -62,7 +61,7 @@ def outputs(model: LanguageModel) -> list[Tensor]:
     kind, shape = VERSIONS[str(model.version)], model.config
     T = min(TOKENS, shape.block_size)
     draw = torch.Generator().manual_seed(0)
-    idx = torch.randint(shape.vocab_size, (2, T), generator=draw)
+    idx = torch.randint(shape.vocab_size, (1, T), generator=draw)
     masked = torch.rand(idx.shape, generator=draw) < 0.4
     device = next(model.parameters()).device
     if not kind.branches:
@@ -85,11 +84,13 @@ def outputs(model: LanguageModel) -> list[Tensor]:
 
 
 @torch.no_grad()
-def add_noise(model: nn.Module) -> None:
-    """Add the same random numbers to the weights in every call."""
+def add_noise(*models: nn.Module) -> None:
+    """Add the same random numbers to the weights of models that have weights of the same names."""
     draw = torch.Generator().manual_seed(1)
-    for p in model.parameters():
-        p.add_(NOISE * torch.randn(p.shape, generator=draw).to(p))
+    for weights in zip(*(model.parameters() for model in models), strict=True):
+        noise = NOISE * torch.randn(weights[0].shape, generator=draw)
+        for p in weights:
+            p.add_(noise.to(p))
 
 
 def nearly_equal(one: Tensor, other: Tensor) -> bool:
