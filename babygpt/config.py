@@ -1,10 +1,24 @@
-"""The two sets of numbers that define a run: the shape of the model, and the plan of its training."""
+"""The two sets of numbers that define a run, and the checks of numbers by their annotations."""
 
-from dataclasses import dataclass, field, fields
-from numbers import Integral
-from typing import Any
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from functools import cache, wraps
+from inspect import isclass, signature
+from numbers import Integral, Real
+from types import UnionType
+from typing import Any, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from babygpt.errors import BadInput
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+KINDS: Mapping[Any, tuple[type, str]] = {
+    int: (Integral, "a whole number"),
+    float: (Real, "a number"),
+    bool: (bool, "True or False"),
+}
+SEEDS = range(-(2**63), 2**63)  # PyTorch's generators take more, but not a seed that is counted up from there
 
 
 def setting(default: Any, help: str) -> Any:
@@ -15,20 +29,93 @@ def setting(default: Any, help: str) -> Any:
 SAVE_EVERY = 100  # steps between two checkpoints of a run
 
 
+# ---------------------------------------------------------------- numbers by their annotations
+
+
+@cache
+def annotations_of(owner: Any) -> Mapping[str, Any]:
+    """Return the annotations of a dataclass, a function or an __init__; none if one cannot be read."""
+    try:
+        return get_type_hints(owner.__init__ if isclass(owner) and not is_dataclass(owner) else owner)
+    except (NameError, TypeError):  # a name that only a type checker imports, or a builtin
+        return {}
+
+
+def require_kind(name: str, value: Any, annotation: Any) -> None:
+    """Raise BadInput unless a value is of its annotated kind: int, float, bool, or one of these or None.
+
+    Numbers of NumPy and PyTorch count as such. Other annotations are not checked, except tuples of numbers.
+    """
+    if get_origin(annotation) is tuple and isinstance(value, tuple | list):
+        for part, kind in zip(value, get_args(annotation), strict=False):
+            require_kind(name, part, kind)
+    kinds = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
+    wanted = [KINDS[kind] for kind in kinds if kind in KINDS]
+    if not wanted or (value is None and type(None) in kinds):
+        return
+    number = value.item() if getattr(value, "ndim", None) == 0 else value  # of NumPy or PyTorch
+    if not isinstance(number, tuple(kind for kind, _ in wanted)):
+        raise BadInput(f"{name} ({value!r}) must be {' or '.join(words for _, words in wanted)}")
+
+
+def require_kinds(owner: Any, values: Mapping[str, Any]) -> None:
+    """Raise BadInput naming the first value that is not of the kind that a class or function annotates."""
+    annotations = annotations_of(owner)
+    for name, value in values.items():
+        if name in annotations:
+            require_kind(name, value, annotations[name])
+
+
+def checked(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """Let a function refuse arguments that are not of their annotated kinds, with BadInput. A decorator."""
+    known = signature(function)
+
+    @wraps(function)
+    def door(*args: Arguments.args, **named: Arguments.kwargs) -> Result:
+        require_kinds(function, known.bind(*args, **named).arguments)
+        return function(*args, **named)
+
+    return door
+
+
 def require_positive(config: Any, *names: str) -> None:
-    """Raise BadInput naming the first of these fields that is not above 0: counts must be at least 1."""
+    """Raise BadInput unless every field is of its annotated kind, a seed is in range, and these are above 0.
+
+    Counts, which are annotated int, must be at least 1, and the others must be finite.
+    """
+    kind: Any = type(config)
+    require_kinds(kind, {f.name: getattr(config, f.name) for f in fields(config)})
+    if hasattr(config, "seed"):
+        require_seed("seed", config.seed)
     for name in names:
         value = getattr(config, name)
-        if isinstance(value, int):
+        if annotations_of(kind).get(name) is float:
+            if not value > 0:
+                raise BadInput(f"{name} ({value}) must be above 0")
+            require_finite_number(name, value)
+        else:
             require_countable(name, value)
-        elif not value > 0:
-            raise BadInput(f"{name} ({value}) must be above 0")
 
 
 def require_countable(name: str, number: Any) -> None:
     """Raise BadInput unless a number is whole and at least 1."""
     if not isinstance(number, Integral) or int(number) < 1:
         raise BadInput(f"{name} ({number}) must be at least 1, and whole")
+
+
+def require_finite_number(name: str, number: float) -> None:
+    """Raise BadInput for nan and for an infinite number."""
+    if not math.isfinite(number):
+        raise BadInput(f"{name} ({number}) must be a finite number")
+
+
+def require_seed(name: str, seed: int) -> None:
+    """Raise BadInput for a seed that PyTorch's generators do not take."""
+    if int(seed) not in SEEDS:
+        raise BadInput(f"{name} ({seed}) must lie between -2^63 and 2^63 - 1")
+
+
+# ---------------------------------------------------------------- the two sets
 
 
 @dataclass(frozen=True)
@@ -72,5 +159,6 @@ class TrainConfig:
         for name in ("warmup", "eval_every", "weight_decay"):
             if getattr(self, name) < 0:
                 raise BadInput(f"{name} ({getattr(self, name)}) must be at least 0")
+        require_finite_number("weight_decay", self.weight_decay)
         if not 0 <= self.final_lr <= 1:
             raise BadInput(f"final_lr ({self.final_lr}) must lie between 0 and 1")

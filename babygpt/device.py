@@ -11,7 +11,7 @@ import psutil
 import torch
 from torch import Tensor
 
-from babygpt.config import TrainConfig
+from babygpt.config import ModelConfig, TrainConfig
 from babygpt.errors import BadInput
 
 FLOAT = 4  # bytes
@@ -96,6 +96,20 @@ def device_memory(device: torch.device) -> int:
         return int(torch.cuda.get_device_properties(device).total_memory)
     found = [Path(name).read_text(encoding="utf-8").strip() for name in LIMITS if Path(name).is_file()]
     return min([psutil.virtual_memory().total, *(int(text) for text in found if text.isdecimal())])
+
+
+def require_memory_to_build(shape: ModelConfig, n_blocks: int) -> None:
+    """Raise BadInput if the weights of a model cannot fit into memory, before any is made.
+
+    shape     of the model
+    n_blocks  Transformer blocks, each with 12 n_embd^2 weights
+    """
+    size = FLOAT * int(shape.n_embd) * (2 * int(shape.vocab_size) + 12 * int(n_blocks) * int(shape.n_embd))
+    available = device_memory(torch.device("cpu"))
+    if size > available:
+        raise BadInput(
+            f"the weights of {shape} need {size / 1e9:.4g} GB of memory; there are {available / 1e9:.4g}"
+        )
 
 
 def require_memory_to_train(model: Any, plan: TrainConfig, length: int) -> None:

@@ -1,5 +1,8 @@
 """Errors of the user, as opposed to bugs of babygpt."""
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
 
 class BadInput(ValueError):
     """A value that cannot be used; the message names it and what would be right.
@@ -7,3 +10,16 @@ class BadInput(ValueError):
     Every check of input in the package raises this. The shell shows it in one line. Any other ValueError is a
     bug of babygpt, and shows its traceback.
     """
+
+
+def suggestion(word: object, names: Iterable[str], titles: Iterable[str] = ()) -> str:
+    """Return "; did you mean v4?" for a name that nearly is one of `names`, or else the empty text.
+
+    titles  other words for the names, in the same order: "RoPE" for v4
+    """
+    wanted, spellings = str(word).casefold().strip(), dict[str, str]()
+    for name, title in zip(known := list(names), [*titles, *known], strict=False):
+        spellings.setdefault(title.casefold(), name)
+    spellings |= {name.casefold(): name for name in known}
+    near = get_close_matches(wanted, spellings, n=1, cutoff=0.75)
+    return f"; did you mean {spellings[near[0]]}?" if near else ""

@@ -17,6 +17,15 @@ from babygpt.errors import BadInput
 PART, LOCK, PROBE = ".babygpt-part", ".babygpt-lock", ".babygpt-probe"
 
 
+def is_left_behind(path: Path) -> bool:
+    """Return whether a program left a file behind that is none of the user's, by its path within a folder.
+
+    JupyterLab keeps copies in .ipynb_checkpoints, and macOS puts ._NAME and __MACOSX into archives. A walk
+    through a folder of the user's skips such files.
+    """
+    return any(part.startswith(".") or part == "__MACOSX" for part in path.parts)
+
+
 def hidden_sibling(path: Path, ending: str) -> Path:
     """Return the path of a hidden file in the same folder, such as .model.safetensors.babygpt-lock."""
     return path.with_name(f".{path.name}{ending}")

@@ -1,7 +1,9 @@
 """Drawing on empty Axes, for figures that stand still: curves, losses, matrices, texts."""
 
+import re
 import textwrap
 from collections.abc import Mapping, Sequence
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,8 @@ from matplotlib.axes import Axes
 from babygpt_live.style import COLOURS, DIVERGING, ENCODING_COLOURS, visible
 
 LETTER = 0.53  # mean width of a title's letters, as a share of their height
+UNNAMED = re.compile(r"_child\d+|_nolegend_")  # Matplotlib's names for a curve without one
+FLOOR_STYLES: list[Any] = ["--", ":", "-.", (0, (6, 1, 1, 1, 1, 1)), (0, (1, 4))]
 LITERAL: Any = {"parse_math": False}  # a learner's text may hold dollars
 
 
@@ -28,10 +32,15 @@ def set_labels(ax: Axes, title: str, x: str, y: str) -> None:
 
 
 def set_legend(ax: Axes, **options: Any) -> None:
-    """Show a legend of the labelled curves, or none for a curve alone."""
-    handles, labels = ax.get_legend_handles_labels()
-    if len(labels) > 1:
-        ax.legend(handles, labels, frameon=False, fontsize=9, handlelength=1.5, **options)
+    """Show a legend of the labelled curves, or none for a curve alone.
+
+    Matplotlib itself leaves out names that begin with "_", as a learner's may.
+    """
+    curves = {line: str(line.get_label()) for line in ax.get_lines()}
+    entries = {line: label for line, label in curves.items() if not UNNAMED.fullmatch(label)}
+    if len(entries) > 1:
+        look: Any = {"frameon": False, "fontsize": 9, "handlelength": 1.5, **options}
+        ax.legend(list(entries), list(entries.values()), **look)
 
 
 # ---------------------------------------------------------------- curves
@@ -62,7 +71,7 @@ def draw_losses(
     for name, losses in curves.items():
         colour = COLOURS["grey"] if name == baseline else ENCODING_COLOURS.get(name)
         ax.plot(*running_mean(losses, smooth), label=name, color=colour)
-    for style, (name, floor) in zip(("--", ":", "-."), floors.items(), strict=False):
+    for style, (name, floor) in zip(cycle(FLOOR_STYLES), floors.items(), strict=False):
         ax.axhline(floor, color="black", lw=1, ls=style, label=f"{name} {floor:.3f}")
     set_labels(ax, title, "step", "loss (nats per character)")
     set_legend(ax, loc="upper right", borderaxespad=0.1)
@@ -116,7 +125,7 @@ def draw_by_position(
         ax.plot(at, mean, label=name, color=ENCODING_COLOURS.get(name))
     ax.axvline(block_size, color="black", lw=1, ls="--", label=f"trained up to {block_size}")
     set_labels(ax, title, "position (tokens)", "loss (nats per character)")
-    ax.legend()
+    set_legend(ax, frameon=None, fontsize=None, handlelength=None)
 
 
 # ---------------------------------------------------------------- squares in colours

@@ -152,7 +152,7 @@ def write(files: dict[Path, bytes], folder: Path, overwrite: bool) -> None:
 @click.option("--overwrite", is_flag=True, help="replace files that are there; no others are touched")
 def main(folder: Path, names: tuple[str, ...], grader: str | None, no_answers: bool, overwrite: bool) -> None:
     """See the module's docstring."""
-    wanted = pick(ROOT / "notebooks", names) if names else sorted((ROOT / "notebooks").glob("*.ipynb"))
+    wanted = pick(ROOT / "notebooks", names) if names else sorted((ROOT / "notebooks").glob("[!.]*.ipynb"))
     if missing := [path.stem for path in wanted if not path.exists()]:
         raise click.ClickException(f"run first: make notebooks NAMES={missing[0]!r}; it has only its text")
     files = handout(wanted, grader, not no_answers)

@@ -45,7 +45,7 @@ KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": 
 
 def pick(folder: Path, names: tuple[str, ...]) -> list[Path]:
     """Return the notebooks called `names` (with or without .ipynb), or all that have either half."""
-    found = {path.stem for path in (*folder.glob("*.ipynb"), *folder.glob("src/*.py"))}
+    found = {path.stem for path in (*folder.glob("[!.]*.ipynb"), *folder.glob("src/[!.]*.py"))}
     wanted = {Path(name).stem for name in names} or found
     if unknown := sorted(wanted - found):
         raise click.UsageError(f"no notebook {', '.join(unknown)}; there are {sorted(found)}")

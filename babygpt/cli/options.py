@@ -15,7 +15,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from babygpt.config import SAVE_EVERY
+from babygpt.config import SAVE_EVERY, SEEDS
 from babygpt.errors import BadInput
 from babygpt.files import file_lock, require_writable
 from babygpt.packages import missing_package
@@ -26,6 +26,7 @@ Table = Mapping[str, tuple[str, str]]  # name of a command -> its module, and th
 USER_ERRORS = (BadInput, FloatingPointError, OSError, UnicodeError)  # of the input or of the machine
 OUR_FAULT = "This is a fault of babygpt, not of what you typed. Please report it, with all that follows:"
 PATH = click.Path(path_type=Path)
+SEED = click.IntRange(SEEDS.start, SEEDS.stop - 1)
 
 
 class CommandGroup(click.Group):
@@ -198,7 +199,7 @@ save_every_option = shown(
 def sampling_options(command: Command) -> Command:
     """Add the options for the length of a text and for how its characters are drawn."""
     for option in (
-        shown("--seed", default=1337, help="of the draws"),
+        shown("--seed", default=1337, type=SEED, help="of the draws"),
         click.option("--top-p", type=float, help="draw among the likeliest that have this chance together"),
         click.option("--top-k", type=int, help="draw among the k likeliest characters only"),
         shown("--temperature", default=1.0, help="0 always takes the likeliest character"),

@@ -18,7 +18,7 @@ import click
 
 from babygpt.cli import options as shell
 from babygpt.config import SAVE_EVERY, ModelConfig, TrainConfig
-from babygpt.errors import BadInput
+from babygpt.errors import BadInput, suggestion
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -119,7 +119,10 @@ def built_with(ctx: click.Context, version: str, options: Mapping[str, Any]) -> 
 
 
 def known_version(ctx: click.Context, param: click.Parameter, value: str) -> str:
-    """Return the name of a version. Raise click's error for any other."""
+    """Return the name of a version. Raise click's error for any other, with the name probably meant."""
+    titles = [kind.title for kind in versions().values()]
+    if value not in versions() and (hint := suggestion(value, versions(), titles)):
+        raise click.BadParameter(f"{value!r} is not one of the versions{hint}", ctx, param)
     return str(click.Choice(list(versions())).convert(value, param, ctx))
 
 
@@ -300,10 +303,10 @@ def describe(losses: dict[str, float | None]) -> str:
 @click.option("--prompt", multiple=True, help="text to continue, once for each  [default: a line end]")
 @shell.shown("--samples", default=1, type=click.IntRange(1), help="texts to write for each prompt")
 @shell.sampling_options
-@click.option("--stop", help="end a text after this word")
+@click.option("--stop", help="end a text after this word; for a line end write --stop $'\\n'")
 @shell.shown("--confidence-threshold", default=0.95, help="v7: what is surer appears at once")
 @click.option("--block", type=int, help="v7: characters filled in together  [default: half the window]")
-@shell.shown("--hole", default="_", help="v7: a character of a prompt that stands for one to fill in")
+@click.option("--hole", help="v7: a character of a prompt that stands for one to fill in  [default: _]")
 @click.pass_context
 def generate(ctx: click.Context, model: Path, prompt: tuple[str, ...], **values: Any) -> None:
     """Continue a prompt with the checkpoint MODEL, character by character, or a v7 block by block.
@@ -321,8 +324,10 @@ def generate(ctx: click.Context, model: Path, prompt: tuple[str, ...], **values:
     kind, tokenizer = versions()[loaded.version], loaded.tokenizer
     if kind.branches:
         raise BadInput(f"{model} is a {loaded.version}: use `parallel-generate --model {model} --branches 2`")
-    network, stop = loaded.model.to(pick_device()), values["stop"] or ""
-    hole = values["hole"] if kind.masks else ""
+    ends = encode_stop(tokenizer, values["stop"]) if values["stop"] else None
+    network, stop = loaded.model.to(pick_device()), "" if ends is None else tokenizer.decode(ends)
+    usual = "" if "_" in tokenizer.ids else "_"  # such a model has read "_" as text
+    hole = (usual if values["hole"] is None else values["hole"]) if kind.masks else ""
     idx = [first_tokens(tokenizer, text, hole) for text in prompt or [None] for _ in range(values["samples"])]
     how = {name: values[name] for name in ("temperature", "top_k", "top_p")}
     how["generator"] = torch.Generator().manual_seed(values["seed"])
@@ -331,7 +336,6 @@ def generate(ctx: click.Context, model: Path, prompt: tuple[str, ...], **values:
     else:
         where = f"in a {loaded.version}, which writes one character after another"
         shell.warn_unused(ctx, ["confidence_threshold", "block", "hole"], where)
-        ends = tokenizer.encode(stop) if stop else None
         written = sampling.generate(network, idx, values["tokens"], stop=ends, **how)
     for number, (begin, ids) in enumerate(zip(idx, written, strict=True), start=1):
         text = tokenizer.decode(ids)
@@ -355,6 +359,16 @@ def write_by_filling_in(
     return sampling.continue_text(network, ids[None], n_tokens, order, block=block, **how).tokens[0]
 
 
+def encode_stop(tokenizer: CharTokenizer, stop: str) -> Tensor:
+    """Return the token ids at which a text ends: (S,). Raise BadInput for an unknown character."""
+    from babygpt.data.corpus import with_line_ends
+
+    if "\\" in stop and "\\" not in tokenizer.ids:
+        hint = "for a line end write --stop $'\\n' in a POSIX shell, or --stop \"`n\" in PowerShell"
+        raise BadInput(f"--stop ({stop}) holds a backslash, which the model does not know: {hint}")
+    return tokenizer.encode(with_line_ends(stop))
+
+
 def first_tokens(tokenizer: CharTokenizer, prompt: str | None, hole: str) -> Tensor:
     """Return the token ids of a prompt, of a line end if there is none: (T,).
 
@@ -362,12 +376,13 @@ def first_tokens(tokenizer: CharTokenizer, prompt: str | None, hole: str) -> Ten
     Raises BadInput for an unknown character, without a prompt for a vocabulary without a line end, and for a
     hole that could be text.
     """
-    if prompt is None and "\n" not in tokenizer.ids:
-        from babygpt.data.tokenizer import in_short
+    from babygpt.data.corpus import with_line_ends
+    from babygpt.data.tokenizer import in_short
 
+    if prompt is None and "\n" not in tokenizer.ids:
         known = in_short(tokenizer.characters)
         raise BadInput(f"the model knows no line end to begin with: give a --prompt of {known}")
-    text = "\n" if prompt is None else prompt
+    text = "\n" if prompt is None else with_line_ends(prompt)
     if not hole or hole not in text:
         return tokenizer.encode(text)
     if len(hole) > 1 or hole in tokenizer.ids:

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
+from babygpt.config import require_countable
 from babygpt.errors import BadInput
 from babygpt.positions import Positions
 
@@ -18,8 +19,10 @@ def evenly_spaced(ids: Tensor, length: int, n: int) -> Tensor:
 
     ids      (N,)  text
     returns  (n,)  whole numbers, in tokens, computed as such: a float32 counts to 2^24 only
-    Raises BadInput if the text is too short.
+    Raises BadInput if the text is too short, and for no windows or empty ones.
     """
+    require_countable("length", length)
+    require_countable("n", n)
     if len(ids) <= length:
         raise BadInput(f"the text has {len(ids)} tokens; a window of {length} needs at least {length + 1}")
     return torch.arange(n) * (len(ids) - length - 1) // max(1, n - 1)

@@ -7,15 +7,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import NoReturn
 
 import pooch
 from torch import Tensor
 
+from babygpt.config import require_kind
 from babygpt.data import recall, tales
 from babygpt.data.grammar import Grammar
 from babygpt.data.recall import USUAL, Spacing
 from babygpt.data.tokenizer import CharTokenizer
-from babygpt.errors import BadInput
+from babygpt.errors import BadInput, suggestion
+from babygpt.files import is_left_behind
 
 SHAKESPEARE_URL = "https://raw.githubusercontent.com/karpathy/char-rnn/master/data/tinyshakespeare/input.txt"
 SHAKESPEARE_SHA256 = "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed"
@@ -79,7 +82,9 @@ class Corpus:
         return replace(self, tokenizer=tokenizer, train=train, val=val)
 
 
-def load_corpus(name: str = "tales", n_chars: int = 1_000_000, with_mask: bool = False) -> Corpus:
+def load_corpus(
+    name: str | os.PathLike[str] = "tales", n_chars: int = 1_000_000, with_mask: bool = False
+) -> Corpus:
     """Load a corpus by name or path.
 
     name       "tales", "plain-tales", "tales-zh", "recall", "shakespeare", the path of a UTF-8 text file or
@@ -88,6 +93,8 @@ def load_corpus(name: str = "tales", n_chars: int = 1_000_000, with_mask: bool =
     with_mask  whether the tokenizer gets a MASK token
     Raises BadInput if a file is missing, empty or not UTF-8, or cannot be downloaded.
     """
+    require_kind("n_chars", n_chars, int)
+    name = str(name) if isinstance(name, str | os.PathLike) else refuse_name(name)
     if name in GRAMMARS:
         return from_grammar(name, GRAMMARS[name](), n_chars, with_mask)
     if name == "recall":
@@ -99,7 +106,12 @@ def load_corpus(name: str = "tales", n_chars: int = 1_000_000, with_mask: bool =
     if name == "-":
         piped = "standard input"
         return from_text(piped, as_text(sys.stdin.buffer.read(), piped), with_mask)
-    return from_text(name, read_text(Path(name)), with_mask)
+    return from_text(name, read_text(Path(name).expanduser()), with_mask)
+
+
+def refuse_name(name: object) -> NoReturn:
+    """Raise BadInput for a name that is neither a text nor a path."""
+    raise BadInput(f"a corpus is {', '.join(NAMES)}, or a path; this is a {type(name).__name__}")
 
 
 def from_grammar(name: str, grammar: Grammar, n_chars: int, with_mask: bool = False) -> Corpus:
@@ -154,7 +166,9 @@ def read_text(path: Path) -> str:
         if path.is_dir():
             return read_folder(path)
         if not path.is_file():
-            raise BadInput(f"no file at {path}; a corpus is {', '.join(NAMES)}, or the path of a text file")
+            hint = suggestion(path, NAMES)
+            known = f"a corpus is {', '.join(NAMES)}, or the path of a text file"
+            raise BadInput(f"no file at {path}; {known}{hint}")
         return as_text(path.read_bytes(), str(path))
     except OSError as error:
         raise BadInput(f"{path} cannot be read: {error.strerror}") from None
@@ -163,9 +177,11 @@ def read_text(path: Path) -> str:
 def read_folder(folder: Path) -> str:
     """Read all files of a folder and its subfolders whose names end in .txt, in the order of their paths.
 
-    A line end follows each text that has none. Raises BadInput if there is no such file.
+    Files that other programs left behind are skipped, as `is_left_behind` says. A line end follows each text
+    that has none. Raises BadInput if there is no such file.
     """
-    texts = [read_text(path) for path in sorted(folder.rglob("*.txt")) if path.is_file()]
+    paths = sorted(path for path in folder.rglob("*") if path.suffix.lower() == ".txt" and path.is_file())
+    texts = [read_text(path) for path in paths if not is_left_behind(path.relative_to(folder))]
     if not texts:
         raise BadInput(f"no file in {folder} has a name that ends in .txt, so it is no corpus")
     return "".join(text if text.endswith("\n") else f"{text}\n" for text in texts if text)
@@ -184,6 +200,11 @@ def as_text(content: bytes, name: str) -> str:
     if "\0" in text:
         where = f"character {text.index(chr(0))} is NUL"
         raise BadInput(f"{name} is not UTF-8 text: {where}, as in UTF-16 or a binary file; save it as UTF-8")
+    return with_line_ends(text)
+
+
+def with_line_ends(text: str) -> str:
+    """Return a text whose line ends of any kind are "\\n", in a corpus and in a prompt alike."""
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 

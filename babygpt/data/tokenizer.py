@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from numbers import Integral
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -50,6 +52,8 @@ class CharTokenizer:
 
     def encode(self, text: str) -> Tensor:
         """Return the token ids of a text: (T,), int64. Raise BadInput for an unknown character."""
+        if not isinstance(text, str):
+            raise BadInput(f"a text is needed, and this is a {type(text).__name__}")
         try:
             return torch.tensor([self.ids[char] for char in text], dtype=torch.long)
         except KeyError as unknown:
@@ -60,8 +64,19 @@ class CharTokenizer:
             ) from None
 
     def decode(self, ids: Tensor | list[int]) -> str:
-        """Return the text of token ids (T,). Raise BadInput for a batch of texts."""
+        """Return the text of token ids (T,).
+
+        Raises BadInput for a batch of texts, and for ids that are no tokens. IGNORED (-100) is none, and -1,
+        which Python would read as the last one, is none either.
+        """
         names = [*self.characters, MASK] if self.mask_id is not None else self.characters
-        if isinstance(ids, Tensor) and ids.dim() != 1:
-            raise BadInput(f"token ids of shape {tuple(ids.shape)} are not those of one text, (T,)")
-        return "".join(names[i] for i in (ids.tolist() if isinstance(ids, Tensor) else ids))
+        if not isinstance(ids, Iterable):
+            raise BadInput(f"token ids (T,) are needed, and this is a {type(ids).__name__}")
+        numbers: Any = ids.tolist() if hasattr(ids, "tolist") else list(ids)
+        if getattr(ids, "ndim", 1) != 1 or any(isinstance(i, list) for i in numbers):
+            shape = tuple(getattr(ids, "shape", ()))
+            raise BadInput(f"token ids of shape {shape} are not those of one text, (T,)")
+        for i in set(numbers):  # a text of millions has few different ones
+            if not isinstance(i, Integral) or not 0 <= int(i) < len(names):
+                raise BadInput(f"{i!r} is no token id: this tokenizer has 0 to {len(names) - 1}")
+        return "".join(names[i] for i in numbers)

@@ -11,8 +11,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from babygpt.config import require_kind
 from babygpt.errors import BadInput
 from babygpt.positions import Positions
+
+LARGEST_WHOLE = 2**53  # above it a float does not hold every whole number, and int64 soon ends
 
 
 def norm(x: Tensor) -> Tensor:
@@ -40,11 +43,14 @@ class Number:
 
     def checked(self, name: str, value: Any) -> float:
         """Return a value as a float, or as an int where it counts. Raises BadInput if it may not be set."""
+        require_kind(name, value, float)
         number = float(value)
         if not math.isfinite(number):
             raise BadInput(f"{name} ({value}) must be a finite number")
         if self.integer and not number.is_integer():
             raise BadInput(f"{name} ({value}) must be a whole number")
+        if self.integer and abs(number) > LARGEST_WHOLE:
+            raise BadInput(f"{name} ({value}) must be at most 2^53")
         if number < self.least:
             raise BadInput(f"{name} ({value}) must be at least {self.least:g}")
         if number <= self.above:

@@ -114,13 +114,16 @@ class NTKAware(Rotary):
 def trained_window(block_size: int, factor: float) -> int:
     """Return the window in training, of a model whose window was stretched from it to block_size tokens.
 
-    Raises BadInput for a factor below 1, or a block_size below 1.
+    Raises BadInput for a factor below 1, one that leaves no token, or a block_size below 1.
     """
     FACTOR.checked("factor", factor)
     require_countable("block_size", block_size)
     # A window of n tokens was stretched to n * factor, rounded down: round up to get n again. The inner
     # round() removes floating-point noise, so that 64.00000000000001 is 64.
-    return math.ceil(round(block_size / factor, 9))
+    window = math.ceil(round(block_size / factor, 9))
+    if not window:
+        raise BadInput(f"factor ({factor:g}) leaves no window in training: block_size is {block_size}")
+    return window
 
 
 def extent(positions: Positions) -> tuple[int, int]:

@@ -14,11 +14,11 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 
-from babygpt.config import ModelConfig, TrainConfig
+from babygpt.config import ModelConfig, TrainConfig, require_seed
 from babygpt.data.corpus import QUESTION_SEED, Corpus
 from babygpt.device import pick_device
 from babygpt.errors import BadInput
-from babygpt.files import write_atomically
+from babygpt.files import is_left_behind, write_atomically
 from babygpt.models.language_model import LanguageModel
 from babygpt.models.versions import build
 from babygpt.objectives import Objective
@@ -82,6 +82,8 @@ def sweep(
     returns   variant -> name of the measurement -> one value a seed
     """
     variants, seeds = list(variants), list(seeds)
+    for seed in seeds:
+        require_seed("seeds", seed)
     runs = {f"{v!r}, seed {seed}": partial(run, v, seed) for seed in seeds for v in variants}
     finished = dict(workers(runs))
     found: dict[Variant, dict[str, list[Any]]] = {}
@@ -102,8 +104,13 @@ def keep_runs(
     path  of the file; the caller locks it, and removes it when all is stored
     only  regular expression; runs in whose name it is not found are left out
     packages  folders of more code than babygpt's that decides what a run measures
-    Raises BadInput if the runs in the file were made by other code, or if it holds something else.
+    Raises BadInput if the runs in the file were made by other code, if it holds something else, and for text
+    that is no regular expression.
     """
+    try:
+        wanted = re.compile(only)
+    except re.error as error:
+        raise BadInput(f"--only ({only}) is no regular expression: {error}") from None
     kept: dict[str, Measured] = {}
     if path.exists():
         try:
@@ -117,7 +124,7 @@ def keep_runs(
             raise BadInput(f"{path} holds runs made by another babygpt: move it away to begin anew")
 
     def make(runs: Runs) -> Iterator[tuple[str, Measured]]:
-        runs = {name: run for name, run in runs.items() if re.search(only, name)}
+        runs = {name: run for name, run in runs.items() if wanted.search(name)}
         missing = {name: run for name, run in runs.items() if name not in kept}
         with closing(workers(missing)) as finished:  # type: ignore[type-var]
             for name, measured in finished:
@@ -141,8 +148,10 @@ def code_digest(*packages: Path) -> str:
     """Return the SHA-256 of all code of babygpt and other packages, so that runs of other code do not mix."""
     total = hashlib.sha256()
     for package in (Path(__file__).parents[1], *packages):
-        for path in sorted(package.rglob("*.py")):
-            total.update(path.relative_to(package.parent).as_posix().encode() + path.read_bytes())
+        paths = {path.relative_to(package.parent): path for path in package.rglob("*.py")}
+        for inside in sorted(paths):
+            if not is_left_behind(inside):
+                total.update(inside.as_posix().encode() + paths[inside].read_bytes())
     return total.hexdigest()
 
 

@@ -4,12 +4,13 @@ The two scores differ: a model may find the right name likelier than the wrong o
 """
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from babygpt.data.stories import Questions
+from babygpt.data.stories import Question, Questions
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.errors import BadInput
 from babygpt.models.language_model import LanguageModel, require_causal
@@ -24,8 +25,10 @@ def answer_log_probs(model: LanguageModel, tokenizer: CharTokenizer, questions: 
     """Return the log-probability of the right and of the wrong answer to each question.
 
     returns   (Q, 2)  nats; the right answer first
-    Raises ValueError if the model is not causal, or a question with its answer longer than its window.
+    Raises BadInput for no questions, if the model is not causal, or for a question with its answer longer
+    than its window.
     """
+    require_questions(questions)
     texts = [(q.prompt, name + q.end) for q in questions for name in (q.answer, q.rival)]
     losses = _ending_losses(model, tokenizer, texts)
     return np.array([-float(some.sum()) for some in losses]).reshape(-1, 2)
@@ -53,6 +56,7 @@ def answer_losses(model: LanguageModel, tokenizer: CharTokenizer, questions: Que
     returns   (longest answer + 1,)  nats
     Raises ValueError as `answer_log_probs` does.
     """
+    require_questions(questions)
     losses = _ending_losses(model, tokenizer, [(q.prompt, q.answer + q.end) for q in questions])
     longest = max(map(len, losses))
     return np.array([np.mean([some[i] for some in losses if len(some) > i]) for i in range(longest)])
@@ -79,6 +83,8 @@ def greedy_answers(model: LanguageModel, tokenizer: CharTokenizer, questions: Qu
     returns   one text for each question
     Raises ValueError if the model is not causal, or a question with its longer name exceeds its window.
     """
+    require_questions(questions)
+    require_causal(model)
     device, answers = next(model.parameters()).device, []
     for i in range(0, len(questions), ROWS):
         some = questions[i : i + ROWS]
@@ -93,6 +99,19 @@ def greedy_answers(model: LanguageModel, tokenizer: CharTokenizer, questions: Qu
         for q, row, size, limit in zip(some, ids, sizes, limits, strict=True):
             answers.append(tokenizer.decode(row[size : size + limit]).split(q.end, 1)[0])
     return answers
+
+
+def require_questions(questions: Any) -> None:
+    """Raise BadInput, saying what to write, unless there is at least one question to score."""
+    if isinstance(questions, Question):
+        raise BadInput("one question is needed in a list: write [question]")
+    kind = type(questions).__name__
+    if isinstance(questions, str) or not isinstance(questions, Sequence):
+        raise BadInput(f"questions are a list, such as grammar.questions(...), and this is a {kind}")
+    if not questions:
+        raise BadInput("0 questions: at least 1 is needed, because a mean of nothing is no number")
+    if not all(isinstance(question, Question) for question in questions):
+        raise BadInput("questions are a list of Question, such as grammar.questions(...) returns")
 
 
 def _padded(model: LanguageModel, tokenizer: CharTokenizer, texts: Sequence[str], length: int) -> Tensor:

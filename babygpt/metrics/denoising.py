@@ -7,11 +7,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from babygpt.config import checked, require_countable
 from babygpt.data.batches import cut
 from babygpt.data.stories import Question, Questions
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.device import portions
 from babygpt.errors import BadInput
+from babygpt.metrics.answers import require_questions
+from babygpt.models.inputs import require_ids, require_model
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives.diffusion import denoise, mask_token_id, masking_rates
 from babygpt.objectives.objective import cross_entropy
@@ -30,11 +33,15 @@ def exact_nelbo(model: LanguageModel, idx: Tensor, at: list[int] | None = None) 
     idx      (T,)  token ids
     at       positions of the tokens, at most 12; all by default
     returns  nats, all tokens together
-    Raises ValueError for more than 12 positions.
+    Raises BadInput for no position, more than 12, and ids that are no tokens of one text.
     Source: Ou et al. 2024, arXiv:2406.03736; Uria et al. 2014, arXiv:1310.1757 (all orders at once).
     """
+    require_model(model)
+    require_ids(idx, "(T,)", mask_token_id(model))
     at = list(range(len(idx))) if at is None else at
     n = len(at)
+    if not n or not all(0 <= place < len(idx) for place in at):
+        raise BadInput(f"positions {at} must be at least 1, and lie between 0 and {len(idx) - 1}")
     if n > MOST_EXACT:
         raise BadInput(
             f"{n} positions: the exact bound takes {MOST_EXACT} at most; nelbo estimates it for more"
@@ -54,6 +61,7 @@ def exact_nelbo(model: LanguageModel, idx: Tensor, at: list[int] | None = None) 
     return total
 
 
+@checked
 def nelbo(
     model: LanguageModel, ids: Tensor, length: int | None = None, repeats: int = 1, seed: int = 0
 ) -> tuple[float, float]:
@@ -70,8 +78,15 @@ def nelbo(
     returns  the estimate, and the standard error of the mean over all maskings (nan for one). With repeats=1
              it tells how far another text of this kind would come out. With more repeats it only tells how
              far other masks on this text would: a text masked 16 times is still one text
+    Raises BadInput for an empty text, ids that are no tokens of one text, and counts below 1.
     Source: Ou et al. 2024, arXiv:2406.03736, eq. 3.7 in its form with l.
     """
+    require_model(model)
+    require_ids(ids, "(N,)", mask_token_id(model), "ids")
+    if not len(ids):
+        raise BadInput("the text is empty: a bound per token needs at least 1 token")
+    require_countable("repeats", repeats)
+    require_countable("length", model.config.block_size if length is None else length)
     sums, counts, sizes = _masked_windows(model, ids, length, repeats, seed)
     means = sums / counts
     estimate = float((means * sizes).sum() / sizes.sum())
@@ -110,6 +125,9 @@ def answer_bounds(model: LanguageModel, tokenizer: CharTokenizer, questions: Que
     returns   (Q, 2)  minus the exact NELBO of the answer's letters, nats; the right answer first
     Raises ValueError if a question with its answer does not fit into the model's window.
     """
+
+    require_questions(questions)
+    require_model(model)
 
     def bound(question: Question, name: str) -> float:
         text = question.prompt + name + question.end

@@ -15,6 +15,7 @@ from babygpt.encodings.base import Encoding
 from babygpt.encodings.gaussian import Gaussian
 from babygpt.encodings.polar import Waves
 from babygpt.errors import BadInput
+from babygpt.models.inputs import require_ids, require_model
 from babygpt.models.language_model import BagOfTokens, BagWithPositions, LanguageModel
 from babygpt.models.transformer import Attention, Context, Transformer, score_scale
 from babygpt.positions import Positions
@@ -25,6 +26,7 @@ Hook = tuple[Callable[..., Any], Callable[..., Any]]  # a module's method that r
 
 def attention_layers(model: LanguageModel) -> list[Attention]:
     """Return the attention layers of a model, first to last. Raises ValueError if it has none."""
+    require_model(model)
     layers = [module for module in model.modules() if isinstance(module, Attention)]
     if not layers:
         raise BadInput(f"{type(model).__name__} has no attention, and so no heads; v3 to v7 have")
@@ -122,6 +124,7 @@ def written_by_heads(model: LanguageModel, idx: Tensor) -> list[Tensor]:
         return lambda _, inputs: found.append(inputs[0].unflatten(-1, (n_head, -1)))
 
     layers, device = attention_layers(model), next(model.parameters()).device
+    require_ids(idx, vocab_size=model.config.vocab_size)
     with hooked((layer.out.register_forward_pre_hook, record(layer.n_head)) for layer in layers):
         model(idx.to(device))
     return found
@@ -168,13 +171,14 @@ def each_weights(
     use  takes the weights of one layer, (B, H, T, T)
     Raises BadInput for a model without attention: v1, v2.
     """
-    found: list[Any] = []
+    layers, found = attention_layers(model), list[Any]()
+    require_ids(idx, vocab_size=model.config.vocab_size)
 
     def record(layer: Attention, inputs: tuple[Tensor, Context]) -> None:
         found.append(use(weights_of(layer, *inputs)[0]))
 
     device = next(model.parameters()).device
-    with hooked((layer.register_forward_pre_hook, record) for layer in attention_layers(model)):
+    with hooked((layer.register_forward_pre_hook, record) for layer in layers):
         model(idx.to(device), None if positions is None else positions.to(device))
     return found
 
@@ -187,6 +191,7 @@ def attention_weights(model: Transformer, idx: Tensor, positions: Positions | No
     returns    (n_layer, n_head, T, T)  row m tells what token m looks at, and sums to 1
     Raises BadInput for a model without attention: v1, v2.
     """
+    require_ids(idx, "(T,)")
     return torch.stack(each_weights(model, idx[None], lambda w: w[0], positions)).float().cpu().numpy()
 
 
@@ -230,6 +235,8 @@ def reach(encoding: Gaussian, share: float, furthest: int = 10_000) -> int:
     furthest  returned where K is not below the share anywhere before it, in tokens
     returns   tokens
     """
+    if not 0 < share <= 1:
+        raise BadInput(f"share ({share}) must be above 0, and at most 1")
     device = encoding.get("log_alphas").device
     peak, least = encoding.log_kernel(torch.tensor(0, device=device)), math.log(share)
 

@@ -8,16 +8,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from babygpt.config import checked, require_countable
 from babygpt.data.batches import cut, evenly_spaced
 from babygpt.data.recall import recall_windows
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.device import portions
 from babygpt.errors import BadInput
+from babygpt.models.inputs import require_ids
 from babygpt.models.language_model import LanguageModel, require_causal
 from babygpt.objectives import cross_entropy
 from babygpt.positions import Positions
 
 
+@checked
 @torch.inference_mode()
 def loss_by_position(model: LanguageModel, ids: Tensor, length: int, n_windows: int = 64) -> np.ndarray:
     """Return the mean loss at each position of long windows.
@@ -29,6 +32,7 @@ def loss_by_position(model: LanguageModel, ids: Tensor, length: int, n_windows: 
     Raises ValueError if the model is not causal, the text too short, or a position beyond the encoding.
     """
     require_causal(model)
+    require_ids(ids, "(N,)", model.config.vocab_size, "ids")
     starts, device = evenly_spaced(ids, length, n_windows), next(model.parameters()).device
     positions = Positions.arange(length, device=device)
     total = torch.zeros(length, device=device)
@@ -38,6 +42,7 @@ def loss_by_position(model: LanguageModel, ids: Tensor, length: int, n_windows: 
     return (total / n_windows).cpu().numpy()
 
 
+@checked
 @torch.inference_mode()
 def position_matched_losses(
     model: LanguageModel,
@@ -65,6 +70,8 @@ def position_matched_losses(
     Raises ValueError for a length of at most block_size, and as `loss_by_position` does.
     """
     require_causal(model)
+    require_ids(ids, "(N,)", model.config.vocab_size, "ids")
+    require_countable("every", every)
     starts, within = evenly_spaced(ids, length, n_windows), within or model
     block_size = within.config.block_size
     if length <= block_size:
@@ -124,7 +131,7 @@ def recall_by_distance(
     tokenizer  of the corpus "recall"
     distances  from the value told to the value asked, in characters; each may exceed block_size
     windows    as `recall_windows` takes them: n, length, seed, spacing, is_told, older
-    Raises ValueError if the model is not causal, for a position beyond its encoding, and as
+    Raises BadInput for no distances, if the model is not causal, for a position beyond its encoding, and as
     `recall_windows` does.
     """
     require_causal(model)
@@ -140,4 +147,6 @@ def recall_by_distance(
             loss = cross_entropy(logits[:, None], values.gather(1, answer))
             shares.append(torch.cat([chosen == answer, loss, (chosen == older).any(1, keepdim=True)], dim=1))
         found.append(torch.cat(shares).double().mean(dim=0).tolist())
+    if not found:
+        raise BadInput("0 distances: at least 1 is needed")
     return Recall(*map(np.array, zip(*found, strict=True)))

@@ -7,15 +7,22 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from babygpt.config import require_countable
 from babygpt.data import batches
+from babygpt.errors import BadInput
 from babygpt.metrics.inspection import Hook, hooked
+from babygpt.models.inputs import require_ids, require_model
 from babygpt.models.transformer import Block, Transformer
 from babygpt.objectives import branch_losses, mean_loss
 from babygpt.positions import Positions
 
 
 def evenly_spaced_texts(ids: Tensor, n_texts: int, length: int) -> Tensor:
-    """Take texts at even distances from a long row of token ids: (N,) -> (n_texts, length + 1)."""
+    """Take texts at even distances from a long row of token ids: (N,) -> (n_texts, length + 1).
+
+    Raises BadInput for other ids, no texts, or texts that are empty or too long.
+    """
+    require_ids(ids, "(N,)", name="ids")
     return batches.cut(ids, batches.evenly_spaced(ids, length, n_texts), length + 1)
 
 
@@ -31,6 +38,7 @@ def parallel_loss(
     returns  nats per token
     Raises ValueError if n is below 1, or a text longer than the window or than ids.
     """
+    require_model(model)
     texts, draw = evenly_spaced_texts(ids, n_texts, length), torch.Generator().manual_seed(seed)
     return mean_loss(model, batches.branch_batches(texts, n, model.config.block_size, draw), branch_losses)
 
@@ -92,7 +100,11 @@ def leakage(model: Transformer, ids: Tensor, n: int, length: int, n_samples: int
     n_samples  how many times it is tried
     returns    mean Kullback-Leibler divergence of the predictions, nats per token; 0 if nothing leaks
     """
+    require_model(model)
     batches.require_branches(n, n, length, model.config.block_size)
+    require_countable("n_samples", n_samples)
+    if n < 2:
+        raise BadInput("1 branch: nothing can leak into it from others, so at least 2 are needed")
     texts = evenly_spaced_texts(ids, n_samples * (2 * n - 1), length).view(n_samples, 2 * n - 1, -1)
     device, total = next(model.parameters()).device, 0.0
     for group in texts:
@@ -119,6 +131,8 @@ def code_similarity(model: Transformer, n: int) -> np.ndarray:
     returns  (n, n)  cosine of the vectors that are added; of one key as it is rotated in each branch, where
              nothing is added
     """
+    require_model(model)
+    require_countable("n", n)
     device = next(model.parameters()).device
     positions = Positions(torch.zeros(n, dtype=torch.long), torch.arange(n)).to(device)
     codes = model.encoding.embed(torch.zeros(1, n, model.config.n_embd, device=device), positions)[0]
@@ -137,6 +151,9 @@ def layer_similarity(model: Transformer, idx: Tensor, n: int) -> np.ndarray:
     returns  (n_layer + 1, n, n)  mean cosine, over time, of the residual streams of two branches: after
              the embedding, then after each block
     """
+    require_model(model)
+    require_ids(idx, "(T,)", model.config.vocab_size)
+    require_countable("n", n)
     found: list[Tensor] = []
     device = next(model.parameters()).device
     columns = batches.interleave([torch.cat([idx, idx[-1:]]).cpu()] * n, [0] * n)

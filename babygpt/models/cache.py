@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from babygpt.errors import BadInput
+from babygpt.models.inputs import require_ids
 from babygpt.positions import Positions
 
 
@@ -79,8 +80,10 @@ def resolve_positions(
 ) -> tuple[Positions, Positions]:
     """Return the positions of the tokens in idx, and of all tokens they may look at, the cached ones first.
 
-    Changes nothing. Raises BadInput unless there is a position for each token, and room in the cache.
+    Changes nothing. Raises BadInput unless these are token ids (B, T), each with a position, and the cache
+    has room for them.
     """
+    require_ids(idx)
     if positions is None:
         T = idx.shape[1]
         positions = cache.next_positions(T, idx.device) if cache else Positions.arange(T, device=idx.device)

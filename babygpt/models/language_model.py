@@ -10,6 +10,7 @@ from babygpt.encodings.base import Encoding
 from babygpt.encodings.learned import LearnedPositions
 from babygpt.errors import BadInput
 from babygpt.models.cache import KVCache, resolve_positions
+from babygpt.models.inputs import require_ids, require_model
 from babygpt.positions import Positions
 
 
@@ -30,6 +31,15 @@ class LanguageModel(nn.Module):
         self.config = config
         self.encoding = encoding
 
+    def embed_tokens(self, idx: Tensor) -> Tensor:
+        """Return the embeddings of token ids: (B, T) -> (B, T, C). Raise BadInput for an unknown token."""
+        embedding: nn.Module = self.get_submodule("token_embedding")
+        try:
+            return embedding(idx)
+        except IndexError:  # costs nothing where all are known; on a GPU the process ends instead
+            require_ids(idx, vocab_size=self.config.vocab_size)
+            raise
+
     def forward(
         self, idx: Tensor, positions: Positions | None = None, cache: KVCache | None = None
     ) -> Tensor:
@@ -39,8 +49,8 @@ class LanguageModel(nn.Module):
         positions  of these tokens; by default 0, 1, 2, ... or, with a cache, those after its last time
         cache      keys and values of the tokens before, extended in place; None for a new text
         returns    (B, T, vocab_size)
-        Raises BadInput unless there is a position for each token, and one that the encoding knows. Then the
-        cache stays as it was.
+        Raises BadInput unless idx has this shape, its tokens are known, and there is a position for each that
+        the encoding knows. Then the cache stays as it was.
         """
         raise TypeError(f"{type(self).__name__} does not say how it reads tokens")
 
@@ -60,7 +70,7 @@ class BagOfTokens(LanguageModel):
         self, idx: Tensor, positions: Positions | None = None, cache: KVCache | None = None
     ) -> Tensor:
         _, seen = resolve_positions(idx, positions, cache)
-        x = self.token_embedding(idx)  # (B, T, C)
+        x = self.embed_tokens(idx)  # (B, T, C)
         logits = self.head(x)  # (B, T, vocab_size)
         if cache is not None:
             cache.hold(seen, len(idx))  # no position matters, but the cache counts what was read
@@ -83,10 +93,11 @@ class BagWithPositions(LanguageModel):
     def forward(
         self, idx: Tensor, positions: Positions | None = None, cache: KVCache | None = None
     ) -> Tensor:
+        require_ids(idx)
         if positions is None and cache is None:
             idx = idx[:, -self.config.block_size :]
         positions, seen = resolve_positions(idx, positions, cache)
-        x = self.encoding.embed(self.token_embedding(idx), positions)  # (B, T, C)
+        x = self.encoding.embed(self.embed_tokens(idx), positions)  # (B, T, C)
         logits = self.head(x)  # (B, T, vocab_size)
         if cache is not None:
             cache.hold(seen, len(idx))
@@ -94,7 +105,8 @@ class BagWithPositions(LanguageModel):
 
 
 def require_causal(model: LanguageModel) -> None:
-    """Raise BadInput for a model that looks both ways: it would copy the next token, not predict it."""
+    """Raise BadInput for what is no model, and for one that looks both ways: it would copy the next token."""
+    require_model(model)
     if not model.causal:
         raise BadInput(
             "this model sees what comes next, so the next token is no riddle to it: "

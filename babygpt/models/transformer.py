@@ -131,7 +131,7 @@ class Transformer(LanguageModel):
         self, idx: Tensor, positions: Positions | None = None, cache: KVCache | None = None
     ) -> Tensor:
         positions, seen = resolve_positions(idx, positions, cache)
-        x = norm(self.encoding.embed(self.token_embedding(idx), positions))  # (B, T, C)
+        x = norm(self.encoding.embed(self.embed_tokens(idx), positions))  # (B, T, C)
         for i, (block, mask) in enumerate(zip(self.blocks, self.attn_masks(positions, seen), strict=True)):
             x = block(x, Context(self.encoding.of_layer(i), positions, mask, self.causal, cache))
         logits = self.head(norm(x))  # (B, T, vocab_size)

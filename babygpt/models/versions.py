@@ -1,14 +1,16 @@
 """Table of all versions: which model and which encoding each of them is."""
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from babygpt import encodings as enc
-from babygpt.config import ModelConfig
-from babygpt.errors import BadInput
+from babygpt.config import ModelConfig, require_kinds
+from babygpt.device import require_memory_to_build
+from babygpt.errors import BadInput, suggestion
 from babygpt.models.language_model import BagOfTokens, BagWithPositions, LanguageModel
 from babygpt.models.transformer import Transformer
 
@@ -32,10 +34,16 @@ class Version:
     bag: Callable[..., LanguageModel] | None = None
 
     def make_encoding(self, config: ModelConfig, **options: Any) -> enc.Encoding:
-        """Return its encoding for a model of this shape, with these options."""
+        """Return its encoding for a model of this shape, with these options.
+
+        Raises BadInput for a value of another kind or one that no encoding can have, and TypeError for an
+        unknown option.
+        """
         assert self.encoding is not None
+        require_kinds(self.encoding, options)
         needed = [p.name for p in self.arguments() if p.default is p.empty]
-        return self.encoding(*(getattr(config, name) for name in needed), **options)
+        with impossible_sizes_refused(f"{self.title} with {options or config}"):
+            return self.encoding(*(getattr(config, name) for name in needed), **options)
 
     def options(self) -> dict[str, Any]:
         """Return all options of its encoding: name -> default."""
@@ -45,6 +53,18 @@ class Version:
         """Return the arguments that its encoding is made of, without *args, which NoPE has from PyTorch."""
         found = inspect.signature(self.encoding).parameters.values() if self.encoding else ()
         return [p for p in found if p.kind is p.POSITIONAL_OR_KEYWORD]
+
+
+@contextmanager
+def impossible_sizes_refused(title: str) -> Iterator[None]:
+    """Raise BadInput in place of the errors by which PyTorch refuses sizes that no table can have."""
+    try:
+        yield
+    except (ArithmeticError, RuntimeError, MemoryError, TypeError) as error:
+        if isinstance(error, TypeError) and "unexpected keyword" in str(error):
+            raise  # an unknown option, which is a mistake in code
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise BadInput(f"{title} cannot be made: {reason}") from error
 
 
 denoiser = partial(Version, masks=True)
@@ -93,6 +113,17 @@ VERSIONS: dict[str, Version] = {
 }
 
 
+def require_version(version: Any) -> Version:
+    """Return the version of a name. Raise BadInput for any other, with the name that was probably meant."""
+    if isinstance(version, str) and version in VERSIONS:
+        return VERSIONS[version]
+    titles = [kind.title for kind in VERSIONS.values()]
+    hint = suggestion(version, VERSIONS, titles)
+    own = ": a model with an encoding of your own is Transformer(config, encoding)"
+    hint = own if isinstance(version, enc.Encoding) else hint
+    raise BadInput(f"version ({version}) must be one of {', '.join(VERSIONS)}{hint}")
+
+
 def build(
     version: str,
     config: ModelConfig,
@@ -112,9 +143,8 @@ def build(
     Raises BadInput for an unknown version, and for layers that do not fit the model; TypeError for an unknown
     option.
     """
-    if version not in VERSIONS:
-        raise BadInput(f"version ({version}) must be one of {', '.join(VERSIONS)}")
-    kind = VERSIONS[version]
+    kind = require_version(version)
+    require_memory_to_build(config, 0 if kind.bag else config.n_layer)
     chosen = dict(options)
     if layers is not None:
         chosen["layers"] = list(layers)
@@ -124,7 +154,8 @@ def build(
     if kind.bag:
         if layers is not None:
             raise BadInput(f"{version} has no layers for encodings of their own")
-        model = kind.bag(config, **options)
+        with impossible_sizes_refused(f"{version} with {config}"):
+            model = kind.bag(config, **options)
     else:
         isolated = {"isolated": options.pop("isolated", False)} if kind.branches else {}
         if layers is not None:

@@ -1,8 +1,7 @@
 """Objectives: how a batch is drawn, what its loss is, and which objective each version is trained with."""
 
 from babygpt.data.corpus import Corpus
-from babygpt.errors import BadInput
-from babygpt.models.versions import VERSIONS
+from babygpt.models.versions import require_version
 from babygpt.objectives.diffusion import VAL_WINDOWS
 from babygpt.objectives.diffusion import DiffusionBound as DiffusionBound
 from babygpt.objectives.diffusion import MaskedDiffusion as MaskedDiffusion
@@ -38,10 +37,9 @@ def objective_for(
     Options of another kind of objective change nothing.
     Raises BadInput for an unknown version, and where the objective does.
     """
-    if version not in VERSIONS:
-        raise BadInput(f"version ({version}) must be one of {', '.join(VERSIONS)}")
-    if VERSIONS[version].masks:
+    kind = require_version(version)
+    if kind.masks:
         return (DiffusionBound if bound else MaskedDiffusion)(corpus, block_size, val_windows)
-    if VERSIONS[version].branches:
+    if kind.branches:
         return Branches(corpus, block_size, n_branches, length)
     return NextToken(corpus, block_size)

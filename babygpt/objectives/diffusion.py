@@ -9,9 +9,11 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
+from babygpt.config import checked, require_countable
 from babygpt.data.batches import IGNORED, cut
 from babygpt.data.corpus import Corpus
 from babygpt.errors import BadInput
+from babygpt.models.inputs import require_ids, require_model
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives.objective import Batch, Objective, cross_entropy
 from babygpt.positions import Positions
@@ -31,6 +33,8 @@ def denoise(model: LanguageModel, idx: Tensor) -> Tensor:
     returns  (B, T, vocab_size - 1)  logits of every token but MASK, which no text contains
     Raises BadInput for a causal model, which does not see the text after a MASK.
     """
+    require_model(model)
+    require_ids(idx)
     if model.causal:
         raise BadInput("this model predicts what comes next; to fill in, train one that looks both ways: v7")
     positions = Positions.arange(idx.shape[1], device=idx.device, masked=idx == mask_token_id(model))
@@ -69,7 +73,9 @@ class MaskedDiffusion(Objective):
     Source: Sahoo et al. 2024, arXiv:2406.07524; the mean as in BERT, arXiv:1810.04805.
     """
 
+    @checked
     def __init__(self, corpus: Corpus, block_size: int, val_windows: int = VAL_WINDOWS) -> None:
+        require_countable("block_size", block_size)
         if corpus.tokenizer.mask_id is None:
             raise BadInput(f"{corpus.name} has no MASK token: load it with load_corpus(..., with_mask=True)")
         corpus.require_tokens(block_size, f"block_size ({block_size})")

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
+from babygpt.config import checked, require_countable
 from babygpt.data import batches
 from babygpt.data.corpus import Corpus
 from babygpt.errors import BadInput
@@ -24,7 +25,9 @@ class NextToken(Objective):
     refuse a model that is not causal.
     """
 
+    @checked
     def __init__(self, corpus: Corpus, block_size: int, aligned: bool = False) -> None:
+        require_countable("block_size", block_size)
         corpus.require_tokens(block_size + 1, f"block_size ({block_size})")
         self.train, self.val, self.block_size = corpus.train, corpus.val, block_size
         self.starts = self.val_starts = None
@@ -76,6 +79,7 @@ class Branches(Objective):
     Source: note 002, its stages 1 to 3.
     """
 
+    @checked
     def __init__(
         self,
         corpus: Corpus,
@@ -85,6 +89,7 @@ class Branches(Objective):
         numbers: int | None = None,
         by_samples: bool = False,
     ) -> None:
+        require_countable("block_size", block_size)
         self.length = max(1, block_size * 3 // 4) if length is None else length
         batches.require_branches(*n_branches, self.length, block_size)
         if numbers is not None and numbers < n_branches[1]:

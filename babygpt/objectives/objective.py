@@ -9,6 +9,8 @@ from torch import Tensor
 
 from babygpt.data.batches import IGNORED
 from babygpt.device import portions
+from babygpt.errors import BadInput
+from babygpt.models.inputs import require_ids, require_model
 from babygpt.models.language_model import LanguageModel
 
 Batch = tuple[Tensor, ...]  # (B, T) inputs, (B, T) targets, and whatever else the objective's losses need
@@ -58,11 +60,20 @@ def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
     logits    (B, S, vocab_size)
     targets   (B, T)  T at least S; where the model cut its input to the last S tokens, targets are cut too
     returns   (B, S)  0 where a target is IGNORED
+    Raises BadInput for logits or targets of another shape.
     """
+    require_ids(targets, name="targets")
+    if logits.dim() != 3 or logits.shape[0] != targets.shape[0] or logits.shape[1] > targets.shape[1]:
+        shapes = f"logits of shape {tuple(logits.shape)} and targets of shape {tuple(targets.shape)}"
+        raise BadInput(f"{shapes} should be (B, S, vocab_size) and (B, T)")
     targets = targets[:, targets.shape[1] - logits.shape[1] :]
-    losses = F.cross_entropy(
-        logits.float().flatten(0, 1), targets.flatten(), reduction="none", ignore_index=IGNORED
-    )
+    try:
+        losses = F.cross_entropy(
+            logits.float().flatten(0, 1), targets.flatten(), reduction="none", ignore_index=IGNORED
+        )
+    except IndexError:
+        require_ids(targets[targets != IGNORED], "(N,)", logits.shape[-1], "targets")
+        raise
     return losses.view_as(targets)
 
 
@@ -70,6 +81,13 @@ def next_token_losses(model: LanguageModel, batch: Batch) -> Tensor:
     """Return the loss of each target of a batch of (B, T) inputs and (B, T) targets, in nats: (B, T)."""
     inputs, targets = batch
     return cross_entropy(model(inputs), targets)
+
+
+def required_batch(batch: Batch) -> Batch:
+    """Return a batch. Raise BadInput unless its inputs and targets are (B, T) token ids."""
+    for name, ids in zip(("inputs", "targets"), batch, strict=False):
+        require_ids(ids, name=name)
+    return batch
 
 
 @torch.inference_mode()
@@ -82,11 +100,15 @@ def mean_loss(
 
     batches  inputs, (B, T) targets, and more; moved to the model's device here
     losses   gives the loss of each target, 0 where it is IGNORED: (B, S), of the last S if the model cuts
+    Raises BadInput if there is no target at all.
     """
+    require_model(model)
     device = next(model.parameters()).device
     total, count = 0.0, 0
-    for some in (some for batch in batches for some in portions(model, *batch)):
+    for some in (some for batch in map(required_batch, batches) for some in portions(model, *batch)):
         found = losses(model, tuple(part.to(device) for part in some))
         total += found.sum().item()
         count += int((some[1][:, -found.shape[1] :] != IGNORED).sum())
+    if not count:
+        raise BadInput("there is no target to measure: the batches hold no token with one")
     return total / count  # over targets, since batches and portions differ in size

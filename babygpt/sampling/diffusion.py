@@ -11,7 +11,7 @@ from typing import Any, overload
 import torch
 from torch import Tensor
 
-from babygpt.config import require_countable
+from babygpt.config import require_countable, require_kind
 from babygpt.errors import BadInput
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives.diffusion import denoise, mask_token_id
@@ -49,6 +49,7 @@ def by_confidence(threshold: float = 0.95) -> Order:
     Raises ValueError if threshold is negative.
     Source: note 000; Wu et al. 2025, arXiv:2505.22618 (a threshold for parallel decoding).
     """
+    require_kind("threshold", threshold, float)
     if not threshold >= 0:
         raise BadInput(f"threshold ({threshold}) must not be negative")
 
@@ -71,6 +72,7 @@ def by_entropy(bound: float = 0.1) -> Order:
     Raises BadInput if it is negative.
     Source: Ben-Hamu et al. 2025, arXiv:2505.24857, section 4 (the EB-Sampler, entropy as its measure).
     """
+    require_kind("bound", bound, float)
     if not bound >= 0:
         raise BadInput(f"bound ({bound}) must not be negative")
 
@@ -130,10 +132,13 @@ def fill_in(
     returns      the texts; of a list, one for each, with B = 1
     Raises ValueError for an empty text, one longer than the window, and what `generate` refuses.
     """
-    if not isinstance(idx, Tensor):
+    if isinstance(idx, list | tuple) and idx and all(isinstance(text, Tensor) for text in idx):
+        for text in idx:
+            require_request(model, text, 0, temperature, top_k, top_p, shape="(T,)")
         how = (order, temperature, top_k, generator, top_p)
         return [fill_in(model, text[None], *how) for text in idx]
     require_fitting(model, idx, temperature, top_k, top_p)
+    assert isinstance(idx, Tensor)
     text = idx.to(next(model.parameters()).device, copy=True)
     masked = text == mask_token_id(model)
     when, confidence = torch.zeros_like(text), torch.ones(text.shape, device=text.device)
@@ -150,10 +155,10 @@ def fill_in(
 
 
 def require_fitting(
-    model: LanguageModel, idx: Tensor, temperature: float, top_k: int | None, top_p: float | None
+    model: LanguageModel, idx: Any, temperature: float, top_k: int | None, top_p: float | None
 ) -> None:
     """Raise BadInput for texts (B, T) that a model cannot fill in at once, or a number to draw with."""
-    require_request(idx, 0, temperature, top_k, top_p)
+    require_request(model, idx, 0, temperature, top_k, top_p)
     if idx.shape[1] > model.config.block_size:
         raise BadInput(f"{idx.shape[1]} tokens do not fit: the window holds {model.config.block_size}")
 
@@ -179,8 +184,9 @@ def continue_text(
     and what `fill_in` refuses.
     Source: note 000 (compare_generation_quality.py); Arriola et al. 2025, arXiv:2503.09573 (blocks).
     """
-    require_request(idx, n_tokens, temperature, top_k, top_p)
+    require_request(model, idx, n_tokens, temperature, top_k, top_p)
     size = model.config.block_size
+    require_kind("block", block, int | None)
     block = (size + 1) // 2 if block is None else block
     if size < 2:
         raise BadInput(f"block_size ({size}) leaves no room: a window needs a token before those filled in")

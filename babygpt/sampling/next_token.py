@@ -2,15 +2,17 @@
 
 import math
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
+from babygpt.config import checked
 from babygpt.data.batches import interleave
 from babygpt.errors import BadInput
 from babygpt.models.cache import KVCache
+from babygpt.models.inputs import require_ids, require_model
 from babygpt.models.language_model import LanguageModel, require_causal
 from babygpt.positions import Positions
 
@@ -40,11 +42,20 @@ def sample_token(
     return torch.multinomial(probabilities, 1, generator=generator)[:, 0]
 
 
+@checked
 def require_request(
-    idx: Tensor, n_tokens: int, temperature: float, top_k: int | None, top_p: float | None
+    model: LanguageModel,
+    idx: Tensor,
+    n_tokens: int,
+    temperature: float,
+    top_k: int | None,
+    top_p: float | None,
+    shape: str = "(B, T)",
 ) -> None:
-    """Raise a ValueError for an empty prompt (B, T), or a number that no text can be written with."""
-    if idx.shape[1] < 1:
+    """Raise BadInput unless a model can write after a prompt of this shape, and draw with these numbers."""
+    require_model(model)
+    require_ids(idx, shape, model.config.vocab_size)
+    if not idx.numel():
         raise BadInput("the prompt is empty; it needs at least 1 token")
     if n_tokens < 0:
         raise BadInput(f"n_tokens ({n_tokens}) must not be negative")
@@ -54,6 +65,24 @@ def require_request(
         raise BadInput(f"top_k ({top_k}) must be at least 1")
     if top_p is not None and not 0 < top_p <= 1:
         raise BadInput(f"top_p ({top_p}) must be above 0, and at most 1")
+
+
+def require_prompts(
+    model: LanguageModel,
+    idx: Any,
+    n_tokens: int,
+    temperature: float,
+    top_k: int | None,
+    top_p: float | None,
+) -> None:
+    """Raise BadInput unless a model can write after a batch of prompts (B, T), or a list of B of (T_b,)."""
+    if isinstance(idx, list | tuple) and idx and all(isinstance(prompt, Tensor) for prompt in idx):
+        for prompt in idx:
+            require_request(model, prompt, n_tokens, temperature, top_k, top_p, "(T,)")
+        return
+    if isinstance(idx, Tensor | list | tuple) and not len(idx):
+        raise BadInput("0 texts: at least 1 prompt is needed")
+    require_request(model, idx, n_tokens, temperature, top_k, top_p)
 
 
 @torch.no_grad()
@@ -89,15 +118,15 @@ def generate(
     stop         (S,)  a text ends when it has added these tokens; only for prompts in a list, since texts
                  then differ in length
     returns      (B, T + n_tokens); or a list of (T_b + n_tokens,), less where a text met `stop`
-    Raises ValueError for a model that is not causal, no prompt or an empty one, an empty `stop`, a negative
-    n_tokens or temperature, a top_k below 1, or a top_p outside 0 to 1.
+    Raises BadInput for a model that is not causal, no prompt or an empty one, ids of another shape or unknown
+    to the model, an empty `stop`, a negative n_tokens or temperature, a top_k below 1, or a top_p outside 0
+    to 1.
     Source: Holtzman et al. 2020, arXiv:1904.09751 (top_p).
     """
     require_causal(model)
-    if not len(idx):
-        raise BadInput("0 texts: at least 1 prompt is needed")
-    for prompt in idx:
-        require_request(prompt[None], n_tokens, temperature, top_k, top_p)
+    require_prompts(model, idx, n_tokens, temperature, top_k, top_p)
+    if stop is not None:
+        require_ids(stop, "(S,)", model.config.vocab_size, "stop")
     if stop is not None and (isinstance(idx, Tensor) or not len(stop)):
         raise BadInput("stop needs at least 1 token, and prompts in a list: texts then differ in length")
     block_size, device = model.config.block_size, next(model.parameters()).device
@@ -159,17 +188,17 @@ def generate_parallel(
     cannot keep them apart, and what `generate` refuses.
     Source: note 002, section 3.
     """
-    block_size = model.config.block_size
-    if not prompts:
-        raise BadInput("0 branches: at least 1 prompt is needed")
     require_causal(model)
+    if isinstance(prompts, Sequence) and not prompts:
+        raise BadInput("0 branches: at least 1 prompt is needed")
+    require_prompts(model, prompts, n_tokens, temperature, top_k, top_p)
+    block_size = model.config.block_size
     if len(prompts) > 1 and not model.encoding.for_branches:
         raise BadInput(
             f"{len(prompts)} texts at once need a model that is made for branches, such as a v6; "
             f"this one ({type(model.encoding).__name__}) cannot see which token belongs to which text"
         )
     for b, prompt in enumerate(prompts):
-        require_request(prompt[None], n_tokens, temperature, top_k, top_p)
         if len(prompt) > block_size:
             raise BadInput(f"branch {b} has {len(prompt)} tokens; the window holds {block_size}")
     device = next(model.parameters()).device

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from babygpt.config import require_countable
+from babygpt.config import require_countable, require_kinds
 from babygpt.errors import BadInput
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives.diffusion import denoise, mask_token_id
@@ -39,6 +39,7 @@ class SecondThoughts:
     doubt: float = 0.0
 
     def __post_init__(self) -> None:
+        require_kinds(type(self), vars(self))
         require_countable("n_steps", self.n_steps)
         if not 0 <= self.strength <= 1:
             raise BadInput(f"strength ({self.strength}) must lie between 0 and 1")

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from weakref import WeakKeyDictionary
 
+import torch
 from torch import Tensor
 
 from babygpt.errors import BadInput
@@ -48,6 +49,17 @@ def require_vocabulary(model: LanguageModel, objective: Objective) -> None:
             f"the text holds token {last}, and the model has 0 to {known - 1} only: "
             f"its vocab_size ({known}) should be that of the text's tokenizer"
         )
+
+
+def require_gradients(model: LanguageModel) -> None:
+    """Raise BadInput, saying what to write, where no step can move a weight of this model."""
+    if torch.is_inference_mode_enabled() or not torch.is_grad_enabled():
+        raise BadInput("training needs gradients: call it outside torch.no_grad() and torch.inference_mode()")
+    parameters = list(model.parameters())
+    if not any(p.requires_grad for p in parameters):
+        raise BadInput("all weights of this model are frozen: write model.requires_grad_() to train them")
+    if any(p.is_inference() for p in parameters):
+        raise BadInput("this model was built under torch.inference_mode(), so it cannot train: build it anew")
 
 
 def require_finite(name: str, value: float, step: int, lr: float) -> None:

@@ -16,9 +16,10 @@ from tqdm import tqdm
 from babygpt.config import TrainConfig
 from babygpt.data.batches import IGNORED
 from babygpt.device import require_memory_to_train, use_allowed_threads
+from babygpt.models.inputs import require_model
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import Batch, Objective
-from babygpt.training.guard import alone_with, require_finite, require_vocabulary
+from babygpt.training.guard import alone_with, require_finite, require_gradients, require_vocabulary
 from babygpt.training.optimizers import optimizers, schedule
 
 
@@ -64,8 +65,9 @@ def train(
     objective  draws the batches and computes their loss
     config     steps, batch size, learning rates, seed
     steering   called before every step: which of the encoding's numbers to set; `replay` repeats a run
-    Raises BadInput if the encoding has no such number, the model does not know all tokens or another thread
-    is training it, and FloatingPointError, with the step and what to try, if the loss is not finite.
+    Raises BadInput if the encoding has no such number, the model does not know all tokens, another thread is
+    training it, or no weight can have a gradient (under torch.no_grad(), or with all of them frozen); and
+    FloatingPointError, with the step and what to try, if the loss is not finite.
     """
     yield from Training(model, objective, config).steps(steering)
 
@@ -78,6 +80,7 @@ class Training:
 
     def __init__(self, model: LanguageModel, objective: Objective, config: TrainConfig) -> None:
         use_allowed_threads()
+        require_model(model)
         require_vocabulary(model, objective)
         require_memory_to_train(model, config, objective.block_size)
         self.model, self.objective, self.config = model, objective, config
@@ -100,6 +103,7 @@ class Training:
         """
         with alone_with(self.model):  # a second thread that trains this model is refused
             start = time.perf_counter()
+            require_gradients(self.model)
 
             # Steer: a slider of a live run may set a number of the encoding, such as the theta of RoPE.
             changed = dict(steering(self.step + 1)) if steering else {}

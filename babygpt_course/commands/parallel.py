@@ -22,7 +22,7 @@ from babygpt.cli.options import (
     warn_unused,
 )
 from babygpt.config import ModelConfig, TrainConfig
-from babygpt.data.corpus import load_corpus
+from babygpt.data.corpus import load_corpus, with_line_ends
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.device import pick_device
 from babygpt.errors import BadInput
@@ -215,4 +215,4 @@ def encode_prompts(tokenizer: CharTokenizer, prompts: tuple[str, ...], n: int) -
         raise BadInput(f"{len(prompts)} prompts are more than {n} branches")
     if len(prompts) < n and "\n" not in tokenizer.ids:
         raise BadInput(f"{len(prompts)} prompts for {n} branches, and the model's vocabulary has no line end")
-    return [tokenizer.encode(text) for text in (*prompts, *["\n"] * (n - len(prompts)))]
+    return [tokenizer.encode(with_line_ends(text)) for text in (*prompts, *["\n"] * (n - len(prompts)))]

@@ -27,9 +27,11 @@ from statistics import mean, stdev
 
 import matplotlib.pyplot as plt
 import torch
-from babygpt_course.studies.paired import beside, compare, critical_t, share_decided
+from babygpt.experiments.paired import beside, compare, critical_t, share_decided
 
-from babygpt import ModelConfig, NextToken, TrainConfig, build, live, load_corpus, plots
+from babygpt import ModelConfig, NextToken, TrainConfig, build, load_corpus
+import babygpt_live as live
+from babygpt_course import explorers
 from babygpt.encodings import Rotary
 from babygpt.tables import Table, source
 from babygpt_course.exercises import lesson_08 as ladder
@@ -40,7 +42,7 @@ from babygpt_course.studies.seed_plots import draw_seed_dots
 from babygpt_course.tools import click, gap, vowel_heads
 
 # %% tags=["nbval-ignore-output"]
-plots.set_style()
+live.set_style()
 clicks, board = load_results("clicks"), load_results("ladder")["board"]
 gap(clicks)
 
@@ -109,7 +111,7 @@ recipe, floors = TrainConfig(steps=600, seed=1005), {"best reader": load_results
 
 def race(name, model):
     """Train a model in the background; watch what it answers and writes."""
-    watches = [live.roles(tokenizer, questions, times=24, written=True)]
+    watches = [explorers.roles(tokenizer, questions, times=24, written=True)]
     return live.train(model, objective, recipe, name, floors, watches)
 
 

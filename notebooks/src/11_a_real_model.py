@@ -24,7 +24,6 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
-from babygpt_live import Axis
 
 import babygpt_live as live
 from babygpt.encodings import Encoding
@@ -37,6 +36,7 @@ from babygpt_course.real import heads, views
 from babygpt_course.real.model import read_model, token_losses, use_encoding
 from babygpt_course.studies import published_model, results, spelling
 from babygpt_course.tools import switchboard
+from babygpt_live import Axis
 
 # %% tags=["nbval-ignore-output"]
 live.set_style()

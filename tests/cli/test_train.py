@@ -2,13 +2,16 @@
 
 import os
 from contextlib import nullcontext
+from pathlib import Path
 
 import pytest
 import torch
 
 from babygpt.cli.train import encoding_options
 from babygpt.cli.train import train as train_command
+from babygpt.config import ModelConfig
 from babygpt.data.corpus import load_corpus
+from babygpt.errors import BadInput
 from babygpt.metrics.denoising import nelbo
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import MaskedDiffusion, NextToken
@@ -303,6 +306,35 @@ def test_holes_of_a_prompt_are_filled_in(run, refused, train, denoiser):
         run("generate", denoiser, "--prompt", "the c_t", "--hole", "t"), "--hole (t) must be one character"
     )
     refused(run("generate", train("v4", name="v4"), "--prompt", "the c_t"), "character '_' at position 5")
+
+
+def test_an_underscore_that_the_model_knows_is_text(run, refused, train, corpus):
+    Path(corpus).write_text("def foo_bar(x): return x_y\n" * 40, encoding="utf-8")
+    out = train("v7-rope", name="code")
+    words = ["--tokens", 2, "--temperature", 0]
+    assert run("generate", out, "--prompt", "def foo_b", *words).stdout.startswith("def foo_b")
+    refused(run("generate", out, "--prompt", "def foo_b", "--hole", "_"), "--hole (_) must be one character")
+
+
+@pytest.mark.parametrize("version", ["v4", "v7-rope"])
+def test_a_prompt_and_a_stop_are_read_like_a_corpus(run, refused, train, corpus, version):
+    Path(corpus).write_bytes(b"the cat\r\nsat\r\n" * 60)
+    out = train(version)
+    words = ["generate", out, "--tokens", 3, "--temperature", 0]
+    assert run(*words, "--prompt", "the cat\r\n").stdout == run(*words, "--prompt", "the cat\n").stdout
+    assert run(*words, "--prompt", "the", "--stop", "\r\n").exit_code == 0
+    refused(run(*words, "--prompt", "the", "--stop", "\\n"), "holds a backslash", "--stop $'\\n'")
+    refused(run(*words, "--prompt", "the", "--stop", "Q"), "character 'Q' at position 0")
+    refused(run(*words, "--seed", 2**64), "18446744073709551616 is not in the range")
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"), [("V4", "v4"), ("rope", "v4"), ("Alibi", "alibi"), ("v7-pop", "v7-pope")]
+)
+def test_a_version_that_was_nearly_named_is_suggested(run, typed, meant):
+    assert f"did you mean {meant}?" in run("train", typed).output
+    with pytest.raises(BadInput, match=f"did you mean {meant}?"):
+        build(typed, ModelConfig(5))
 
 
 @pytest.mark.parametrize("version", ["v4", "v7-rope"])

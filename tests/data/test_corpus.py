@@ -147,6 +147,31 @@ def test_a_folder_is_read_in_the_order_of_its_paths(tmp_path: Path) -> None:
         load_corpus(str(tmp_path / "folder.txt"))
 
 
+def test_files_that_programs_left_behind_are_no_part_of_a_corpus(tmp_path: Path) -> None:
+    """Put JupyterLab's copies, an archive from a Mac and a hidden file beside a text in capitals."""
+    for name, content in (
+        ("a.TXT", b"one\n"),
+        (".ipynb_checkpoints/a-checkpoint.txt", b"old\n"),
+        ("deep/.ipynb_checkpoints/b-checkpoint.txt", b"old\n"),
+        ("__MACOSX/._a.txt", b"\xff\0"),
+        ("._a.txt", b"\xff\0"),
+    ):
+        (tmp_path / ".mine" / name).parent.mkdir(exist_ok=True, parents=True)
+        (tmp_path / ".mine" / name).write_bytes(content)
+    assert decoded(load_corpus(tmp_path / ".mine")) == "one\n"  # a hidden folder that was named is read
+
+
+def test_a_path_may_begin_at_home_and_a_near_name_is_suggested(tmp_path, monkeypatch) -> None:
+    for variable in ("HOME", "USERPROFILE"):
+        monkeypatch.setenv(variable, str(tmp_path))
+    (tmp_path / "mine.txt").write_text("the cat", encoding="utf-8")
+    assert decoded(load_corpus("~/mine.txt")) == "the cat"
+    assert isinstance(load_corpus(tmp_path / "mine.txt").name, str)
+    for name, says in (("Tales", "did you mean tales"), ("shakespear", "did you mean shakespeare")):
+        with pytest.raises(BadInput, match=says):
+            load_corpus(name)
+
+
 def test_a_pipe_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     for content, read in (("a\r\n我".encode(), "a\n我"), (b"x\xff", None)):
         monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(content)))

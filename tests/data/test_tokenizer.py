@@ -50,3 +50,13 @@ def test_any_text_is_decoded_or_its_first_unknown_character_is_named(text: str, 
             tokenizer.encode(text)
     else:
         assert tokenizer.decode(tokenizer.encode(text)) == text
+
+
+@pytest.mark.parametrize("wrong", [-1, -100, 3, 1.0, "a"])
+@pytest.mark.parametrize("kind", [list, torch.tensor])
+def test_ids_that_are_no_tokens_are_refused(wrong, kind) -> None:
+    """Refuse -1, too, which Python reads as the last one of a list."""
+    if isinstance(wrong, str) and kind is not list:
+        pytest.skip("no tensor holds texts")
+    with pytest.raises(BadInput, match="is no token id: this tokenizer has 0 to 2"):
+        CharTokenizer("ab", with_mask=True).decode(kind([0, wrong]))

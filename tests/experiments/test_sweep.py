@@ -16,6 +16,11 @@ from babygpt.experiments.sweep import keep_runs, small_config, sweep, train_from
 from babygpt.objectives import NextToken
 
 
+def test_a_text_that_is_no_regular_expression_is_refused(tmp_path):
+    with pytest.raises(BadInput, match=r"--only \(\[\) is no regular expression"):
+        keep_runs(tmp_path / "runs.json", only="[")
+
+
 def test_all_variants_of_a_seed_come_before_the_next_seed():
     runs = []
 

@@ -7,6 +7,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 import babygpt_live as live
+from babygpt_live.figures import set_legend
 
 
 def labels(axis):
@@ -23,6 +24,20 @@ def test_losses_are_smoothed_and_floors_drawn(ax):
     assert grey.get_color() == live.COLOURS["grey"] != curve.get_color()
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["v4", "untouched", "floor 0.500"]
     assert (ax.get_title(), ax.get_xlabel()) == ("it falls", "step")
+
+
+def test_a_legend_names_every_curve_and_every_floor(ax):
+    """Name those that begin with "_", which Matplotlib leaves out, and more floors than there are styles."""
+    floors = {f"floor {i}": 0.1 * i for i in range(6)} | {"_f": 0.9}
+    live.draw_losses(ax, {"_hidden": [1.0, 2.0]}, floors, "all")
+    names = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert names == ["_hidden", *(f"{name} {floor:.3f}" for name, floor in floors.items())]
+    other = Figure().subplots()
+    live.draw_curves(other, np.arange(2), {"_hidden": np.arange(2), "b": np.arange(2)}, "t", "x", "y")
+    assert [text.get_text() for text in other.get_legend().get_texts()] == ["_hidden", "b"]
+    other.plot([0, 1])  # without a name
+    set_legend(other)
+    assert len(other.get_legend().get_texts()) == 2
 
 
 def test_curves_have_their_own_colours_and_a_curve_alone_no_legend(ax):

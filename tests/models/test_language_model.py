@@ -117,7 +117,7 @@ def test_a_refused_call_leaves_the_cache_as_it_was(awake, wake, text, one_text, 
     far = one_text(version, 3)
     far = Positions(far.time.clone().index_fill(0, torch.tensor(2), 10**6), far.branch)
     bad = [
-        (idx[:, :3] + 11, one_text(version, 3, 4), IndexError),
+        (idx[:, :3] + 11, one_text(version, 3, 4), BadInput),
         (idx[:, :2], one_text(version, 3, 4), BadInput),
         (idx[:1, :3], one_text(version, 3, 4), BadInput),
         (torch.cat([idx, idx])[:, :3], one_text(version, 3, 4), BadInput),

@@ -176,6 +176,87 @@ LOST = {  # changes that no file could hold -> what the one line names
 }
 
 
+class Doubled(torch.nn.Linear):
+    """Layer of the same class name and shape as the one that it replaces, with other outputs."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return 2 * super().forward(x)
+
+
+Doubled.__name__ = "Linear"
+
+
+def replace_layer(model: LanguageModel) -> None:
+    model.blocks[1].mlp.up = Doubled(16, 64, bias=False)
+
+
+def patch_method(model: LanguageModel) -> None:
+    model.blocks[0].mlp.forward = lambda x: x
+
+
+LOGITS = {  # changes of which only the logits tell, in an untrained model too -> what the one line names
+    "causal": (lambda m: setattr(m, "causal", False), "causal is False and was True"),
+    "a hook": (lambda m: m.blocks[0].register_forward_hook(lambda *seen: seen[2] * 2), "hooks of blocks.0"),
+    "a hook before": (lambda m: m.register_forward_pre_hook(lambda _, x: (x[0] * 0,)), "hooks of the model"),
+    "a method": (patch_method, "blocks.0.mlp.forward is a method of its own"),
+    "a layer": (replace_layer, "blocks.1.mlp.up is a Doubled"),
+    "a scale": (lambda m: setattr(m.blocks[0].attention, "sharpness", 1.0), "sharpness is 1.0 and was 2.0"),
+    "heads": (lambda m: setattr(m, "config", ModelConfig(11, 16, 2, 4, 16)), "n_head is 2 and was 4"),
+    "a layer that fails": (lambda m: setattr(m.blocks[0].attention, "n_head", 3), "cannot read a text"),
+}
+
+
+@pytest.mark.parametrize("trained", [False, True])
+@pytest.mark.parametrize("change", LOGITS)
+def test_other_logits_than_the_file_gives_back_are_refused(awake, tmp_path, change: str, trained) -> None:
+    model = awake("v4") if trained else build("v4", ModelConfig(11, 16, 2, 2, 16))
+    do, says = LOGITS[change]
+    do(model)
+    with pytest.raises(BadInput, match=re.escape(says)):
+        save(tmp_path / "m", model, TOKENIZER)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("version", ["v4", "v6", "v7", "v2"])
+def test_the_comparison_leaves_no_trace(awake, tmp_path, version: str) -> None:
+    model, seen = awake(version).eval(), []
+    model.head.register_forward_hook(lambda *_: seen.append(torch.is_grad_enabled()))  # changes no output
+    before = {name: x.clone() for name, x in model.state_dict().items()}
+    state = torch.get_rng_state()
+    save(tmp_path / "m", model, TOKENIZER)
+    assert torch.equal(torch.get_rng_state(), state)
+    assert not model.training
+    assert all(torch.equal(x, before[name]) for name, x in model.state_dict().items())
+    assert seen
+    assert not any(seen)
+
+
+def test_logits_that_are_nan_agree(awake, tmp_path) -> None:
+    model = awake("v4")
+    with torch.no_grad():
+        model.head.weight.fill_(3e38)  # finite, and infinite in sums of both signs
+    assert not model(torch.arange(9)[None]).isfinite().any()
+    save(tmp_path / "m", model, TOKENIZER)
+    assert torch.equal(load(tmp_path / "m").model.head.weight, model.head.weight)
+
+
+SLIPS = {
+    "wrapped": (lambda p, m, t: (p, torch.nn.DataParallel(m), t), "DataParallel: write .module after it"),
+    "weights": (lambda p, m, t: (p, m.state_dict(), t), "this is a OrderedDict"),
+    "swapped": (lambda p, m, t: (m, p, t), "write save(path, model, tokenizer)"),
+    "a text": (lambda p, m, t: (p, m, "abc"), "the tokenizer is a str"),
+    "a tuple as a key": (lambda p, m, t: (p, m, t, {(1, 2): 3}), "info must be JSON: keys must be str"),
+}
+
+
+@pytest.mark.parametrize("slip", SLIPS)
+def test_a_slip_in_calling_save_is_named(awake, tmp_path, slip: str) -> None:
+    arguments, says = SLIPS[slip]
+    with pytest.raises(BadInput, match=re.escape(says)):
+        save(*arguments(tmp_path / "m", awake("v4"), TOKENIZER))
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("change", LOST)
 def test_what_a_file_cannot_hold_is_refused_by_its_name(awake, tmp_path: Path, change: str) -> None:
     model = awake("v4")

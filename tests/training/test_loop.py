@@ -16,7 +16,7 @@ from babygpt.errors import BadInput
 from babygpt.models.language_model import LanguageModel
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import Branches, DiffusionBound, MaskedDiffusion, NextToken, Objective
-from babygpt.training import Step, follow, replay, snapshot, train
+from babygpt.training import Step, Training, follow, replay, snapshot, train
 from babygpt.training.optimizers import schedule
 
 BLOCK = 24
@@ -276,3 +276,31 @@ def test_a_failed_compilation_is_reported(make) -> None:
     model = make("v1")
     with pytest.raises(ValueError, match=r"torch.compile does not work on this machine: .*nonesuch"):
         compile_in_place(model, "nonesuch")
+
+
+def frozen(corpus) -> LanguageModel:
+    return build("v4", ModelConfig(corpus.tokenizer.vocab_size, 8, 1, 2, 8)).requires_grad_(False)
+
+
+def made_for_inference(corpus) -> LanguageModel:
+    with torch.inference_mode():
+        return build("v4", ModelConfig(corpus.tokenizer.vocab_size, 8, 1, 2, 8))
+
+
+@pytest.mark.parametrize(
+    ("make", "says"), [(frozen, "write model.requires_grad_"), (made_for_inference, "built under")]
+)
+def test_a_model_that_cannot_learn_is_refused(small_corpus, make, says) -> None:
+    with pytest.raises(BadInput, match=says):
+        next(train(make(small_corpus), NextToken(small_corpus, 8), TrainConfig(steps=1)))
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_training_without_gradients_is_refused_before_anything_changes(small_corpus, mode) -> None:
+    model = frozen(small_corpus).requires_grad_()
+    training = Training(model, NextToken(small_corpus, 8), TrainConfig(steps=1))
+    state = training.generator.get_state()
+    with mode(), pytest.raises(BadInput, match="training needs gradients"):
+        training.make_step()
+    assert torch.equal(training.generator.get_state(), state)
+    assert training.make_step().step == 1

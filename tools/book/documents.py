@@ -59,7 +59,7 @@ def code_host(environment: Mapping[str, str] = os.environ) -> CodeHost | None:
 
 def site(root: Path = ROOT, host: CodeHost | None = None) -> Site:
     """Return the book of a repository: its documents and notebooks are pages."""
-    paths = [path for pattern in (*DOCUMENTS, "notebooks/*.ipynb") for path in root.glob(pattern)]
+    paths = [path for pattern in (*DOCUMENTS, "notebooks/[!.]*.ipynb") for path in root.glob(pattern)]
     return Site(root, frozenset(path.relative_to(root).as_posix() for path in paths) - NO_PAGES, host)
 
 
