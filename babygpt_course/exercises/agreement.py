@@ -69,7 +69,7 @@ class Agrees:
 
 
 def size(value: Any) -> int:
-    """Return how much a learner would have to read of some arguments: numbers of tensors, letters of texts."""
+    """Return how much there is to read in some arguments: numbers of tensors, letters of texts."""
     if isinstance(value, Tensor | np.ndarray):
         return int(np.prod(value.shape))
     if isinstance(value, dict):

@@ -115,7 +115,7 @@ def gated_scores(result: Any, q: Tensor, *_: Any) -> Tensor:
 
 
 def draw_waves(draw: Generator, hidden: bool) -> Iterator[Case]:
-    """Draw queries and keys, from two tokens of one channel to long texts, in which MASK hides some or none."""
+    """Draw queries and keys, from two tokens of one channel to long texts; MASK hides some, or none."""
     steady = torch.rand(4, generator=draw) + 0.1
     kinds = (  # (B, H, T, D), the largest position, and α; the first one can be checked by hand
         ((1, 1, 2, 1), 1, 0.5),
