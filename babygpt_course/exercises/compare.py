@@ -1,6 +1,6 @@
 """Comparison of an answer with the reference, with the difference in words."""
 
-from collections.abc import Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from numbers import Number
 from typing import Any
 
@@ -111,7 +111,11 @@ def unfit_type(numbers: Tensor, want: Tensor | None = None) -> str:
 
 def came_out(got: Any, wanted: str) -> str:
     """Return what came out and what should, in words."""
-    return "came out: None. Is a `return` missing?" if got is None else f"came out: {describe(got)}; {wanted}"
+    if got is None:
+        return "came out: None. Is a `return` missing?"
+    if isinstance(got, Iterator):
+        return f"came out: an iterator ({type(got).__name__}), which can be read once only; make a list of it"
+    return f"came out: {describe(got)}; {wanted}"
 
 
 def apart(got: Any, want: Any) -> str:
@@ -119,7 +123,11 @@ def apart(got: Any, want: Any) -> str:
     texts = [(describe(got, digits), describe(want, digits)) for digits in (4, 6, 9, 17)]
     types = [f"{text} ({type(value).__name__})" for text, value in zip(texts[0], (got, want), strict=True)]
     one, other = next((two for two in texts if two[0] != two[1]), types)
-    return came_out(got, "") if got is None else f"came out: {one}; should be: {other}"
+    return (
+        came_out(got, "")
+        if got is None or isinstance(got, Iterator)
+        else f"came out: {one}; should be: {other}"
+    )
 
 
 def difference(got: Any, want: Any, atol: float = 1e-4) -> str:

@@ -76,7 +76,7 @@ def draw_lines(draw: Generator, *words: int) -> Iterator[Case]:
     last = len(" ".join(drawn[-1][1:]))  # a window so long ends with the text, if that has no last line end
     short = "|".join(whole.split("|")[:2]) + "|"
     asked = [(short, 1), (short, 2), *product((whole, whole[:-1]), (1, 3, 6, 12, last, last + 1))]
-    asked += [(whole[::-1], 3), (12 * whole, 5)]  # one of the same shape, and a long one
+    asked += [(whole[-2::-1] + "|", 3), (12 * whole, 5)]  # one of the same shape, and a long one
     if 1 in words:  # no window at all: lines of one word, and a text that is too short
         asked = [("y|z|", integer(draw, 1, 5)), ("y z|", integer(draw, 3, 6)), *asked]
     for number, (text, length) in enumerate(asked):
