@@ -99,7 +99,7 @@ def unfit_type(numbers: Tensor, want: Tensor | None = None) -> str:
     """
     dtype = numbers.dtype
     wants_numbers = want is not None and want.dtype != torch.bool
-    wants_indices = wants_numbers and want.dim() and not want.dtype.is_floating_point
+    wants_indices = want is not None and wants_numbers and want.dim() and not want.dtype.is_floating_point
     rules = {
         "float32 or float64": numbers.is_complex() or is_half(numbers),
         "numbers": wants_numbers and dtype == torch.bool,

@@ -119,7 +119,7 @@ def votes_answer(E: Tensor, P: Tensor, W: Tensor, b: Tensor) -> tuple[Tensor, Te
 
 def splits_votes(attempt: Any, draw: Generator, asked: str) -> None:
     """Ask for the votes of v2 in several sizes; look at their sum, or at the positions' mean or steps."""
-    for V, T, C in ((2, 3, 1), (4, 2, 3), (5, 7, 4), (5, 7, 4), (3, 1, 2), (70, 300, 4)):
+    for V, T, C in ((2, 3, 1), (4, 2, 3), (5, 7, 4), (5, 7, 4), (3, 1, 2), (9, 300, 4)):
         E, P, W, b = (torch.randn(shape, generator=draw) + 0.5 for shape in ((V, C), (T, C), (V, C), (V,)))
         what = f"V = {V} tokens, T = {T} positions and C = {C} channels"
         shapes = {"votes of the tokens": (V, V), "votes of the positions": (T, V)}

@@ -102,9 +102,8 @@ PHASE_MISTAKES = {
 
 def exact_phase(*given: Any) -> tuple[Tensor, Tensor]:
     """Return the solution's queries and keys, computed in float64."""
-    return fixed_phase_answer(
-        *(x.double() if isinstance(x, Tensor) and x.dtype != torch.bool else x for x in given)
-    )
+    q, k, positions, omega, masked, alpha = given
+    return fixed_phase_answer(q.double(), k.double(), positions, omega.double(), masked, alpha)
 
 
 def gated_scores(result: Any, q: Tensor, *_: Any) -> Tensor:

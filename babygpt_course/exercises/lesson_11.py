@@ -128,16 +128,16 @@ def black_box(whole: float, costs: dict[Head, float], rng: random.Random) -> Cal
 
 
 def drawn_costs(
-    rng: random.Random, n_layer: int, n_head: int, size: float, needed: int | Head | str
+    rng: random.Random, n_layer: int, n_head: int, size: float, needed: int | Head | None
 ) -> dict[Head, float]:
     """Draw what each head costs in nats: `size` or so, and 13 to 60 times as much if it is needed.
 
-    needed  number of these heads, where a tenth of all heads costs nothing; "edge" if one costs as little as
+    needed  number of these heads, where a tenth of all heads costs nothing; None if one costs as little as
             the task promises, and a third of the others as much as it allows; or two layers, one that is
             needed, and one that costs nothing without any one of its heads but the first
     """
     heads = list(product(range(n_layer), range(n_head)))
-    if needed == "edge":
+    if needed is None:
         drawn = rng.sample(heads, 1 + len(heads) // 3)
         return dict.fromkeys(heads, size) | dict.fromkeys(drawn, 2 * size) | {drawn[0]: max(0.3, 10 * size)}
     if isinstance(needed, int):
@@ -155,7 +155,9 @@ FAINT = "That is noise"
 FEW = "A tenth of the heads is needed, and a tenth costs nothing: take the median of many controls"
 LAYER = "One layer is needed, and the heads of another cost nothing: draw controls from all layers"
 EDGE = "The task promises 0.3 nats and ten times the median, or else at most twice the median: try just that"
-Model = tuple[str, Head, float, float, Any]  # advice, layers and heads, loss, what heads cost, needed ones
+Model = tuple[
+    str, Head, float, float, int | Head | None
+]  # advice, layers and heads, loss, what heads cost, needed ones
 MODELS: dict[bool | None, tuple[Model, ...]] = {  # by what is asked of them
     True: (
         (LIMIT, (1, 2), 1.1, 0.05, 1),
@@ -172,9 +174,9 @@ MODELS: dict[bool | None, tuple[Model, ...]] = {  # by what is asked of them
         (FEW, (12, 12), 2.0, 0.15, 14),
         # A control of the first layer alone, of the last or of one between meets a needed or an idle layer.
         *((LAYER, (6, 8), 1.1, 0.15, layers) for layers in ((0, 5), (5, 0), (2, 0), (2, 5), (0, 3), (5, 2))),
-        (EDGE, (3, 4), 1.1, 0.0, "edge"),
-        (EDGE, (3, 4), 1.1, 0.01, "edge"),
-        (EDGE, (3, 4), 9.0, 1.0, "edge"),
+        (EDGE, (3, 4), 1.1, 0.0, None),
+        (EDGE, (3, 4), 1.1, 0.01, None),
+        (EDGE, (3, 4), 9.0, 1.0, None),
     ),
 }
 

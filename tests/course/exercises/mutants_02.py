@@ -92,7 +92,7 @@ def steps_of_first_tokens(table):
 
 MUTANTS = [
     known(SECOND_WORD, "each space", [MORE, ONE], "not each one"),
-    known(SECOND_WORD, "the first line", [TWO, MORE], "first line begins"),
+    known(SECOND_WORD, "the first line", LINES, "first line begins"),
     Mutant(SECOND_WORD, "the next line's space", by_lines, [ONE]),
     Mutant(SECOND_WORD, "from the space on", lambda *a: by_lines(*a, off=0), LINES),
     Mutant(SECOND_WORD, "beyond the end", lambda *a: by_lines(*a, at_end=False), LINES, "IndexError"),
