@@ -64,7 +64,7 @@ SCALE_MISTAKES = [
 MASK_MISTAKES = [
     ("padding on the right", partial(masked, left=False), [REAL, PADDING], "reads padding"),
     ("padding is read", partial(masked, hide=False), [REAL, PADDING], "reads padding"),
-    ("lengths of a byte", lambda n, T: mask_answer(n % 256, T), [REAL, PADDING]),
+    ("lengths of a byte", lambda n, T: mask_answer(n % 256, T), [REAL]),
     ("kept by shape", lambda n, T: mask_answer(KEPT.setdefault((n.shape, T), n), T), [REAL, PADDING]),
     ("float16", lambda *a: mask_answer(*a).half(), [REAL, PADDING], "float16"),
     ("no mask", partial(masked, causal=False), [REAL, PADDING], "those after it"),
