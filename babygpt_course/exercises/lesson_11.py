@@ -155,9 +155,8 @@ FAINT = "That is noise"
 FEW = "A tenth of the heads is needed, and a tenth costs nothing: take the median of many controls"
 LAYER = "One layer is needed, and the heads of another cost nothing: draw controls from all layers"
 EDGE = "The task promises 0.3 nats and ten times the median, or else at most twice the median: try just that"
-Model = tuple[
-    str, Head, float, float, int | Head | None
-]  # advice, layers and heads, loss, what heads cost, needed ones
+# Advice, layers and heads, the loss, what heads cost, and which are needed.
+Model = tuple[str, Head, float, float, int | Head | None]
 MODELS: dict[bool | None, tuple[Model, ...]] = {  # by what is asked of them
     True: (
         (LIMIT, (1, 2), 1.1, 0.05, 1),
