@@ -14,6 +14,7 @@ from babygpt_course.exercises.compare import (
     members,
     plain,
     things,
+    unfit_type,
 )
 from babygpt_course.exercises.guard import preserved_libraries
 
@@ -92,12 +93,16 @@ def expect(
     require_equal(got, want, what, wrong, atol=atol)
 
 
+def read_parts(got: Any, what: str, wanted: str, number: int = 2) -> tuple[Any, ...]:
+    """Return the parts of a result that should have so many. Raises Wrong if not; `wanted` names them."""
+    if (parts := things(got)) is None or len(parts) != number:
+        raise Wrong(f"{f'for {what} ' * bool(what)}{came_out(got, f'should be {wanted}')}")
+    return tuple(parts)
+
+
 def ask_parts(attempt: Any, *given: Any, what: str, wanted: str, number: int = 2) -> tuple[Any, ...]:
     """Call an answer that should return so many things. Raises Wrong if it does not; `wanted` names them."""
-    got = ask(attempt, *given, what=what)
-    if (parts := things(got)) is None or len(parts) != number:
-        raise Wrong(f"for {what} {came_out(got, f'should be {wanted}')}")
-    return tuple(parts)
+    return read_parts(ask(attempt, *given, what=what), what, wanted, number)
 
 
 def ask_tensor(attempt: Any, *given: Any, what: str, shape: tuple[int, ...]) -> Tensor:
@@ -105,20 +110,32 @@ def ask_tensor(attempt: Any, *given: Any, what: str, shape: tuple[int, ...]) -> 
     return require_shape(ask(attempt, *given, what=what), what, shape)
 
 
+def read_tensors(got: Any, what: str, shapes: Mapping[str, tuple[int, ...]]) -> list[Tensor]:
+    """Return the parts of a result as detached tensors. Raises Wrong unless they have these shapes."""
+    wanted = f"{len(shapes)} {'tensors' if any(shapes.values()) else 'numbers'}: {', '.join(shapes)}"
+    parts = read_parts(got, what, wanted, number=len(shapes))
+    named = zip(parts, shapes.items(), strict=True)
+    return [require_shape(part, f"{what} the {name}:".strip(), shape) for part, (name, shape) in named]
+
+
 def ask_tensors(attempt: Any, *given: Any, what: str, shapes: Mapping[str, tuple[int, ...]]) -> list[Tensor]:
     """Call an answer that should return tensors or numbers of these names and shapes, and detach them."""
-    wanted = f"{len(shapes)} {'tensors' if any(shapes.values()) else 'numbers'}: {', '.join(shapes)}"
-    parts = ask_parts(attempt, *given, what=what, wanted=wanted, number=len(shapes))
-    named = zip(parts, shapes.items(), strict=True)
-    return [require_shape(part, f"{what} the {name}:", shape) for part, (name, shape) in named]
+    return read_tensors(ask(attempt, *given, what=what), what, shapes)
 
 
 def require_shape(got: Any, what: str, shape: tuple[int, ...]) -> Tensor:
-    """Return what an answer returned as a detached tensor. Raises Wrong unless it has this shape."""
+    """Return what an answer returned as a detached tensor. Raises Wrong unless it has this shape.
+
+    what  describes the inputs in a sentence; empty if the caller puts it before the message
+    """
+    before = f"for {what} " * bool(what)
     if (found := as_numbers(got)) is None:
-        raise Wrong(f"for {what} {came_out(got, f'should be a tensor of shape {shape}')}")
+        wanted = f"should be a {f'tensor of shape {shape}' if shape else 'number'}"
+        raise Wrong(f"{before}{came_out(got, wanted)}")
+    unfit = unfit_type(found)
+    require(not unfit, f"{before}{unfit}")
     right = tuple(found.shape) == shape
-    require(right, f"for {what} came out: shape {tuple(found.shape)}; should be shape {shape}")
+    require(right, f"{before}came out: shape {tuple(found.shape)}; should be shape {shape}")
     return found
 
 

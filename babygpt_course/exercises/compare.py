@@ -1,6 +1,6 @@
 """Comparison of an answer with the reference, with the difference in words."""
 
-from collections.abc import Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from numbers import Number
 from typing import Any
 
@@ -11,8 +11,19 @@ from torch import Tensor, isclose
 SHOWN = 6  # numbers of a tensor that are printed
 
 
+def is_half(value: Any) -> bool:
+    """Return whether a value of PyTorch or NumPy has numbers of 16 bits or fewer, such as float16."""
+    name = str(getattr(value, "dtype", ""))
+    return "float16" in name or "float8" in name
+
+
 def plain(value: Any) -> Any:
-    """Return a number or text of NumPy, or an array or tensor without axes, as Python's own value."""
+    """Return a number or text of NumPy, or an array or tensor without axes, as Python's own value.
+
+    Half precision stays as it is, so that it can be refused where it is compared.
+    """
+    if is_half(value):
+        return value
     lone = isinstance(value, np.ndarray | Tensor) and value.ndim == 0
     return value.item() if lone or isinstance(value, np.generic) else value
 
@@ -75,9 +86,36 @@ def beyond(value: float, limit: float, unit: str = "") -> str:
     return next((text for text in texts if float(text) != scale * limit), texts[-1]) + unit
 
 
+def count(number: int, noun: str) -> str:
+    """Return a number with its noun: "1 layer", "2 layers"."""
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
+def unfit_type(numbers: Tensor, want: Tensor | None = None) -> str:
+    """Return why numbers of this type cannot be an answer; an empty text if they can.
+
+    want  the reference; if it holds whole numbers with axes, such as ids, indices and positions, integers of
+          any width are allowed and no others, because only integers can index
+    """
+    dtype = numbers.dtype
+    wants_numbers = want is not None and want.dtype != torch.bool
+    wants_indices = want is not None and wants_numbers and want.dim() and not want.dtype.is_floating_point
+    rules = {
+        "float32 or float64": numbers.is_complex() or is_half(numbers),
+        "numbers": wants_numbers and dtype == torch.bool,
+        "whole numbers, such as int64": wants_indices and dtype.is_floating_point and numbers.numel(),
+    }
+    right = next((kind for kind, broken in rules.items() if broken), "")
+    return f"came out: numbers of type {dtype}; should be {right}" if right else ""
+
+
 def came_out(got: Any, wanted: str) -> str:
     """Return what came out and what should, in words."""
-    return "came out: None. Is a `return` missing?" if got is None else f"came out: {describe(got)}; {wanted}"
+    if got is None:
+        return "came out: None. Is a `return` missing?"
+    if isinstance(got, Iterator):
+        return f"came out: an iterator ({type(got).__name__}), which can be read once only; make a list of it"
+    return f"came out: {describe(got)}; {wanted}"
 
 
 def apart(got: Any, want: Any) -> str:
@@ -85,7 +123,11 @@ def apart(got: Any, want: Any) -> str:
     texts = [(describe(got, digits), describe(want, digits)) for digits in (4, 6, 9, 17)]
     types = [f"{text} ({type(value).__name__})" for text, value in zip(texts[0], (got, want), strict=True)]
     one, other = next((two for two in texts if two[0] != two[1]), types)
-    return came_out(got, "") if got is None else f"came out: {one}; should be: {other}"
+    return (
+        came_out(got, "")
+        if got is None or isinstance(got, Iterator)
+        else f"came out: {one}; should be: {other}"
+    )
 
 
 def difference(got: Any, want: Any, atol: float = 1e-4) -> str:
@@ -115,10 +157,10 @@ def difference_of_numbers(got: Any, want: Tensor, atol: float) -> str:
         return ""  # a list of no rows cannot say how long they are
     if numbers.shape != want.shape:
         return f"came out: shape {tuple(numbers.shape)}; should be shape {tuple(want.shape)}"
-    if numbers.is_complex() != want.is_complex() or numbers.dtype == torch.bool != want.dtype:
-        return f"came out: numbers of type {numbers.dtype}; should be {want.dtype}"
-    kind = torch.complex128 if want.is_complex() else torch.float64
-    wrong = ~isclose(numbers.to(kind), want.to(kind), 1e-5, atol) | numbers.isnan()
+    if unfit := unfit_type(numbers, want):
+        return unfit
+    numbers, want = numbers.double(), want.double()
+    wrong = ~isclose(numbers, want, 1e-5, atol) | numbers.isnan()
     if not wrong.any():
         return ""
     if numbers.dim() == 0 or (numbers.dim() == 1 and numbers.numel() <= SHOWN):

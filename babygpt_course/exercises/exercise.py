@@ -5,7 +5,8 @@ import inspect
 import io
 import random
 import sys
-from collections.abc import Callable, Mapping, Sequence
+import textwrap
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from html import escape
@@ -19,11 +20,20 @@ from torch import Generator, Tensor, nn
 
 from babygpt.tables import MARKS, Source, Table, source
 from babygpt_course.exercises.checks import Unusable, Wrong, require
-from babygpt_course.exercises.compare import describe
+from babygpt_course.exercises.compare import describe, difference
 from babygpt_course.exercises.guard import OutOfTime, run_with_timeout
 from babygpt_live import draw_matrix
 
 SECONDS = 10.0  # for a check, unless it trains; a busy machine needs more than an idle one
+ROUNDS = 2  # of the checks on one answer, with other seeds: what the answer keeps of the first one shows
+STYLES = {  # what is told of a right answer that is written in another way than ours -> its signs
+    "a loop": {"For", "While", "ListComp", "GeneratorExp", "DictComp", "SetComp"},
+    "NumPy": {"np", "numpy"},
+    "einsum": {"einsum"},
+    "complex numbers": {"complex", "view_as_complex", "polar"},
+    "a sort": {"sort", "sorted", "argsort", "topk"},
+}
+KEEPS = ". Other numbers of the same kind were right before: does your code keep something between calls?"
 Check = Callable[[Any, Generator], object]  # given an answer and a seeded random generator, raises Wrong
 
 
@@ -42,10 +52,12 @@ class Report:
 
     rows    (✓ or ✗, the requirement, what is wrong) for each check
     output  the beginning of what the answer printed
+    praise  how a right answer differs from the solution, in a sentence; an empty text if it hardly does
     """
 
     rows: Sequence[tuple[str, str, str]]
     output: str = ""
+    praise: str = ""
 
     @property
     def solved(self) -> bool:
@@ -57,7 +69,8 @@ class Report:
         return [requirement for mark, requirement, _ in self.rows if mark != MARKS["holds"]]
 
     def _verdict(self) -> str:
-        return "Solved." if self.solved else f"Not yet: {len(self.failed)} of {len(self.rows)} to go."
+        solved = f"Solved. {self.praise}".strip()
+        return solved if self.solved else f"Not yet: {len(self.failed)} of {len(self.rows)} to go."
 
     def __repr__(self) -> str:
         lines = ["  ".join(part for part in row if part) for row in self.rows]
@@ -117,6 +130,7 @@ class Exercise:
     answer    the solution: a value, or a function or class called ..._answer, whose source is shown
     mistakes  sentence that tells the learner -> an answer with this mistake
     seconds   that a check may take; more than a few for one that trains
+    trains    requirements whose checks train for seconds, so that one round of them has to do
     picture   a function that calls an answer and returns the matrix to draw, and labels of x and y
     """
 
@@ -125,6 +139,7 @@ class Exercise:
     answer: Any
     mistakes: Mapping[str, Any] = field(default_factory=dict)
     seconds: float = SECONDS
+    trains: Collection[str] = ()
     picture: tuple[Callable[[Any], Tensor], str, str] | None = None
 
     def __post_init__(self) -> None:
@@ -145,18 +160,25 @@ class Exercise:
         return f"**{self.name}** · {self.level} · about {self.minutes} minutes\n\n{self.task}"
 
     def check(self, attempt: Any) -> Report:
-        """Test an answer, whatever it is and does, and report on each requirement. Never raises."""
-        rows, beginning = list[tuple[str, str, str]](), ""
-        error: BaseException | None = None
-        for seed, (requirement, test) in enumerate(self.checks.items()):
-            if isinstance(error, Unusable | OutOfTime):
-                rows.append((MARKS["fails"], requirement, "not looked at"))
+        """Test an answer, whatever it is and does, and report on each requirement. Never raises.
+
+        A second round asks the same answer with other seeds: what it kept of the first round would show.
+        """
+        reasons, beginning, ended = dict.fromkeys(self.checks, ""), "", False
+        for number, (requirement, test) in enumerate(ROUNDS * list(self.checks.items())):
+            again = number >= len(self.checks)
+            if reasons[requirement] or (again and (ended or requirement in self.trains)):
                 continue
-            test_attempt = partial(test, attempt, Generator().manual_seed(seed))
+            if ended:
+                reasons[requirement] = "not looked at"
+                continue
+            test_attempt = partial(test, attempt, Generator().manual_seed(number))
             _, error, output = run_with_timeout(self.seconds, test_attempt)
-            rows.append((MARKS["fails" if error else "holds"], requirement, self._explain(error)))
+            reasons[requirement] = self._explain(error) + KEEPS * (again and isinstance(error, Wrong))
+            ended = isinstance(error, Unusable | OutOfTime)
             beginning = beginning or " / ".join(output.split("\n")[:3]).strip(" /")
-        return Report(rows, beginning)
+        rows = [(MARKS["fails" if why else "holds"], asked, why) for asked, why in reasons.items()]
+        return Report(rows, beginning, "" if any(reasons.values()) else self._praise(attempt))
 
     def _explain(self, error: BaseException | None) -> str:
         """Return what a check raised as the report puts it; an empty text if it raised nothing."""
@@ -165,6 +187,17 @@ class Exercise:
         if error is None or isinstance(error, Wrong):
             return str(error or "")
         return f"your code raised {type(error).__name__}: {describe(str(error))}"
+
+    def _praise(self, attempt: Any) -> str:
+        """Return how a right answer is written in another way than the solution; empty if it hardly is."""
+        if not callable(self.answer):
+            return "" if not difference(attempt, self.answer) else f"Ours is another one: {self.answer}."
+        yours, ours = map(written_with, (attempt, self.answer))
+        if yours is None or ours is None or yours == ours:
+            return ""
+        more, less = (" and ".join(sorted(x - y)) for x, y in ((yours, ours), (ours, yours)))
+        different = [f"yours has {more}"] * bool(more) + [f"ours has {less}"] * bool(less)
+        return f"It is right in another way: {', '.join(different)}. `solution()` shows ours."
 
     def draw(self, attempt: Any) -> Drawing | Words:
         """Draw an answer, the solution and their difference; say why, where there is nothing to draw."""
@@ -244,6 +277,17 @@ def as_matrix(value: Any) -> Tensor:
     right = matrix.dim() == 2 and not matrix.is_complex()
     require(right, f"{matrix.dtype} of shape {tuple(matrix.shape)} is no matrix")
     return matrix.float()
+
+
+def written_with(function: Any) -> set[str] | None:
+    """Return which of the styles in STYLES a function is written in; None if its source is not to be had."""
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    except (OSError, TypeError, SyntaxError):
+        return None
+    words = {getattr(node, "id", getattr(node, "attr", "")) for node in ast.walk(tree)}
+    kinds = {type(node).__name__ for node in ast.walk(tree)}
+    return {name for name, signs in STYLES.items() if signs & (words | kinds)}
 
 
 def needed_imports(text: str, home: Any) -> list[str]:

@@ -22,7 +22,7 @@ def scale_answer(D: int, q_size: float, k_size: float) -> tuple[float, float]:
 
 def scales(attempt: Any, draw: Generator, asked: int, any_size: bool) -> None:
     """Ask for the variance or the factor of heads of three widths; draw scores to show a wrong factor."""
-    for D in (4, 24, 512):
+    for D in (4, 1, 24, 512):
         sizes = (1.0, 1.0)
         if any_size:
             sizes = (round(0.3 + float(torch.rand((), generator=draw)), 2), float(integer(draw, 2, 6)))
@@ -66,6 +66,7 @@ def masks(attempt: Any, draw: Generator, asked: str) -> None:
         ([3, 1], 3),
         ([4, 0, 5, 2], 5),
         ([integer(draw, 1, 9) for _ in range(6)], 9),
+        ([257, 300, 1, integer(draw, 2, 256)], 300),
     ):
         what, B = f"lengths {lengths} and T = {T}", len(lengths)
         given = torch.tensor(lengths)

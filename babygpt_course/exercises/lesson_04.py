@@ -15,8 +15,8 @@ from babygpt.metrics import without_heads
 from babygpt.models.language_model import LanguageModel
 from babygpt.models.versions import build
 from babygpt_course.exercises.checks import ask_tensor, expect, require, require_equal
-from babygpt_course.exercises.compare import describe, difference
-from babygpt_course.exercises.exercise import Exercise, each, integer, randomize_, read_tasks
+from babygpt_course.exercises.compare import count, describe, difference
+from babygpt_course.exercises.exercise import Exercise, dice, each, integer, randomize_, read_tasks
 
 TASKS = read_tasks("lesson_04")
 
@@ -69,7 +69,16 @@ def rotates(attempt: Any, draw: Generator, asked: str) -> None:
         else:
             order = pairs_side_by_side(shape[-1])
             want = rotate(x[..., order], positions, theta)[..., order.argsort()]
-            expect(attempt, x, positions, theta, want=want, what=what, mistakes=mistakes, atol=1e-3)
+            expect(
+                attempt,
+                x,
+                positions,
+                theta,
+                want=want,
+                what=what,
+                mistakes=mistakes,
+                atol=1e-4 if most < 99 else 1e-3,
+            )
 
 
 def pairs_side_by_side(D: int) -> Tensor:
@@ -129,13 +138,13 @@ def converts(attempt: Any, draw: Generator, sizes: Sequence[tuple[int, int, int]
     for n_query, n_key, D in sizes:
         positions = torch.randint(2000, (4,), generator=draw)
         x = torch.randn(4, n_query * D, generator=draw, dtype=torch.float64) / (n_query * D) ** 0.5
-        weights = [torch.randn(n * D, n_query * D, generator=draw).double() for n in (n_query, n_key)]
+        weights = [torch.randn(n * D, n_query * D, generator=draw) for n in (n_query, n_key)]
         got, hints = list[Tensor](), list[set[str]]()
         for name, W in zip(("W_q", "W_k"), weights, strict=True):
             what = f"{name} of shape {tuple(W.shape)} and head_dim {D}"
             got.append(ask_tensor(attempt, W, D, what=what, shape=tuple(W.shape)).double())
             hints.append({text for text, wrong in misorder(W, D).items() if not difference(got[-1], wrong)})
-        want = rope_scores(weights, x, positions, D, split=True)
+        want = rope_scores([W.double() for W in weights], x, positions, D, split=True)
         what = f"{n_query} query and {n_key} key heads of {D} channels, scores [head, query, key]"
         hint = "".join(f". {text}" for text in sorted(set.intersection(*hints))[:1])
         require_equal(rope_scores(got, x, positions, D, split=False), want, what, {}, hint)
@@ -143,7 +152,12 @@ def converts(attempt: Any, draw: Generator, sizes: Sequence[tuple[int, int, int]
 
 LAYOUTS = Exercise(
     TASKS["Weights for the other layout"],
-    each(converts, [(1, 1, 4), (1, 1, 6)], [(2, 2, 4), (3, 3, 8)], [(4, 2, 8)]),
+    each(
+        converts,
+        [(1, 1, 4), (1, 1, 6), (1, 1, 64)],
+        [(2, 2, 4), (3, 3, 8), (9, 9, 4)],
+        [(4, 2, 8), (6, 1, 4)],
+    ),
     interleave_rows_answer,
 )
 
@@ -171,7 +185,7 @@ def drawn_model(draw: Generator, n_layer: int, n_head: int) -> tuple[Any, Callab
             log_probs = model(ids[:, :-1]).log_softmax(dim=-1)
         return log_probs.gather(-1, ids[:, 1:, None]).mean().item()
 
-    return model, score, f"a model of {n_layer} layer{'s'[: n_layer - 1]} with {n_head} heads each"
+    return model, score, f"a model of {count(n_layer, 'layer')} with {count(n_head, 'head')} each"
 
 
 def measures(attempt: Any, draw: Generator, sizes: Sequence[tuple[int, int]], calls: int = 1) -> None:
@@ -182,7 +196,8 @@ def measures(attempt: Any, draw: Generator, sizes: Sequence[tuple[int, int]], ca
         for at in product(range(n_layer), range(n_head)):
             with without_heads(model, [at]):
                 without[at] = score(model)
-        for (layer, head), alone in without.items():
+        heads = list(without) if calls == 1 else [dice(draw).choice(list(without))]
+        for (layer, head), alone in ((at, without[at]) for at in heads):
             gaps = {at: other - alone for at, other in without.items() if at != (layer, head)}
             beside = [gap for (other, _), gap in gaps.items() if other == layer]
             right = [*beside, sum(beside) / len(beside)]  # the mean over all controls is right as well
@@ -206,8 +221,10 @@ def measures(attempt: Any, draw: Generator, sizes: Sequence[tuple[int, int]], ca
                 ]
                 require(near, f"for {one} came out: {got:.5f}; {given}{[*hints, ''][0]}")
                 came.add(near[-1])
-            fixed = calls > 1 and len(came) == 1 and len(beside) not in came
-            require(not fixed, f"for {one} {calls} calls gave one and the same control: draw it by chance")
+            # By chance a fair draw misses one of three heads in 40 calls 5 times in ten million.
+            few = calls > 1 and len(beside) not in came and len(came) < len(beside)
+            missing = f"{calls} calls drew {len(came)} of {count(len(beside), 'other head')} for a control"
+            require(not few, f"for {one} {missing}: draw it by chance, and each of them")
 
 
 ABLATION = Exercise(
@@ -215,7 +232,7 @@ ABLATION = Exercise(
     [
         partial(measures, sizes=((1, 2), (1, 4))),
         partial(measures, sizes=((2, 3), (3, 2))),
-        partial(measures, sizes=((1, 4),), calls=16),
+        partial(measures, sizes=((1, 4),), calls=40),
     ],
     controlled_effect_answer,
     seconds=20.0,

@@ -1,6 +1,6 @@
 """Exercises of notebook 06: who sees whom, targets of several texts, and an experiment."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import product
 from statistics import fmean
@@ -12,7 +12,8 @@ from torch import Generator, Tensor
 from babygpt.data.batches import interleave
 from babygpt.errors import BadInput
 from babygpt.positions import Positions, causal_mask
-from babygpt_course.exercises.checks import ask, ask_parts, expect, require_equal
+from babygpt_course.exercises.agreement import Agrees, Case
+from babygpt_course.exercises.checks import ask, ask_parts, require_equal
 from babygpt_course.exercises.compare import describe, difference, plain, things, whole
 from babygpt_course.exercises.exercise import Exercise, dice, each, integer, read_tasks
 
@@ -30,10 +31,12 @@ def sees_answer(query: tuple[int, int], key: tuple[int, int], isolated: bool) ->
 def ask_pairs(attempt: Any, draw: Generator, masks: tuple[bool, ...], own: bool) -> None:
     """Ask about all pairs of some times and branches, within a branch or between two."""
     for isolated in masks:
-        times, branches = (sorted({integer(draw, 0, n) for n in (1, 10, 10, 10, 900)}) for _ in range(2))
-        branches = [-(branches[-1] or 4), *branches]
-        tokens = product(times, [*branches, branches[-1] + 3])
-        for query, key in ((q, k) for q, k in product(tokens, repeat=2) if (q[1] == k[1]) == own):
+        n, far = integer(draw, 1, 9), integer(draw, 70, 900)
+        times = [0, n, n + 1, far, far + 256, 4096 * far, 4096 * far + 1]  # equal in a byte, or as float16
+        branches = [-n, 0, n, n + 256, 4096 * n, 4096 * n + 1]
+        pairs = [(q, k) for q, k in product(product(times, branches), repeat=2) if (q[1] == k[1]) == own]
+        near = [two for two in pairs if max(*two[0], *two[1]) <= n + 1]
+        for query, key in [*near, *dice(draw).sample(pairs, 50)]:
             key = int(str(key[0])), int(str(key[1]))  # equal to the query, and another object
             at = [Positions(torch.tensor([t]), torch.tensor([b])) for t, b in (query, key)]
             want = bool(causal_mask(at[0], at[1], isolated))
@@ -77,40 +80,57 @@ def targets_answer(time: torch.Tensor, branch: torch.Tensor) -> torch.Tensor:
     return target
 
 
-def ask_targets(attempt: Any, draw: Generator, staggered: bool, *rows: Any) -> None:
-    """Ask about texts of these lengths; staggered ones begin at any time, under any branch numbers."""
-    for lengths in rows:
+def first_of(right: Tensor) -> Tensor:
+    """Return the first column of each row that is True; −1 where none is."""
+    return torch.where(right.any(dim=1), right.int().argmax(dim=1), -1)
+
+
+def to_itself(time: Tensor, branch: Tensor) -> Tensor:
+    """Give the last token of each text itself for a target: a known mistake."""
+    target = targets_answer(time, branch)
+    return torch.where(target < 0, torch.arange(len(time)), target)
+
+
+TARGETS_MISTAKES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "None is found. Are tensors keys of a dictionary? No two are the same key: branch.tolist()": (
+        lambda time, branch: torch.full_like(time, -1)
+    ),
+    "It is the next token of the sequence, of any text": (
+        lambda time, branch: torch.tensor([*range(1, len(time)), -1])
+    ),
+    "The last token of a text has no target here: −1": to_itself,
+    "That is the first token of the next time, of any text": (
+        lambda time, branch: first_of(time[:, None] < time)
+    ),
+}
+
+
+def draw_texts(draw: Generator, lengths: Sequence[Sequence[int]], staggered: bool = False) -> Iterator[Case]:
+    """Draw sequences of texts of these lengths; staggered ones begin at any time, under any numbers."""
+    for row_lengths in lengths:
         rng = dice(draw)
-        offsets = [90 + rng.randint(0, 5) if staggered else 0 for _ in lengths]
-        numbers = rng.sample(range(len(lengths)), len(lengths))
-        row = interleave([torch.arange(length + 1) for length in lengths], offsets, numbers)
+        offsets = [90 + rng.randint(0, 5) if staggered else 0 for _ in row_lengths]
+        numbers = rng.sample(range(len(row_lengths)), len(row_lengths))
+        row = interleave([torch.arange(length + 1) for length in row_lengths], offsets, numbers)
         time, branch = row.time[0], row.branch[0]
-        if staggered:  # any numbers, also −n beside n, and two that are equal in one byte
-            n = 1 if len(lengths) == 2 else rng.randint(2, 99)
-            branch = torch.tensor([-n, n, n + 256, *range(100, 200)])[branch]
-        later = time[:, None] < time  # (T, T)
-        own = (branch[:, None] == branch) & (time[:, None] + 1 == time)
-        want, next_time = (torch.where(some.any(1), some.int().argmax(1), -1) for some in (own, later))
-        count = torch.arange(len(time))
-        none = "None is found. Are tensors keys of a dictionary? No two are the same key: branch.tolist()"
-        mistakes = {
-            none: torch.full_like(want, -1),
-            "It is the next token of the sequence, of any text": torch.cat([count[1:], -torch.ones(1)]),
-            "The last token of a text has no target here: −1": torch.where(want < 0, count, want),
-            "That is the first token of the next time, of any text": next_time,
-        }
-        what = f"time {time.tolist()} and branch {branch.tolist()}"
-        expect(attempt, time, branch, want=want, what=what, mistakes=mistakes)
+        if staggered:  # also −n beside n, and numbers that are equal in one byte or in two, or as float16
+            n = 1 if len(row_lengths) == 2 else rng.randint(2, 99)
+            branch = torch.tensor([-n, n, n + 256, n + 65536, 4096, 4097, *range(100, 200)])[branch]
+        shown = (time.tolist(), branch.tolist()) if len(time) < 60 else map(describe, (time, branch))
+        yield Case("time {} and branch {}".format(*shown), (time, branch))
+
+
+def asks_targets(*lengths: Sequence[int], staggered: bool = False) -> Agrees:
+    return Agrees(partial(draw_texts, lengths=lengths, staggered=staggered), targets_answer, TARGETS_MISTAKES)
 
 
 TARGETS = Exercise(
     TASKS["The next token of one's own text"],
-    each(
-        ask_targets,
-        (False, (1,), (4,)),
-        (False, (2, 2), (3, 3, 3), (2,) * 12),
-        (True, (3, 1), (2, 5, 3), (4, 4, 1, 6), (3,) * 12),
-    ),
+    [
+        asks_targets((1,), (4,), (300,)),
+        asks_targets((2, 2), (3, 3, 3), (2,) * 12, (20,) * 2),
+        asks_targets((3, 1), (2, 5, 3), (4, 4, 1, 6), (3,) * 12, (700, 701, 699), staggered=True),
+    ],
     targets_answer,
 )
 

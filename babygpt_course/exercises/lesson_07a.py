@@ -12,7 +12,7 @@ from torch import Generator, Tensor
 
 from babygpt.errors import BadInput
 from babygpt_course.exercises.checks import ask_tensors, equal_texts, expect, require, require_equal
-from babygpt_course.exercises.compare import beyond, describe
+from babygpt_course.exercises.compare import beyond, count, describe
 from babygpt_course.exercises.exercise import Exercise, each, integer, read_tasks
 
 TASKS = read_tasks("lesson_07a")
@@ -61,7 +61,9 @@ def ask_bounds(attempt: Any, draw: Generator, *lengths: int) -> None:
             "A loss is *minus* the logarithm": -want,
             shared: sum(loss / len(some) for some, loss in losses.items()),
         }
-        expect(attempt, log_prob, n, want=want, what=f"n = {n} tokens", mistakes=mistakes)
+        listed = ", ".join(f"{[*some]} token {i}: {p:.3f}" for (some, i), p in table.items())
+        what = f"n = {count(n, 'token')}" + f" and log-probabilities {listed}" * (n < 3)
+        expect(attempt, log_prob, n, want=want, what=what, mistakes=mistakes)
 
 
 def is_tight(attempt: Any, draw: Generator) -> None:
@@ -122,22 +124,29 @@ def remask_answer(
 def takes_back(attempt: Any, draw: Generator, asked: str) -> None:
     """Ask about texts of growing size, and look at one thing in the holes or in the numbers to fill."""
     extremes = (1, 4, 0), (1, 4, 4 + integer(draw, 1, 6))  # letters to take back: none, and all
-    for B, T, number in ((1, 4, 1), *extremes, (2, 5, None), (5, 12, None), (3, 30, None)):
+    sizes = ((1, 4, 1), *extremes, (2, 5, None), (5, 12, None), (5, 12, None), (3, 30, None), (2, 300, 280))
+    for B, T, number in sizes:
         kind = torch.randint(4, (B, T), generator=draw)
         masked, given = kind == 0, kind == 1
         confidence = torch.rand(B, T, generator=draw)
         again, due = 1 + integer(draw, 0, T if asked == "fill" else T // 5 + 1), integer(draw, 0, 4)
         again = again if number is None else number
-        if asked == "ties":
+        if asked == "ties":  # also 1.0, and so many letters to take back that all of these are among them
             confidence = (2 * confidence).round() / 2
+            again = again if number is not None else 1 + integer(draw, 0, T)
+        elif B == 5:  # float16 cannot tell these apart
+            confidence = 0.5 + confidence / 4096
+        due = due if T < 30 else integer(draw, 0, 2 * T)
         numbers = f"again = {again} and due = {due}"
-        what = f"{B} texts of {T} letters, {numbers}"
+        what = f"{count(B, 'text')} of {count(T, 'letter')}, {numbers}"
         if B * T < 11:
             rounded = [[round(x, 2) for x in row] for row in confidence.tolist()]
             flags = f"masked {masked.int().tolist()}, given {given.int().tolist()}"
             what = f"{flags}, confidence {rounded}, {numbers}"
         shapes = {"holes": (B, T), "numbers to fill": (B,)}
         parts = ask_tensors(attempt, masked, given, confidence, again, due, what=what, shapes=shapes)
+        flag = ((parts[0] == 0) | (parts[0] == 1)).all()
+        require(flag, f"for {what} each entry of the holes should be True or False")
         holes, written = parts[0].bool(), ~masked & ~given
         taken, wanted = holes & written, written.sum(dim=1).clamp(max=again)
         if asked == "written":
@@ -153,7 +162,7 @@ def takes_back(attempt: Any, draw: Generator, asked: str) -> None:
                     (masked.sum(dim=1) + wanted).clamp(max=due + again)
                 ),
             }
-            require_equal(parts[1], want, f"{what} the numbers to fill", mistakes)
+            require_equal(parts[1], want.float(), f"{what} the numbers to fill", mistakes)
         else:
             require_equal(taken.sum(dim=1), wanted, f"{what} the number of letters taken back in each text")
             surest = confidence.masked_fill(~taken, -torch.inf).amax(dim=1)

@@ -3,12 +3,15 @@
 import math
 import random
 import string
+from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Generator, Tensor
 
-from babygpt_course.exercises.checks import Unusable, ask, ask_tensors, require, require_equal
+from babygpt_course.exercises.agreement import Agrees, Case
+from babygpt_course.exercises.checks import Unusable, ask, read_tensors, require
 from babygpt_course.exercises.compare import as_numbers, beyond, came_out, describe, members
 from babygpt_course.exercises.exercise import Exercise, dice, each, read_tasks
 
@@ -74,44 +77,75 @@ def fixed_phase_answer(
     return queries, keys
 
 
-def compare_scores(attempt: Any, draw: Generator, hidden: bool) -> None:
-    """Compare scores (B, H, T, T) with their formula, if some tokens are MASK, or if none are hidden."""
+def gates(*given: Any, ahead: float = math.pi / 4, on: str = "keys") -> tuple[Tensor, Tensor]:
+    """Answer with the keys' waves ahead by this angle, and α on these ("keys", "queries", "both" or "")."""
+    q, k, positions, omega, masked, alpha = given
+    size = torch.where(masked, alpha, 1.0)[:, None, :, None]
+    sizes = [size if on in (name, "both") else 1.0 for name in ("queries", "keys")]
+    waves = [positions[:, None] * omega + phase for phase in (0.0, ahead)]
+    parts = zip((q, k), sizes, waves, strict=True)
+    queries, keys = (torch.cat([x * wave.cos(), x * wave.sin()], -1) * by for x, by, wave in parts)
+    return queries, keys
+
+
+PHASE_MISTAKES = {
+    "The phases are missing: queries and keys have one wave": partial(gates, ahead=0.0),
+    "The key's wave is ahead: its angle is *larger*": partial(gates, ahead=-math.pi / 4),
+    "45 degrees are π/4: `cos` and `sin` take radians": partial(gates, ahead=45.0),
+    "Where is α?": partial(gates, on=""),
+    "α belongs to the keys. On queries it flattens the attention of those that must be filled in": (
+        partial(gates, on="queries")
+    ),
+    "α is there twice: on queries as well as on keys": partial(gates, on="both"),
+}
+
+
+def exact_phase(*given: Any) -> tuple[Tensor, Tensor]:
+    """Return the solution's queries and keys, computed in float64."""
+    q, k, positions, omega, masked, alpha = given
+    return fixed_phase_answer(q.double(), k.double(), positions, omega.double(), masked, alpha)
+
+
+def gated_scores(result: Any, q: Tensor, *_: Any) -> Tensor:
+    """Return the scores (B, H, T, T) of the queries and keys that an answer returned."""
+    shapes = dict.fromkeys(("queries", "keys"), (*q.shape[:-1], 2 * q.shape[-1]))
+    queries, keys = read_tensors(result, "", shapes)
+    return queries.double() @ keys.double().mT
+
+
+def draw_waves(draw: Generator, hidden: bool) -> Iterator[Case]:
+    """Draw queries and keys, from two tokens of one channel to long texts; MASK hides some, or none."""
     steady = torch.rand(4, generator=draw) + 0.1
-    large = (2, 3, 6, 4)  # asked twice with the same frequencies: waves belong to positions, not to a shape
-    for (B, H, T, D), least in (((1, 1, 2, 1), 0.1), ((1, 2, 3, 2), -0.9), (large, 1.1), (large, 0.2)):
-        q, k = torch.randn(2, B, H, T, D, generator=draw)
-        times = torch.randint(-300, 300, (T,), generator=draw)
-        times[0] = 2051 if T == 6 else times[0]  # float16 has even numbers only there
-        omega = steady if T == 6 else torch.rand(D, generator=draw) + 0.1
-        alpha = float(torch.rand((), generator=draw)) * 0.5 + least
+    kinds = (  # (B, H, T, D), the largest position, and α; the first one can be checked by hand
+        ((1, 1, 2, 1), 1, 0.5),
+        ((1, 1, 2, 1), 2051, 2.0),  # float16 has even numbers only there
+        ((1, 2, 3, 2), 9, -0.9),
+        ((2, 3, 6, 4), 300, 1.5),  # twice with one shape and the same frequencies: waves belong to positions
+        ((2, 3, 6, 4), 300, 0.0),
+        ((1, 2, 12, 40), 9, 0.25),  # so many channels that the errors of float16 add up
+        ((2, 1, 150, 2), 300, 0.4),
+    )
+    for (B, H, T, D), most, alpha in kinds:
+        q, k = torch.rand(2, B, H, T, D, generator=draw) + 0.5
+        signs = torch.randint(2, (2, B, H, T, D), generator=draw) * 2 - 1
+        times = torch.arange(2) if most == 1 else torch.randint(-most, most + 1, (T,), generator=draw)
+        times[0] = most
+        omega = steady if D == 4 else torch.rand(D, generator=draw) * 0.8 + 0.1
         masked = (torch.rand(B, T, generator=draw) < 0.5) & torch.tensor(hidden)
         masked[:, 0] = hidden
-        what = f"q and k of shape {(B, H, T, D)} at {describe(times)}, alpha {alpha:.2f}"
-        what += f", masked {masked.int().tolist()}" if hidden else ", nothing masked"
-        given = q, k, times, omega, masked, alpha
-        shapes = dict.fromkeys(("queries", "keys"), (B, H, T, 2 * D))
-        queries, keys = (part.double() for part in ask_tensors(attempt, *given, what=what, shapes=shapes))
-        angle = (times[:, None] - times)[..., None] * omega.double()  # (T, T, D)
-        right, none, behind, radians = (
-            torch.einsum("bhid,bhjd,ijd->bhij", q.double(), k.double(), (angle - phase).cos())
-            for phase in (math.pi / 4, 0.0, -math.pi / 4, 45.0)
-        )
-        size = torch.where(masked, alpha, 1.0)[:, None, :]  # (B, 1, T)
-        on_keys, on_queries = size[..., None, :], size[..., :, None]
-        flat = "α belongs to the keys. On queries it flattens the attention of those that must be filled in"
-        mistakes = {
-            "The phases are missing: queries and keys have one wave": none * on_keys,
-            "The key's wave is ahead: its angle is *larger*": behind * on_keys,
-            "45 degrees are π/4: `cos` and `sin` take radians": radians * on_keys,
-            "Where is α?": right,
-            flat: right * on_queries,
-            "α is there twice: on queries as well as on keys": right * on_keys * on_queries,
-        }
-        atol = 1e-3 if T < 6 else 5e-3  # a float32 of 2051 radians is that far off
-        require_equal(queries @ keys.mT, right * on_keys, f"{what} the scores", mistakes, atol=atol)
+        what = f"q and k of shape {(B, H, T, D)} at {describe(times)}, alpha {alpha:g}"
+        what += f", masked {describe(masked.int())}" if hidden else ", nothing masked"
+        yield Case(what, (q * signs[0], k * signs[1], times, omega, masked, alpha))
 
 
-FIXED_PHASE = Exercise(TASKS["45 degrees ahead"], each(compare_scores, False, True), fixed_phase_answer)
+FIXED_PHASE = Exercise(
+    TASKS["45 degrees ahead"],
+    [
+        Agrees(partial(draw_waves, hidden=hidden), exact_phase, PHASE_MISTAKES, view=gated_scores, atol=1e-3)
+        for hidden in (False, True)
+    ],
+    fixed_phase_answer,
+)
 
 OMEGA, RIGHT, FAR, LEAD = (1.0, 0.5, 0.25, 0.125), 2, 8, 0.5
 

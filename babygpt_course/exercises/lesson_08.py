@@ -283,6 +283,7 @@ OWN_ENCODING = Exercise(
     [new_encoding, keeps_causality, may_move, beats_rope],
     RoPEThatForgets,
     seconds=300.0,
+    trains=("ahead of RoPE beyond its window, in three seeds",),
 )
 
 EXERCISES = (VERDICT, CLICK, OWN_ENCODING)

@@ -2,7 +2,8 @@
 
 import math
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import product
 from statistics import median
 from typing import Any
@@ -12,8 +13,9 @@ from torch import Generator, Tensor
 from torch.nn.functional import pad
 
 from babygpt.errors import BadInput
-from babygpt_course.exercises.checks import ask, ask_bool, require, require_equal, require_shape
-from babygpt_course.exercises.compare import describe
+from babygpt_course.exercises.agreement import Agrees, Case
+from babygpt_course.exercises.checks import ask, ask_bool, require, require_equal
+from babygpt_course.exercises.compare import count, describe
 from babygpt_course.exercises.exercise import Exercise, dice, each, integer, read_tasks
 
 TASKS = read_tasks("lesson_11")
@@ -71,12 +73,14 @@ def drawn_text(draw: Generator, T: int, kind: str) -> Tensor:
         steps = torch.randint(least, few, (T,), generator=draw)
         steps[1] *= least
         text = steps.cumsum(dim=0) % few
+    if integer(draw, 0, 2):  # neighbours in the vocabulary, which float16 and one byte cannot tell apart
+        return integer(draw, 2049, 50_000) + torch.randperm(int(text.max()) + 1, generator=draw)[text]
     return torch.randperm(50_000, generator=draw)[text]
 
 
 def finds_heads(attempt: Any, draw: Generator, kind: str) -> None:
     """Ask for the shares of random causal attention on texts of one kind."""
-    for n_layer, n_head, T in ((1, 1, 6), (1, 2, 9), (3, 2, 24), (2, 4, 40)):
+    for n_layer, n_head, T in ((1, 1, 6), (1, 2, 9), (3, 2, 24), (2, 4, 40), (3, 2, 24), (2, 1, 300)):
         idx = drawn_text(draw, T, kind)
         scores = 2 * torch.randn(n_layer, n_head, T, T, generator=draw)
         weights = scores.masked_fill(torch.ones(T, T).triu(1) > 0, -torch.inf).softmax(dim=-1)
@@ -117,24 +121,29 @@ def black_box(whole: float, costs: dict[Head, float], rng: random.Random) -> Cal
         if not listed or not set(silent) <= set(costs):
             known = f"a list of heads of this model, such as [(0, {max(costs)[1]})]"
             raise BadInput(f"`loss` needs {known}, and was given {describe(silent)}")
-        return whole + sum(costs[at] for at in set(silent)) + rng.uniform(-NOISE, NOISE)
+        # As large as it may be: a limit that is smaller than the noise shows.
+        return whole + sum(costs[at] for at in set(silent)) + rng.choice((-NOISE, NOISE))
 
     return loss
 
 
 def drawn_costs(
-    rng: random.Random, n_layer: int, n_head: int, size: float, needed: int | None
+    rng: random.Random, n_layer: int, n_head: int, size: float, needed: int | Head | None
 ) -> dict[Head, float]:
     """Draw what each head costs in nats: `size` or so, and 13 to 60 times as much if it is needed.
 
-    needed  number of these heads; None for those of one layer, in a model where another layer costs nothing
-            without any one of its heads but the first. In other models a tenth of the heads costs nothing.
+    needed  number of these heads, where a tenth of all heads costs nothing; None if one costs as little as
+            the task promises, and a third of the others as much as it allows; or two layers, one that is
+            needed, and one that costs nothing without any one of its heads but the first
     """
     heads = list(product(range(n_layer), range(n_head)))
-    chosen, idle = rng.sample(heads, needed or 0), rng.sample(heads, len(heads) // 10)
     if needed is None:
-        one, other = rng.sample(range(n_layer), 2)
-        chosen, idle = [(one, i) for i in range(n_head)], [(other, i) for i in range(1, n_head)]
+        drawn = rng.sample(heads, 1 + len(heads) // 3)
+        return dict.fromkeys(heads, size) | dict.fromkeys(drawn, 2 * size) | {drawn[0]: max(0.3, 10 * size)}
+    if isinstance(needed, int):
+        chosen, idle = rng.sample(heads, needed), rng.sample(heads, len(heads) // 10)
+    else:
+        chosen, idle = [(needed[0], i) for i in range(n_head)], [(needed[1], i) for i in range(1, n_head)]
     costs = {at: size * rng.uniform(0.7, 1.3) for at in heads} | dict.fromkeys(idle, 0.0)
     return costs | {at: max(size, 0.03) * rng.uniform(13, 60) for at in chosen}
 
@@ -145,7 +154,10 @@ ALIKE = "The others cost about as much. Did you compare this head with the whole
 FAINT = "That is noise"
 FEW = "A tenth of the heads is needed, and a tenth costs nothing: take the median of many controls"
 LAYER = "One layer is needed, and the heads of another cost nothing: draw controls from all layers"
-MODELS = {  # advice, layers and heads, loss, what heads cost, how many are needed; by what is asked of them
+EDGE = "The task promises 0.3 nats and ten times the median, or else at most twice the median: try just that"
+# Advice, layers and heads, the loss, what heads cost, and which are needed.
+Model = tuple[str, Head, float, float, int | Head | None]
+MODELS: dict[bool | None, tuple[Model, ...]] = {  # by what is asked of them
     True: (
         (LIMIT, (1, 2), 1.1, 0.05, 1),
         (LIMIT, (2, 3), 1.1, 0.03, 1),
@@ -153,11 +165,18 @@ MODELS = {  # advice, layers and heads, loss, what heads cost, how many are need
         (LIMIT, (30, 9), 3.0, 0.0, 1),
     ),
     False: (
-        (FAINT, (3, 4), 1.1, 0.0, 0),
+        (FAINT, (5, 7), 1.1, 0.0, 0),
         (ALIKE, (2, 3), 1.1, 2.0, 0),
         (LOSSES, (6, 6), 9.0, 0.05, 1),
     ),
-    None: ((FEW, (12, 12), 2.0, 0.15, 14), (LAYER, (12, 12), 1.1, 0.15, None)),
+    None: (
+        (FEW, (12, 12), 2.0, 0.15, 14),
+        # A control of the first layer alone, of the last or of one between meets a needed or an idle layer.
+        *((LAYER, (6, 8), 1.1, 0.15, layers) for layers in ((0, 5), (5, 0), (2, 0), (2, 5), (0, 3), (5, 2))),
+        (EDGE, (3, 4), 1.1, 0.0, None),
+        (EDGE, (3, 4), 1.1, 0.01, None),
+        (EDGE, (3, 4), 9.0, 1.0, None),
+    ),
 }
 
 
@@ -171,7 +190,7 @@ def compares(attempt: Any, draw: Generator, asked: bool | None) -> None:
             others = [other for head, other in costs.items() if head != at]
             right = cost > max(5 * median(others), 0.1)
             if asked in {None, right}:
-                what = f"head {at} of {n_layer} layers with {n_head} heads each"
+                what = f"head {at} of {count(n_layer, 'layer')} with {count(n_head, 'head')} each"
                 found = ask_bool(attempt, loss, n_layer, n_head, at, what=what)
                 verdict = f"you find that {what} {'stands out' if found else 'does not stand out'}"
                 usual = f"others {median(others):.2f} in the median, up to {max(others):.2f}"
@@ -190,32 +209,50 @@ def positions_after_answer(held: Tensor, n: int) -> Tensor:
     return torch.arange(start, start + n)
 
 
-def continues(attempt: Any, draw: Generator, kind: str) -> None:
-    """Ask for the next positions after caches that hold a whole text, a later one, parts, or nothing."""
-    for number, n in ((4, 1), (5, 3), (integer(draw, 20, 60), integer(draw, 4, 30))):
-        start = integer(draw, *{"later": (3000, 8000), "parts": (1, 200)}.get(kind, (0, 1)))
-        held = torch.arange(start, start + (0 if kind == "empty" else number))
-        if kind == "parts":
-            held += (torch.arange(number) >= integer(draw, 1, number)) * integer(draw, 3, 5000)
-        want, steps = positions_after_answer(held, n), torch.arange(n)
-        mistakes = {
-            "Positions go on from the last one, and do not begin at 0 again": steps,
-            "You counted the tokens in the cache. Positions go on from the last one": len(held) + steps,
-            "Some tokens were dropped, so the count of the rest is no distance": start + len(held) + steps,
-            "This position is taken: begin one later": want - 1,
-            "You left one position out": want + 1,
-            "Each new token has a position of its own": want[:1].expand(n),
-        }
-        what = f"held {describe(held)} and n = {n}"
-        got = ask(attempt, held, n, what=what)
-        require_equal(got, want, what, mistakes)
-        kind_of_number = require_shape(got, what, (n,)).dtype
-        require(not kind_of_number.is_floating_point, f"for {what} came out: {kind_of_number}, and not int64")
+POSITION_MISTAKES: dict[str, Callable[[Tensor, int], Tensor]] = {
+    "Positions go on from the last one, and do not begin at 0 again": lambda held, n: torch.arange(n),
+    "You counted the tokens in the cache. Positions go on from the last one": (
+        lambda held, n: len(held) + torch.arange(n)
+    ),
+    "Some tokens were dropped, so the count of the rest is no distance": (
+        lambda held, n: held[0] + len(held) + torch.arange(n)
+    ),
+    "This position is taken: begin one later": lambda held, n: positions_after_answer(held, n) - 1,
+    "You left one position out": lambda held, n: positions_after_answer(held, n) + 1,
+    "Each new token has a position of its own": lambda held, n: positions_after_answer(held, n)[:1].expand(n),
+    "You went on in steps of the last gap; the next token stands right after the newest": (
+        lambda held, n: held[-1] + (held[-1] - held[-2]) * torch.arange(1, n + 1)
+    ),
+}
+
+
+def draw_caches(draw: Generator, kind: str) -> Iterator[Case]:
+    """Draw caches that hold a whole text, a later one, parts with holes, or nothing."""
+    start = integer(draw, *{"later": (3000, 8000), "parts": (1, 200)}.get(kind, (0, 1)))
+    caches = [start + torch.arange(number) for number in (1, 4, integer(draw, 20, 60), 300)]
+    if kind == "empty":
+        caches = 4 * [torch.arange(0)]
+    elif kind == "later":
+        caches.append(integer(draw, 40_000, 50_000) + torch.arange(3))
+    elif kind == "parts":
+        first = torch.tensor([integer(draw, 0, 4)])
+        newest = first + integer(draw, 3, 9)
+        caches = [torch.cat((first, newest)), torch.cat((first, newest + torch.arange(2)))]
+        for number in (5, integer(draw, 20, 60)):  # one hole somewhere, then right before the newest token
+            for at in (integer(draw, 1, number), number - 1):
+                hole = (torch.arange(number) >= at) * integer(draw, 3, 50_000)
+                caches.append(start + torch.arange(number) + hole)
+    for held in caches:
+        for n in (1, 3, 300):
+            yield Case(f"held {describe(held)} and n = {n}", (held, n))
 
 
 POSITIONS = Exercise(
     TASKS["Positions after a cache"],
-    each(continues, "whole", "later", "parts", "empty"),
+    [
+        Agrees(partial(draw_caches, kind=kind), positions_after_answer, POSITION_MISTAKES)
+        for kind in ("whole", "later", "parts", "empty")
+    ],
     positions_after_answer,
 )
 
@@ -259,7 +296,10 @@ def counts_pairs(attempt: Any, draw: Generator, *kinds: Ends) -> None:
         want = int((right >= share).sum())
         around = [f"pair {i} turns by {right[i]:.3f}" for i in (want - 1, want) if 0 <= i < D // 2]
         what = f"head_dim {D}, theta {theta}, length {length}, share {share:g}"
-        mistakes = {text: int((turned >= share).sum()) for text, turned in wrong.items()}
+        numbers = {text: int((turned >= share).sum()) for text, turned in wrong.items()}
+        # Many mistakes count all pairs, and so does an answer that never looks at them.
+        mistakes = {text: number for text, number in numbers.items() if number != D // 2}
+        mistakes["These are all pairs that there are"] = D // 2
         got = ask(attempt, D, float(theta), length, share, what=what)
         require_equal(got, want, what, mistakes, f". In circles, {' and '.join(around)}")
 

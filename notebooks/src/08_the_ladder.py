@@ -27,13 +27,13 @@ from statistics import mean, stdev
 
 import matplotlib.pyplot as plt
 import torch
-from babygpt.experiments.paired import beside, compare, critical_t, share_decided
 
-from babygpt import ModelConfig, NextToken, TrainConfig, build, load_corpus
 import babygpt_live as live
-from babygpt_course import explorers
+from babygpt import ModelConfig, NextToken, TrainConfig, build, load_corpus
 from babygpt.encodings import Rotary
+from babygpt.experiments.paired import beside, compare, critical_t, share_decided
 from babygpt.tables import Table, source
+from babygpt_course import explorers
 from babygpt_course.exercises import lesson_08 as ladder
 from babygpt_course.predictions import predict, tally
 from babygpt_course.studies.clicks import clicked

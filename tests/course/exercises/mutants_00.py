@@ -5,6 +5,7 @@ import re
 from functools import partial
 
 import numpy as np
+import torch
 
 from babygpt_course.exercises.lesson_00 import (
     MIRROR,
@@ -55,6 +56,18 @@ def mean_first(p):
     return nats, nats / math.log(2), math.exp(nats)
 
 
+KEPT = {}  # shape -> the first probabilities
+
+
+def by_product(p):
+    nats = -math.log(max(math.prod(p.tolist()), 5e-324)) / len(p)
+    return nats, nats / math.log(2), math.exp(nats)
+
+
+def in_half(p):
+    return tuple(torch.tensor(units_answer(p)).half())
+
+
 def unit(name, number, fails, says):
     def answer(p):
         (wrong,) = (value for text, value in unit_mistakes(p)[number].items() if says in text)
@@ -84,6 +97,18 @@ MUTANTS = [
     unit("2 to the nats", 2, PERPLEXITY, "mixes"),
     unit("mean of 1/p", 2, PERPLEXITY, "mean of 1/p"),
     unit("1.44 bits", 1, BITS, "1.44 is rounded"),
+    Mutant(UNITS, "root of a product", by_product, [NATS, BITS, PERPLEXITY]),
+    Mutant(UNITS, "in a list", lambda p: list(units_answer(p)), []),
+    Mutant(
+        UNITS,
+        "float16",
+        lambda p: tuple(torch.tensor(units_answer(p)).half()),
+        [NATS, BITS, PERPLEXITY],
+        "float16",
+    ),
+    Mutant(
+        UNITS, "kept by length", lambda p: units_answer(KEPT.setdefault(p.shape, p)), [NATS, BITS, PERPLEXITY]
+    ),
     Mutant(UNITS, "never below 1e-6", lambda p: units_answer(p.clamp(min=1e-6)), [NATS, BITS, PERPLEXITY]),
     Mutant(UNITS, "never below 0.01", lambda p: units_answer(p.clamp(min=0.01)), [NATS, BITS, PERPLEXITY]),
 ]

@@ -24,6 +24,13 @@ def exchanged(table, n_embd):
     return head, embedding, bias
 
 
+KEPT = {}  # shape -> the first table
+
+
+def in_bytes(text):
+    return "".join(chr(ord(letter) % 256) for letter in text)
+
+
 def without(what):
     return lambda table, n_embd: squeezed(table, n_embd, **{what: False})
 
@@ -37,9 +44,13 @@ MUTANTS = [
     known(BIGRAM_LOSS, "of pairs", [CERTAIN, TWO, ANY], "probability of a pair"),
     known(BIGRAM_LOSS, "of predicted ones", [CERTAIN, TWO, ANY], "predicted characters alone"),
     known(BIGRAM_LOSS, "of characters", [CERTAIN, TWO, ANY], "no character before"),
-    Mutant(CERTAIN_TEXT, "one letter", ("a" * 12, "a" * 12), [TEXTS, MUCH], "of 1 kinds"),
+    Mutant(CERTAIN_TEXT, "one letter", ("a" * 12, "a" * 12), [TEXTS, MUCH], "of 1 kind: "),
     Mutant(BIGRAM_LOSS, "small letters", lambda t: BIGRAM_LOSS.answer(t.lower()), [ANY]),
     Mutant(BIGRAM_LOSS, "stripped", lambda t: BIGRAM_LOSS.answer(t.strip()), [ANY]),
+    Mutant(BIGRAM_LOSS, "codes of a byte", lambda t: BIGRAM_LOSS.answer(in_bytes(t)), [ANY]),
+    Mutant(BIGRAM_LOSS, "the first 1000", lambda t: BIGRAM_LOSS.answer(t[:1000]), [ANY]),
+    Mutant(SQUEEZED, "complex", lambda *a: [part + 0j for part in squeezed(*a)], [ROWS, COLUMNS], "complex"),
+    Mutant(SQUEEZED, "kept by shape", lambda t, n: squeezed(KEPT.setdefault(t.shape, t), n), [ROWS, COLUMNS]),
     Mutant(CERTAIN_TEXT, "backwards", ("abc" * 4, "cba" * 4), [MUCH], "only 0.00"),
     Mutant(CERTAIN_TEXT, "other characters", ("abc" * 5, "aabbccddeeffgaeacebed"), [SAME], "more"),
     Mutant(CERTAIN_TEXT, "exchanged", ("aabbccacbabcbca", "abc" * 5), [NOTHING, MUCH], "after 'a' come"),

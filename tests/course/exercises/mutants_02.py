@@ -38,6 +38,32 @@ def stacked(*given):
     return torch.stack(list(second_word_answer(*given)))
 
 
+KEPT = {}  # shape -> the first positions
+
+
+def mean_of(E, P, W, b, some):
+    mean = some.mean(0) @ W.T
+    return E @ W.T + b + mean, P @ W.T - mean
+
+
+def joined(ids, newline, space, length):
+    """Find line ends in a text of the ids' digits."""
+    text, starts = "".join(map(str, ids.tolist())), [0]
+    starts += [i + 1 for i, c in enumerate(text) if c == str(newline)]
+    found = [text.find(str(space), start) + 1 for start in starts if text.find(str(space), start) >= 0]
+    return torch.stack([ids[s : s + length] for s in found if s + length <= len(ids)])
+
+
+def kept(ids, *given):
+    return second_word_answer(KEPT.setdefault((ids.shape, given[-1]), ids), *given)
+
+
+def diagonal(table):
+    logits = table.log() - table.log().mean(-1, keepdim=True)
+    rest = logits - logits.mean(0, keepdim=True) - logits.mean(1, keepdim=True) + logits.mean((0, 1))
+    return bool(rest.diagonal(dim1=1, dim2=2).abs().max() < 1e-3)
+
+
 def centred(E, P, W, b):
     return E @ W.T + b, P @ W.T - (P @ W.T).mean(dim=0)
 
@@ -66,15 +92,26 @@ def steps_of_first_tokens(table):
 
 MUTANTS = [
     known(SECOND_WORD, "each space", [MORE, ONE], "not each one"),
-    known(SECOND_WORD, "the first line", [TWO, MORE], "first line begins"),
+    known(SECOND_WORD, "the first line", LINES, "first line begins"),
     Mutant(SECOND_WORD, "the next line's space", by_lines, [ONE]),
     Mutant(SECOND_WORD, "from the space on", lambda *a: by_lines(*a, off=0), LINES),
     Mutant(SECOND_WORD, "beyond the end", lambda *a: by_lines(*a, at_end=False), LINES, "IndexError"),
     Mutant(SECOND_WORD, "not at the very end", lambda i, n, s, k: by_lines(i, n, s, k + 1)[:, :-1], LINES),
-    Mutant(SECOND_WORD, "six at most", lambda *a: second_word_answer(*a)[:6], [TWO]),
+    Mutant(SECOND_WORD, "six at most", lambda *a: second_word_answer(*a)[:6], LINES),
     Mutant(SECOND_WORD, "a stack of none", stacked, [ONE], "a tensor of shape (0, "),
     Mutant(SECOND_WORD, "none has no length", lambda *a: torch.tensor(listed(*a)), [ONE], "shape (0,)"),
     Mutant(SECOND_WORD, "right, in a list", listed, []),
+    Mutant(SECOND_WORD, "in a byte", lambda i, *a: second_word_answer(i, *a).to(torch.uint8), LINES),
+    Mutant(SECOND_WORD, "in float16", lambda i, *a: second_word_answer(i.half(), *a).long(), LINES),
+    Mutant(SECOND_WORD, "as floats", lambda *a: second_word_answer(*a).float(), LINES, "whole numbers"),
+    Mutant(SECOND_WORD, "ids of one digit", joined, LINES),
+    Mutant(SECOND_WORD, "kept by shape", kept, LINES),
+    Mutant(SECOND_WORD, "the first 99 tokens", lambda i, *a: second_word_answer(i[:99], *a), LINES),
+    Mutant(VOTES, "complex", lambda *a: [votes + 0j for votes in votes_answer(*a)], [SUM, MEAN, DIFFER]),
+    Mutant(VOTES, "float16", lambda *a: votes_answer(*(x.half() for x in a)), [SUM, MEAN, DIFFER], "float16"),
+    Mutant(VOTES, "mean of the first seven", lambda E, P, W, b: mean_of(E, P, W, b, P[:7]), [MEAN]),
+    Mutant(VOTES, "mean kept", lambda E, P, W, b: mean_of(E, P, W, b, KEPT.setdefault(P.shape, P)), [MEAN]),
+    Mutant(ADDITIVE, "the diagonal", lambda t: diagonal(t), [EXCEPTION]),
     Mutant(
         SECOND_WORD, "seen as letters", lambda *a: by_lines(*a, off=0), LINES, "Window 0 is ' '; should be '"
     ),

@@ -21,6 +21,18 @@ def scaled(D, q, k, D_root=-0.5, sizes=True, variance=None):
     return right if variance is None else variance(D, q, k), D**D_root / (q * k if sizes else 1)
 
 
+KEPT = {}  # shape -> the first lengths
+
+
+def over_fewer(n, C):
+    """Take frequencies over C - 2 channels, as if the last pair stood at the end of the scale."""
+    back = torch.zeros(C, C)
+    for i in range(C // 2):
+        a = torch.tensor(-n * 10_000.0 ** (-2 * i / (C - 2)))
+        back[2 * i : 2 * i + 2, 2 * i : 2 * i + 2] = torch.tensor([[a.cos(), a.sin()], [-a.sin(), a.cos()]])
+    return 100 * back, torch.eye(C)
+
+
 def masked(lengths, T, left=True, causal=True, hide=True, itself=True):
     at = torch.arange(T)
     real = at >= T - lengths[:, None] if left else at < lengths[:, None]
@@ -52,6 +64,9 @@ SCALE_MISTAKES = [
 MASK_MISTAKES = [
     ("padding on the right", partial(masked, left=False), [REAL, PADDING], "reads padding"),
     ("padding is read", partial(masked, hide=False), [REAL, PADDING], "reads padding"),
+    ("lengths of a byte", lambda n, T: mask_answer(n % 256, T), [REAL]),
+    ("kept by shape", lambda n, T: mask_answer(KEPT.setdefault((n.shape, T), n), T), [REAL, PADDING]),
+    ("float16", lambda *a: mask_answer(*a).half(), [REAL, PADDING], "float16"),
     ("no mask", partial(masked, causal=False), [REAL, PADDING], "those after it"),
     ("empty rows", partial(masked, itself=False), [PADDING], "nan: in text 0, query 0, key 0"),
     ("what is hidden", lambda *a: ~mask_answer(*a), [REAL, PADDING]),
@@ -61,6 +76,8 @@ MASK_MISTAKES = [
 CAUSE_MISTAKES = [
     ("no control", partial(caused, places=(0,)), [LEFT_OUT], "which is 'not met'"),
     ("too near", partial(caused, places=(0, 500), at=500), [AWAY], "wherever training stood"),
+    ("at least 1.9", partial(caused, least=1.9), [LEFT_OUT, AWAY]),
+    ("right, at least 1.4", partial(caused, least=1.4), []),
     ("luck counts", partial(caused, least=0.0), [SAME, LEFT_OUT], "is the same everywhere"),
     ("two models compared", between_models, [SAME, LEFT_OUT], "you say 'far'"),
     ("always one", lambda train: "not met", [SAME, AWAY], "you say 'not met'"),
@@ -78,6 +95,8 @@ MUTANTS = [
     Mutant(
         LOOK_BACK, "soft", lambda n, C: 0.1 * torch.stack(look_back_answer(n, C)), [SHARP], "make them larger"
     ),
+    Mutant(LOOK_BACK, "over C - 2", over_fewer, BACKWARD[1:]),
+    Mutant(LOOK_BACK, "complex", lambda *a: [x + 1j for x in look_back_answer(*a)], BACKWARD, "complex"),
     Mutant(LOOK_BACK, "8 at most", lambda n, C: look_back_answer(min(n, 8), C), BACKWARD[1:], "should be"),
     Mutant(LOOK_BACK, "always one", lambda n, C: look_back_answer(1, C), BACKWARD, "tokens back, should be"),
     Mutant(FEWEST_PAIRS, "all", list(range(48)), [FEW], "48 pairs"),

@@ -51,6 +51,15 @@ def interleave(channels):
     return channels.view(2, -1).T.flatten()
 
 
+def permuted(weight, D):
+    return reorder(torch.eye(len(weight)), D, interleave)
+
+
+def fewer(missing):
+    """Return a draw that never takes the last controls, if more than one are left."""
+    return lambda n: random.randrange(1, max(2, n - missing))
+
+
 def loop(weight, D):
     rows = [h + i + half for h in range(0, len(weight), D) for i in range(D // 2) for half in (0, D // 2)]
     return [weight[row] for row in rows]
@@ -75,6 +84,11 @@ RIGHT = (
 )
 MUTANTS = [
     *(Mutant(one, f"no mistake {i}", right, []) for one, *some in RIGHT for i, right in enumerate(some)),
+    Mutant(LAYOUTS, "right, a permutation", lambda w, D: permuted(w, D) @ w, []),
+    Mutant(LAYOUTS, "complex", lambda w, D: reorder(w, D, interleave) + 1j, ROWS, "complex"),
+    Mutant(LAYOUTS, "kept by shape", lambda w, D: reorder(KEPT.setdefault(w.shape, w), D, interleave), ROWS),
+    Mutant(HALF_SPLIT, "x in float16", lambda x, *a: split(x.half().float(), *a), [LENGTHS, ZERO, TURNS]),
+    Mutant(ABLATION, "all but the last", lambda *a: effect(*a, shift=fewer(1)), [DRAWN], "drew 2 of 3"),
     Mutant(LAYOUTS, "as it was", lambda w, D: w.clone(), ROWS, "as they were"),
     Mutant(LAYOUTS, "back", partial(reorder, order=lambda d: interleave(d).argsort()), ROWS, "to halves"),
     Mutant(LAYOUTS, "all rows", lambda w, D: w[interleave(torch.arange(len(w)))], [SEVERAL, FEWER], "own"),
@@ -86,7 +100,7 @@ MUTANTS = [
     Mutant(ABLATION, "sign", partial(effect, sign=-1), EFFECTS, "sign is wrong"),
     Mutant(ABLATION, "any head", partial(effect, shift=random.randrange), EFFECTS, "the head itself"),
     Mutant(ABLATION, "other layer", partial(effect, down=1), [LAYER], "of another layer"),
-    Mutant(ABLATION, "next head", partial(effect, shift=lambda n: 1), [DRAWN], "same control"),
+    Mutant(ABLATION, "next head", partial(effect, shift=lambda n: 1), [DRAWN], "drew 1 of 3"),
     Mutant(HALF_SPLIT, "neighbours", partial(split, pairs=True), [TURNS], "rotated neighbours"),
     Mutant(HALF_SPLIT, "never below 0", lambda x, p, t: split(x, p.abs(), t), [TURNS], "Negative positions"),
     Mutant(HALF_SPLIT, "a table of 1000", lambda x, p, t: split(x, p.clamp(-1000, 1000), t), [TURNS]),

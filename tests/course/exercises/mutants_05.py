@@ -40,6 +40,7 @@ def bias(alphas, sigmas, queries, keys, two=2, log=True, safe=True, weights=True
     return found if log else found.exp()
 
 
+KEPT_PLACES = {}  # shape -> positions of queries and keys, or the weights, of the first call
 KEPT_KERNELS = {}  # T -> the first kernel
 REPAIRED_MISTAKES = [
     ("along the channels", lambda x, K: specimen(x, K, False, "pairs"), [RUNS, SCALES, TURNS]),
@@ -55,6 +56,16 @@ REPAIRED_MISTAKES = [
     ),
     ("no kernel", lambda x, K: repaired_answer(x, torch.ones_like), [SCALES, TURNS], "no K in it"),
     ("K below 0", lambda x, K: repaired_answer(x, lambda m: K(m).abs()), [TURNS], "K itself"),
+    ("float16", lambda x, K: repaired_answer(x.half().float(), K), [SCALES, TURNS]),
+    ("half results", lambda x, K: repaired_answer(x, K).half(), [RUNS, SCALES, TURNS], "float16"),
+    ("complex results", lambda x, K: repaired_answer(x, K) + 0j, [RUNS, SCALES, TURNS], "complex64"),
+    ("positions in float16", lambda x, K: repaired_answer(x, lambda m: K(m.half().float())), [SCALES, TURNS]),
+    (
+        "no K from 64 on",
+        lambda x, K: repaired_answer(x, lambda m: K(m).where(m < 64, 1.0)),
+        [SCALES, TURNS],
+        "K is missing from row 64 on",
+    ),
     ("127 at most", lambda x, K: repaired_answer(x, lambda m: K(m.clamp(max=127))), [SCALES, TURNS]),
 ]
 HEAD_BIAS_MISTAKES = [
@@ -64,6 +75,10 @@ HEAD_BIAS_MISTAKES = [
     ("no weights", partial(bias, weights=False), ALL, "weights α"),
     ("counted positions", partial(bias, order=True), ALL),
     ("sorted", lambda a, s, q, k: bias(a, s, q.sort().values, k.sort().values), ALL),
+    ("distances kept", lambda *a: bias(*a[:2], *KEPT_PLACES.setdefault(a[2].shape + a[3].shape, a[2:])), ALL),
+    ("heads kept", lambda a, s, q, k: bias(KEPT_PLACES.setdefault((a.shape, q.shape), a), s, q, k), ALL),
+    ("4095 at most", lambda a, s, q, k: bias(a, s, q.clamp(max=4095), k.clamp(max=4095)), [FAR]),
+    ("in int16", lambda a, s, q, k: bias(a, s, q.short(), k.short()), [FAR]),
     ("one for all", lambda a, s, q, k: bias(a[:1], s[:1], q, k).expand(len(a), -1, -1), [OWN, FAR]),
 ]
 WIDTH_MISTAKES = [

@@ -12,6 +12,9 @@ SINGLE, TOGETHER, APART = requirements(TARGETS)
 OWN, OTHERS, BOTH = requirements(SPLIT_GAP)
 
 
+KEPT = {}  # shape -> the targets of the first call
+
+
 def masked(rule):
     """Return the answer that isolates branches rightly, and else follows a rule for query and key."""
     return lambda q, k, isolated: rule(q, k) and (not isolated or q[1] == k[1])
@@ -64,6 +67,12 @@ TARGETS_MISTAKES = [
     ),
     ("next time", lambda t, _: first(t[:, None] < t), [TOGETHER, APART], "next time"),
     ("ten branches", lambda t, b: targets_answer(t, b % 10), [TOGETHER, APART]),
+    ("float16", lambda t, b: targets_answer(t, b).half(), [SINGLE, TOGETHER, APART], "float16"),
+    ("in float32", lambda t, b: targets_answer(t, b).float(), [SINGLE, TOGETHER, APART], "whole numbers"),
+    ("indices of float16", lambda t, b: targets_answer(t, b).half().long(), [APART]),
+    ("indices of a byte", lambda t, b: targets_answer(t, b).to(torch.int8), [SINGLE, APART]),
+    ("branches in int16", lambda t, b: targets_answer(t, b.short()), [APART]),
+    ("kept by shape", lambda t, b: KEPT.setdefault(t.shape, targets_answer(t, b)), [TOGETHER, APART]),
     ("as an index", table, [APART]),
     ("not below 0", lambda t, b: targets_answer(t, b.abs()), [APART]),
     ("from 1", lambda t, b: targets_answer(t, b) + 1, [SINGLE, TOGETHER, APART]),

@@ -47,6 +47,15 @@ def by_topk(masked, given, confidence, again, due):
     return holes, (due + taken.sum(1)).minimum(holes.sum(1))
 
 
+def by_filled(masked, given, confidence, again, due, others):
+    """Give all but written letters this confidence, and take back the least."""
+    written = ~masked & ~given
+    rank = confidence.masked_fill(~written, others).argsort(dim=1, stable=True).argsort(dim=1)
+    taken = written & (rank < again)
+    right = written.sum(1).clamp(max=again)  # the numbers to fill are right, the holes are not
+    return masked | taken, (due + right).minimum(masked.sum(1) + right)
+
+
 def from_the_end(masked, given, confidence, again, due):
     return taken_back(masked, given, confidence, again or masked.shape[1], due)
 
@@ -69,6 +78,8 @@ AT_ONCE_MISTAKES = [
 ]
 REMASK_MISTAKES = [
     ("the surest", partial(taken_back, sign=-1), [LEAST, TIES], "a less sure one stays"),
+    ("others at 1", partial(by_filled, others=1.0), [TIES], ""),
+    ("float16", lambda m, g, c, *a: taken_back(m, g, c.half().float(), *a), [LEAST]),
     ("topk", by_topk, ALL, "again = 9 and due = "),
     ("none is all", from_the_end, [LEAST, TIES, FILL], "again = 0 and due"),
     ("of all texts", partial(taken_back, batch=True), [LEAST, TIES, FILL], "in each text"),

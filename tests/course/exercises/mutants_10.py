@@ -15,6 +15,9 @@ OFTEN, NEVER, BETWEEN, SCORES = requirements(YARN)
 REMEMBER, FORGET, PRETEND = requirements(FORGETS)
 
 
+KEPT = {}  # shape -> the first numbers
+
+
 def rope(head_dim, theta, step=2):
     return theta ** (-torch.arange(0, head_dim, step, dtype=torch.float64) / head_dim)
 
@@ -79,6 +82,10 @@ YARN_MISTAKES = [
     ("logarithms", partial(yarn, wrong="logarithms"), [BETWEEN], "not with their logarithm"),
     ("wavelengths mixed", partial(yarn, wrong="waves"), [BETWEEN], "not the wavelengths"),
     ("q alone", partial(yarn, power=1), [SCORES], "a product of the two"),
+    ("one more term", lambda w, W, s, f, m: (yarn(w, W, s, f, m)[0], 1 + 0.2 * math.log(s)), [SCORES]),
+    ("float16", lambda *a: (yarn(*a)[0].half(), yarn(*a)[1]), [OFTEN, NEVER, BETWEEN, SCORES], "float16"),
+    ("sorted", lambda w, *a: yarn(w.sort(descending=True).values, *a), [OFTEN, NEVER, BETWEEN]),
+    ("kept by shape", lambda w, *a: yarn(w, *KEPT.setdefault(w.shape, a)), [OFTEN, NEVER, BETWEEN, SCORES]),
     ("temperature", partial(yarn, power=-2), [SCORES], "scores grow"),
     ("log10", partial(yarn, log=math.log10), [SCORES], "math.log"),
     ("frequencies alone", lambda *a: yarn(*a)[0], [OFTEN, NEVER, BETWEEN, SCORES], "two things"),

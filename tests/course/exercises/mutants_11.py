@@ -70,6 +70,19 @@ def sample(loss, n_layer, n_head, head):
     random.sample([at for at in product(range(n_layer), range(n_head)) if at != head], 20)
 
 
+def some_layers(*layers, first=None):
+    """Draw controls among some layers only, or among the first heads."""
+
+    def answer(loss, n_layer, n_head, head):
+        heads = [at for at in product(range(n_layer), range(n_head)) if at != head]
+        controls = [at for at in heads if at[0] in {n % n_layer for n in layers}][:first] or heads[:first]
+        whole = loss([])
+        usual = median(loss([at]) - whole for at in random.sample(controls, min(20, len(controls))))
+        return loss([head]) - whole > max(5 * usual, 0.1)
+
+    return answer
+
+
 def far_from_mean(costs):
     return (fmean(costs) + 3 * pstdev(costs)) / 5
 
@@ -96,6 +109,10 @@ INDUCTION_MISTAKES = [
     ("neighbours count", partial(added, over="recurs"), [BESIDE], "Leave a token out"),
     ("a period", period, TEXTS, "The followers for token"),
     ("one number", lambda *given: float(added(*given).mean()), TEXTS, "should be shape (1, 1)"),
+    ("neighbours' ids", lambda w, idx: added(w, idx // 2), TEXTS),
+    ("ids in float16", lambda w, idx: added(w, idx.half()), TEXTS),
+    ("ids in a byte", lambda w, idx: added(w, idx.to(torch.uint8)), TEXTS),
+    ("ids in int16", lambda w, idx: added(w, idx % 256), TEXTS),
     ("right, in loops", added, []),
 ]
 STANDS_OUT_MISTAKES = [
@@ -106,15 +123,21 @@ STANDS_OUT_MISTAKES = [
     ("the costliest control", partial(stands_out, usual=max), [OTHERS], "take the median"),
     ("three deviations", partial(stands_out, usual=far_from_mean), [USUAL, OTHERS], "take the median"),
     ("more than others", partial(stands_out, ratio=1, least=0), [USUAL, OTHERS], "That is noise"),
-    ("noise", partial(stands_out, least=0), [USUAL], "That is noise"),
+    ("noise", partial(stands_out, least=0), [USUAL, OTHERS], "That is noise"),
     ("itself a control", partial(stands_out, own=True), [NEEDED], "among its own controls"),
     ("its own layer", partial(stands_out, layer=True), [OTHERS], "from all layers"),
-    ("losses", ratio_of_losses, [NEEDED], "Compare costs, not losses"),
+    ("losses", ratio_of_losses, [NEEDED, OTHERS], "Compare costs, not losses"),
     ("a large loss", lambda loss, a, b, head: loss([head]) > 5, BOXES, "Compare costs, not losses"),
     ("too many", sample, BOXES, "ValueError"),
     ("always needed", lambda *_: True, [USUAL, OTHERS]),
     ("never needed", lambda *_: False, [NEEDED, OTHERS]),
     ("a head for a list", lambda loss, a, b, head: loss(head) > 5, BOXES, "a list of heads of this model"),
+    ("the first layer", some_layers(0), [OTHERS], "from all layers"),
+    ("the last layer", some_layers(-1), [OTHERS], "from all layers"),
+    ("the first six heads", some_layers(*range(30), first=6), [OTHERS], "from all layers"),
+    ("at least 0.6", partial(stands_out, least=0.6), [OTHERS], "promises 0.3"),
+    ("1.5 times", partial(stands_out, ratio=1.5), [OTHERS], "twice the median"),
+    ("at least 0.01", partial(stands_out, least=0.01), [USUAL, OTHERS], "That is noise"),
     ("right, 30 controls", stands_out, []),
     ("right, all others", all_others, []),
 ]
@@ -136,7 +159,11 @@ POSITIONS_MISTAKES = [
     ),
     ("not empty", lambda h, n: h[-1] + 1 + torch.arange(n), [EMPTY], "IndexError"),
     ("all at one", lambda h, n: torch.full((n,), max([*h, -1]) + 1), CACHES, "of its own"),
-    ("float16", lambda h, n: POSITIONS.answer(h, n).half(), CACHES, "not int64"),
+    ("float16", lambda h, n: POSITIONS.answer(h, n).half(), CACHES, "type torch.float16; should be float32"),
+    ("the last gap", lambda h, n: h[-1] + (h[-1] - h[-2]) * torch.arange(1, n + 1), CACHES),
+    ("in float32", lambda h, n: POSITIONS.answer(h, n).float(), CACHES, "whole numbers"),
+    ("2048 at most", lambda h, n: POSITIONS.answer(h, n) % 2048, [LATER, PARTS]),
+    ("right, in int32", lambda h, n: POSITIONS.answer(h, n).numpy().astype(np.int32), []),
     ("right, in a list", lambda h, n: [max(h.tolist(), default=-1) + i for i in range(1, n + 1)], []),
 ]
 TURNING_MISTAKES = [

@@ -2,6 +2,7 @@
 
 import builtins
 import importlib
+import math
 import os
 import sys
 from _thread import interrupt_main
@@ -12,9 +13,10 @@ from threading import enumerate as enumerate_threads
 import numpy as np
 import pytest
 import torch
-from torch import nn
+from torch import Generator, nn
 
 from babygpt_course.exercises import checks, compare
+from babygpt_course.exercises.agreement import Agrees, Case
 from babygpt_course.exercises.checks import (
     Unusable,
     Wrong,
@@ -24,17 +26,31 @@ from babygpt_course.exercises.checks import (
     require_shape,
     texts,
 )
-from babygpt_course.exercises.compare import apart, as_numbers, beyond, difference, members, plain, whole
+from babygpt_course.exercises.compare import (
+    apart,
+    as_numbers,
+    beyond,
+    count,
+    difference,
+    members,
+    plain,
+    whole,
+)
 from babygpt_course.exercises.exercise import Exercise
 from babygpt_course.exercises.guard import run_with_timeout
 from babygpt_course.exercises.lesson_00 import UNITS
 from babygpt_course.exercises.lesson_03a import MASK
+from babygpt_course.exercises.lesson_05 import WIDTH
 
 UNEQUAL = [
     (torch.tensor([0, 1]), torch.tensor([0.4, 1.4])),  # whole numbers are not rounded into agreement
     (torch.tensor([0.0, torch.nan]), torch.tensor([0.0, 1.0])),
     (torch.tensor([1.0, torch.inf]), torch.tensor([1.0, -torch.inf])),
-    (torch.tensor([1 + 1j]), torch.tensor([1.0])),
+    (torch.tensor([1 + 0j]), torch.tensor([1.0])),
+    (torch.tensor([1.0]).half(), torch.tensor([1.0])),
+    (np.float16(1), 1.0),
+    ([torch.tensor(1.0).bfloat16(), 2.0], (1.0, 2.0)),
+    (torch.tensor([2.0]), torch.tensor([2])),  # a float cannot index
     (1, True),
     (True, 1.0),
     ("1.0", 1.0),
@@ -43,6 +59,8 @@ UNEQUAL = [
 ]
 EQUAL = [
     (np.float32(0.5), 0.5),
+    (np.array([2], dtype=np.uint16), torch.tensor([2])),
+    (2.0, 2),
     (np.array([1.0, 2.0]), torch.tensor([1.0, 2.0])),
     (torch.tensor([1.0, -torch.inf]), torch.tensor([1.0, -torch.inf])),
     (torch.tensor(0.5, requires_grad=True), 0.5),
@@ -83,6 +101,62 @@ def test_shapes_are_compared_whatever_the_numbers():
     for wrong, says in ((torch.zeros(3, 2), r"\(3, 2\)"), (None, "return"), ([[1, 2], [3]], "a tensor")):
         with pytest.raises(Wrong, match=says):
             require_shape(wrong, "x", (2, 3))
+
+
+def test_half_and_complex_numbers_have_no_shape_either():
+    for wrong in (torch.zeros(2).half(), torch.zeros(2, dtype=torch.complex64), np.zeros(2, np.float16)):
+        with pytest.raises(Wrong, match="should be float32 or float64"):
+            require_shape(wrong, "x", (2,))
+    with pytest.raises(Wrong, match="should be a number"):
+        require_shape("2", "x", ())
+
+
+def test_the_smallest_case_shows_a_fault_and_names_the_mistake():
+    def cases(draw):
+        yield from (Case(f"n = {n}", (torch.arange(n),)) for n in (9, 3, 6))
+
+    doubles = Agrees(cases, lambda x: 2 * x, {"You tripled it": lambda x: 3 * x, "Never": lambda x: x[99]})
+    doubles(lambda x: x + x, Generator())
+    with pytest.raises(
+        Wrong, match=r"for n = 3 came out: \[0, 3, 6\]; should be: \[0, 2, 4\]. You tripled it$"
+    ):
+        doubles(lambda x: 3 * x, Generator())
+
+
+def test_a_second_round_shows_what_is_kept_and_leaves_out_what_trains():
+    def any_number(attempt, draw):
+        number = float(torch.rand((), generator=draw))
+        expect(attempt, number, want=number, what=f"{number}")
+
+    text = "Name (core, 1 minutes)\n\nTask.\n\n- One."
+    made = Exercise(text, {"returns it": any_number, "again": any_number}, answer=None)
+    first = []
+    assert made.check(lambda x: x).solved
+    report = made.check(lambda x: first.append(x) or first[0])
+    assert report.failed == ["returns it", "again"]
+    first.clear()
+    report = Exercise(text, {"returns it": any_number}, None).check(lambda x: first.append(x) or first[0])
+    assert "keep something between calls" in repr(report)
+    first.clear()
+    trained = Exercise(text, {"returns it": any_number}, None, trains=["returns it"])
+    assert trained.check(lambda x: first.append(x) or first[0]).solved
+
+
+def test_a_right_answer_in_another_style_hears_how_it_differs():
+    def by_loop(p):
+        total = 0.0
+        for x in p.tolist():
+            total -= math.log(x) / len(p)
+        return total, total / math.log(2), math.exp(total)
+
+    words = repr(UNITS.check(by_loop))
+    assert words.endswith("Solved. It is right in another way: yours has a loop. `solution()` shows ours.")
+    assert repr(UNITS.check(UNITS.answer)).endswith("Solved.")
+    assert "Ours is another one: 41.0." in repr(WIDTH.check(40.5))
+
+
+def test_one_thing_has_no_plural():
+    assert [count(n, "layer") for n in (0, 1, 2)] == ["0 layers", "1 layer", "2 layers"]
 
 
 def test_values_are_read_whatever_they_come_in():
