@@ -31,9 +31,11 @@ from babygpt_live.view import Output, current_cell
 
 NO_GUESS = "No guess was made before this was shown."
 KEPT = "Your guess is kept, and not in the notebook."
-GUESS_FILE = Path(".guesses.json")  # in the kernel's folder, which is that of the notebook
-GUESSES: dict[str, Guess] = {}  # of this kernel, by question, in the order of the first asking
-SAID: set[str] = set()  # of what is said once: why guesses cannot be kept
+GUESS_FILE = Path(".guesses.json")  # The kernel runs in the notebook's folder, so the guesses lie beside it.
+GUESSES: dict[
+    str, Guess
+] = {}  # guesses of this kernel, by question, in the order in which they were first asked
+SAID: set[str] = set()  # Reasons why guesses cannot be kept are shown once.
 
 
 THOUSANDS = re.compile(r"^[+-]?[1-9][0-9]{0,2}(?:,[0-9]{3})+(?![0-9,])")
@@ -100,7 +102,7 @@ class Guess(Output):
         self.message, self.result = ipywidgets.HTML(), ipywidgets.HTML()
         words = ipywidgets.HTML(f"<b>Predict.</b> {escape(question)}")
         self.box = ipywidgets.VBox([words, self.field, self.message, Keys()])
-        self.box.add_class("babygpt-guess")  # for tests, and for your own style
+        self.box.add_class("babygpt-guess")  # Tests and your own style sheet find it by this class.
         self.field.observe(self._changed, names="value")
         super().__init__(self.box, f"Predict. {question}\n[{self.asked}]")
         self._with_file(self._restore)
@@ -113,24 +115,24 @@ class Guess(Output):
         """
         if self.options and outcome not in self.options:
             raise BadInput(f"{outcome!r} is not among the choices {list(self.options)}")
-        found = outcome if self.options else float(outcome)
+        answer = outcome if self.options else float(outcome)
         if not self.shown:
             self.shown, self.counted = True, self.value
-        self.outcome = found
+        self.outcome = answer
         self._keep(self.value)
-        words = f"It came out: {self.in_words(found)}. {NO_GUESS if self.counted is None else KEPT}"
+        words = f"It came out: {self.in_words(answer)}. {NO_GUESS if self.counted is None else KEPT}"
         return Output(self.result, words)
 
     def in_time(self) -> Any:
         """Return the guess that counts, or None."""
         return self.counted if self.shown else self.value
 
-    def in_words(self, value: Any) -> str:
+    def in_words(self, answer: Any) -> str:
         """Write a guess or an outcome, or a dash for None."""
-        if value is None or self.options:
-            return value or "–"
-        gap, sign = "" if self.unit in ("", "%") else " ", "−" if value < 0 else ""
-        return f"{sign}{format_number(abs(value))}{gap}{self.unit}"
+        if answer is None or self.options:
+            return answer or "–"
+        gap, sign = "" if self.unit in ("", "%") else " ", "−" if answer < 0 else ""
+        return f"{sign}{format_number(abs(answer))}{gap}{self.unit}"
 
     def verdict(self) -> str:
         """Return guess and outcome in a sentence or two."""
@@ -154,9 +156,9 @@ class Guess(Output):
             right = abs(guess - self.outcome) <= self.near * (1 + 1e-9)
         return MARKS["holds" if right else "fails"]
 
-    def _keep(self, value: Any) -> None:
-        self.value = value
-        self.message.value = "" if value is None else "Kept."
+    def _keep(self, guess: Any) -> None:
+        self.value = guess
+        self.message.value = "" if guess is None else "Kept."
         if self.outcome is not None:
             self.result.value = f"<p>{escape(self.verdict())}</p>"
         self._with_file(self._store)
@@ -174,8 +176,8 @@ class Guess(Output):
 
     def _restore(self) -> None:
         """Take the guess from the file, if it fits the question."""
-        kept = self._read_file().get(self.key, {})
-        guess, self.shown = kept.get("guess"), bool(kept.get("shown"))
+        stored = self._read_file().get(self.key, {})
+        guess, self.shown = stored.get("guess"), bool(stored.get("shown"))
         number = isinstance(guess, int | float) and self.low <= guess <= self.high
         if guess in self.options if self.options else number:
             self.counted = guess if self.shown else None
@@ -183,20 +185,20 @@ class Guess(Output):
 
     def _store(self) -> None:
         """Write the guess that counts into the file, and whether the outcome was shown."""
-        guess, kept = self.in_time(), self._read_file()
-        now, before = {"question": self.question, "guess": guess, "shown": self.shown}, kept.get(self.key)
-        if now != before and (guess is not None or self.shown or self.key in kept):
-            kept[self.key] = now
-            write_atomically(GUESS_FILE, json.dumps(kept, indent=1).encode())
+        guess, guesses = self.in_time(), self._read_file()
+        now, before = {"question": self.question, "guess": guess, "shown": self.shown}, guesses.get(self.key)
+        if now != before and (guess is not None or self.shown or self.key in guesses):
+            guesses[self.key] = now
+            write_atomically(GUESS_FILE, json.dumps(guesses, indent=1).encode())
 
     def _read_file(self) -> dict[str, dict[str, Any]]:
         """Return what the file holds, by key; set a damaged file aside."""
         if not os.path.exists(GUESS_FILE):
             return {}
         with suppress(ValueError, AttributeError, RecursionError):
-            found = json.loads(GUESS_FILE.read_bytes())
-            if all(isinstance(one, dict) for one in found.values()):
-                return found
+            guesses = json.loads(GUESS_FILE.read_bytes())
+            if all(isinstance(entry, dict) for entry in guesses.values()):
+                return guesses
         aside = GUESS_FILE.replace(GUESS_FILE.with_suffix(".damaged.json"))
         self.message.value = f"{GUESS_FILE} was damaged and is now {aside}; new guesses are kept."
         return {}
@@ -220,18 +222,18 @@ class Tally(Output):
 
     def __init__(self, guesses: Sequence[Guess]) -> None:
         shown = [guess for guess in guesses if guess.outcome is not None]
-        made = [guess for guess in shown if guess.counted is not None]
-        self.asked, self.made = len(guesses), len(made)
-        self.right = sum(guess.mark(guess.counted) == "✓" for guess in made)
+        guesses_in_time = [guess for guess in shown if guess.counted is not None]
+        self.asked, self.made = len(guesses), len(guesses_in_time)
+        self.right = sum(guess.mark(guess.counted) == "✓" for guess in guesses_in_time)
         self.late = sum(guess.counted is None and guess.value is not None for guess in shown)
         rows = []
         for guess in guesses:
-            value = guess.value if guess.outcome is None else guess.counted
-            words = guess.in_words(value), guess.in_words(guess.outcome)
-            rows.append((guess.question, *words, guess.mark(value)))
+            answer = guess.value if guess.outcome is None else guess.counted
+            words = guess.in_words(answer), guess.in_words(guess.outcome)
+            rows.append((guess.question, *words, guess.mark(answer)))
         self.table = Table(("question", "guess", "outcome", ""), rows, 1)
         page = f"{self.table._repr_html_()}<p><b>{escape(self.sentence())}</b></p>"
-        stored = f"{self.asked} guesses were asked for. {KEPT if made else 'No guess was made.'}"
+        stored = f"{self.asked} guesses were asked for. {KEPT if guesses_in_time else 'No guess was made.'}"
         super().__init__(ipywidgets.HTML(page), stored)
 
     def sentence(self) -> str:
@@ -296,7 +298,8 @@ def forget_guesses() -> None:
 
 # ---------------------------------------------------------------- a class
 
-RANGES, LONGEST = 10, 40  # of the numbers of a question; blocks of the longest bar
+RANGES = 10  # ranges that the numbers of a question are counted in
+LONGEST = 40  # blocks of the longest bar
 SENT = re.compile(r"\b([0-9a-f]{8})\s*=\s*(\S+)")  # the key of a question, and a guess
 
 
@@ -308,8 +311,8 @@ def export_guesses(name: str) -> str:
     """
     if not isinstance(name, str) or not name.strip() or "=" in name or len(name.splitlines()) > 1:
         raise BadInput(f"the name ({name!r}) must be one line of text without =, such as 'Ada'")
-    made = {guess: guess.in_time() for guess in GUESSES.values() if guess.in_time() is not None}
-    codes = {g: g.options.index(value) if g.options else f"{value:.12g}" for g, value in made.items()}
+    answers = {guess: guess.in_time() for guess in GUESSES.values() if guess.in_time() is not None}
+    codes = {g: g.options.index(answer) if g.options else f"{answer:.12g}" for g, answer in answers.items()}
     return " ".join([f"{name.strip()}:", *(f"{guess.key}={code}" for guess, code in codes.items())])
 
 
@@ -327,8 +330,8 @@ def class_view(lines: str | Sequence[str]) -> Table:
     rows = []
     for guess in GUESSES.values():
         counts = Counter(student[guess.key] for student in groups.values() if guess.key in student)
-        known = guess.options.index(guess.outcome) if guess.options and guess.outcome else guess.outcome
-        came = None if known is None else group_of(guess, known, beyond=True)
+        outcome = guess.options.index(guess.outcome) if guess.options and guess.outcome else guess.outcome
+        came = None if outcome is None else group_of(guess, outcome, beyond=True)
         scale = min(1, LONGEST / max(counts.values(), default=1))
         for i, name in enumerate(group_names(guess)):
             bar, mark = "█" * math.ceil(scale * counts[i]), " ← came out" if i == came else ""
@@ -341,12 +344,12 @@ def class_view(lines: str | Sequence[str]) -> Table:
 
 def last_lines(sent: Sequence[str]) -> dict[str, str]:
     """Return the last line of each name; a line without a name goes by its number."""
-    found: dict[str, str] = {}
+    lines: dict[str, str] = {}
     for number, line in enumerate(sent):
         if first := SENT.search(line):
             name = " ".join(line[: first.start()].strip(" :\t").casefold().split())
-            found[name or f"={number}"] = line
-    return found
+            lines[name or f"={number}"] = line
+    return lines
 
 
 def groups_of(line: str) -> dict[str, int]:
@@ -359,8 +362,8 @@ def groups_of(line: str) -> dict[str, int]:
 
 def group_names(guess: Guess) -> list[str]:
     """Return the answers that are counted together: the choices, or ranges of a number."""
-    ends = [guess.in_words(guess.low + i * (guess.high - guess.low) / RANGES) for i in range(RANGES + 1)]
-    return [*guess.options] or [f"{a} to {b}" for a, b in pairwise(ends)]
+    bounds = [guess.in_words(guess.low + i * (guess.high - guess.low) / RANGES) for i in range(RANGES + 1)]
+    return [*guess.options] or [f"{a} to {b}" for a, b in pairwise(bounds)]
 
 
 def group_of(guess: Guess, number: float | None, beyond: bool = False) -> int | None:

@@ -1,4 +1,4 @@
-"""Dashboard of a run: what the kernel tells the page, and when; and `train`, which shows one.
+"""Dashboard of a run, which the kernel keeps up to date in the page; and `train`, which shows one.
 
 The page holds a run as parts of its widget's state. `facts` never change. `loss0`, `loss1`, ... are blocks of
 losses; only the last one is sent again as it grows. `frame{i}_{k}` is the k-th measurement of watch i. `head`
@@ -63,13 +63,13 @@ def train(
     Raises BadInput if a control's name is no number of the encoding, or the model does not know all tokens of
     the text, and the errors of a watch that cannot measure this model.
     """
-    use_allowed_threads()  # in the cell's thread: other work beside the run gains too
+    use_allowed_threads()  # The cell's thread calls it, so that work beside the run gains too.
     require_vocabulary(model, objective)
     for control in controls:
         model.encoding.require_number(control.name)
     run = Run(model, objective, config, title, watches)
     earlier = list(Run.unfinished)
-    if not any(other.is_training(model) for other in earlier):
+    if not any(earlier_run.is_training(model) for earlier_run in earlier):
         run.measure_untrained()
     run.baseline = baseline
     run.dashboard = Dashboard(run, floors or {}, controls, earlier)
@@ -128,13 +128,13 @@ class Dashboard(LiveOutput):
         self.page = Page(self.facts, self.everything)
         words = f"training: {run.title}"
         super().__init__(self.page, f"<{words}>", lambda: still_of(self.panels(), words))
-        self.page.add_class("babygpt-dashboard")  # for tests, and for your own style
+        self.page.add_class("babygpt-dashboard")  # Tests and your own style sheet find it by this class.
         self.page.on_msg(self.obey)
         run.listeners.append(self.update)
 
     def describe_run(self, controls: Sequence[Range]) -> dict[str, Any]:
-        """Return what the page needs to know of the run from the start."""
-        run, other = self.run, self.run.baseline
+        """Return the facts of the run that the page needs from the start."""
+        run, baseline = self.run, self.run.baseline
         facts = {
             "title": run.title,
             "loss": as_plain(loss_panel(self, 0)),
@@ -145,9 +145,9 @@ class Dashboard(LiveOutput):
             "smooth": SMOOTH,
             "baseline": None,
         }
-        if other is not None:
-            losses = np.array([step.loss for step in other.history])
-            facts["baseline"] = {"losses": pack(losses), "words": gap_words(other.title)}
+        if baseline is not None:
+            losses = np.array([step.loss for step in baseline.history])
+            facts["baseline"] = {"losses": pack(losses), "words": gap_words(baseline.title)}
         return facts
 
     # ------------------------------------------------------------ what is told
@@ -170,13 +170,14 @@ class Dashboard(LiveOutput):
                 self.frames[i].append({"step": upto[-1][0], **frame})
 
     def head(self) -> dict[str, Any]:
-        """Return what changes with every message, and how many parts there are."""
+        """Return the facts that change with every message, and the number of parts."""
         run = self.run
-        awaited = " and ".join(other.title for other in self.earlier) if run.state is State.WAITING else ""
+        titles = [earlier_run.title for earlier_run in self.earlier]
+        awaited = " and ".join(titles) if run.state is State.WAITING else ""
         return {
             "at": time.time(),
             "made": len(run.history),
-            "frames": [len(made) for made in self.frames],
+            "frames": [len(frames) for frames in self.frames],
             "state": str(run.state),
             "over": run.state.over,
             "words": describe(run, awaited),
@@ -192,7 +193,11 @@ class Dashboard(LiveOutput):
         return list(self.moved.items())
 
     def parts(self, losses: int, frames: Sequence[int]) -> dict[str, Any]:
-        """Return the head, and all that is new to a page that has so many losses and frames."""
+        """Return the head, and all that is new to a page.
+
+        losses  number of losses that the page has
+        frames  number of frames that the page has, for each watch
+        """
         head, state = self.head(), dict[str, Any]()
         for number in range(losses // BLOCK, -(-head["made"] // BLOCK)):
             steps = self.run.history[number * BLOCK : min(head["made"], (number + 1) * BLOCK)]
@@ -233,11 +238,11 @@ class Dashboard(LiveOutput):
         if what == "steer":
             try:
                 run.steer(command["name"], float(command["value"]))
-            except ValueError as error:  # a learner's own encoding need not know BadInput
+            except ValueError as error:  # A learner's own encoding need not know BadInput.
                 self.problem = str(error)
         elif what == "stop_earlier":
-            for other in tuple(self.earlier):
-                other.stop()
+            for earlier_run in tuple(self.earlier):
+                earlier_run.stop()
         elif what == "resend":  # a page that was reloaded may have missed what came meanwhile
             self.sent, self.sent_frames = 0, [0] * len(self.frames)
         elif what in ("pause", "resume", "stop"):
@@ -248,8 +253,8 @@ class Dashboard(LiveOutput):
 
     def panels(self) -> list[Panel]:
         """Return the run as it is now, with the moves of dials: losses, and what the watches see."""
-        seen = [loss_panel(self, len(self.run.history)), *(panel for panel in self.newest if panel)]
-        return [self.with_moves(panel) for panel in seen]
+        panels = [loss_panel(self, len(self.run.history)), *(panel for panel in self.newest if panel)]
+        return [self.with_moves(panel) for panel in panels]
 
     def with_moves(self, panel: Panel) -> Panel:
         """Return a panel with a mark at each move of a dial, if its x counts steps."""
@@ -284,18 +289,18 @@ def gap_words(title: str) -> dict[str, str]:
     }
 
 
-def loss_panel(board: Dashboard, made: int) -> Panel:
-    """Return the losses of the first `made` steps with the floors, and the gap to a baseline below."""
-    run, losses = board.run, [step.loss for step in board.run.history[:made]]
+def loss_panel(board: Dashboard, n_steps: int) -> Panel:
+    """Return the losses of the first `n_steps` steps with the floors, and the gap to a baseline below."""
+    run, losses = board.run, [step.loss for step in board.run.history[:n_steps]]
     steps, mean = running_mean(losses, SMOOTH)
     words = loss_words(run.title)
-    title = words["trained"].format(loss=f"{mean[-1]:.2f}", step=made) if losses else words["untrained"]
+    title = words["trained"].format(loss=f"{mean[-1]:.2f}", step=n_steps) if losses else words["untrained"]
     marks: list[Mark] = []
     colour = ENCODING_COLOURS.get(run.title, COLOURS["blue"])
-    if (other := run.baseline) is not None:
-        earlier = running_mean([step.loss for step in other.history], SMOOTH)
+    if (baseline := run.baseline) is not None:
+        earlier = running_mean([step.loss for step in baseline.history], SMOOTH)
         behind = COLOURS["blue" if colour == COLOURS["grey"] else "grey"]  # the two must differ
-        marks.append(Curve(f"{other.title} (baseline)", behind, earlier[1], earlier[0]))
+        marks.append(Curve(f"{baseline.title} (baseline)", behind, earlier[1], earlier[0]))
     smooth = f"{run.title}, mean of {SMOOTH} steps"  # it makes a leap a ramp; the thin line has each step
     marks += [Curve("", colour, np.array(losses), steps, "thin"), Curve(smooth, colour, mean, steps)]
     marks += [Level(f"{name} {floor:.3g}", floor) for name, floor in board.floors.items()]
@@ -307,23 +312,25 @@ def loss_panel(board: Dashboard, made: int) -> Panel:
         Axis("step", (0.0, run.total), digits=0),
         Axis("loss (nats per character)", span),
         over_steps=True,
-        below=gap_panel(run, other, made) if other else None,
+        below=gap_panel(run, baseline, n_steps) if baseline else None,
     )
 
 
-def gap_panel(run: Run, other: Run, made: int) -> Panel:
+def gap_panel(run: Run, baseline: Run, n_steps: int) -> Panel:
     """Return the gap between two smooth losses over the steps."""
-    each = [running_mean([step.loss for step in one.history[:made]], SMOOTH)[1] for one in (run, other)]
-    both = min(map(len, each))
-    gap, words = each[0][:both] - each[1][:both], gap_words(other.title)
-    now = gap[-1] if both else 0.0
-    size = f"{abs(now):.2f}"
-    kind = "unknown" if not both else "none" if size == "0.00" else "below" if now < 0 else "above"
+    histories = run.history[:n_steps], baseline.history[:n_steps]
+    means = [running_mean([step.loss for step in history], SMOOTH)[1] for history in histories]
+    length = min(map(len, means))  # A baseline may have made fewer steps.
+    gap, words = means[0][:length] - means[1][:length], gap_words(baseline.title)
+    newest = gap[-1] if length else 0.0
+    size = f"{abs(newest):.2f}"
+    kind = "unknown" if not length else "none" if size == "0.00" else "below" if newest < 0 else "above"
     title = words[kind].format(gap=size)
-    ends = np.floor(20 * gap.min(initial=-0.05)) / 20, np.ceil(20 * gap.max(initial=0.05)) / 20
-    marks: list[Mark] = [Curve("", COLOURS["red"], gap, np.arange(1.0, both + 1)), Level("", 0.0)]
-    x, y = Axis("step", (0.0, run.total), digits=0), Axis("gap (nats)", (float(ends[0]), float(ends[1])))
-    return Panel(title, marks, x, y, over_steps=True)
+    low = float(np.floor(20 * gap.min(initial=-0.05)) / 20)
+    high = float(np.ceil(20 * gap.max(initial=0.05)) / 20)
+    marks: list[Mark] = [Curve("", COLOURS["red"], gap, np.arange(1.0, length + 1)), Level("", 0.0)]
+    x = Axis("step", (0.0, run.total), digits=0)
+    return Panel(title, marks, x, Axis("gap (nats)", (low, high)), over_steps=True)
 
 
 def recent_loss(run: Run) -> float:
@@ -343,14 +350,14 @@ def describe(run: Run, awaited: str) -> str:
 
     awaited  titles of the runs that it waits for, or nothing
     """
-    made = len(run.history)
-    words = [f"{run.state}{awaited and f' for {awaited}'}", f"step {made} of {run.total}"]
+    n_steps = len(run.history)
+    words = [f"{run.state}{awaited and f' for {awaited}'}", f"step {n_steps} of {run.total}"]
     if run.history:
         last = run.history[-1]
         words.append(f"loss {recent_loss(run):.3f}")
         if last.val_loss is not None:
             words.append(f"validation {last.val_loss:.3f}")
-        left = last.seconds / made * (run.total - made)
+        left = last.seconds / n_steps * (run.total - n_steps)
         if counts := run.validating:
             words.append("validating {:,} of {:,} windows".format(*counts))
         else:

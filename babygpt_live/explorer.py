@@ -14,7 +14,7 @@ from babygpt_live.panel import Panel, as_plain
 from babygpt_live.still import draw_still
 from babygpt_live.view import PAGE, LiveOutput, Output, Still, script, style
 
-Values = Mapping[str, Any]  # of controls, by name
+Values = Mapping[str, Any]  # name of a control -> its value
 
 
 class Control:
@@ -57,8 +57,8 @@ class Range(Control):
 
     def __post_init__(self) -> None:
         if not self.low <= self.value <= self.high or self.low == self.high:
-            ends = f"its ends {self.low} and {self.high}"
-            raise BadInput(f"{self.name} starts at {self.value}, which must lie between {ends}")
+            bounds = f"its ends {self.low} and {self.high}"
+            raise BadInput(f"{self.name} starts at {self.value}, which must lie between {bounds}")
 
     def stops(self) -> Sequence[float]:
         """Return all values it can take, from low to high."""
@@ -132,16 +132,16 @@ class Choice(Control):
 
     def pairs(self) -> list[tuple[str, Any]]:
         """Return the label and the value of each option."""
-        return [one if isinstance(one, tuple) else (str(one), one) for one in self.options]
+        return [option if isinstance(option, tuple) else (str(option), option) for option in self.options]
 
     def facts(self) -> dict[str, Any]:
-        labels, values = zip(*self.pairs(), strict=True)
-        facts = {"name": self.name, "label": self.label or self.name, "value": values[0]}
-        return {**facts, "options": list(values), "labels": list(labels)}
+        labels, options = zip(*self.pairs(), strict=True)
+        facts = {"name": self.name, "label": self.label or self.name, "value": options[0]}
+        return {**facts, "options": list(options), "labels": list(labels)}
 
     def trait(self) -> Any:
-        values = [value for _, value in self.pairs()]
-        return traitlets.Enum(values, values[0])
+        options = [option for _, option in self.pairs()]
+        return traitlets.Enum(options, options[0])
 
 
 @dataclass(frozen=True)
@@ -194,8 +194,8 @@ class Controlled(anywidget.AnyWidget):
 
     def value_of(self, facts: Values) -> Any:
         """Return the value of a control: of a slider, a whole number."""
-        value = getattr(self, facts["name"])
-        return round(value) if "step" in facts else value
+        setting = getattr(self, facts["name"])
+        return round(setting) if "step" in facts else setting
 
     def state(self) -> dict[str, Any]:
         """Return what a page needs, as JSON: title, controls, and the value of each control."""
@@ -234,11 +234,11 @@ class Explorer(Controlled):
         self.measure, self.panels, self.together = measure, panels, tuple(together)
         self.frames_by, self.limits = frames_by, limits or (lambda values: {})
         super().__init__(title, self.module, controls)
-        self.asked = [one.name for one in controls if one.name not in (*in_page, frames_by)]
+        self.asked = [control.name for control in controls if control.name not in (*in_page, frames_by)]
         self.shown = self.answer()
         self.observe(self.follow, names=self.asked)
         self.output = LiveOutput(self, repr(self), self.picture)
-        self.add_class("babygpt-explorer")  # for tests, and for your own style
+        self.add_class("babygpt-explorer")  # Tests and your own style sheet find it by this class.
 
     def asked_of(self, values: Values) -> dict[str, Any]:
         """Return those of some values that the kernel needs, by name."""
@@ -246,14 +246,14 @@ class Explorer(Controlled):
 
     def follow(self, _: Any = None) -> None:
         """Measure for the present values; keep what is shown, and say why, if that is refused."""
-        asked = self.asked_of(self.values())
-        if self.shown["asked"] == asked:
-            return  # of several values that changed together, the first one was told
+        settings = self.asked_of(self.values())
+        if self.shown["asked"] == settings:
+            return  # The change of one value already measured for all that changed together.
         try:
             self.shown = self.answer()
         except Exception as error:  # whatever a learner's own function raises belongs on the page
             kind = "" if isinstance(error, BadInput) else f"{type(error).__name__}: "
-            self.shown = {**self.shown, "asked": asked, "problem": f"{kind}{error}"}
+            self.shown = {**self.shown, "asked": settings, "problem": f"{kind}{error}"}
 
     def answer(self, **instead: Any) -> dict[str, Any]:
         """Measure for the present values, or for others, by name; return what the page shows then."""
@@ -264,8 +264,8 @@ class Explorer(Controlled):
 
     def frames(self, values: Values) -> list[list[Panel]]:
         """Return the panels for some values: one list of them, or one for each stop of `frames_by`."""
-        found = self.measure(**self.asked_of(values))
-        panels = self.panels(found, values)
+        measurement = self.measure(**self.asked_of(values))
+        panels = self.panels(measurement, values)
         return [list(frame) for frame in panels] if self.frames_by else [list(panels)]
 
     def now(self) -> list[Panel]:

@@ -21,8 +21,8 @@ def set_labels(ax: Axes, title: str, x: str, y: str) -> None:
     """Set both axes' labels, and a title in lines that end before the title of the next Axes begins."""
     have = ax.set_title("", **LITERAL)
     figure: Any = ax.figure
-    others = (other for other in figure.axes if other.get_label() != "<colorbar>")
-    begins, left = [other.get_position(True).x0 for other in others], ax.get_position(True).x0
+    plots = (plot for plot in figure.axes if plot.get_label() != "<colorbar>")
+    begins, left = [plot.get_position(True).x0 for plot in plots], ax.get_position(True).x0
     width = (
         min((begin for begin in begins if begin > left + 0.02), default=1.0) - left
     )  # a share of the figure's
@@ -100,8 +100,8 @@ def draw_curves(
     colours  name -> colour; a name without one takes the next colour of the course
     look     Matplotlib's settings of the curves
     """
-    for name, values in curves.items():
-        ax.plot(x, values, label=name, color=colours.get(name), **look)
+    for name, curve in curves.items():
+        ax.plot(x, curve, label=name, color=colours.get(name), **look)
     if x_span is not None:
         ax.set_xlim(*x_span)
     if y_span is not None:
@@ -121,8 +121,8 @@ def draw_by_position(
     for name, losses in curves.items():
         whole = len(losses) // smooth * smooth
         mean = np.asarray(losses[:whole]).reshape(-1, smooth).mean(axis=1)
-        at = np.arange(len(mean)) * smooth + smooth / 2
-        ax.plot(at, mean, label=name, color=ENCODING_COLOURS.get(name))
+        positions = np.arange(len(mean)) * smooth + smooth / 2
+        ax.plot(positions, mean, label=name, color=ENCODING_COLOURS.get(name))
     ax.axvline(block_size, color="black", lw=1, ls="--", label=f"trained up to {block_size}")
     set_labels(ax, title, "position (tokens)", "loss (nats per character)")
     set_legend(ax, frameon=None, fontsize=None, handlelength=None)

@@ -42,11 +42,11 @@ class Axis:
     unit: str = ""
     digits: int | None = 2
 
-    def write(self, value: float | str) -> str:
+    def write(self, quantity: float | str) -> str:
         """Return a value with its unit, as the page writes it; a text stays as it is."""
-        if isinstance(value, str):
-            return value
-        number = f"{value:.3g}" if self.digits is None else f"{value:.{self.digits}f}"
+        if isinstance(quantity, str):
+            return quantity
+        number = f"{quantity:.3g}" if self.digits is None else f"{quantity:.{self.digits}f}"
         return number.replace("-", "−") + self.unit
 
 
@@ -216,17 +216,17 @@ def percent(share: float) -> str:
     return f"{np.floor(100 * share + 0.5):.0f}%"
 
 
-def pack(values: np.ndarray, dtype: str = "f4") -> dict[str, Any]:
+def pack(array: np.ndarray, dtype: str = "f4") -> dict[str, Any]:
     """Return an array as panels carry it: little-endian numbers, and their shape.
 
     dtype  "f4", or "i2" or "i1" for numbers that become colours: exact to 1/32767 or 1/127 of the largest
     """
-    values = np.asarray(values, np.float32)
-    facts: dict[str, Any] = {"shape": list(values.shape), "dtype": dtype}
+    array = np.asarray(array, np.float32)
+    facts: dict[str, Any] = {"shape": list(array.shape), "dtype": dtype}
     if dtype == "f4":
-        return {**facts, "data": values.astype("<f4").tobytes()}
-    scale = float(np.abs(values).max(initial=0.0)) / np.iinfo(dtype).max or 1.0
-    return {**facts, "scale": scale, "data": (values / scale).round().astype(f"<{dtype}").tobytes()}
+        return {**facts, "data": array.astype("<f4").tobytes()}
+    scale = float(np.abs(array).max(initial=0.0)) / np.iinfo(dtype).max or 1.0
+    return {**facts, "scale": scale, "data": (array / scale).round().astype(f"<{dtype}").tobytes()}
 
 
 def unpack(packed: Mapping[str, Any]) -> np.ndarray:
@@ -235,7 +235,7 @@ def unpack(packed: Mapping[str, Any]) -> np.ndarray:
     return numbers.astype(np.float32) * np.float32(packed.get("scale", 1.0))
 
 
-DTYPES = {"values": "i2", "weights": "i1"}  # of arrays that become colours
+DTYPES = {"values": "i2", "weights": "i1"}  # types of arrays that become colours
 
 
 def as_plain(part: Any, name: str = "") -> Any:
@@ -246,7 +246,7 @@ def as_plain(part: Any, name: str = "") -> Any:
         kind = {"kind": part.kind} if hasattr(part, "kind") else {}
         return {**kind, **{f.name: as_plain(getattr(part, f.name), f.name) for f in fields(part)}}
     if isinstance(part, Mapping):
-        return {str(key): as_plain(value) for key, value in part.items()}
+        return {str(key): as_plain(entry) for key, entry in part.items()}
     if isinstance(part, (list, tuple)):
         return [as_plain(each) for each in part]
     return part.item() if isinstance(part, np.generic) else part
@@ -255,7 +255,7 @@ def as_plain(part: Any, name: str = "") -> Any:
 def with_base64(part: Any) -> Any:
     """Return plain data with base64 in place of bytes, for a file."""
     if isinstance(part, dict):
-        return {key: with_base64(value) for key, value in part.items()}
+        return {key: with_base64(entry) for key, entry in part.items()}
     if isinstance(part, list):
-        return [with_base64(value) for value in part]
+        return [with_base64(entry) for entry in part]
     return b64encode(part).decode() if isinstance(part, bytes) else part

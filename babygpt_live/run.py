@@ -143,7 +143,7 @@ class Run:
         """
         if (work := self._work) is not None:
             model, objective, _ = work
-            texts = 1  # that a sequence may hold
+            texts = 1  # number of texts that a sequence may hold
             if isinstance(objective, Branches):
                 texts = objective.numbers or objective.n_branches[1]
             model.encoding.require_steerable(name, value, texts)
@@ -155,7 +155,7 @@ class Run:
         return self._over.wait(timeout)
 
     def wait_for_step(self, step: int) -> None:
-        """Wait until so many steps are made, or the run is over. Raises KeyboardInterrupt if interrupted."""
+        """Wait until `step` steps are made, or the run is over. Raises KeyboardInterrupt if interrupted."""
         self._wait_and_serve(lambda seconds: self.wait(seconds) or len(self.history) >= step)
 
     def result(self) -> Sequence[Step]:
@@ -236,7 +236,9 @@ class Run:
         self._notify(at_once=True)
 
         def count(_: Any, inputs: tuple[Any, ...], output: Any) -> None:
-            if self.validating is not None:  # else a copy made meanwhile is used
+            if (
+                self.validating is not None
+            ):  # A copy of the model may still be used after the count has ended.
                 self.validating = (min(self.validating[0] + len(inputs[0]), total), total)
                 self._notify(at_once=False)
 

@@ -34,38 +34,50 @@ from babygpt_live.panel import (
 )
 from babygpt_live.style import COLOURS
 
-ROW, WIDTH, GAP = 1120, 360, 20  # of a row, of a panel of curves, between panels
-FONT, LINE, LABEL = 15, 19, 34  # of letters, from line to line, of the label above a plot
-PLOT, UPPER, LOWER = 240, 150, 80  # heights of a plot, of one with another below, and of that
-SQUARE, SMALL = 300, 60  # of the large head, and of a small one
-SIDES = 52  # room left and right of a plot, at least
-BLUE, RED = (43, 123, 189), (213, 94, 0)
-EDGE = "fill='none' stroke='#999'"  # of cells
-LEAST = 1e-30  # of a logarithmic axis, or between two ticks
-POINTS = 300  # of a line at most, about one for each pixel
-INK, QUIET, GRID = "#222", "#555", "#ddd"
-FORBIDDEN = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # in any XML
+ROW = 1120  # greatest width of a row of panels
+WIDTH = 360  # width of a panel of curves
+GAP = 20  # space between panels
+FONT = 15  # size of letters
+LINE = 19  # distance from one line of text to the next
+LABEL = 34  # height of the label above a plot
+PLOT = 240  # height of a plot
+UPPER = 150  # height of a plot that has another one below
+LOWER = 80  # height of the plot below
+SQUARE = 300  # side of the large head
+SMALL = 60  # side of a small head
+SIDES = 52  # least space left and right of a plot
+BLUE = (43, 123, 189)
+RED = (213, 94, 0)
+EDGE = "fill='none' stroke='#999'"  # outline of cells
+LEAST = 1e-30  # smallest number on a logarithmic axis, and smallest distance of two ticks
+POINTS = 300  # A line has about one point for each pixel, because more would not be seen.
+INK = "#222"
+QUIET = "#555"
+GRID = "#ddd"
+FORBIDDEN = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # No XML may hold these.
+# Dots and names count this often in a crowd, because a name may sooner hide a piece of a line than them.
+DOT_WEIGHT = 9
 
 
 def draw_still(panels: Sequence[Panel]) -> tuple[str, str, int]:
     """Return an SVG picture of panels, its words (the titles), and its width."""
-    drawn = [draw_panel(panel) for panel in panels]
+    drawings = [draw_panel(panel) for panel in panels]
     rows: list[list[Drawing]] = [[]]
-    for one in drawn:
-        if rows[-1] and sum(other.width + GAP for other in rows[-1]) + one.width > ROW:
+    for drawing in drawings:
+        if rows[-1] and sum(neighbour.width + GAP for neighbour in rows[-1]) + drawing.width > ROW:
             rows.append([])
-        rows[-1].append(one)
+        rows[-1].append(drawing)
     parts, top = [], 0.0
     for row in rows:
-        left, head = 0.0, max((one.head for one in row), default=0.0)
-        plot = max((one.plot for one in row), default=0.0)
-        for one in row:
-            title = write(0, LINE, one.title, "font-weight='600'")
-            body = f"<g transform='translate(0,{head + plot - one.plot:.0f})'>{one.svg}</g>"
+        left, head = 0.0, max((drawing.head for drawing in row), default=0.0)
+        plot = max((drawing.plot for drawing in row), default=0.0)
+        for drawing in row:
+            title = write(0, LINE, drawing.title, "font-weight='600'")
+            body = f"<g transform='translate(0,{head + plot - drawing.plot:.0f})'>{drawing.svg}</g>"
             parts.append(f"<g transform='translate({left:.0f},{top:.0f})'>{title}{body}</g>")
-            left += one.width + GAP
-        top += head + max((plot - one.plot + one.height for one in row), default=0.0) + GAP
-    width = round(max(sum(one.width + GAP for one in row) for row in rows))
+            left += drawing.width + GAP
+        top += head + max((plot - drawing.plot + drawing.height for drawing in row), default=0.0) + GAP
+    width = round(max(sum(drawing.width + GAP for drawing in row) for row in rows))
     look = f"font-family='system-ui,sans-serif' font-size='{FONT}' fill='{INK}'"
     size = f"viewBox='0 0 {width} {top:.0f}' width='{width}' height='{top:.0f}'"
     paper = "<rect width='100%' height='100%' fill='white'/>"
@@ -133,7 +145,7 @@ def measure(words: str) -> float:
 
 
 def wrap(words: str, room: float) -> list[str]:
-    """Return the lines of a text that has so many pixels of room; a word that is longer is broken."""
+    """Return the lines of a text in `room` pixels; a word that is longer is broken."""
     lines = [""]
     for word in words.split():
         longer = f"{lines[-1]} {word}".strip()
@@ -152,25 +164,27 @@ def write(x: float, y: float, lines: Sequence[str], look: str = "", anchor: str 
     """Write lines of text; y is the foot of the first one."""
     look += f" text-anchor='{anchor}'" if anchor else ""
     places = (f"x='{x:.1f}' y='{y + LINE * i:.1f}' {look.strip()}" for i in range(len(lines)))
-    return "".join(f"<text {at.strip()}>{clean(line)}</text>" for at, line in zip(places, lines, strict=True))
+    return "".join(
+        f"<text {place.strip()}>{clean(line)}</text>" for place, line in zip(places, lines, strict=True)
+    )
 
 
-def name_number(value: float) -> str:
+def name_number(number: float) -> str:
     """Write a number as the page does: 0.1, −31.6, 10,000."""
-    words = f"{value:,.0f}" if abs(value) >= 100 else f"{float(f'{value:.3g}'):.10g}"
+    words = f"{number:,.0f}" if abs(number) >= 100 else f"{float(f'{number:.3g}'):.10g}"
     return words.replace("-", "−")
 
 
-def ticks_of(axis: Axis, many: int) -> list[tuple[float, str]]:
-    """Return (value, name) of an axis's own ticks, or of about so many round numbers."""
+def ticks_of(axis: Axis, n_ticks: int) -> list[tuple[float, str]]:
+    """Return (value, name) of an axis's own ticks, or of about `n_ticks` round numbers."""
     low, high = sorted(axis.span)
     if axis.ticks is not None:
-        return [(at, name) for at, name in axis.ticks if low <= at <= high]
+        return [(tick, name) for tick, name in axis.ticks if low <= tick <= high]
     if axis.log:
         low, high = max(low, LEAST), max(high, LEAST)
         powers = range(math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9) + 1)
         return [(10.0**power, name_number(10.0**power)) for power in powers]
-    rough = (high - low) / max(2, many)
+    rough = (high - low) / max(2, n_ticks)
     if not LEAST < rough < math.inf:
         return []
     power = 10.0 ** math.floor(math.log10(rough))
@@ -195,13 +209,13 @@ class Frame:
     width: float
     height: float
 
-    def to_x(self, values: np.ndarray | float) -> np.ndarray:
+    def to_x(self, coordinates: np.ndarray | float) -> np.ndarray:
         """Return where values of x stand."""
-        return self.left + self.width * share_of(self.x, values)
+        return self.left + self.width * share_of(self.x, coordinates)
 
-    def to_y(self, values: np.ndarray | float) -> np.ndarray:
+    def to_y(self, coordinates: np.ndarray | float) -> np.ndarray:
         """Return where values of y stand."""
-        return self.top + self.height * (1 - share_of(self.y, values))
+        return self.top + self.height * (1 - share_of(self.y, coordinates))
 
     def box(self) -> str:
         """Return the rectangle as a view box."""
@@ -210,21 +224,21 @@ class Frame:
     def place(self) -> str:
         """Return the rectangle as attributes of an element."""
         names = ("x", "y", "width", "height")
-        return " ".join(f"{name}='{at}'" for name, at in zip(names, self.box().split(), strict=True))
+        return " ".join(f"{name}='{length}'" for name, length in zip(names, self.box().split(), strict=True))
 
     def fill(self, look: str, tag: str = "rect") -> str:
         """Return an element that fills the rectangle."""
         return f"<{tag} {self.place()} {look}/>"
 
 
-def share_of(axis: Axis, values: np.ndarray | float) -> np.ndarray:
+def share_of(axis: Axis, coordinates: np.ndarray | float) -> np.ndarray:
     """Return how far values are from the beginning of an axis, as shares of it."""
-    low, high, at = (np.asarray(part, float) for part in (*axis.span, values))
+    low, high, points = (np.asarray(numbers, float) for numbers in (*axis.span, coordinates))
     if axis.log:
-        low, high, at = (np.log(np.maximum(part, LEAST)) for part in (low, high, at))
+        low, high, points = (np.log(np.maximum(numbers, LEAST)) for numbers in (low, high, points))
     with np.errstate(all="ignore"):
         return np.clip(
-            (at - low) / ((high - low) or 1.0), -9, 9
+            (points - low) / ((high - low) or 1.0), -9, 9
         )  # what is far outside is clipped in any case
 
 
@@ -234,21 +248,21 @@ def draw_axes(frame: Frame, lines: bool) -> str:
     end = -math.inf
     taken: list[tuple[float, float]] = []  # middle and half the height of each name
     across, upright = (ticks_of(frame.x, int(frame.width // 60)), ticks_of(frame.y, int(frame.height // 36)))
-    for at, name in across:
-        x = float(frame.to_x(at))
+    for tick, name in across:
+        x = float(frame.to_x(tick))
         if lines and frame.x.ticks is None:
             parts.append(f"<path d='M{x:.1f} {frame.top:.1f}V{bottom:.1f}' stroke='{GRID}'/>")
         half = measure(name) / 2 * (len(name) > 1)  # letters of a text may stand close
         if x - half >= end:
             names.append(write(x, bottom + LINE, [name], "", "middle"))
             end = x + half
-    for at, name in upright:
-        y = float(frame.to_y(at))
+    for tick, name in upright:
+        y = float(frame.to_y(tick))
         words = [line for part in name.split("\n") for line in wrap(part, max(30.0, frame.left - 6))]
         if lines and frame.y.ticks is None:
             parts.append(f"<path d='M{frame.left:.1f} {y:.1f}H{right:.1f}' stroke='{GRID}'/>")
         half = LINE / 2 * len(words) * (len(name) > 1)
-        if all(abs(y - middle) >= half + other - 3 for middle, other in taken):
+        if all(abs(y - middle) >= half + half_height - 3 for middle, half_height in taken):
             names.append(write(frame.left - 6, y + 5 - LINE * (len(words) - 1) / 2, words, "", "end"))
             taken.append((y, half))
     # Letters of a text, which would touch each other at their own size.
@@ -274,17 +288,17 @@ def draw_legend(panel: Panel, width: float) -> tuple[str, float]:
     for mark in panel.marks:
         if isinstance(mark, Cells):
             low, high = mark.low, mark.high
-            ends = [low, 0.0 if low < 0 else high / 2, high]
+            limits = [low, 0.0 if low < 0 else high / 2, high]
             parts.append(write(0, y, [mark.label]) if mark.label else "")
             x = measure(mark.label)
-            for i, end in enumerate(ends):  # numbers, and colours between them
-                room = measure(name_number(end)) + 14
-                parts.append(write(x + room / 2, y, [name_number(end)], "", "middle"))
+            for i, limit in enumerate(limits):  # numbers, and colours between them
+                room = measure(name_number(limit)) + 14
+                parts.append(write(x + room / 2, y, [name_number(limit)], "", "middle"))
                 bar = Frame(panel.x, panel.y, x + room, y - 11, 40, 12)
                 x = bar.left + bar.width
-                if end < high:
+                if limit < high:
                     parts.append(
-                        paint(np.linspace(end, ends[i + 1], 41)[None], low, high, bar) + bar.fill(EDGE)
+                        paint(np.linspace(limit, limits[i + 1], 41)[None], low, high, bar) + bar.fill(EDGE)
                     )
     return "".join(parts), y if parts else 0.0
 
@@ -320,7 +334,7 @@ def draw_plot(
     frame = Frame(x, y, left, top + LABEL, width - left - 12, height)
     crowd = np.empty((0, 2))  # places where the name of a level would hide something
     inside: list[str] = []
-    over: list[str] = []  # of what is inside, and whole even at the edge: names, dots
+    over: list[str] = []  # Names and dots stay whole at the edge of the plot.
     for mark in panel.marks:
         if isinstance(mark, Cells):
             inside.append(paint(mark.values, mark.low, mark.high, frame) + frame.fill(EDGE))
@@ -330,11 +344,13 @@ def draw_plot(
                 for a, b in edges
             ]
         elif isinstance(mark, Curve):
-            at = frame.to_x(mark.at()), frame.to_y(np.asarray(mark.y, float))
-            inside.append(draw_line(mark, *at, float(frame.to_y(0.0))))
-            over.append(draw_dots(mark, *at, frame))
-            lines = [along(*at)] if mark.look in ("line", "thin", "marked") else []
-            crowd = np.concatenate([crowd, *lines, *[np.stack(at, axis=1)] * 9])
+            xs, ys = frame.to_x(mark.at()), frame.to_y(np.asarray(mark.y, float))
+            inside.append(draw_line(mark, xs, ys, float(frame.to_y(0.0))))
+            over.append(draw_dots(mark, xs, ys, frame))
+            if mark.look in ("line", "thin", "marked"):
+                crowd = np.concatenate([crowd, along(xs, ys)])
+            dots = np.stack([xs, ys], axis=1)
+            crowd = np.concatenate([crowd, np.tile(dots, (DOT_WEIGHT, 1))])
     for mark in panel.marks:
         if isinstance(mark, Level):
             line, name, crowd = draw_level(mark, frame, crowd)
@@ -350,16 +366,16 @@ def draw_line(curve: Curve, x: np.ndarray, y: np.ndarray, foot: float) -> str:
     """Draw a line with gaps where numbers are missing, or bars that begin at the foot."""
     ink = f"stroke='{clean(curve.colour)}'"
     if curve.look == "bars":
-        seen = np.flatnonzero(np.isfinite(x + y))
-        width = max(1.0, 0.8 * np.diff(np.unique(x[seen])).min(initial=40.0))
-        bars = "".join(f"M{x[i]:.1f} {foot:.1f}V{y[i]:.1f}" for i in seen)
+        finite = np.flatnonzero(np.isfinite(x + y))
+        width = max(1.0, 0.8 * np.diff(np.unique(x[finite])).min(initial=40.0))
+        bars = "".join(f"M{x[i]:.1f} {foot:.1f}V{y[i]:.1f}" for i in finite)
         return f"<path d='{bars}' {ink} stroke-width='{width:.1f}'/>"
     if curve.look in ("dots", "rings") or not len(y):
         return ""
     stride = -(-len(y) // POINTS)
     x, y = (np.append(part[:-1:stride], part[-1]) for part in (x, y))
-    seen = np.flatnonzero(np.isfinite(x + y))
-    runs = [run for run in np.split(seen, np.flatnonzero(np.diff(seen) > 1) + 1) if len(run)]
+    finite = np.flatnonzero(np.isfinite(x + y))
+    runs = [run for run in np.split(finite, np.flatnonzero(np.diff(finite) > 1) + 1) if len(run)]
     spots = ["L".join(f"{x[i]:.1f} {y[i]:.1f}" for i in run) for run in runs]
     path = "".join(f"M{spot}" if "L" in spot else f"M{spot}h0" for spot in spots)  # h0 is a dot
     pen = "stroke-width='1' opacity='.4'" if curve.look == "thin" else "stroke-width='2.4'"
@@ -380,8 +396,10 @@ def draw_dots(curve: Curve, x: np.ndarray, y: np.ndarray, frame: Frame) -> str:
 
 def along(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Return places on the lines between points: (POINTS, 2)."""
-    at = np.linspace(0, len(x) - 1, POINTS) if len(x) else np.empty(0)
-    return np.stack([np.interp(at, np.arange(len(part)), part) if len(x) else at for part in (x, y)], axis=1)
+    indices = np.linspace(0, len(x) - 1, POINTS) if len(x) else np.empty(0)
+    return np.stack(
+        [np.interp(indices, np.arange(len(part)), part) if len(x) else indices for part in (x, y)], axis=1
+    )
 
 
 def draw_level(level: Level, frame: Frame, crowd: np.ndarray) -> tuple[str, str, np.ndarray]:
@@ -394,15 +412,15 @@ def draw_level(level: Level, frame: Frame, crowd: np.ndarray) -> tuple[str, str,
     names = wrap(level.name, max(beside, frame.width - beside) - 8)
     wide, tall = max(map(measure, names), default=0.0), LINE * len(names)
     if level.axis == "y":
-        at = float(frame.to_y(level.at))
-        path, seen = f"M{frame.left:.1f} {at:.1f}H{right:.1f}", frame.top <= at <= bottom
-        corners = [(x, y) for x in (right - wide - 4, frame.left + 5) for y in (at + 1, at - tall - 1)]
+        place = float(frame.to_y(level.at))
+        path, visible = f"M{frame.left:.1f} {place:.1f}H{right:.1f}", frame.top <= place <= bottom
+        corners = [(x, y) for x in (right - wide - 4, frame.left + 5) for y in (place + 1, place - tall - 1)]
     else:
-        at = float(frame.to_x(level.at))
-        path, seen = f"M{at:.1f} {frame.top:.1f}V{bottom:.1f}", frame.left <= at <= right
+        place = float(frame.to_x(level.at))
+        path, visible = f"M{place:.1f} {frame.top:.1f}V{bottom:.1f}", frame.left <= place <= right
         heights = np.arange(frame.top + 2, bottom - tall, LINE)
-        corners = [(x, float(y)) for y in heights for x in (at + 5, at - wide - 5)]
-    if not seen or not corners:
+        corners = [(x, float(y)) for y in heights for x in (place + 5, place - wide - 5)]
+    if not visible or not corners:
         return "", "", crowd
 
     def crowded(corner: tuple[float, float]) -> float:
@@ -416,16 +434,18 @@ def draw_level(level: Level, frame: Frame, crowd: np.ndarray) -> tuple[str, str,
     colour = clean(level.colour or INK)
     halo = f"fill='{colour}' paint-order='stroke' stroke='white' stroke-width='4' stroke-linejoin='round'"
     line = f"<path d='{path}' stroke='{colour}' stroke-dasharray='4 3'/>"
-    return line, write(x, y + LINE - 5, names, halo), np.concatenate([crowd, *[np.reshape(box, (-1, 2))] * 9])
+    name_places = np.tile(np.reshape(box, (-1, 2)), (DOT_WEIGHT, 1))
+    return line, write(x, y + LINE - 5, names, halo), np.concatenate([crowd, name_places])
 
 
-def paint(values: np.ndarray, low: float, high: float, frame: Frame) -> str:
+def paint(cells: np.ndarray, low: float, high: float, frame: Frame) -> str:
     """Draw cells in colours, as a picture of one pixel for each that fills a frame; nan is white."""
-    share = np.nan_to_num(np.clip(np.abs(values) / (max(-low, high) or 1.0), 0, 1))  # of the ink, on white
-    signs = np.where((values > 0) & (low < 0), -1, 1)
-    levels, index = np.unique(np.round(100 * share) * signs, return_inverse=True)  # 201 at most, a palette
+    ink_share = np.nan_to_num(np.clip(np.abs(cells) / (max(-low, high) or 1.0), 0, 1))
+    signs = np.where((cells > 0) & (low < 0), -1, 1)
+    # A palette has at most 256 colours, so the shares are rounded to whole percents: 201 levels at most.
+    levels, index = np.unique(np.round(100 * ink_share) * signs, return_inverse=True)
     ink = np.where(levels[:, None] < 0, RED, BLUE)
-    image, buffer = Image.fromarray(index.reshape(values.shape).astype(np.uint8)), BytesIO()
+    image, buffer = Image.fromarray(index.reshape(cells.shape).astype(np.uint8)), BytesIO()
     image.putpalette((255 + (ink - 255) * np.abs(levels[:, None]) / 100).round().astype(np.uint8).tobytes())
     image.save(buffer, "png", optimize=True)
     png = f"href='data:image/png;base64,{b64encode(buffer.getvalue()).decode()}'"
@@ -438,10 +458,11 @@ def paint(values: np.ndarray, low: float, high: float, frame: Frame) -> str:
 
 def draw_heads(panel: Panel, mark: Heads) -> tuple[str, float, float]:
     """Draw one head large, all heads small, and the row of a letter as bars. Return as draw_plot does."""
-    length, ends = len(mark.letters), (-0.5, len(mark.letters) - 0.5)
-    weights = unpack(pack(mark.weights, DTYPES["weights"]))  # as the page has them: equal shares, equal words
+    length, span = len(mark.letters), (-0.5, len(mark.letters) - 0.5)
+    # The page draws packed weights, and a still must round the shares in its words alike.
+    weights = unpack(pack(mark.weights, DTYPES["weights"]))
     ticks = name_ticks(mark.letters) if SQUARE / length >= 8 else []
-    x, y = (Axis(axis.label, ends, ticks) for axis in (panel.x, panel.y))
+    x, y = (Axis(axis.label, span, ticks) for axis in (panel.x, panel.y))
     boxes = [] if mark.letter is None else [(mark.letter, mark.letter + 1)]
     cells = Cells(weights[mark.chosen], 1.0, boxes=boxes, label=mark.label)
     svg, top, height = draw_plot(replace(panel, marks=[cells], x=x, y=y), SQUARE + SIDES, SQUARE)
@@ -502,14 +523,14 @@ def draw_trials(mark: Trials, width: float) -> tuple[str, float, float]:
     labels = [wrap(quantity.label, column - 12) for quantity in mark.quantities]
     parts = [write(column * i, LINE, label, f"fill='{QUIET}'") for i, label in enumerate(labels)]
     top = LINE * max(map(len, labels)) + 4.0
-    for i, (quantity, both) in enumerate(zip(mark.quantities, zip(*mark.values, strict=True), strict=True)):
-        if not isinstance(both[0], str):
-            numbers[i] = (column - 24) * np.array(both) / max(quantity.span[1], *both)
-    for row, (name, values) in enumerate(zip(mark.names, mark.values, strict=True)):
+    for i, (quantity, pair) in enumerate(zip(mark.quantities, zip(*mark.values, strict=True), strict=True)):
+        if not isinstance(pair[0], str):
+            numbers[i] = (column - 24) * np.array(pair) / max(quantity.span[1], *pair)
+    for row, (name, trial) in enumerate(zip(mark.names, mark.values, strict=True)):
         parts.append(write(0, top + LINE, [f"{mark.label}: {name}"], "font-weight='600'"))
-        written = [quantity.write(value) for quantity, value in zip(mark.quantities, values, strict=True)]
-        lines = [wrap(words, column - 12) for words in written]
-        for i in range(len(written)):
+        texts = [quantity.write(entry) for quantity, entry in zip(mark.quantities, trial, strict=True)]
+        lines = [wrap(words, column - 12) for words in texts]
+        for i in range(len(texts)):
             parts.append(write(column * i, top + 2 * LINE, lines[i]))
             if i in numbers:
                 left, colour = column * i, COLOURS["blue" if row else "grey"]

@@ -25,7 +25,8 @@ STILL_CSS = (
     ":not(:has(> .jp-OutputArea-output.jupyter-widgets *))"  # browsers drop a rule with :has() inside :has()
     ":has(+ .jp-OutputArea-child .babygpt-still) {{ display: none; }}"
 )
-SMALLEST = 0.65  # of a still's own width: narrower, its letters would be too small, so that it scrolls
+# A still shrinks to this share of its width, then it scrolls, because its letters would be too small.
+SMALLEST = 0.65
 
 
 def script(path: Path) -> str:
@@ -118,18 +119,18 @@ class Output:
 
     def show_still(self, **options: Any) -> None:
         """Publish the still copy, with the widget if that has no output of its own."""
-        data, metadata = {}, {}
+        bundle, metadata = {}, {}
         if self.cell:
             css = f"<style>{STILL_CSS.format(self.name)}</style>"
-            data["text/html"] = f'{css}<div class="babygpt-still still-{self.name}">{self.still()}</div>'
+            bundle["text/html"] = f'{css}<div class="babygpt-still still-{self.name}">{self.still()}</div>'
         else:
-            data = bundle_of(self.root)
+            bundle = bundle_of(self.root)
             if (picture := self.picture()) is not None:
                 svg = picture.kind == "image/svg+xml"
-                data[picture.kind] = picture.data.decode() if svg else b64encode(picture.data).decode()
+                bundle[picture.kind] = picture.data.decode() if svg else b64encode(picture.data).decode()
                 metadata = {picture.kind: {"alt": picture.alt}}
-        data["text/plain"] = self.words
-        show(data, display_id=self.name, metadata=metadata, **options)
+        bundle["text/plain"] = self.words
+        show(bundle, display_id=self.name, metadata=metadata, **options)
 
 
 class LiveOutput(Output):
@@ -142,12 +143,12 @@ class LiveOutput(Output):
 
     def _ipython_display_(self) -> None:
         super()._ipython_display_()
-        for other in list(self.on_display):
-            same_place = self.cell and other.cell and other.cell[0] == self.cell[0]
-            if same_place and other.cell != self.cell:  # shown by an earlier run of this cell
-                other.root.unobserve_all()  # anywidget keeps widgets, and they would keep their output
-                close_all([other.root])
-                self.on_display.discard(other)
+        for live_output in list(self.on_display):
+            same_place = self.cell and live_output.cell and live_output.cell[0] == self.cell[0]
+            if same_place and live_output.cell != self.cell:  # shown by an earlier run of this cell
+                live_output.root.unobserve_all()  # anywidget keeps widgets, and they would keep their output
+                close_all([live_output.root])
+                self.on_display.discard(live_output)
         self.on_display.add(self)
 
 
@@ -165,10 +166,10 @@ def current_cell() -> tuple[str, str] | None:
     return (name, parent["header"]["msg_id"]) if name else None
 
 
-def show(data: dict[str, str], **options: Any) -> None:
+def show(bundle: dict[str, str], **options: Any) -> None:
     """Publish an output, MIME type -> data; outside IPython do nothing."""
     if get_ipython() is not None:
-        display(data, raw=True, **options)
+        display(bundle, raw=True, **options)
 
 
 def close_all(widgets: Sequence[Any]) -> None:

@@ -37,32 +37,32 @@ class WaitInterrupted(KeyboardInterrupt):
 def wait_and_serve(over: Callable[[float], bool]) -> None:
     """Wait until it is over, and meanwhile handle the page's messages.
 
-    over  waits for so many seconds at most, and returns whether it is over
+    over  waits for at most the number of seconds that it is given, and returns whether it is over
     Raises KeyboardInterrupt if the cell is interrupted.
     """
     kernel = getattr(get_ipython(), "kernel", None)
     in_cell = threading.current_thread() is threading.main_thread() and hasattr(kernel, "msg_queue")
-    seen: set[int] = set()
+    skip_numbers: set[int] = set()
     while not over(POLL_SECONDS):
         if in_cell:
-            serve_queue(kernel, seen)
+            serve_queue(kernel, skip_numbers)
 
 
-def serve_queue(kernel: Any, seen: set[int]) -> None:
+def serve_queue(kernel: Any, skip_numbers: set[int]) -> None:
     """Handle new messages of the page; the kernel's queue holds (number, handler, (message,)).
 
     Cells never leave the queue, so an interrupt cannot lose them.
 
-    seen  numbers of those that were looked at before, and are not for us
+    skip_numbers  numbers of messages that are not for us; new ones are added
     """
     kernel.shell_stream.flush()
     waiting = kernel.msg_queue._queue
-    for item in [item for item in waiting if item[0] not in seen]:
-        if item[1] == kernel.dispatch_shell and message_type(kernel, item[2][0]) in SERVED:
-            waiting.remove(item)
-            handle(kernel, item[2][0])
+    for entry in [entry for entry in waiting if entry[0] not in skip_numbers]:
+        if entry[1] == kernel.dispatch_shell and message_type(kernel, entry[2][0]) in SERVED:
+            waiting.remove(entry)
+            handle(kernel, entry[2][0])
         else:
-            seen.add(item[0])
+            skip_numbers.add(entry[0])
 
 
 def message_type(kernel: Any, frames: Any) -> str:
@@ -90,4 +90,4 @@ def handle(kernel: Any, frames: Any) -> None:
         sys.stderr.flush()
         kernel._publish_status("idle", "shell")
         kernel.set_parent(*cell)
-        kernel._publish_status("busy", "shell")  # else the page takes this kernel for an idle one
+        kernel._publish_status("busy", "shell")  # Without it the page takes this kernel for an idle one.

@@ -39,20 +39,20 @@ def benchmark(measure: Callable[..., Results]) -> shell.Command:
     @click.option("--folder", default="benchmarks/results", type=shell.PATH, help="where they are kept")
     @click.pass_context
     @wraps(measure)
-    def command(ctx: click.Context, store: bool, folder: Path, **values: Any) -> None:
+    def command(ctx: click.Context, store: bool, folder: Path, **options: Any) -> None:
         if store:
             require_writable(folder / "results", "--folder")  # now, and not after minutes
         from benchmarks.machine import CPU, describe_machine
 
         start = time.perf_counter()
-        found = measure(**values)
+        measurements = measure(**options)
         minutes = round((time.perf_counter() - start) / 60, 1)
-        machine = describe_machine(values.get("device") or CPU)
-        results = {"command": command_line(ctx), "minutes": minutes, "machine": machine, **found}
+        machine = describe_machine(options.get("device") or CPU)
+        record = {"command": command_line(ctx), "minutes": minutes, "machine": machine, **measurements}
         if store:
-            text = json.dumps(results, indent=1) + "\n"
+            text = json.dumps(record, indent=1) + "\n"
             write_atomically(folder / f"{result_name(ctx)}.json", text.encode())
-        click.echo(json.dumps(results))
+        click.echo(json.dumps(record))
 
     return command
 
@@ -70,9 +70,9 @@ def command_line(ctx: click.Context) -> str:
     given = shell.typed(ctx, (str(option.name) for option in ctx.command.params))
     for option in ctx.command.params:
         if option.name in given and option.name not in ("store", "folder"):
-            value = ctx.params.get(option.name)
-            typed_as = ",".join(map(str, value)) if isinstance(value, list) else Path(str(value)).name
-            words += [option.opts[0]] if value is True else [option.opts[0], typed_as]
+            setting = ctx.params.get(option.name)
+            typed_as = ",".join(map(str, setting)) if isinstance(setting, list) else Path(str(setting)).name
+            words += [option.opts[0]] if setting is True else [option.opts[0], typed_as]
     return " ".join(words)
 
 
@@ -155,11 +155,11 @@ def diffusion(corpus: str, target: float, seeds: list[int]) -> Results:
 @click.option("--rounds", default=20, help="of ten steps each")
 @device_option(default="cpu", callback=available_device, help="where the models are")
 @benchmark
-def step(**values: Any) -> Results:
+def step(**options: Any) -> Results:
     """Time each part of a training step."""
     from benchmarks.step import measure_step
 
-    return measure_step(**values)
+    return measure_step(**options)
 
 
 @main.command()

@@ -29,9 +29,10 @@ from tools import notebooks
 
 ROOT = Path(__file__).resolve().parent.parent
 Results = dict[str, Any]
-AIM_SECONDS, MOST_SECONDS = 30.0, 45.0  # of training: the aim for the large v4, and when a plan is given up
+AIM_SECONDS = 30.0  # aim for the training of the large v4
+MOST_SECONDS = 45.0  # A plan that trains for longer is given up.
 SPEED_KEPT = 0.95  # the least that a dashboard should leave of the steps per second
-DROPOUT = 0.2  # of the large model, as in the known recipe for Tiny Shakespeare; the body has none
+DROPOUT = 0.2  # The known recipe for Tiny Shakespeare has it; our body has none, so the large model adds it.
 
 PLAN = TrainConfig(1500, 64, lr_matrix=0.02, lr_other=0.005, weight_decay=0.1, eval_every=100, bf16=True)
 # Guesses that no GPU has met, from the known recipe of 5000 steps.
@@ -47,11 +48,11 @@ class Size:
     batch_size: int = 64
     steps: int = 50  # a round
     rounds: int = 4
-    backend: str = "inductor"  # of torch.compile
+    backend: str = "inductor"  # backend of torch.compile
     tests: Sequence[str] = ("-k", "cuda", "tests")  # what pytest is given
     notebooks: tuple[str, ...] = ()  # names without .ipynb; none for all of them
     large: tuple[int, ...] = (256, 6, 6, 384)  # shape of the large model: 10.7 million weights
-    plans: Sequence[TrainConfig] = PLANS  # of the large v4; the large v7 is trained by the first
+    plans: Sequence[TrainConfig] = PLANS  # plans of the large v4; the large v7 is trained by the first
     target: float = 1.46  # validation loss that the large v4 should reach, nats
     live: bool = True  # whether a browser shows dashboards
 
@@ -89,12 +90,12 @@ def measure_gpu(device: torch.device, corpus: str, size: Size) -> Results:
         parts[name] = partial(train_large, version, corpus, plan, device, size)
     if size.live:
         parts["dashboards"] = measure_dashboards
-    found: dict[str, Results] = {}
+    reports: dict[str, Results] = {}
     for name, part in parts.items():
-        found[name] = result = attempt(part)
-        words = ", ".join(f"{key} {value}" for key, value in result.items() if key != "ok")
-        click.echo(f"{'✓' if result['ok'] else '✗'} {name}: {words}")
-    return {"parts": found, "failed": [name for name, result in found.items() if not result["ok"]]}
+        reports[name] = report = attempt(part)
+        words = ", ".join(f"{key} {entry}" for key, entry in report.items() if key != "ok")
+        click.echo(f"{'✓' if report['ok'] else '✗'} {name}: {words}")
+    return {"parts": reports, "failed": [name for name, report in reports.items() if not report["ok"]]}
 
 
 def attempt(part: Callable[[], Results]) -> Results:
@@ -131,8 +132,8 @@ def train_version(version: str, device: torch.device, size: Size) -> Results:
         return size.steps / (clock() - start), loss
 
     rounds = run_in_rounds({way: partial(one_round, way) for way in runs}, size.rounds, version)
-    falls = all(found[-1][1] < found[0][1] for found in rounds.values())
-    speeds = {way: round(statistics.median(s for s, _ in found[1:]), 2) for way, found in rounds.items()}
+    falls = all(history[-1][1] < history[0][1] for history in rounds.values())
+    speeds = {way: round(statistics.median(s for s, _ in history[1:]), 2) for way, history in rounds.items()}
     breaks = sum(counters["graph_break"].values())
     return {"ok": falls, **speeds, "graph_breaks": breaks, "loss": round(rounds["compiled"][-1][1], 3)}
 
@@ -173,11 +174,11 @@ def train_large(version: str, corpus: str, plan: TrainConfig, device: torch.devi
             break
     best = min((s for s in steps if s.val_loss is not None), key=lambda s: s.val_loss or 0.0)
     seconds = best.seconds - steps[0].seconds
-    found = {"weights": sum(p.numel() for p in model.parameters()), "val": round(best.val_loss or 0.0, 4)}
-    found |= {"steps": best.step, "seconds": round(seconds, 2), "first_step_s": round(steps[0].seconds, 2)}
+    facts = {"weights": sum(p.numel() for p in model.parameters()), "val": round(best.val_loss or 0.0, 4)}
+    facts |= {"steps": best.step, "seconds": round(seconds, 2), "first_step_s": round(steps[0].seconds, 2)}
     if version == "v4":
-        return {"ok": reached and seconds <= AIM_SECONDS, **found}
-    return {**found, "nelbo": round(nelbo(model, text.val)[0], 4)}
+        return {"ok": reached and seconds <= AIM_SECONDS, **facts}
+    return {**facts, "nelbo": round(nelbo(model, text.val)[0], 4)}
 
 
 def add_dropout(model: nn.Module, share: float = DROPOUT) -> None:
@@ -194,5 +195,5 @@ def add_dropout(model: nn.Module, share: float = DROPOUT) -> None:
 def measure_dashboards() -> Results:
     """Measure what a dashboard leaves of the speed of notebook 04's v4. Raises BadInput without Chromium."""
     speed = measure_speeds(rounds=3)
-    kept, shown = share_kept(speed["none"], speed["one"]), statistics.mean(speed["one"])
-    return {"ok": kept["mean"] >= SPEED_KEPT, "speed_kept": kept, "steps_per_s": round(shown, 1)}
+    share, shown = share_kept(speed["none"], speed["one"]), statistics.mean(speed["one"])
+    return {"ok": share["mean"] >= SPEED_KEPT, "speed_kept": share, "steps_per_s": round(shown, 1)}

@@ -34,15 +34,18 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 NOTEBOOKS = ("00", "04", "05", "06", "07a", "07b")  # those in which a learner watches a model learn
-PAGES = {"as it is": 1, "throttled": 4}  # by how much the page's processor is slowed down
-STEPS, N_CHARS = 400, 60_000  # of a run whose speed is measured: as long as the notebooks'
+PAGES = {"as it is": 1, "throttled": 4}  # factor by which the page's processor is slowed down
+# A run whose speed is measured is as long as those of the notebooks.
+STEPS = 400
+N_CHARS = 60_000
 VIEWS = {"none": 0, "one": 1, "three": 3}  # dashboards of such a run
-MOVES = 65  # of each explorer's first handle
+MOVES = 65  # moves of each explorer's first handle
 SPEEDS, HANDLES = "speeds.ipynb", "handles.ipynb"
 PRINT_SPEEDS = "import json\nfrom benchmarks.live import speeds\nprint(json.dumps(speeds({})))"
 TRAIN = "from benchmarks.live import train_v4\nrun = train_v4(steps=100_000)\nrun.wait_for_step(1)"
 STOP = "run.stop(); run.wait()"
-ROWS = {  # of the table: what is measured, and its name in `recording.worst`
+# Each row of the table has a title, and its name in `recording.worst`.
+ROWS = {
     "drawings with a new loss, a second": "losses_per_s",
     "drawings with a new measurement of its own watch, a second": "measurements_per_s",
     "frames painted a second": "drawings_per_s",
@@ -75,9 +78,9 @@ def measure_live(rounds: int, notebooks: Sequence[str] = NOTEBOOKS) -> dict[str,
             with Notebook(browser, address, paths[number].name) as notebook:
                 runs = record_runs(notebook, PAGES[page])
                 moved[number][page] = {"worst": worst(runs), "runs": list(map(asdict, runs))}
-    found = measure_speeds(rounds)
-    kept = {name: share_kept(found["none"], found[name]) for name in found if name != "none"}
-    return {"notebooks": moved, "steps_per_s": found, "kept": kept, "handles": time_handles()}
+    speeds = measure_speeds(rounds)
+    shares = {name: share_kept(speeds["none"], speeds[name]) for name in speeds if name != "none"}
+    return {"notebooks": moved, "steps_per_s": speeds, "kept": shares, "handles": time_handles()}
 
 
 def report(results: Mapping[str, Any]) -> str:
@@ -85,12 +88,12 @@ def report(results: Mapping[str, Any]) -> str:
     notebooks, pages = results["notebooks"], list(PAGES)
     lines = [["the worst dashboard; in brackets, in a page four times as slow", *notebooks]]
     for words, name in ROWS.items():
-        found = ([moved[page]["worst"].get(name, "–") for page in pages] for moved in notebooks.values())
-        lines.append([words, *(f"{plain} ({slow})" for plain, slow in found)])
+        readings = ([moved[page]["worst"].get(name, "–") for page in pages] for moved in notebooks.values())
+        lines.append([words, *(f"{plain} ({slow})" for plain, slow in readings)])
     speed = f"{statistics.mean(results['steps_per_s']['none']):.1f} steps a second without a dashboard"
     shares = " and ".join(
-        f"{kept['mean']:.0%} of it with {name} (95%: {kept['low']:.0%} to {kept['high']:.0%})"
-        for name, kept in results["kept"].items()
+        f"{share['mean']:.0%} of it with {name} (95%: {share['low']:.0%} to {share['high']:.0%})"
+        for name, share in results["kept"].items()
     )
     moves = [["median / 95th percentile (ms)", *results["handles"]["idle"]]]
     for name, words in (("idle", "at rest"), ("training", "a model trains")):
@@ -130,8 +133,8 @@ def share_kept(alone: Sequence[float], shown: Sequence[float]) -> dict[str, floa
     mean, half = statistics.mean(logs), math.inf
     if len(logs) > 1:
         half = critical_t(len(logs), 0.95) * statistics.stdev(logs) / math.sqrt(len(logs))
-    ends = {"mean": mean, "low": mean - half, "high": mean + half}
-    return {name: round(math.exp(min(end, 9.0)), 3) for name, end in ends.items()}
+    bounds = {"mean": mean, "low": mean - half, "high": mean + half}
+    return {name: round(math.exp(min(end, 9.0)), 3) for name, end in bounds.items()}
 
 
 def time_handles() -> dict[str, dict[str, list[float]]]:
@@ -147,30 +150,30 @@ def time_handles() -> dict[str, dict[str, list[float]]]:
         Notebook(browser, lab, HANDLES) as notebook,
     ):
         notebook.run(*range(len(shows) + 1))
-        found = {"idle": move_handles(notebook.page)}
+        times = {"idle": move_handles(notebook.page)}
         notebook.run(len(shows) + 1)
-        found["training"] = move_handles(notebook.page)
+        times["training"] = move_handles(notebook.page)
         notebook.run(len(shows) + 2)
-    return found
+    return times
 
 
 def move_handles(page: Page) -> dict[str, list[float]]:
     """Move the first handle of each explorer on a page, there and back, and return the times to the frame."""
-    found = {}
+    quantiles = {}
     for nth, explore in enumerate(FORMULAS):
         root = page.locator(COMPUTED).nth(nth)
-        ends = root.evaluate(ENDS, [0, 3])
+        handle = root.evaluate(ENDS, [0, 3])
         root.evaluate(FRAMES)
-        page.mouse.move(*ends["now"]["place"])
+        page.mouse.move(*handle["now"]["place"])
         page.mouse.down()
         for i in range(MOVES):
-            page.mouse.move(*ends["now" if i % 2 else "then"]["place"])
+            page.mouse.move(*handle["now" if i % 2 else "then"]["place"])
             page.wait_for_function("n => window.frames_ms.length === n", arg=i + 1)
             time.sleep(7 * i % 17 / 1000)  # the next move comes at any moment of a frame
         page.mouse.up()
         times = page.evaluate("window.frames_ms.slice(5)")  # the first ones warm up
-        found[explore.__name__] = [round(statistics.quantiles(times, n=20)[i], 1) for i in (9, 18)]
-    return found
+        quantiles[explore.__name__] = [round(statistics.quantiles(times, n=20)[i], 1) for i in (9, 18)]
+    return quantiles
 
 
 def measure_speeds(rounds: int) -> dict[str, list[float]]:

@@ -36,6 +36,6 @@ def processor_name(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
         lines = [line.partition(":") for line in cpuinfo.read_text(encoding="utf-8").splitlines()]
         return next((name.strip() for key, _, name in lines if key.strip() == "model name"), "")
     if sys.platform == "darwin":
-        asked = ["sysctl", "-n", "machdep.cpu.brand_string"]
-        return subprocess.run(asked, capture_output=True, encoding="utf-8").stdout.strip()
+        command = ["sysctl", "-n", "machdep.cpu.brand_string"]
+        return subprocess.run(command, capture_output=True, encoding="utf-8").stdout.strip()
     return ""

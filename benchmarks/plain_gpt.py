@@ -68,8 +68,8 @@ def train_plain(
     """
     generator = torch.Generator().manual_seed(seed)
     decaying = {"params": [p for p in model.parameters() if p.ndim > 1], "weight_decay": 0.1}
-    others = {"params": [p for p in model.parameters() if p.ndim < 2], "weight_decay": 0.0}
-    groups = [group for group in (decaying, others) if group["params"]]
+    vectors = {"params": [p for p in model.parameters() if p.ndim < 2], "weight_decay": 0.0}
+    groups = [group for group in (decaying, vectors) if group["params"]]
     optimizer = torch.optim.AdamW(groups, lr=rate, betas=betas, fused=True)
     seconds, tokens = 0.0, 0
     for step in range(steps):

@@ -127,5 +127,7 @@ def run_race(recipes: Mapping[str, Recipe], race: Race, seed: int, title: str = 
 def describe(recipe: Recipe) -> dict[str, Any]:
     """Return a recipe as it is stored: without what the other kind of recipe has."""
     left_out = ("rate_other", "momentum") if recipe.rate_other is None else ("betas",)
-    stored = {name: value for name, value in asdict(recipe).items() if name not in left_out}
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in stored.items()}
+    stored = {name: setting for name, setting in asdict(recipe).items() if name not in left_out}
+    return {
+        name: list(setting) if isinstance(setting, tuple) else setting for name, setting in stored.items()
+    }

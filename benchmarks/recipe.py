@@ -73,8 +73,8 @@ def compare(race: Race, recipes: Mapping[str, Recipe], seeds: Sequence[int]) -> 
              "ratio_published", "ratio_same_shape", "ratio_tuned": medians over the seeds; "reached": for
              each recipe, how many of its runs did; where a rival did not, its true ratio is larger
     """
-    found = [run_race(recipes, race, seed) for seed in seeds]
-    runs = {name: [one[name] for one in found] for name in recipes}
+    outcomes = [run_race(recipes, race, seed) for seed in seeds]
+    runs = {name: [outcome[name] for outcome in outcomes] for name in recipes}
     return {
         "target": race.target,
         "seeds": list(seeds),
@@ -90,10 +90,10 @@ def ratios(runs: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, float |
 
     None if a run of ours did not reach the target: there is nothing to compare then.
     """
-    found: dict[str, float | None] = {f"ratio_{rival}": None for rival in RIVALS}
+    medians: dict[str, float | None] = {f"ratio_{rival}": None for rival in RIVALS}
     if all(run["reached"] for run in runs["ours"]):
         for rival in RIVALS:
             both = zip(runs[rival], runs["ours"], strict=True)
             times = [theirs["seconds"] / ours["seconds"] for theirs, ours in both]
-            found[f"ratio_{rival}"] = round(median(times), 2)
-    return found
+            medians[f"ratio_{rival}"] = round(median(times), 2)
+    return medians

@@ -119,12 +119,12 @@ def differences(stored: NotebookNode, nb: NotebookNode) -> Iterator[str]:
 
 def outcomes(nb: NotebookNode) -> dict[int, str]:
     """Return the outcomes of guesses: index of a cell -> what came out there."""
-    found = {}
+    answers = {}
     for index, cell in enumerate(nb.cells):
         texts = (output.get("data", {}).get("text/plain", "") for output in cell.get("outputs", []))
         if match := CAME_OUT.search("\n".join(texts)):
-            found[index] = match[1]
-    return found
+            answers[index] = match[1]
+    return answers
 
 
 @click.command(help=__doc__.replace("    python", "\b\n    python", 1))

@@ -68,29 +68,33 @@ def exercises_imported(nb: NotebookNode) -> dict[str, Any]:
 
 def find_tasks(nb: NotebookNode) -> list[Task]:
     """Return the exercises of a notebook, in order. Raises ValueError for one without a cell to answer in."""
-    names, found = exercises_imported(nb), dict[str, Task]()
+    names, tasks = exercises_imported(nb), dict[str, Task]()
     for number, cell in enumerate(nb.cells):
         match statements(cell)[-1:]:
             case [ast.Expr(ast.Call(ast.Attribute(thing, "check"), [ast.Name(answer)], []))]:
                 exercise = resolve(thing, names)
-                if exercise is None or exercise.name in found:
+                if exercise is None or exercise.name in tasks:
                     continue
-                own = [one for one in nb.cells[:number] if defined_in(one, answer) is not None]
+                own = [
+                    earlier_cell
+                    for earlier_cell in nb.cells[:number]
+                    if defined_in(earlier_cell, answer) is not None
+                ]
                 if not own:
                     raise ValueError(f"no cell before its check fills {answer!r}, of {exercise.name!r}")
-                found[exercise.name] = Task(exercise, ast.unparse(thing), answer, own[-1], cell)
-    return list(found.values())
+                tasks[exercise.name] = Task(exercise, ast.unparse(thing), answer, own[-1], cell)
+    return list(tasks.values())
 
 
 def resolve(thing: ast.expr, names: dict[str, Any]) -> Exercise | None:
     """Return the exercise that an expression such as `start.STORY` or `STORY` names; None if it is none."""
-    found = None
+    candidate = None
     match thing:
         case ast.Name(name):
-            found = names.get(name)
+            candidate = names.get(name)
         case ast.Attribute(ast.Name(module), name):
-            found = getattr(names.get(module), name, None)
-    return found if isinstance(found, Exercise) else None
+            candidate = getattr(names.get(module), name, None)
+    return candidate if isinstance(candidate, Exercise) else None
 
 
 def defined_in(cell: NotebookNode, name: str) -> ast.stmt | None:

@@ -45,10 +45,10 @@ KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": 
 
 def pick(folder: Path, names: tuple[str, ...]) -> list[Path]:
     """Return the notebooks called `names` (with or without .ipynb), or all that have either half."""
-    found = {path.stem for path in (*folder.glob("[!.]*.ipynb"), *folder.glob("src/[!.]*.py"))}
-    wanted = {Path(name).stem for name in names} or found
-    if unknown := sorted(wanted - found):
-        raise click.UsageError(f"no notebook {', '.join(unknown)}; there are {sorted(found)}")
+    stems = {path.stem for path in (*folder.glob("[!.]*.ipynb"), *folder.glob("src/[!.]*.py"))}
+    wanted = {Path(name).stem for name in names} or stems
+    if unknown := sorted(wanted - stems):
+        raise click.UsageError(f"no notebook {', '.join(unknown)}; there are {sorted(stems)}")
     return [folder / f"{name}.ipynb" for name in sorted(wanted)]
 
 
@@ -146,13 +146,13 @@ def draw_stills(outputs: Sequence[NotebookNode]) -> None:
         output.metadata[PNG] = output.metadata.pop(SVG, {})
 
 
-def tidy(data: dict[str, str]) -> None:
+def tidy(bundle: dict[str, str]) -> None:
     """Take the widget out of an output's data, and colours out of its pictures, in place."""
-    data.pop(WIDGET, None)  # JupyterLab would look for it, not at the picture
-    if PNG in data:
-        data[PNG] = quantise(data[PNG])
-    if "text/html" in data:
-        data["text/html"] = PNG_IN_HTML.sub(lambda png: quantise(png[0]), data["text/html"])
+    bundle.pop(WIDGET, None)  # JupyterLab would look for it, not at the picture
+    if PNG in bundle:
+        bundle[PNG] = quantise(bundle[PNG])
+    if "text/html" in bundle:
+        bundle["text/html"] = PNG_IN_HTML.sub(lambda png: quantise(png[0]), bundle["text/html"])
 
 
 def quantise(png: str) -> str:

@@ -45,8 +45,8 @@ EXPLORERS = {
 }
 # A picture taken while a model trains in a notebook, and which notebook's run of which title is on it.
 LIVE = {"live_kernel": ("05", "v5"), "live_similarity": ("06", "v6"), "live_gates": ("07b", "v7")}
-DRAWN_FROM = "explorer"  # in a still, the name of its fingerprint
-SHARE = 0.6  # of such a run, when the picture is taken
+DRAWN_FROM = "explorer"  # name of the fingerprint in a still
+SHARE = 0.6  # share of such a run after which the picture is taken
 SIZE = (1400, 1100)
 FRAMES, FRAME_TIME = [n / 20 for n in range(21)], 400  # shares of a training; milliseconds
 RACE_HAS_REACHED = """([box, share]) => {

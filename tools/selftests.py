@@ -39,5 +39,5 @@ def section(source: str) -> str:
 
 def without_answers(source: str) -> str:
     """Return a self-test without its answers, for a class."""
-    kept = section(source)
-    return source.replace(kept, re.sub(r"\s*<details>.*?</details>[ \t]*", "", kept, flags=re.S))
+    block = section(source)
+    return source.replace(block, re.sub(r"\s*<details>.*?</details>[ \t]*", "", block, flags=re.S))

@@ -16,8 +16,8 @@ from babygpt_live.view import Output, Still
 
 SCRIPTS = Path(__file__).with_name("page")
 MOVE = "<p>Run the cell to move it.</p>"
-PIXELS = 1.5  # of a still for each CSS pixel
-THETA = Scale("theta", 10_000.0, 10.0, 1_000_000.0, "θ")  # of RoPE's and the sinusoid's frequencies
+PIXELS = 1.5  # pixels of a still for each CSS pixel
+THETA = Scale("theta", 10_000.0, 10.0, 1_000_000.0, "θ")  # base of RoPE's and the sinusoid's frequencies
 
 
 class Formula(Controlled):

@@ -68,8 +68,8 @@ class Switches(Control):
         }
 
     def trait(self) -> Any:
-        ends = (traitlets.Int(min=0, max=many - 1) for many in (self.rows, self.columns))
-        return traitlets.List(traitlets.Tuple(*ends))
+        indices = (traitlets.Int(min=0, max=count - 1) for count in (self.rows, self.columns))
+        return traitlets.List(traitlets.Tuple(*indices))
 
 
 class Switchboard(Explorer):

@@ -89,7 +89,9 @@ def attention_panels(weights: np.ndarray, values: Mapping[str, Any]) -> list[Pan
     title = finding.format(layer=layer + 1, head=head + 1, share=percent(shares[layer, head]))
     letters, m = visible(values["text"]), min(values["letter"], weights.shape[-1]) - 1
     heads = Heads(weights, letters, (layer, head), finding, shares, m)
-    row = unpack(pack(weights, DTYPES["weights"]))[layer, head, m]  # as the page has it: equal words
+    row = unpack(pack(weights, DTYPES["weights"]))[
+        layer, head, m
+    ]  # The page has packed weights too, so both round alike.
     n = int(row.argmax())
     words = {"letter": m + 1, "mark": letters[m], "other": n + 1, "otherMark": letters[n]}
     bars = [Curve("", COLOURS["blue"], row, look="bars")]
@@ -106,7 +108,7 @@ SAMPLERS = {
     "entropy bound": "bound {:.2f} nats",
     "changes its mind": "strength {:.0%}",
 }  # name -> what the slider "sampler setting" means
-DOUBT = 5.0  # of the sampler that changes its mind
+DOUBT = 5.0  # doubt of the sampler that changes its mind
 
 
 def diffusion(model: LanguageModel, tokenizer: CharTokenizer, text: str, step: int = 5) -> Explorer:

@@ -48,16 +48,16 @@ def roles(
 
     def panel(frames: Frames, title: str, total: int) -> Panel:
         steps = np.array([step for step, _ in frames], float)
-        right, *names = np.array([np.atleast_1d(found) for _, found in frames], float).T  # (n,) each
+        right, *names = np.array([np.atleast_1d(shares) for _, shares in frames], float).T  # (n,) each
         colour = ENCODING_COLOURS.get(title, COLOURS["blue"])
         marks: list[Mark] = [Level("chance", 50.0), Curve(title, colour, 100 * right, steps, "marked")]
         ticks = [(float(tick), str(tick)) for tick in (0, 25, 50, 75, 100)]
         label = "right answers, and names written (%)" if written else "right answers (%)"
         y = Axis(label, (0.0, 105.0), ticks, unit="%", digits=0)
         finding = f"After {steps[-1]:.0f} steps {percent(right[-1])} of the answers are right"
-        for some in names:
-            marks.append(Curve("names written", COLOURS["red"], 100 * some, steps, "marked"))
-            finding += f", and {percent(some[-1])} of the names are written"
+        for name_shares in names:
+            marks.append(Curve("names written", COLOURS["red"], 100 * name_shares, steps, "marked"))
+            finding += f", and {percent(name_shares[-1])} of the names are written"
         return Panel(finding, marks, steps_axis(total), y, over_steps=True)
 
     return Watch(measure, panel, times)
@@ -91,9 +91,9 @@ def votes(tokenizer: CharTokenizer, times: int = 150) -> Watch:
     reading = "position {column} votes for “{row}” with {value} nats"
 
     def panel(frames: Frames, title: str, total: int) -> Panel:
-        step, found = frames[-1]
-        finding = f"After {step} steps a position votes with up to {found.max():.1f} nats"
-        cells = Cells(found.T, 4.0, -4.0, reading, marks, label="vote (nats)")
+        step, vote_matrix = frames[-1]
+        finding = f"After {step} steps a position votes with up to {vote_matrix.max():.1f} nats"
+        cells = Cells(vote_matrix.T, 4.0, -4.0, reading, marks, label="vote (nats)")
         return Panel(finding, [cells], x, y, width=1.4)
 
     return Watch(position_votes, panel, times)
@@ -125,11 +125,14 @@ def heads(tokenizer: CharTokenizer, text: str, times: int = 100) -> Watch:
         layer, head = divmod(int(change.argmax()), change.shape[1])
         since = f"of its attention in {frames[-1][0]} steps"
         words = f" changed most: {percent(change.max())} {since}"
-        other = f"Layer {{layer}}, head {{head}} changed {{share}} {since}"
+        template = f"Layer {{layer}}, head {{head}} changed {{share}} {since}"
         if len(frames) == 1:
-            words, other = " is shown large, before training", "Layer {layer}, head {head}, before training"
+            words, template = (
+                " is shown large, before training",
+                "Layer {layer}, head {head}, before training",
+            )
         finding = f"Layer {layer + 1}, head {head + 1}{words}"
-        return Panel(finding, [Heads(now, letters, (layer, head), other, change)], x, y, width=1.5)
+        return Panel(finding, [Heads(now, letters, (layer, head), template, change)], x, y, width=1.5)
 
     return Watch(lambda model: attention_weights(model, idx).astype(np.float16), panel, times)
 
@@ -153,7 +156,7 @@ def kernel(furthest: int = 64, times: int = 150) -> Watch:
         return f"in {above} tokens" if above <= furthest else f"beyond {furthest} tokens"
 
     def panel(frames: Frames, title: str, total: int) -> Panel:
-        first, now = (values / values[0] for _, values in (frames[0], frames[-1]))
+        first, now = (curve / curve[0] for _, curve in (frames[0], frames[-1]))
         before, halved = half_distance(first), half_distance(now)
         finding = f"After {frames[-1][0]} steps the kernel K halves {halved}"
         if before != halved:
@@ -179,7 +182,7 @@ def branch_similarity(tokenizer: CharTokenizer, text: str, n: int = 4, times: in
     def measure(model: Any) -> np.ndarray:
         squares = np.concatenate([code_similarity(model, n)[None], layer_similarity(model, idx, n)])
         means: np.ndarray = squares[:, ~np.eye(n, dtype=bool)].mean(axis=1)
-        return means  # of codes, of the input, after each layer
+        return means  # These are the means of codes, of the input, and after each layer.
 
     def panel(frames: Frames, title: str, total: int) -> Panel:
         steps, alike = np.array([step for step, _ in frames]), np.array([means for _, means in frames]).T
@@ -256,33 +259,33 @@ def gates(times: int = 150, length: int = 32) -> Watch:
     edges = np.flatnonzero(np.diff(masked.numpy(), prepend=False, append=False)).tolist()
     boxes = list(zip(edges[::2], edges[1::2], strict=True))  # (first, behind the last) of each run of MASK
     middles = [(begin + end - 1) / 2 for begin, end in boxes]
-    free = [i for i in range(0, length, 8) if all(abs(i - at) > length / 12 for at in middles)]
+    free = [i for i in range(0, length, 8) if all(abs(i - middle) > length / 12 for middle in middles)]
     rows = [f"{i} (MASK)" if hidden else str(i) for i, hidden in enumerate(masked)]
     reading = "position {row}, channel {column}: {value}"
 
     @torch.inference_mode()
     def measure(model: Any) -> tuple[np.ndarray, np.ndarray, float | None]:
         encoding, device = model.encoding, next(model.parameters()).device
-        values = gates_of(encoding, positions.to(device)).cpu().numpy()  # (H or 1, T, channels)
+        activations = gates_of(encoding, positions.to(device)).cpu().numpy()  # (H or 1, T, channels)
         phases = phases_of(encoding)  # (H or 1, D) radians
-        angles = np.zeros((len(values), 0)) if phases is None else phases.cpu().numpy().copy()
+        angles = np.zeros((len(activations), 0)) if phases is None else phases.cpu().numpy().copy()
         alpha = encoding.alpha if isinstance(encoding, Gated) else None  # factor of MASK tokens
-        return values.astype(np.float16), angles, alpha
+        return activations.astype(np.float16), angles, alpha
 
     def panel(frames: Frames, title: str, total: int) -> Panel:
-        (_, first, _), (step, (values, now, alpha)) = frames[0][1], frames[-1]
-        moved = np.abs(now - first).max(axis=-1, initial=0.0)  # (H or 1,) radians
-        head = int(moved.argmax())
-        whose = f"head {head + 1}'s phases" if len(moved) > 1 else "the phases"
-        change = f"After {step} steps {whose} have moved by at most {moved[head]:.2f} rad"
+        (_, first, _), (step, (activations, now, alpha)) = frames[0][1], frames[-1]
+        phase_changes = np.abs(now - first).max(axis=-1, initial=0.0)  # (H or 1,) radians
+        head = int(phase_changes.argmax())
+        whose = f"head {head + 1}'s phases" if len(phase_changes) > 1 else "the phases"
+        change = f"After {step} steps {whose} have moved by at most {phase_changes[head]:.2f} rad"
         finding = change if now.size else "No phase to learn: the gates stay"
-        both = values.shape[-1] > now.shape[-1]  # an encoding without phases has sines too
+        both = activations.shape[-1] > now.shape[-1]  # an encoding without phases has sines too
         mark = "MASK" if alpha is None else f"MASK × {format_number(alpha)}"
-        ticks = [*((at, mark) for at in middles), *((float(i), str(i)) for i in free)]
+        ticks = [*((middle, mark) for middle in middles), *((float(i), str(i)) for i in free)]
         x = Axis("channel: cosines, then sines" if both else "channel")
         y = Axis("position (tokens)", ticks=ticks)
-        cells = Cells(values[head], 1.0, -1.0, reading, rows, boxes=boxes, label="gate")
-        lower = phases_panel(first[head], now[head], values.shape[-1]) if now.size else None
+        cells = Cells(activations[head], 1.0, -1.0, reading, rows, boxes=boxes, label="gate")
+        lower = phases_panel(first[head], now[head], activations.shape[-1]) if now.size else None
         return Panel(finding, [cells], x, y, width=1.25, below=lower)
 
     return Watch(measure, panel, times)
@@ -305,7 +308,7 @@ def phases_panel(first: np.ndarray, now: np.ndarray, channels: int) -> Panel:
 
 
 FULLER = "the fuller a cell, the surer the model was of the character it wrote"
-ROUNDS = 3  # in which a watched text is filled in: each takes a pass of the model
+ROUNDS = 3  # Each round takes a pass of the model, so a watched text is filled in by few.
 
 
 def filled_text(tokenizer: CharTokenizer, text: str, times: int = 60, columns: int = 24) -> Watch:

@@ -26,13 +26,15 @@ PLACES, FAR = ((9, 2), (30, 29), (50, 10), (63, 40)), 100_000
 ROUND = (1_000, 10_000, 20_000, *(2**i for i in range(7, 17)))
 SHIFTS = (7, 100, 5_000, *(number - 20 for number in ROUND), 30_000, 60_000, 90_000)
 LAST = 64  # position from which the distances 0 to 64 are measured
-LEAST, SCALE = 0.01, 10.0  # of a difference that counts; by which the spread may grow or shrink
+LEAST = 0.01  # least difference that counts
+SCALE = 10.0  # factor by which the spread may grow or shrink
+# Each name says when a score passes.
 TESTS = [
     Axis("order: change when query and key swap (above 1%)"),
     Axis("shift: change when both move by 7 to 90,000 (at most 1%)"),
     Axis("long text: spread of scores at 100,000 (× 0.1 to × 10)"),
     Axis("distances: difference of the two most alike (above 1%)"),
-]  # and when a score passes
+]
 YOURS, NONE = "yours", "no positions"
 NOTE = f"{N_PAIRS} random pairs of q and k; 100%, or × 1, is the spread of their scores near the start."
 
@@ -104,7 +106,7 @@ def bench(score: Score | None = None, names: Iterable[str] = tuple(CANDIDATES)) 
     names  of those of CANDIDATES that a reader can choose, in order
     """
     yours = {YOURS: score} if score is not None else {}
-    scores = yours | {name: one for name, (one, _) in CANDIDATES.items()}
+    scores = yours | {name: function for name, (function, _) in CANDIDATES.items()}
     tried = cache(lambda name: measure(scores[name]))
     choice = Choice("candidate", [*yours, *names], "score(q, k, m, n)")
     return Explorer(
@@ -135,8 +137,8 @@ def measure(score: Score) -> Tried:
     draw = torch.Generator().manual_seed(0)
     pairs = torch.randn(N_PAIRS, 2, DIM, generator=draw, dtype=torch.float64)
 
-    def scores(places: Sequence[tuple[int, int]], some: int = N_PAIRS) -> np.ndarray:  # (pairs, places)
-        return np.array([[call(score, q, k, m, n) for m, n in places] for q, k in pairs[:some]])
+    def scores(places: Sequence[tuple[int, int]], n_pairs: int = N_PAIRS) -> np.ndarray:  # (pairs, places)
+        return np.array([[call(score, q, k, m, n) for m, n in places] for q, k in pairs[:n_pairs]])
 
     def rms(difference: np.ndarray) -> float:
         return float(np.sqrt(np.square(difference).mean()))
@@ -148,7 +150,7 @@ def measure(score: Score) -> Tried:
         along = scores([(LAST, LAST - d) for d in range(LAST + 1)])
         return min(rms(along[:, d] - along[:, e]) for d in range(LAST + 1) for e in range(d)) / spread
 
-    def moved() -> float:
+    def shift_change() -> float:
         moves = [rms(scores([(m + by, n + by) for m, n in PLACES]) - near) / spread for by in SHIFTS]
         return float(np.max(moves))  # not a number, if one of them is none
 
@@ -162,16 +164,16 @@ def measure(score: Score) -> Tried:
         return Tried(["–"] * len(TESTS), [False] * len(TESTS), None, str(wrong))
     tests: list[tuple[Callable[[], float], Callable[[float], bool], Callable[[float], str]]] = [
         (lambda: rms(scores([(n, m) for m, n in PLACES]) - near) / spread, lambda x: x > LEAST, write),
-        (moved, lambda x: x <= LEAST, write),
+        (shift_change, lambda x: x <= LEAST, write),
         (spread_far, lambda x: 1 / SCALE <= x <= SCALE, write_times),
         (closest, lambda x: x > LEAST, write),
     ]
     answers, passed, problems = list[str](), list[bool](), list[str]()
     for test, passes, in_words in tests:
         try:  # a score that fails far away still gets an answer to the other tests
-            value = test()
-            passed.append(passes(value))
-            answers.append(f"{'passes' if passed[-1] else 'fails'}: {in_words(value)}")
+            number = test()
+            passed.append(passes(number))
+            answers.append(f"{'passes' if passed[-1] else 'fails'}: {in_words(number)}")
         except Wrong as wrong:
             passed.append(False)
             answers.append("fails: no score")
@@ -187,17 +189,18 @@ def write_times(ratio: float) -> str:
     return f"× {ratio:,.2f}" if np.isfinite(ratio) else "not finite"
 
 
-def panels(found: tuple[Tried, Tried], values: Mapping[str, Any]) -> list[Panel]:
+def panels(trials: tuple[Tried, Tried], values: Mapping[str, Any]) -> list[Panel]:
     """Show the answers to all tests, and the scores of one pair at many positions."""
-    name, (plain, tried) = values["candidate"], found
+    name, (plain, tried) = values["candidate"], trials
     title = f"“{name}” passes {sum(tried.passed)} of {len(TESTS)} tests"
     title += f": {CANDIDATES[name][1]}" if name in CANDIDATES else ""
     title += f". {tried.wrong}" if tried.wrong else ""
-    both = {NONE: plain, name: tried}
-    settings, answers = [{"candidate": one} for one in both], [one.answers for one in both.values()]
-    table = Trials(TESTS, list(both), answers, settings, "score")
-    drawn = np.zeros((SIDE, SIDE)) if tried.scores is None else tried.scores
-    scores = np.nan_to_num(drawn, posinf=0.0, neginf=0.0)
+    rows = {NONE: plain, name: tried}
+    settings = [{"candidate": candidate} for candidate in rows]
+    answers = [trial.answers for trial in rows.values()]
+    table = Trials(TESTS, list(rows), answers, settings, "score")
+    square = np.zeros((SIDE, SIDE)) if tried.scores is None else tried.scores
+    scores = np.nan_to_num(square, posinf=0.0, neginf=0.0)
     along = max(float(np.ptp(scores.diagonal(-d))) for d in range(SIDE)) / (float(np.ptp(scores)) or 1.0)
     finding = "Equal distances lie on a diagonal, "
     finding += (

@@ -25,9 +25,16 @@ def click(results: Results, what: Sequence[str] = tuple(WHAT)) -> Explorer:
     results  what `load_results("clicks")` reads
     what     the curves to choose from, the first ones first; the seeds are shown with those that spell
     """
-    at = results["at"]
-    steps = Slider("step", at[len(at) // 3 - 1], at[0], at[-1], "step", step=at[1] - at[0])
-    controls: list[Control] = [Choice("what", [(WHAT[one], one) for one in what], "show"), steps]
+    step_numbers = results["at"]
+    steps = Slider(
+        "step",
+        step_numbers[len(step_numbers) // 3 - 1],
+        step_numbers[0],
+        step_numbers[-1],
+        "step",
+        step=step_numbers[1] - step_numbers[0],
+    )
+    controls: list[Control] = [Choice("what", [(WHAT[kind], kind) for kind in what], "show"), steps]
     measure, panels = partial(measure_curves, results), partial(frames, results, "spells" in what)
     return Explorer("click", measure, panels, controls, frames_by="step", together=("what",))
 
@@ -35,33 +42,35 @@ def click(results: Results, what: Sequence[str] = tuple(WHAT)) -> Explorer:
 def measure_curves(results: Results, what: str) -> dict[str, np.ndarray]:
     """Return seeds that have clicked by each measured step, or mean losses: model -> (steps,)."""
     if what == "loss":
-        return {name: np.mean(found["loss"], axis=0) for name, found in results["models"].items()}
+        return {name: np.mean(runs["loss"], axis=0) for name, runs in results["models"].items()}
     return clicked(results, what)
 
 
 def frames(
-    results: Results, seeds: bool, found: dict[str, np.ndarray], values: Mapping[str, Any]
+    results: Results, seeds: bool, curves: dict[str, np.ndarray], values: Mapping[str, Any]
 ) -> list[list[Panel]]:
     """Return the curves for each measured step, and the losses of all seeds if they are to be shown."""
     steps, what = range(len(results["at"])), values["what"]
     return [
-        [draw_curves(results, found, what, i), *([draw_seeds(results, i)] if seeds else [])] for i in steps
+        [draw_curves(results, curves, what, i), *([draw_seeds(results, i)] if seeds else [])] for i in steps
     ]
 
 
-def draw_curves(results: Results, found: dict[str, np.ndarray], what: str, i: int) -> Panel:
+def draw_curves(results: Results, curves: dict[str, np.ndarray], what: str, i: int) -> Panel:
     """Draw a curve for each encoding; name the first and the last of them at the i-th measured step."""
-    at, n = np.array(results["at"], float), len(results["seeds"])
-    now = sorted(((float(curve[i]), MODELS[name]) for name, curve in found.items()), key=lambda one: -one[0])
+    steps, n = np.array(results["at"], float), len(results["seeds"])
+    now = sorted(
+        ((float(curve[i]), MODELS[name]) for name, curve in curves.items()), key=lambda pair: -pair[0]
+    )
     (most, first), (fewest, last) = now[0], now[-1]
     if what == "loss":
         title = (
-            f"At step {at[i]:,.0f} the mean loss is {fewest:.2f} nats with {last}, {most:.2f} with {first}"
+            f"At step {steps[i]:,.0f} the mean loss is {fewest:.2f} nats with {last}, {most:.2f} with {first}"
         )
-        top = max(float(curve.max()) for curve in found.values())
+        top = max(float(curve.max()) for curve in curves.values())
         y, note = Axis("loss (nats per character)", (0, top)), f"Means over {n} seeds of each encoding."
     else:
-        title = f"By step {at[i]:,.0f}, {most:.0f} of {n} seeds {VERBS[what]} with "
+        title = f"By step {steps[i]:,.0f}, {most:.0f} of {n} seeds {VERBS[what]} with "
         title += f"{first} and {fewest:.0f} of {n} with {last}" if fewest < most else "each encoding"
         note = f"A seed {what} from the step from which on at least {LEAST[what]:.0%} of {SHARES[what]}."
         y = Axis(
@@ -70,9 +79,9 @@ def draw_curves(results: Results, found: dict[str, np.ndarray], what: str, i: in
             [(k, str(k)) for k in range(0, n + 1, 3)],
             digits=0,
         )
-    marks: list[Mark] = [Level(f"step {at[i]:,.0f}", at[i], "x")]
-    marks += [Curve(MODELS[name], ENCODING_COLOURS[name], curve, at) for name, curve in found.items()]
-    return Panel(title, marks, Axis("step", (0, at[-1]), digits=0), y, note, width=1.4)
+    marks: list[Mark] = [Level(f"step {steps[i]:,.0f}", steps[i], "x")]
+    marks += [Curve(MODELS[name], ENCODING_COLOURS[name], curve, steps) for name, curve in curves.items()]
+    return Panel(title, marks, Axis("step", (0, steps[-1]), digits=0), y, note, width=1.4)
 
 
 def draw_seeds(results: Results, i: int) -> Panel:
@@ -80,23 +89,28 @@ def draw_seeds(results: Results, i: int) -> Panel:
 
     The title compares them within the encoding that has most of both: other encodings have other losses.
     """
-    step, marks, told, every = results["at"][i], list[Mark](), list[tuple[int, str]](), list[float]()
+    step, marks, comparisons, all_losses = (
+        results["at"][i],
+        list[Mark](),
+        list[tuple[int, str]](),
+        list[float](),
+    )
     for row, (name, clicks) in enumerate(click_steps(results, "spells").items()):
         losses = np.array(results["models"][name]["loss"])[:, i]
         kinds = [losses[np.array(clicks) <= step], losses[np.array(clicks) > step]]
-        for some, (words, colour, look) in zip(kinds, (SPELLS, OTHERS), strict=True):
-            marks.append(Curve("" if row else words, colour, np.full(len(some), float(row)), some, look))
-        (spell, others), every = map(len, kinds), [*every, *losses]
-        if spell and others:
-            lose = f"seeds that spell ({spell}) lose {kinds[0].mean():.3f} nats, "
-            lose += f"and the others ({others}) {kinds[1].mean():.3f}"
-            told.append((min(spell, others), f"At step {step:,} with {MODELS[name]}, {lose}"))
+        for group, (words, colour, look) in zip(kinds, (SPELLS, OTHERS), strict=True):
+            marks.append(Curve("" if row else words, colour, np.full(len(group), float(row)), group, look))
+        (n_spelling, n_others), all_losses = map(len, kinds), [*all_losses, *losses]
+        if n_spelling and n_others:
+            lose = f"seeds that spell ({n_spelling}) lose {kinds[0].mean():.3f} nats, "
+            lose += f"and the others ({n_others}) {kinds[1].mean():.3f}"
+            comparisons.append((min(n_spelling, n_others), f"At step {step:,} with {MODELS[name]}, {lose}"))
     title = (
-        max(told, key=lambda one: one[0])[1]
-        if told
+        max(comparisons, key=lambda comparison: comparison[0])[1]
+        if comparisons
         else f"At step {step:,} no encoding has both seeds that spell and others"
     )
     ticks = [(float(row), MODELS[name]) for row, name in enumerate(results["models"])]
-    x = Axis("loss (nats per character)", (min(every) - 0.01, max(every) + 0.01), digits=3)
+    x = Axis("loss (nats per character)", (min(all_losses) - 0.01, max(all_losses) + 0.01), digits=3)
     y = Axis(span=(len(ticks) - 0.4, -0.6), ticks=ticks)
     return Panel(title, marks, x, y, "Each mark is a seed.", width=1.2)

@@ -15,7 +15,7 @@ from babygpt_live import COLOURS, Axis, Choice, Curve, Explorer, Level, Panel, S
 from babygpt_live.explorer import Control
 from babygpt_live.panel import Mark
 
-HEAD_DIM = 24  # of the measured models
+HEAD_DIM = 24  # channels of a head in the measured models
 PAIRS = {0: COLOURS["blue"], 5: COLOURS["green"], 11: COLOURS["pink"]}  # from 0 to 11
 KINDS = {
     False: ("all keys visible", "", COLOURS["red"]),
@@ -66,34 +66,37 @@ def measure(results: Results, windows: int, hide: bool, advantage: int) -> dict[
     }
 
 
-def panels(found: dict[str, Any], values: Mapping[str, Any]) -> list[Panel]:
+def panels(numbers: dict[str, Any], values: Mapping[str, Any]) -> list[Panel]:
     """Show the angle, the share and the recall over the length of the text, and the chosen length."""
     windows, hide = values["windows"], values["hide"]
-    i, at = LENGTHS.index(windows), np.array(LENGTHS, float)
+    i, lengths = LENGTHS.index(windows), np.array(LENGTHS, float)
     here, text = Level("", windows, "x"), "one window" if windows == 1 else f"{windows} windows"
-    lines, until = zip(PAIRS.items(), found["angles"], strict=True), slice(i + 1)  # a reader guesses the rest
+    lines, until = (
+        zip(PAIRS.items(), numbers["angles"], strict=True),
+        slice(i + 1),
+    )  # a reader guesses the rest
     turns: list[Mark] = [here]
-    turns += [Curve(f"pair {n}", ink, y[until], at[until], "marked") for (n, ink), y in lines]
+    turns += [Curve(f"pair {n}", ink, y[until], lengths[until], "marked") for (n, ink), y in lines]
     shown = [hidden for hidden in KINDS if hide or not hidden]  # hidden keys are shown beside visible ones
     shares: list[Mark] = [here]
     recalls: list[Mark] = [here]
     for hidden in shown:
         name, _, colour = KINDS[hidden]
-        shares.append(Curve(name, colour, found["shares"][hidden][until], at[until], "marked"))
-        seeds = found["recall"][hidden][until]
+        shares.append(Curve(name, colour, numbers["shares"][hidden][until], lengths[until], "marked"))
+        seeds = numbers["recall"][hidden][until]
         beside = np.repeat(
-            at[until] * (1.07 if hidden else 1), seeds.shape[1]
+            lengths[until] * (1.07 if hidden else 1), seeds.shape[1]
         )  # or they would hide the others
-        recalls.append(Curve(name, colour, seeds.mean(axis=1), at[until]))
+        recalls.append(Curve(name, colour, seeds.mean(axis=1), lengths[until]))
         recalls.append(Curve("", colour, seeds.ravel(), beside, "dots"))
     angle = f"The value is {BACK} back in {text}"
     angle += ": all angles are those of one window" if i else ", and each pair has its angle there"
-    share = tell("Computed: the value keeps {} of the attention", found["shares"], i, hide, text)
-    means = {hidden: seeds.mean(axis=1) for hidden, seeds in found["recall"].items()}
+    share = tell("Computed: the value keeps {} of the attention", numbers["shares"], i, hide, text)
+    means = {hidden: seeds.mean(axis=1) for hidden, seeds in numbers["recall"].items()}
     recall = tell("Measured: {} of the values are recalled", means, i, hide, text)
-    keys, n_seeds = WINDOW * windows, found["recall"][False].shape[1]
-    others = f"{keys - 1} others" if not hide else f"{WINDOW - 1} visible others, of {keys - 1}"
-    equal = f"For a key that scores {values['advantage']} more than each of {others}."
+    keys, n_seeds = WINDOW * windows, numbers["recall"][False].shape[1]
+    rivals = f"{keys - 1} others" if not hide else f"{WINDOW - 1} visible others, of {keys - 1}"
+    equal = f"For a key that scores {values['advantage']} more than each of {rivals}."
     degrees = Axis("angle (degrees)", (0, 360), unit="°", digits=0)
     attention, right = (
         Axis(label, (0, 103), unit="%", digits=0) for label in ("attention (%)", "right digits (%)")
@@ -113,5 +116,5 @@ def panels(found: dict[str, Any], values: Mapping[str, Any]) -> list[Panel]:
 
 def tell(finding: str, numbers: Mapping[bool, np.ndarray], i: int, hide: bool, text: str) -> str:
     """Fill a finding with the number at the i-th length; add that with far keys hidden if they are."""
-    told = f"{finding.format(f'{numbers[False][i]:.0f}%')} in {text}"
-    return told + (f", {numbers[True][i]:.0f}% with far keys hidden" if hide else "")
+    sentence = f"{finding.format(f'{numbers[False][i]:.0f}%')} in {text}"
+    return sentence + (f", {numbers[True][i]:.0f}% with far keys hidden" if hide else "")

@@ -24,9 +24,16 @@ def gap(results: Results) -> Explorer:
 
     results  what `load_results("clicks")` reads
     """
-    at, names = results["at"], [name for name in results["models"] if name != RIVAL]
+    step_numbers, names = results["at"], [name for name in results["models"] if name != RIVAL]
     names.sort(key=lambda name: name != "v3")
-    steps = Slider("step", at[5], at[FIRST], at[-1], "step", step=at[1] - at[0])
+    steps = Slider(
+        "step",
+        step_numbers[5],
+        step_numbers[FIRST],
+        step_numbers[-1],
+        "step",
+        step=step_numbers[1] - step_numbers[0],
+    )
     controls: list[Control] = [Choice("name", [(MODELS[name], name) for name in names], "encoding"), steps]
     measure, panels = partial(measure_losses, results), partial(frames, results["at"])
     return Explorer("gap", measure, panels, controls, frames_by="step", together=("name",))
@@ -34,24 +41,30 @@ def gap(results: Results) -> Explorer:
 
 def measure_losses(results: Results, name: str) -> dict[str, np.ndarray]:
     """Return the losses of an encoding and of RoPE: name -> (steps, seeds)."""
-    return {one: np.transpose(results["models"][one]["loss"]) for one in (name, RIVAL)}
+    return {model: np.transpose(results["models"][model]["loss"]) for model in (name, RIVAL)}
 
 
-def frames(at: Sequence[int], losses: dict[str, np.ndarray], values: Mapping[str, Any]) -> list[list[Panel]]:
+def frames(
+    steps: Sequence[int], losses: dict[str, np.ndarray], values: Mapping[str, Any]
+) -> list[list[Panel]]:
     """Return mean losses, and differences from RoPE, up to each measured step: a reader guesses the rest."""
     ours, rivals = losses.values()
-    label, x, xs = MODELS[values["name"]], Axis("step", (0, 1.03 * at[-1]), digits=0), np.array(at, float)
+    label, x, xs = (
+        MODELS[values["name"]],
+        Axis("step", (0, 1.03 * steps[-1]), digits=0),
+        np.array(steps, float),
+    )
     gaps = [differences(*pair) for pair in zip(ours, rivals, strict=True)]
-    found = [compare(some) for some in gaps]
-    bounds = {end: np.array([getattr(one, end) for one in found]) for end in LINES}
-    means = {name: some.mean(axis=1) for name, some in losses.items()}
+    intervals = [compare(sample) for sample in gaps]
+    bounds = {end: np.array([getattr(interval, end) for interval in intervals]) for end in LINES}
+    means = {name: sample.mean(axis=1) for name, sample in losses.items()}
     top = max(float(mean[FIRST]) for mean in means.values())
     every = np.concatenate([np.ravel(gaps[FIRST:]), bounds["low"][FIRST:], bounds["high"][FIRST:]])
     y = Axis(f"{label} minus {MODELS[RIVAL]} (nats)", (every.min() - 0.01, every.max() + 0.01), digits=3)
 
     def frame(i: int) -> list[Panel]:
-        here, until = Level(f"step {at[i]:,}", at[i], "x"), slice(FIRST, i + 1)
-        told = " and ".join(f"{mean[i]:.3f} nats with {MODELS[name]}" for name, mean in means.items())
+        here, until = Level(f"step {steps[i]:,}", steps[i], "x"), slice(FIRST, i + 1)
+        comparison = " and ".join(f"{mean[i]:.3f} nats with {MODELS[name]}" for name, mean in means.items())
         curves: list[Mark] = [here]
         marks: list[Mark] = [Level("equal", 0.0)]
         for name, mean in means.items():
@@ -62,12 +75,12 @@ def frames(at: Sequence[int], losses: dict[str, np.ndarray], values: Mapping[str
         marks.append(
             Curve("a seed", COLOURS["blue"], np.array(gaps[i]), np.full(len(gaps[i]), xs[i]), "dots")
         )
-        verdict = f"The {len(gaps[i])} seeds at step {at[i]:,}: {found[i].mean:+.3f} nats "
-        verdict += f"({found[i].low:+.3f} to {found[i].high:+.3f}): {SIDES[found[i].side]}"
+        verdict = f"The {len(gaps[i])} seeds at step {steps[i]:,}: {intervals[i].mean:+.3f} nats "
+        verdict += f"({intervals[i].low:+.3f} to {intervals[i].high:+.3f}): {SIDES[intervals[i].side]}"
         loss = Axis("loss (nats per character)", (0.45, top + 0.02))
         return [
             Panel(
-                f"At step {at[i]:,} the mean loss is {told}",
+                f"At step {steps[i]:,} the mean loss is {comparison}",
                 curves,
                 x,
                 loss,
@@ -76,4 +89,4 @@ def frames(at: Sequence[int], losses: dict[str, np.ndarray], values: Mapping[str
             Panel(verdict, marks, x, y, "Each seed is a pair of runs; the interval is that of the mean."),
         ]
 
-    return [frame(i) for i in range(FIRST, len(at))]
+    return [frame(i) for i in range(FIRST, len(steps))]

@@ -32,23 +32,23 @@ def letters(tokenizer: CharTokenizer, questions: Questions, times: int = 30) -> 
 
     @torch.inference_mode()
     def measure(model: Any) -> tuple[np.ndarray, list[str], int]:
-        there = ids.to(next(model.parameters()).device)
-        losses = cross_entropy(model(there[:, :-1]), there[:, 1:])[0].cpu().numpy()  # (T,)
-        known = role_accuracy(model, tokenizer, questions) * len(questions)
-        return losses, greedy_answers(model, tokenizer, questions), round(known)
+        device_ids = ids.to(next(model.parameters()).device)
+        losses = cross_entropy(model(device_ids[:, :-1]), device_ids[:, 1:])[0].cpu().numpy()  # (T,)
+        n_right = role_accuracy(model, tokenizer, questions) * len(questions)
+        return losses, greedy_answers(model, tokenizer, questions), round(n_right)
 
     def panel(frames: Any, title: str, total: int) -> Panel:
-        step, (losses, written, known) = frames[-1]
+        step, (losses, written, n_right) = frames[-1]
         spelled, n = sum(name == q.answer for name, q in zip(written, questions, strict=True)), len(questions)
-        asked = np.zeros_like(losses)
-        asked[answer] = losses[answer]
+        answer_losses = np.zeros_like(losses)
+        answer_losses[answer] = losses[answer]
         finding = (
-            f"After {step} steps {title} knows {known} of {n} answers and writes {spelled} of {n} names: "
+            f"After {step} steps {title} knows {n_right} of {n} answers and writes {spelled} of {n} names: "
         )
         finding += f"here “{''.join(visible(written[0]))}”, where “{first.answer}” is right"
         bars = [
-            Curve("story and question", COLOURS["blue"], losses - asked, look="bars"),
-            Curve("answer", COLOURS["red"], asked, look="bars"),
+            Curve("story and question", COLOURS["blue"], losses - answer_losses, look="bars"),
+            Curve("answer", COLOURS["red"], answer_losses, look="bars"),
         ]
         x = Axis("letter", (-0.7, len(marks) - 0.3), name_ticks(marks), digits=0)
         return Panel(finding, bars, x, Axis("loss (nats)", (0.0, HIGHEST)), width=2.0)

@@ -66,7 +66,7 @@ def masks(
 
     @cache
     def measured(*chosen: str) -> list[float]:
-        changed = Transformer(model.config, PerLayer([Mask(one, story) for one in chosen]), causal=False)
+        changed = Transformer(model.config, PerLayer([Mask(kind, story) for kind in chosen]), causal=False)
         changed.load_state_dict(weights)
         return measure_answers(changed, tokenizer, questions)
 
@@ -74,7 +74,7 @@ def masks(
         """Return what `measure_answers` does with the masks of training, and with these masks."""
         return measured(*["earlier"] * len(names)), measured(*(chosen[name] for name in names))
 
-    options = [(READS[one], one) for one in reads]
+    options = [(READS[kind], kind) for kind in reads]
     controls: list[Control] = [
         Choice(name, options, f"{name.replace('_', ' ')}: each letter reads") for name in names
     ]
@@ -95,10 +95,10 @@ def measure_answers(model: Transformer, tokenizer: CharTokenizer, questions: Que
 
 
 def panels(
-    prompt: str, story: int, n: int, found: tuple[list[float], list[float]], values: Mapping[str, Any]
+    prompt: str, story: int, n: int, scores: tuple[list[float], list[float]], values: Mapping[str, Any]
 ) -> list[Panel]:
     """Compare the answers with those of the trained masks, and show the mask of each layer."""
-    trained, now = found
+    trained, now = scores
     changed = [
         f"{name.replace('_', ' ')}: {READS[reads]}" for name, reads in values.items() if reads != "earlier"
     ]
@@ -106,7 +106,7 @@ def panels(
     rows["; ".join(changed) or "the masks of training"] = (now, dict(values))
     numbers, settings = zip(*rows.values(), strict=True)
     title = f"{now[0]:.0f}% of {n} answers are right; {now[1]:.0f}% of the pairs get one name twice"
-    shown = [
+    pictures = [
         Panel(title, [Trials([RIGHT, TWICE], list(rows), numbers, settings, "each letter reads")], width=1.6)
     ]
     marks = visible(prompt)
@@ -115,7 +115,7 @@ def panels(
         table = Mask(reads, story).allowed(len(marks)).numpy().astype(float)
         cells = Cells(table, 1.0, 0.0, "“{row}” reads “{column}”: {value}", marks, marks, label="1: is read")
         x, y = Axis("letter that is read", ticks=ticks), Axis("letter that reads", ticks=ticks)
-        shown.append(
+        pictures.append(
             Panel(f"{name.replace('_', ' ').title()}: each letter reads {READS[reads]}", [cells], x, y)
         )
-    return shown
+    return pictures

@@ -47,11 +47,11 @@ def measure(model: LanguageModel, tokenizer: CharTokenizer, text: str) -> Found:
     """Ask a model for the letters of the name in brackets, with each set of them hidden, and add up."""
     first, name = text.index("["), text[text.index("[") + 1 : text.index("]")]
     hidden = torch.tensor(list(product((False, True), repeat=N)))  # (16, N)
-    idx, at = tokenizer.encode(text.replace("[", "").replace("]", "")), slice(first, first + N)
+    idx, span = tokenizer.encode(text.replace("[", "").replace("]", "")), slice(first, first + N)
     idx = idx.to(next(model.parameters()).device).repeat(len(hidden), 1)
-    letters = idx[:, at].clone()
-    idx[:, at] = letters.masked_fill(hidden.to(idx.device), mask_token_id(model))
-    losses = -denoise(model, idx)[:, at].log_softmax(dim=-1).gather(-1, letters[..., None])[..., 0]
+    letters = idx[:, span].clone()
+    idx[:, span] = letters.masked_fill(hidden.to(idx.device), mask_token_id(model))
+    losses = -denoise(model, idx)[:, span].log_softmax(dim=-1).gather(-1, letters[..., None])[..., 0]
     table = dict(zip(map(tuple, hidden.tolist()), losses.tolist(), strict=True))
 
     def cost(way: tuple[int, ...], step: int) -> float:  # all that are not written before it are hidden
@@ -60,9 +60,9 @@ def measure(model: LanguageModel, tokenizer: CharTokenizer, text: str) -> Found:
     return name, np.array([[cost(way, step) for step in range(N)] for way in WAYS.values()])
 
 
-def panels(found: Found, values: Mapping[str, Any]) -> list[Panel]:
+def panels(measurement: Found, values: Mapping[str, Any]) -> list[Panel]:
     """Show the steps of the chosen order, and what the name costs in all orders."""
-    (name, steps), chosen = found, list(WAYS).index(values["way"])
+    (name, steps), chosen = measurement, list(WAYS).index(values["way"])
     costs, written = steps.sum(axis=1), [name[i] for i in WAYS[values["way"]]]
     mean, low, high = -np.log(np.exp(-costs).mean()), costs.min(), costs.max()
     title = f"Written in the order {', '.join(written)}, the name costs {costs[chosen]:.2f} nats"

@@ -41,19 +41,19 @@ def block_means(losses: np.ndarray) -> np.ndarray:
     return losses[: len(losses) // BLOCK * BLOCK].reshape(-1, BLOCK).mean(axis=1)
 
 
-def panels(found: dict[str, Any], values: Mapping[str, Any]) -> list[Panel]:
+def panels(measurement: dict[str, Any], values: Mapping[str, Any]) -> list[Panel]:
     """Show the tokens that each pair of channels takes for a turn, and the loss along a long text."""
-    (first, last), (inside, window, reach) = found["span"], found["marks"]
-    before, after, new = found["before"], found["after"], found["new"]
-    length = float(found["position"][-1] + found["position"][0])
+    (first, last), (inside, window, reach) = measurement["span"], measurement["marks"]
+    before, after, new = measurement["before"], measurement["after"], measurement["new"]
+    length = float(measurement["position"][-1] + measurement["position"][0])
     pair, turns = np.arange(len(before)), np.isfinite(after)  # a pair that does not turn has no dot
-    seen, unseen = turns & ~new, turns & new
+    trained_angles, new_angles = turns & ~new, turns & new
     slowest = length / window * before.max()
     speeds: list[Mark] = [
         Level("window of training", window),
         Curve("trained", COLOURS["grey"], before, pair, "rings"),
-        Curve("angles seen", COLOURS["blue"], after[seen], pair[seen], "dots"),
-        Curve("angles never seen", COLOURS["red"], after[unseen], pair[unseen], "dots"),
+        Curve("angles seen", COLOURS["blue"], after[trained_angles], pair[trained_angles], "dots"),
+        Curve("angles never seen", COLOURS["red"], after[new_angles], pair[new_angles], "dots"),
     ]
     x = Axis("pair of channels", (-0.8, len(before) - 0.2), digits=0)
     label = "tokens for a turn, powers of ten"
@@ -61,16 +61,16 @@ def panels(found: dict[str, Any], values: Mapping[str, Any]) -> list[Panel]:
     title = f"Up to {reach}, new angles: {new.sum()} of {len(new)} pairs"
     pairs = Panel(title, speeds, x, y)
     colours = {"as it is": COLOURS["grey"], "stretched": COLOURS["green"]}
-    curves = found["curves"].items()
+    curves = measurement["curves"].items()
     read: list[Mark] = [
         Level(f"the last {window} alone: {inside:.2f}", inside),
         Level(f"trained up to {window}", window, "x"),
         Level(f"read up to {reach}", reach, "x", COLOURS["green"]),
-        *(Curve(name, colours[name], losses, found["position"], "marked") for name, losses in curves),
+        *(Curve(name, colours[name], losses, measurement["position"], "marked") for name, losses in curves),
     ]
     x = Axis("position (tokens)", (0.0, length), digits=0)
-    y = Axis("loss (nats per character)", (0.0, found["top"]))
-    means = ", ".join(f"{loss:.2f} {name}" for name, loss in found["means"].items())
+    y = Axis("loss (nats per character)", (0.0, measurement["top"]))
+    means = ", ".join(f"{loss:.2f} {name}" for name, loss in measurement["means"].items())
     title = f"Tokens {first + 1} to {last}: {means}"
     return [pairs, Panel(title, read, x, y, width=1.4)]
 
@@ -102,18 +102,18 @@ def explore_stretching(model: Transformer, ids: Tensor) -> Explorer:
         reach = factor * window
         first = window if factor > 1 else 0
         after = wavelengths(stretched(model, method, factor).encoding, len(before))
-        turns, now = window / before, reach / after  # of each pair; less than one leaves angles unseen
+        turns, now = window / before, reach / after  # turns of each pair; less than one leaves angles unseen
         losses = {"as it is": losses_of("none", 1), "stretched": losses_of(method, factor)}
         return {
             "before": before,
             "after": after,
             "new": (turns < 1) & (now > turns * (1 + 1e-9)),
-            "curves": {name: block_means(values) for name, values in losses.items()},
+            "curves": {name: block_means(token_losses) for name, token_losses in losses.items()},
             "position": BLOCK * (np.arange(length // BLOCK) + 0.5),
-            "means": {name: float(values[first:reach].mean()) for name, values in losses.items()},
+            "means": {name: float(token_losses[first:reach].mean()) for name, token_losses in losses.items()},
             "span": (first, reach),  # tokens of the means: all that the factor adds
             "marks": (float(inside.mean()), window, reach),
-            "top": top,  # of the curves of all methods
+            "top": top,  # The top of all methods' curves keeps the axis still.
         }
 
     controls: list[Control] = [

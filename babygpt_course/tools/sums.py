@@ -48,10 +48,10 @@ def panels(
 ) -> list[Panel]:
     """Show both rows and their sum, in colours and in words, beside those of the first choice."""
     name = "{token} at position {position}".format
-    tried = {name(**start): (dict(start), first)} | {name(**values): (dict(values), rows)}
-    settings, found = zip(*tried.values(), strict=True)
-    answers = [[write(row) for row in three] for three in found]
-    table = Trials([Axis(part) for part in PARTS], list(tried), answers, settings, "code")
+    choices = {name(**start): (dict(start), first)} | {name(**values): (dict(values), rows)}
+    settings, row_sets = zip(*choices.values(), strict=True)
+    answers = [[write(row) for row in row_set] for row_set in row_sets]
+    table = Trials([Axis(part) for part in PARTS], list(choices), answers, settings, "code")
     cells = Cells(rows, top, -top, "{row}, {column}: {value}", PARTS, columns, label="value")
     x, y = (Axis(ticks=name_ticks(names)) for names in (columns, PARTS))
     title = f"{name(**values)}: {write(rows[2])}"

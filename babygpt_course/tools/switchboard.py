@@ -52,12 +52,12 @@ def switchboard(
     alone = list(heads) if heads is not None else every if len(every) <= FEW else []
     options = [(), *((head,) for head in alone), *(combinations(alone, 2) if len(alone) <= FEW else ())]
     frozen = not any(weight.requires_grad for weight in model.parameters())
-    kept = model if frozen else copy.deepcopy(model)
+    frozen_model = model if frozen else copy.deepcopy(model)
 
     @cache
     def measured(off: tuple[Head, ...]) -> Measured:
-        with without_heads(kept, off):
-            return measure(kept)
+        with without_heads(frozen_model, off):
+            return measure(frozen_model)
 
     def compare(off: Sequence[Head]) -> tuple[Measured, Measured]:
         return measured(()), measured(tuple(sorted(set(off))))
@@ -74,27 +74,27 @@ def names_of(off: Iterable[Head], per_layer: int) -> str:
     for layer, head in sorted(set(off)):
         layers.setdefault(layer + 1, []).append(str(head + 1))
     parts = []
-    for layer, some in layers.items():
-        which = f"heads {', '.join(some[:-1])} and {some[-1]}" if len(some) > 1 else f"head {some[0]}"
-        parts.append(f"all of layer {layer}" if len(some) == per_layer > 1 else f"layer {layer}, {which}")
+    for layer, heads in layers.items():
+        which = f"heads {', '.join(heads[:-1])} and {heads[-1]}" if len(heads) > 1 else f"head {heads[0]}"
+        parts.append(f"all of layer {layer}" if len(heads) == per_layer > 1 else f"layer {layer}, {which}")
     return "; ".join(parts)
 
 
-def panels(per_layer: int, found: tuple[Measured, Measured], values: Mapping[str, Any]) -> list[Panel]:
+def panels(per_layer: int, measurements: tuple[Measured, Measured], values: Mapping[str, Any]) -> list[Panel]:
     """Compare the whole model with what is left of it, in words and in a table."""
-    (whole, present), off = found, sorted(set(values["off"]))
+    (whole, present), off = measurements, sorted(set(values["off"]))
     names, rows = [WHOLE], [tuple(whole.values())]
     settings: list[dict[str, Any]] = [{"off": []}]
-    numbers = [axis for axis, value in whole.items() if not isinstance(value, str)] or list(whole)
-    told = "All heads are on: " + ", ".join(f"{axis.label} {axis.write(whole[axis])}" for axis in numbers)
+    numbers = [axis for axis, number in whole.items() if not isinstance(number, str)] or list(whole)
+    finding = "All heads are on: " + ", ".join(f"{axis.label} {axis.write(whole[axis])}" for axis in numbers)
     if off:
         names, settings = [WHOLE, names_of(off, per_layer)], [*settings, {"off": off}]
         rows.append(tuple(present.values()))
         words = [(axis.label, axis.write(whole[axis]), axis.write(present[axis])) for axis in numbers]
         changes = [f"{label} {before} → {after}" for label, before, after in words if before != after]
-        told = f"Without {names[1]}: {', '.join(changes) or 'none of these numbers changes'}"
+        finding = f"Without {names[1]}: {', '.join(changes) or 'none of these numbers changes'}"
     mark = Trials(list(whole), names, rows, settings, "heads that are off")
-    return [Panel(told, [mark], note=NOTE, width=1.8)]
+    return [Panel(finding, [mark], note=NOTE, width=1.8)]
 
 
 def asked(tokenizer: CharTokenizer, questions: Sequence[Question], windows: Tensor) -> Measure:

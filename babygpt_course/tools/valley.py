@@ -20,8 +20,9 @@ from babygpt_live.panel import Mark
 STORED = {"v3": "v3, two places", "v4": "v4, first place"}
 TRAINED = {"v3": "0 and 128", "v4": "0"}
 LOOKS: dict[str, Literal["dots", "rings"]] = {"v3": "dots", "v4": "rings"}
-LAST, EVERY = 256, 8  # of the first positions at which models are measured
-INKS = [COLOURS[name] for name in ("pink", "red", "sky")]  # of models with names of their own
+LAST = 256  # last position at which a text may begin
+EVERY = 8  # distance of the positions at which models are measured
+INKS = [COLOURS[name] for name in ("pink", "red", "sky")]  # colours of models with names of their own
 
 
 def valley(
@@ -53,12 +54,16 @@ def valley(
 
     def measure(first: int) -> dict[str, Any]:
         """Return the losses up to a first position: of each model, and of each stored seed."""
-        stops, met = range(0, first + 1, EVERY), [at for at in BESIDE if at <= first]
+        stops, positions = range(0, first + 1, EVERY), [position for position in BESIDE if position <= first]
         arms = {name: results["controls"][STORED[name]] for name in stored}
         return {
-            "live": {name: (np.array(stops), np.array([loss(name, at) for at in stops])) for name in copies},
+            "live": {
+                name: (np.array(stops), np.array([loss(name, position) for position in stops]))
+                for name in copies
+            },
             "stored": {
-                name: (np.array(met), np.array([one[f"at {at}"] for at in met])) for name, one in arms.items()
+                name: (np.array(positions), np.array([arm[f"at {position}"] for position in positions]))
+                for name, arm in arms.items()
             },
         }
 
@@ -67,26 +72,26 @@ def valley(
     return Explorer("valley", measure, panels, [slider], together=("first",))
 
 
-def panels(found: dict[str, Any], values: Mapping[str, Any]) -> list[Panel]:
+def panels(measurements: dict[str, Any], values: Mapping[str, Any]) -> list[Panel]:
     """Draw the losses up to the first position of the text, with the text itself at the foot."""
-    first, live, stored = values["first"], found["live"], found["stored"]
-    curves = live or {name: (at, seeds.mean(axis=1)) for name, (at, seeds) in stored.items()}
+    first, live, stored = values["first"], measurements["live"], measurements["stored"]
+    curves = live or {name: (positions, seeds.mean(axis=1)) for name, (positions, seeds) in stored.items()}
     marks: list[Mark] = [Level("", PLACES[0], "x"), Level("v3 trained here and at 0", PLACES[1], "x")]
     marks.append(
         Curve("the text", COLOURS["orange"], np.full(2, 0.04), np.array([first, first + WINDOW - 1]))
     )
-    for i, (name, (at, losses)) in enumerate(curves.items()):
-        marks.append(Curve(name, ENCODING_COLOURS.get(name.lower(), INKS[i % len(INKS)]), losses, at))
+    for i, (name, (positions, losses)) in enumerate(curves.items()):
+        marks.append(Curve(name, ENCODING_COLOURS.get(name.lower(), INKS[i % len(INKS)]), losses, positions))
     note = ""
-    for name, (at, seeds) in stored.items():
-        dots = np.repeat(at, seeds.shape[1])
+    for name, (positions, seeds) in stored.items():
+        dots = np.repeat(positions, seeds.shape[1])
         marks.append(Curve("", ENCODING_COLOURS[name], seeds.ravel(), dots, LOOKS[name]))
         note += f"{LOOKS[name].title()}: {seeds.shape[1]} seeds of {name} trained at {TRAINED[name]}. "
-        note += f"At {at[-1]} they lose {seeds[-1].min():.2f} to {seeds[-1].max():.2f} nats. "
+        note += f"At {positions[-1]} they lose {seeds[-1].min():.2f} to {seeds[-1].max():.2f} nats. "
     note += "" if live else "Lines: means."
-    told = ", ".join(f"{losses[-1]:.2f} with {name}" for name, (_, losses) in curves.items())
+    loss_words = ", ".join(f"{losses[-1]:.2f} with {name}" for name, (_, losses) in curves.items())
     top = max([3.4, *(1.05 * float(losses.max()) for _, losses in live.values())])
     x = Axis("position", (-3, LAST + WINDOW), digits=0)
     y = Axis("loss of a text that begins there (nats per character)", (0, top))
-    title = f"The text begins at position {first}: {told} (nats per character)"
+    title = f"The text begins at position {first}: {loss_words} (nats per character)"
     return [Panel(title, marks, x, y, note, width=2.2)]

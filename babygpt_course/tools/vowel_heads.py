@@ -35,8 +35,8 @@ def vowel_heads(results: Results) -> Explorer:
     """
     stages = dict(zip(results["seeds"], results["stages"], strict=True))
     labels = {
-        f"{seed}: writes {percent(one['names'])}{'' if 'click' in stages[seed] else ', last step only'}": seed
-        for seed, one in last_of(results).items()
+        f"{seed}: writes {percent(end['names'])}{'' if 'click' in stages[seed] else ', last step only'}": seed
+        for seed, end in last_of(results).items()
     }
     controls: list[Control] = [
         Choice("seed", list(labels.items())),
@@ -49,27 +49,28 @@ def vowel_heads(results: Results) -> Explorer:
     return Explorer("vowel heads", measure, panels, controls, together=("seed", "stage"))
 
 
-def panels(one: dict[str, Any], values: Mapping[str, Any]) -> list[Panel]:
+def panels(facts: dict[str, Any], values: Mapping[str, Any]) -> list[Panel]:
     """Show right second letters without each head, and where the head of layer 2 that reads them looks."""
-    without, reader = 100 * np.array(one["without"]), find_reader(one)  # (L, H)
+    without, reader = 100 * np.array(facts["without"]), find_reader(facts)  # (L, H)
     layers, per_layer = without.shape
     names = [f"{layer + 1}.{head + 1}" for layer in range(layers) for head in range(per_layer)]
-    told = (
-        f"Without layer 2, head {reader + 1} {percent(without_reader(one))} of the second letters are right; "
-    )
-    told += f"without any other of this layer at least {percent(without_other(one))}"
-    whole, chance = Level(f"all heads: {percent(one['second'])}", 100 * one["second"]), 100 / len(VOWELS)
+    finding = f"Without layer 2, head {reader + 1} {percent(without_reader(facts))} of the second letters "
+    finding += "are right; "
+    finding += f"without any other of this layer at least {percent(without_other(facts))}"
+    whole, chance = Level(f"all heads: {percent(facts['second'])}", 100 * facts["second"]), 100 / len(VOWELS)
     heads = Axis("silent head (layer.head)", (-0.6, len(names) + 0.8), name_ticks(names))
     right = Axis("right second letters (%)", (0, 105), unit="%", digits=0)
     bars = Curve("", COLOURS["blue"], without.ravel(), np.arange(len(names), dtype=float), "bars")
-    looks = 100 * np.array(one["looks"][1][reader])
-    seen = int(looks.argmax())
-    gaze = f"Layer 2, head {reader + 1} gives {looks[seen]:.0f}% of its weight to the {PLACES[seen]} letter"
+    looks = 100 * np.array(facts["looks"][1][reader])
+    letter = int(looks.argmax())
+    gaze = (
+        f"Layer 2, head {reader + 1} gives {looks[letter]:.0f}% of its weight to the {PLACES[letter]} letter"
+    )
     letters = Axis("letter of the name in the story", (-0.6, LETTERS - 0.4), name_ticks(PLACES))
     share = Axis("attention (%)", (0, 105), unit="%", digits=0)
-    step = f"Step {one['step']:,}; the first letter of the answer is given."
+    step = f"Step {facts['step']:,}; the first letter of the answer is given."
     weights = Curve("", COLOURS["green"], looks, np.arange(LETTERS, dtype=float), "bars")
     return [
-        Panel(told, [whole, Level("chance", chance), bars], heads, right, step, width=1.3),
+        Panel(finding, [whole, Level("chance", chance), bars], heads, right, step, width=1.3),
         Panel(gaze, [weights], letters, share, "When the second letter is to be written."),
     ]

@@ -68,7 +68,7 @@ def build(names: list[str], folder: Path) -> Path:
     write_scripts((explore().script for explore in FORMULAS), html)
     write_lab(html)
     (html / "notebooks").mkdir()
-    for lesson in lessons:  # to be run in JupyterLab: pictures would be most of its bytes
+    for lesson in lessons:  # JupyterLab reruns a lesson, and pictures would be most of its bytes.
         notebook = stored(lesson).notebook
         for cell in notebook.cells:
             cell.update({"outputs": [], "execution_count": None} if cell.cell_type == "code" else {})
@@ -101,8 +101,8 @@ def remove_copies(html: Path) -> None:
 def is_current(folder: Path) -> bool:
     """Return whether the whole book lies in a folder, and nothing that it is made of has changed since."""
     lessons = " ".join(path.stem for path in pick(ROOT / "notebooks", ()))
-    made = folder / MADE
-    return made.exists() and made.read_text(encoding="utf-8") == f"{fingerprint(SOURCES)} {lessons}\n"
+    mark = folder / MADE
+    return mark.exists() and mark.read_text(encoding="utf-8") == f"{fingerprint(SOURCES)} {lessons}\n"
 
 
 def assemble(ran: list[Ran], source: Path, pictures: Path) -> None:

@@ -28,9 +28,9 @@ def picture_in_words(results: Results) -> str:
     """Return what the picture of the board shows, for those who do not see it."""
     rows = []
     for masks, kind in ((False, "left to right"), (True, "filling in")):
-        found = of_kind(results, masks)
-        answers = who_answers({name: one["roles"] for name, one in found.items()})
-        rows.append(f"{len(found)} models {kind}: {front_title(results, masks)}. {answers}")
+        models = of_kind(results, masks)
+        answers = who_answers({name: model["roles"] for name, model in models.items()})
+        rows.append(f"{len(models)} models {kind}: {front_title(results, masks)}. {answers}")
     return f"Losses, right answers, and what longer windows cost, seed by seed. {'. '.join(rows)}."
 
 
@@ -38,8 +38,8 @@ def table(results: Results) -> str:
     """Return the board's numbers as a table that is moved sideways where it is too wide."""
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in COLUMNS)
     rows = ""
-    for name, *values in (table_row(results, name) for name in results["board"]):
-        cells = "".join(f"<td>{escape(value)}</td>" for value in values)
+    for name, *texts in (table_row(results, name) for name in results["board"]):
+        cells = "".join(f"<td>{escape(text)}</td>" for text in texts)
         rows += f'<tr><th scope="row">{escape(name)}</th>{cells}</tr>\n'
     return (
         '<div class="board" role="region" aria-label="The board in numbers" tabindex="0">\n'

@@ -27,7 +27,7 @@ def claims_page(measured: Sequence[Measured]) -> str:
         rule=RULE,
         luck=by_luck(sum(finding.comparisons for _, finding in measured)),
         table=table(by_note),
-        sections="\n".join(section(note, found) for note, found in by_note.items()),
+        sections="\n".join(section(note, findings) for note, findings in by_note.items()),
     )
 
 
@@ -40,15 +40,19 @@ def table(by_note: Mapping[str, Sequence[Measured]]) -> str:
     """Return how many claims of each note have each verdict; each number leads to its claims."""
 
     def asks(text: object, **what: str) -> str:
-        query = "&amp;".join(f"{name}={value}" for name, value in what.items())
+        query = "&amp;".join(f"{name}={setting}" for name, setting in what.items())
         return f'<a href="?{query}#shown">{text}</a>'
 
-    heads = "".join(f'<th scope="col">{asks(verdict_html(one), verdict=one)}</th>' for one in VERDICTS)
+    heads = "".join(
+        f'<th scope="col">{asks(verdict_html(verdict), verdict=verdict)}</th>' for verdict in VERDICTS
+    )
     rows = ""
     for note, measured in by_note.items():
-        found = count(measured)
-        cells = "".join(f"<td>{asks(found[one], note=note, verdict=one)}</td>" for one in VERDICTS)
-        rows += f'<tr><th scope="row">{asks(note, note=note)}</th>{cells}<td>{found["faults"]}</td></tr>\n'
+        counts = count(measured)
+        cells = "".join(
+            f"<td>{asks(counts[verdict], note=note, verdict=verdict)}</td>" for verdict in VERDICTS
+        )
+        rows += f'<tr><th scope="row">{asks(note, note=note)}</th>{cells}<td>{counts["faults"]}</td></tr>\n'
     return (
         '<table class="verdicts"><thead><tr><th scope="col">note</th>'
         f'{heads}<th scope="col">faults</th></tr></thead>\n<tbody>\n{rows}</tbody></table>'

@@ -20,9 +20,9 @@ def parse(docstring: str) -> list[tuple[str, list[str]]]:
     for block in re.split(r"\n\s*\n", docstring.strip("\n")):
         column = 0  # where the texts of the items begin
         for number, line in enumerate(block.splitlines()):
-            if found := ITEM.fullmatch(line):
-                column = found.start("rest")
-                parts.append((found["name"], [found["rest"]]))
+            if match := ITEM.fullmatch(line):
+                column = match.start("rest")
+                parts.append((match["name"], [match["rest"]]))
             elif NARROW.fullmatch(line[:column]):
                 parts.append((line[:column].strip(), [line[column:]]))
             elif number and (line.startswith(" ") or not (parts[-1][0] or OPENING.match(line))):
@@ -46,8 +46,8 @@ def to_html(docstring: str, link: Link = lambda name: "") -> str:
     html = ""
     for is_item, parts in groupby(parse(docstring), key=lambda part: part[0] != ""):
         if is_item:
-            items = "".join(item_html(name, lines, link) for name, lines in parts)
-            html += f'<dl class="arguments">\n{items}</dl>\n'
+            entries = "".join(item_html(name, lines, link) for name, lines in parts)
+            html += f'<dl class="arguments">\n{entries}</dl>\n'
         else:
             html += "".join(f"<p>{inline(' '.join(lines), link)}</p>\n" for _, lines in parts)
     return html
@@ -65,9 +65,9 @@ def item_html(name: str, lines: list[str], link: Link) -> str:
 def inline(text: str, link: Link = lambda name: "") -> str:
     """Return a line of text as HTML, with its `code`."""
 
-    def code(found: re.Match[str]) -> str:
-        marked = f'<code class="literal">{found[1]}</code>'
-        address = link(found[1])
+    def code(match: re.Match[str]) -> str:
+        marked = f'<code class="literal">{match[1]}</code>'
+        address = link(match[1])
         return f'<a href="{escape(address)}">{marked}</a>' if address else marked
 
     return CODE.sub(code, escape(text, quote=False))

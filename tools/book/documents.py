@@ -72,19 +72,19 @@ def rewrite_links(text: str, place: str, book: Site) -> str:
              where none is known, the link becomes plain text
     """
 
-    def moved(found: re.Match[str]) -> str:
-        path = target_path(found, place)
-        if path is None or found["image"] or path in book.pages or path.endswith(".png"):
-            return found[0]
+    def moved(match: re.Match[str]) -> str:
+        path = target_path(match, place)
+        if path is None or match["image"] or path in book.pages or path.endswith(".png"):
+            return match[0]
         target = new_target(path, place, book)
-        return f"[{found['text']}]({target})" if target else found["text"]
+        return f"[{match['text']}]({target})" if target else match["text"]
 
     return LINK.sub(moved, text)
 
 
-def target_path(found: re.Match[str], place: str) -> str | None:
+def target_path(match: re.Match[str], place: str) -> str | None:
     """Return the path from the root that a link leads to; None for code, other sites, and the same page."""
-    target = (found["target"] or "#").partition("#")[0]
+    target = (match["target"] or "#").partition("#")[0]
     return None if not target or ":" in target else normpath(f"{dirname(place) or '.'}/{target}")
 
 
@@ -113,8 +113,8 @@ def copy_documents(source: Path, book: Site) -> None:
 
 def copy_linked_files(text: str, place: str, source: Path, book: Site) -> None:
     """Copy the pictures that a text with rewritten links needs beside it."""
-    for found in LINK.finditer(text):
-        path = target_path(found, place)
+    for match in LINK.finditer(text):
+        path = target_path(match, place)
         if path and path not in book.pages and (book.root / path).is_file():
             (source / path).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(book.root / path, source / path)

@@ -43,27 +43,27 @@ def stories(name: str = CORPUS) -> Corpus:
 
 def texts() -> dict[str, dict[str, Any]]:
     """Return what the models of a page read and are asked, and the losses that can be reached."""
-    found = {}
+    facts = {}
     for name in TEXTS:
         corpus = stories(name)
         assert corpus.grammar is not None
-        asked = corpus.grammar.questions(QUESTIONS, QUESTION_SEED, BLOCK)
-        found[name] = {
+        questions = corpus.grammar.questions(QUESTIONS, QUESTION_SEED, BLOCK)
+        facts[name] = {
             "characters": "".join(corpus.tokenizer.characters),
             "train": corpus.tokenizer.decode(corpus.train),
             "valid": corpus.tokenizer.decode(corpus.val[:VALIDATION]),
-            "questions": [[q.prompt, q.answer + q.end, q.rival + q.end] for q in asked],
+            "questions": [[q.prompt, q.answer + q.end, q.rival + q.end] for q in questions],
             "floors": {"without looking back": corpus.bigram_floor, "floor": corpus.floor},
         }
-    return found
+    return facts
 
 
 def engine_script() -> str:
     """Return the script that a page loads when its reader starts a training."""
-    data = {
+    parts = {
         "worker": (HERE / "worker.js").read_text(encoding="utf-8"),
         "wasm": b64encode(ENGINE.read_bytes()).decode(),
         "texts": texts(),
     }
-    packed = b64encode(gzip.compress(script_json(data).encode(), mtime=0)).decode()
+    packed = b64encode(gzip.compress(script_json(parts).encode(), mtime=0)).decode()
     return f'window.babygptEngine = ({UNPACK})("{packed}");\n'

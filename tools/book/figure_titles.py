@@ -20,7 +20,7 @@ def load_ipython_extension(shell: Any) -> None:
 
     def with_titles(figure: Figure) -> Any:
         png = draw(figure)
-        data, metadata = png if isinstance(png, tuple) else (png, {})
-        return data, {**metadata, "alt": titles_of(figure)}
+        image, metadata = png if isinstance(png, tuple) else (png, {})
+        return image, {**metadata, "alt": titles_of(figure)}
 
     formatter.for_type(Figure, with_titles)

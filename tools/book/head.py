@@ -27,7 +27,7 @@ PROMISE = (
     "An interactive course on position encodings: train small GPTs, and watch them learn where words stand"
 )
 LONGEST = 250  # characters of a description
-UNUSED = ("doctools.js", "sphinx_highlight.js", "documentation_options.js")  # for Sphinx's own search
+UNUSED = ("doctools.js", "sphinx_highlight.js", "documentation_options.js")  # These serve Sphinx's search.
 REPAIRS = {  # Furo and MyST-NB leave out what a screen reader needs, and a linked picture shall open
     r'<aside class="sidebar-drawer"': r'\g<0> aria-label="All pages"',
     r'<aside class="toc-drawer[^"]*"': r'\g<0> aria-label="Sections"',
@@ -44,10 +44,15 @@ def title_and_description(tree: nodes.document, heading: str) -> tuple[str, str]
     A lesson asks a question below its heading, in bold: that is its title.
     """
     texts = [p for p in tree.findall(nodes.paragraph) if isinstance(p.parent, nodes.section)]
-    bold = [one.astext() for p in texts[:1] for one in p.findall(nodes.strong) if one.astext() == p.astext()]
+    bold = [
+        strong.astext()
+        for p in texts[:1]
+        for strong in p.findall(nodes.strong)
+        if strong.astext() == p.astext()
+    ]
     title = f"{bold[0]} · {heading.partition(' · ')[2]}" if bold else heading
-    said, description = " ".join(" ".join(p.astext().split()) for p in texts[len(bold) :]), ""
-    for sentence in re.split(r"(?<=[.?!]) ", said):
+    text, description = " ".join(" ".join(p.astext().split()) for p in texts[len(bold) :]), ""
+    for sentence in re.split(r"(?<=[.?!]) ", text):
         if description and len(description) + len(sentence) > LONGEST:
             break
         description += f" {sentence}"

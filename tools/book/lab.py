@@ -105,7 +105,7 @@ def panels() -> dict[str, Panel]:
     heads = Heads(np.zeros((1, 1, 1, 1)), (), (0, 0), "Layer {layer}, head {head}", np.zeros((1, 1)))
     y = Axis("loss (nats per character)", (0.0, 1.0))
     distance = Axis("distance (tokens)", (0.0, BLOCK - 1.0), digits=0)
-    seen = Axis("letter looked at"), Axis("letter that looks")
+    axes = Axis("letter looked at"), Axis("letter that looks")
     return {
         "loss": Panel("", [thin, blank], STEPS, y, over_steps=True, below=gap),
         "right": Panel(
@@ -113,7 +113,7 @@ def panels() -> dict[str, Panel]:
         ),
         "valid": Panel("", [points], STEPS, y, over_steps=True),
         "reach": Panel("", [blank], distance, Axis("score of q = k", (-10.0, 10.0)), note=NOTE),
-        "heads": Panel("Layer 1, head 1", [heads], *seen, width=1.5),
+        "heads": Panel("Layer 1, head 1", [heads], *axes, width=1.5),
     }
 
 
@@ -161,7 +161,7 @@ def shares() -> dict[str, list[float]]:
 
     Raises BadInput if there is no Chromium.
     """
-    found: dict[str, list[float]] = {}
+    right_shares: dict[str, list[float]] = {}
     with TemporaryDirectory() as folder, chromium() as browser:
         write_lab(Path(folder))
         (Path(folder) / "index.html").write_text(lab_html("", "none", "rope", small=True), encoding="utf-8")
@@ -169,8 +169,8 @@ def shares() -> dict[str, list[float]]:
         for seed, pair in product(range(1, 13), (("none", "rope"), ("sinusoid", "alibi"))):
             page.goto(f"{address}?seed={seed}&first={pair[0]}&second={pair[1]}")
             for name, share in zip(pair, page.evaluate(FOLLOW), strict=True):
-                found.setdefault(name, []).append(share)
-    return found
+                right_shares.setdefault(name, []).append(share)
+    return right_shares
 
 
 if __name__ == "__main__":

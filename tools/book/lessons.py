@@ -48,13 +48,13 @@ def fingerprint(places: Sequence[str]) -> str:
 
     places  as paths from the root
     """
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for start in map(ROOT.joinpath, places):
         for path in sorted(start.rglob("*")) if start.is_dir() else [start]:
             inside = path.relative_to(ROOT)
             if path.is_file() and not any(part.startswith(SKIPPED) for part in inside.parts):
-                found.update(inside.as_posix().encode() + path.read_bytes())
-    return found.hexdigest()
+                digest.update(inside.as_posix().encode() + path.read_bytes())
+    return digest.hexdigest()
 
 
 def run(name: str, folder: Path) -> Ran:
@@ -66,9 +66,9 @@ def run(name: str, folder: Path) -> Ran:
     notebook, facts = folder / f"{name}.ipynb", folder / f"{name}.json"
     mark = fingerprint([*SOURCES, f"notebooks/src/{name}.py"])
     if notebook.exists() and facts.exists():
-        known = json.loads(facts.read_text(encoding="utf-8"))
-        if known["fingerprint"] == mark:
-            return Ran(name, nbformat.read(notebook, as_version=4), known, 0.0)
+        record = json.loads(facts.read_text(encoding="utf-8"))
+        if record["fingerprint"] == mark:
+            return Ran(name, nbformat.read(notebook, as_version=4), record, 0.0)
     start = time.perf_counter()
     ran = execute(name, facts)
     seconds = time.perf_counter() - start

@@ -22,9 +22,9 @@ STYLESHEET = "figure.css"
 RECORDED = (PAGE / "dashboard.js", Explorer.module, Switchboard.module)  # they draw recordings
 
 
-def script_json(data: Any) -> str:
+def script_json(content: Any) -> str:
     """Return JSON that may stand inside a script element."""
-    return json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
+    return json.dumps(content, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
 
 
 def packed(state: Any) -> str:
@@ -44,20 +44,20 @@ def packed(state: Any) -> str:
     return b64encode(gzip.compress(text.encode() + b"\0" + numbers, mtime=0)).decode()
 
 
-def live_html(module: str, data: str, root: str, still: str = "", words: str = "") -> str:
+def live_html(module: str, state: str, root: str, still: str = "", words: str = "") -> str:
     """Return the HTML of an explorer or a dashboard.
 
     module  of the page that draws it
-    data    its state: JSON of an explorer of a formula, or else a recording, as `packed` returns it
+    state   JSON of an explorer of a formula, or else a recording, as `packed` returns it
     root    the address of the book's root, seen from the page
     still   HTML for readers without JavaScript
     words   below it
     """
-    folder, kind = f"{root}{FOLDER}/", "json" if data.startswith("{") else "gzip"
+    folder, kind = f"{root}{FOLDER}/", "json" if state.startswith("{") else "gzip"
     caption = f"<figcaption>{escape(words)}</figcaption>" if words else ""
     return (
         f'<link rel="stylesheet" href="{folder}{STYLESHEET}">'
-        f'<figure class="live" data-live="{module}"><script type="application/{kind}">{data}</script>'
+        f'<figure class="live" data-live="{module}"><script type="application/{kind}">{state}</script>'
         f'<noscript>{still}</noscript>{caption}</figure><script defer src="{folder}{module}.js"></script>'
     )
 

@@ -35,7 +35,7 @@ OVERLINE = re.compile(
     r'<mover accent="true">(<mi>[^<]*</mi>|<mrow>.*?</mrow>)'
     r'<mo stretchy="true">[\u0305\u0332\u203e\u00af]</mo></mover>'
 )
-LICENCE_NAMES = (13, 14)  # in the font's own table of names
+LICENCE_NAMES = (13, 14)  # numbers of the licence in the font's table of names
 
 
 @cache
@@ -68,8 +68,8 @@ def needed_characters(formulas: Iterable[str]) -> set[str]:
     used = set().union(*texts) | {"√"}
     italics = (chr(code) for code in (0x210E, *range(0x1D434, 0x1D7CC)))  # 0x210E: the italic h
     plain = ("PLANCK CONSTANT", "MATHEMATICAL ITALIC")
-    italics = (one for one in italics if name(one, "").startswith(plain))
-    return used | {one for one in italics if normalize("NFKC", one) in used}
+    italics = (character for character in italics if name(character, "").startswith(plain))
+    return used | {character for character in italics if normalize("NFKC", character) in used}
 
 
 def write_font(characters: Iterable[str], target: Path) -> None:

@@ -23,7 +23,7 @@ from tools.book.live_parts import formula_html, live_html, script_json
 from tools.book.mathematics import to_mathml
 from tools.notebooks import ANSWER, WIDGET, quantise
 
-PICTURES = ("image/svg+xml", "image/png")  # of these, the first that an output has is shown
+PICTURES = ("image/svg+xml", "image/png")  # The first of these that an output has is shown.
 PNG = b"\x89PNG"  # the first bytes of one
 NAMELESS = "a picture, as the notebook stores it"  # where the book did not run it, and knows no titles
 
@@ -67,36 +67,38 @@ class Page:
 
     def output(self, output: NotebookNode, shown: Mapping[str, Any]) -> NotebookNode:
         """Return an output as the page shows it."""
-        data = output.get("data", {})
-        model = data.get(WIDGET, {}).get("model_id", "")
+        bundle = output.get("data", {})
+        model = bundle.get(WIDGET, {}).get("model_id", "")
         if shown.get("tally"):
             return html_output('<div class="tally"></div>')
         still = self.picture(output)
         if model in self.facts["formulas"]:
             return html_output(formula_html(self.facts["formulas"][model], "../", still))
         if model in self.facts["recorded"]:
-            found = self.facts["recorded"][model]
-            if self.trained and found["module"] == "dashboard":
+            recording = self.facts["recorded"][model]
+            if self.trained and recording["module"] == "dashboard":
                 pair, self.trained = self.trained, None
                 return html_output(INTRODUCTION + lab_html("../", *pair, small=True))
-            return html_output(live_html(found["module"], found["data"], "../", still, found["words"]))
+            return html_output(
+                live_html(recording["module"], recording["data"], "../", still, recording["words"])
+            )
         guesses = self.facts["guesses"]
         if model in guesses:
             return html_output(guess_html(guesses[model]))
         if model in self.facts["outcomes"]:
-            asked = self.facts["outcomes"][model]
-            return html_output(outcome_html(next(g for g in guesses.values() if g["question"] == asked)))
-        data.pop(WIDGET, None)
+            question = self.facts["outcomes"][model]
+            return html_output(outcome_html(next(g for g in guesses.values() if g["question"] == question)))
+        bundle.pop(WIDGET, None)
         return html_output(still) if still else output
 
     def picture(self, output: NotebookNode) -> str:
         """Store the picture of an output, and return its HTML; "" if it has none."""
-        data, metadata = output.get("data", {}), output.get("metadata", {})
-        kind = next((kind for kind in PICTURES if kind in data), None)
+        bundle, metadata = output.get("data", {}), output.get("metadata", {})
+        kind = next((kind for kind in PICTURES if kind in bundle), None)
         if kind is None:
             return ""
         words = metadata.get(kind, {}).get("alt") or metadata.get("alt") or NAMELESS
-        raw = b64decode(data[kind]) if kind == "image/png" else data[kind].encode()
+        raw = b64decode(bundle[kind]) if kind == "image/png" else bundle[kind].encode()
         return picture_html(raw, words, self.pictures, self.folder)
 
 

@@ -31,15 +31,15 @@ class Recorder:
         self.formulas: dict[str, dict[str, Any]] = {}
         self.shown: dict[int, dict[str, Any]] = {}
 
-    def after_cell(self, result: Any) -> None:
+    def after_cell(self, execution: Any) -> None:
         """Record what a cell has shown, and what trains no longer."""
-        value = result.result
-        if isinstance(value, Exercise):
-            self.shown[result.execution_count] = {"exercise": exercise_facts(value)}
-        elif isinstance(value, Tally):
-            self.shown[result.execution_count] = {"tally": True}
-        elif isinstance(value, Formula):
-            self.formulas[value.model_id] = value.state()
+        output = execution.result
+        if isinstance(output, Exercise):
+            self.shown[execution.execution_count] = {"exercise": exercise_facts(output)}
+        elif isinstance(output, Tally):
+            self.shown[execution.execution_count] = {"tally": True}
+        elif isinstance(output, Formula):
+            self.formulas[output.model_id] = output.state()
         self.record()
 
     def record(self) -> None:

@@ -11,7 +11,7 @@ from babygpt_live.explorer import Explorer
 from tools.book.live_parts import packed
 
 MOST = 200  # combinations of an explorer's controls, about: of its longest slider fewer stops are kept
-FRAMES = 25  # of a watch, at most, where all have more bytes than
+FRAMES = 25  # most frames of a watch, where all have more bytes than
 LARGE = 30_000
 
 
@@ -41,15 +41,18 @@ def record_explorer(explorer: Explorer) -> dict[str, Any]:
               left out
     returns   as `record_run` does
     """
-    facts, values = {one["name"]: one for one in explorer.controls}, explorer.values()
+    facts, values = {control["name"]: control for control in explorer.controls}, explorer.values()
     names = [name for name in explorer.together if name in explorer.asked and "text" not in facts[name]]
     stops = {name: facts[name].get("stops") or facts[name]["options"] for name in names}
     if sliders := [name for name in names if "stops" in facts[name]]:
         longest = max(sliders, key=lambda name: len(stops[name]))
-        every, found = math.ceil(math.prod(map(len, stops.values())) / MOST), stops[longest]
-        stops[longest] = sorted({*found[::every], found[-1], values[longest]})
+        every, all_stops = math.ceil(math.prod(map(len, stops.values())) / MOST), stops[longest]
+        stops[longest] = sorted({*all_stops[::every], all_stops[-1], values[longest]})
         facts[longest] = {**facts[longest], "stops": stops[longest]}
-    answers = [ask(explorer, dict(zip(names, at, strict=True))) for at in itertools.product(*stops.values())]
+    answers = [
+        ask(explorer, dict(zip(names, settings, strict=True)))
+        for settings in itertools.product(*stops.values())
+    ]
     left_out = [name for name in explorer.asked if name not in names]
     still = ", ".join(f"{facts.pop(name)['label']} = {values[name]}" for name in left_out)
     state = {"title": explorer.title, "controls": list(facts.values()), "together": names, "answers": answers}

@@ -69,15 +69,15 @@ def public_names(package: str) -> tuple[Name, ...]:
     """
     stub = folder_of(package) / "__init__.pyi"
     tree = ast.parse((stub if stub.exists() else stub.with_suffix(".py")).read_text(encoding="utf-8"))
-    found = []
+    exports = []
     for node in tree.body:
         match node:
             case ast.ImportFrom(module, aliases, level):
                 home = ".".join(filter(None, [package * (level or 0), module]))
-                found += [Name(package, a.name, home) for a in aliases if a.asname == a.name and module]
+                exports += [Name(package, a.name, home) for a in aliases if a.asname == a.name and module]
             case ast.FunctionDef(name=name) | ast.ClassDef(name=name) | ast.AnnAssign(target=ast.Name(name)):
-                found += [Name(package, name, package)] if name[0] != "_" else []
-    return tuple(found)
+                exports += [Name(package, name, package)] if name[0] != "_" else []
+    return tuple(exports)
 
 
 @cache
@@ -95,11 +95,11 @@ def class_anchors() -> dict[str, str]:
 
 def addresses(package: str) -> Link:
     """Return a function from a name to its address, seen from a package's page: on it, if it is there."""
-    known = {}
+    links = {}
     for name in sorted(names(), key=lambda name: (name.package == package, name.package != "babygpt")):
         page = "" if name.package == package else f"{Path(page_of(name.package)).stem}.html"
-        known[name.name] = f"{page}#{name.anchor}"
-    return lambda name: known.get(name, "")
+        links[name.name] = f"{page}#{name.anchor}"
+    return lambda name: links.get(name, "")
 
 
 # ---------------------------------------------------------------- signatures
@@ -114,15 +114,21 @@ class Verbatim(str):
 
 def signature(thing: Any) -> str:
     """Return the arguments and the result of a function or class, with types as they stand in the source."""
-    found = inspect.signature(thing)
-    if inspect.isclass(thing) and any(one.kind is one.VAR_POSITIONAL for one in found.parameters.values()):
+    declaration = inspect.signature(thing)
+    if inspect.isclass(thing) and any(
+        parameter.kind is parameter.VAR_POSITIONAL for parameter in declaration.parameters.values()
+    ):
         return ""  # it is PyTorch's, or a protocol's, and tells nothing
     parameters = [
-        one.replace(annotation=short_type(one.annotation), default=short_default(one.default))
-        for one in found.parameters.values()
+        parameter.replace(
+            annotation=short_type(parameter.annotation), default=short_default(parameter.default)
+        )
+        for parameter in declaration.parameters.values()
     ]
-    result = inspect.Signature.empty if inspect.isclass(thing) else short_type(found.return_annotation)
-    return str(found.replace(parameters=parameters, return_annotation=result))
+    return_type = (
+        inspect.Signature.empty if inspect.isclass(thing) else short_type(declaration.return_annotation)
+    )
+    return str(declaration.replace(parameters=parameters, return_annotation=return_type))
 
 
 def short_type(annotation: Any) -> Any:
@@ -158,15 +164,15 @@ def section(name: Name, host: Any = None) -> str:
     if is_constant(thing):
         return directive("data", name.name, f"```python\n{constant_source(name)}\n```\n", module)
     body = to_html(docstring(thing), link)
-    for one, text in borrowed(thing).items():
-        title = f"<summary>{inline(f'`{one}`')} asks for</summary>"
+    for callee, text in borrowed(thing).items():
+        title = f"<summary>{inline(f'`{callee}`')} asks for</summary>"
         body += f"<details>{title}\n{to_html(text, link)}</details>\n"
     body += source_line(thing, host)
     if not inspect.isclass(thing):
         return directive("function", name.name + signature(thing), body, module)
     bases = [link(base.__name__) and inline(f"`{base.__name__}`", link) for base in thing.__bases__]
     kinds = f"<p>A kind of {', '.join(filter(None, bases))}.</p>\n" if any(bases) else ""
-    parts = "\n".join(member(*found, link) for found in methods(thing))
+    parts = "\n".join(member(*method, link) for method in methods(thing))
     return directive("class", name.name + signature(thing), f"{kinds}{body}\n{parts}", module, ticks=5)
 
 
@@ -192,14 +198,14 @@ def borrowed(thing: Any) -> dict[str, str]:
 
 def methods(thing: type) -> Iterator[tuple[str, Any]]:
     """Yield the public methods and properties of a class, and of its bases that have no section."""
-    seen, known = set[str](), [name.thing for name in names() if inspect.isclass(name.thing)]
+    own_names, classes = set[str](), [name.thing for name in names() if inspect.isclass(name.thing)]
     for base in thing.__mro__:
-        if not base.__module__.startswith("babygpt") or (base is not thing and base in known):
+        if not base.__module__.startswith("babygpt") or (base is not thing and base in classes):
             continue
-        for name, found in vars(base).items():
-            if name[0] != "_" and name not in seen and isinstance(found, METHODS):
-                seen.add(name)
-                yield name, found
+        for name, attribute in vars(base).items():
+            if name[0] != "_" and name not in own_names and isinstance(attribute, METHODS):
+                own_names.add(name)
+                yield name, attribute
 
 
 METHODS = (property, classmethod, staticmethod, type(signature))
@@ -232,10 +238,10 @@ def source_line(thing: Any, host: Any) -> str:
 def constant_source(name: Name) -> str:
     """Return the assignment that a constant comes from, with the comment above it."""
     text = Path(str(import_module(name.module).__file__)).read_text(encoding="utf-8")
-    found = re.search(rf"(?m)(?:^#.*\n)*^{name.name}\b[^\n]*(?:\n[ )\]}}].*)*", text)
-    if found is None:
+    match = re.search(rf"(?m)(?:^#.*\n)*^{name.name}\b[^\n]*(?:\n[ )\]}}].*)*", text)
+    if match is None:
         raise LookupError(f"{name.module} assigns no {name.name}")
-    return found[0]
+    return match[0]
 
 
 # ---------------------------------------------------------------- pages

@@ -29,11 +29,11 @@ def parts_of(html: str) -> Iterator[Part]:
     address, heading, sentences = "", "", list[str]()
     pieces = BLOCK.split(main)[1:]
     for tag, attributes, inside in zip(pieces[::3], pieces[1::3], pieces[2::3], strict=True):
-        found = re.search(r'\bid="([^"]+)"', attributes) if tag in ("section", "article", "dt") else None
-        if found:
+        match = re.search(r'\bid="([^"]+)"', attributes) if tag in ("section", "article", "dt") else None
+        if match:
             if sentences:
                 yield address, heading, sentences
-            address, heading, sentences = found[1], "", []
+            address, heading, sentences = match[1], "", []
         text = " ".join(unescape(re.sub("<[^>]*>", "", inside)).split())
         if text and not heading:
             heading = text
@@ -47,8 +47,8 @@ def write_index(app: Sphinx, error: Exception | None) -> None:
     if error is None:
         pages = sorted(app.env.all_docs)
         texts = {page: (app.outdir / f"{page}.html").read_text(encoding="utf-8") for page in pages}
-        found = {page: list(parts_of(text)) for page, text in texts.items()}
-        text = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
+        index = {page: list(parts_of(text)) for page, text in texts.items()}
+        text = json.dumps(index, ensure_ascii=False, separators=(",", ":"))
         (app.outdir / INDEX).write_text(f"const SENTENCES = {text};\n", encoding="utf-8")
 
 

@@ -15,7 +15,7 @@ from babygpt_course.explorers import heads, roles
 from babygpt_live import Run, Scale, Watch, train
 
 BLOCK_SIZE = 64
-N_CHARS = 400_000  # of stories
+N_CHARS = 400_000  # characters of stories
 THETA = Scale("theta", 10_000.0, 10.0, 1_000_000.0, "θ")
 
 
@@ -31,8 +31,11 @@ def train_live(model: LanguageModel, corpus: Corpus, steps: int) -> Run:
     The dashboard shows the loss and its floors, right answers to two dozen questions about who did what, all
     heads on the first of them, and a slider for theta.
     """
-    asked = questions(corpus, BLOCK_SIZE, 24)
-    watches: list[Watch] = [roles(corpus.tokenizer, asked), heads(corpus.tokenizer, asked[0].prompt.strip())]
+    story_questions = questions(corpus, BLOCK_SIZE, 24)
+    watches: list[Watch] = [
+        roles(corpus.tokenizer, story_questions),
+        heads(corpus.tokenizer, story_questions[0].prompt.strip()),
+    ]
     floors = {"bigram floor": corpus.bigram_floor or 0.0, "entropy floor": corpus.floor or 0.0}
     objective, config = NextToken(corpus, BLOCK_SIZE), TrainConfig(steps=steps)
     return train(model, objective, config, "v4", floors, watches, [THETA])

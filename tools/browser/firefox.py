@@ -22,7 +22,8 @@ from tools.browser.programs import find_program, run_program
 FIREFOX_VARIABLE = "BABYGPT_FIREFOX"
 FIREFOX_NAMES = ("firefox-esr", "firefox")
 LIMIT = 60.0  # seconds for an answer
-PREFERENCES = {  # of a profile that asks nobody outside
+# With these preferences Firefox asks no server outside.
+PREFERENCES = {
     "app.update.disabledForTesting": True,
     "browser.shell.checkDefaultBrowser": False,
     "datareporting.policy.dataSubmissionEnabled": False,
@@ -68,15 +69,15 @@ class Firefox:
         while True:
             self.socket.settimeout(max(0.01, end - time.monotonic()))
             try:
-                said = json.loads(self.socket.recv())
+                message = json.loads(self.socket.recv())
             except WebSocketTimeoutException:
                 raise TimeoutError(f"{method} had no answer within {timeout:.0f} s") from None
-            if said.get("method") == "log.entryAdded" and said["params"]["level"] == "error":
-                self.errors.append(said["params"]["text"])
-            elif said.get("id") == number:
-                if said["type"] == "error":
-                    raise RuntimeError(f"{method}: {said['message']}")
-                return dict(said["result"])
+            if message.get("method") == "log.entryAdded" and message["params"]["level"] == "error":
+                self.errors.append(message["params"]["text"])
+            elif message.get("id") == number:
+                if message["type"] == "error":
+                    raise RuntimeError(f"{method}: {message['message']}")
+                return dict(message["result"])
 
     def new_page(self, viewport: dict[str, int] | None = None, **_: Any) -> FirefoxPage:
         """Open a page, `viewport` CSS pixels large."""
@@ -151,13 +152,15 @@ def firefox() -> Iterator[Firefox]:
     path = find_firefox()
     with tempfile.TemporaryDirectory(prefix="babygpt-firefox-") as folder:
         home, log = Path(folder), Path(folder) / "log"
-        lines = [f"user_pref({json.dumps(key)}, {json.dumps(value)});" for key, value in PREFERENCES.items()]
+        lines = [
+            f"user_pref({json.dumps(key)}, {json.dumps(setting)});" for key, setting in PREFERENCES.items()
+        ]
         (home / "user.js").write_text("\n".join(lines), encoding="utf-8")
         command = [path, "--headless", "--no-remote", "--remote-debugging-port", "0", "--profile", folder]
 
         def find_address() -> str | None:
-            found = re.search(r"WebDriver BiDi listening on (ws://\S+)", log.read_text("utf-8"))
-            return found and found[1]
+            match = re.search(r"WebDriver BiDi listening on (ws://\S+)", log.read_text("utf-8"))
+            return match and match[1]
 
         with run_program("Firefox", command, log, find_address) as address:
             socket = create_connection(f"{address}/session", timeout=LIMIT, suppress_origin=True)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 EXPLORER, DASHBOARD = ".babygpt-explorer", ".babygpt-dashboard"
-COMPUTED = f".explorer:not({EXPLORER} *, {DASHBOARD} *)"  # of a formula
+COMPUTED = f".explorer:not({EXPLORER} *, {DASHBOARD} *)"  # selects explorers of a formula
 Size = tuple[int, int]  # width and height of a window, CSS pixels
 SIZE = (1280, 900)
 ARROWS = ("ArrowRight", "ArrowLeft")
@@ -183,14 +183,14 @@ class Notebook:
 
     def recorded(self) -> dict[str, Any]:
         """Return what was drawn since `record`, in order; see `tools.browser.recording`."""
-        found: dict[str, Any] = self.page.evaluate("window.recorded")
-        return found
+        drawings: dict[str, Any] = self.page.evaluate("window.recorded")
+        return drawings
 
     def picture(self, area: str, path: Path, nth: int = 0) -> Path:
         """Scroll to an area of the page, and store it as a PNG file: the nth of what a CSS selector finds."""
-        found = self.page.locator(area).nth(nth)
-        found.evaluate(scripts.SCROLL)  # cells come to their heights only as they are scrolled past
-        found.screenshot(path=path, scale="css")
+        element = self.page.locator(area).nth(nth)
+        element.evaluate(scripts.SCROLL)  # cells come to their heights only as they are scrolled past
+        element.screenshot(path=path, scale="css")
         return path
 
     def sliders(self, area: str, nth: int = 0) -> list[SliderHandle]:
@@ -198,11 +198,13 @@ class Notebook:
 
         area  a CSS selector; the nth of what it finds is meant
         """
-        found: list[dict[str, Any]] = self.page.locator(area).nth(nth).evaluate(scripts.SLIDERS)
+        sliders: list[dict[str, Any]] = self.page.locator(area).nth(nth).evaluate(scripts.SLIDERS)
         return [
-            SliderHandle(one["slider"], one["name"], ARROWS[:: -1 if one["now"] >= one["max"] else 1])
-            for one in found
-            if not one["disabled"]
+            SliderHandle(
+                slider["slider"], slider["name"], ARROWS[:: -1 if slider["now"] >= slider["max"] else 1]
+            )
+            for slider in sliders
+            if not slider["disabled"]
         ]
 
     def move_slider(self, area: str, key: str, nth: int = 0, slider: int = 0, timeout: float = 10.0) -> float:

@@ -58,8 +58,8 @@ def dashboard_runs(recorded: Mapping[str, Any]) -> list[DashboardRun]:
               the words on a validation; made, the number of losses; frames, the number of measurements of
               each watch. All times in ms since 1970.
     """
-    found = (_run_of(board, recorded["messages"]) for board in recorded["boards"])
-    runs = [run for run in found if run]
+    all_runs = (_run_of(board, recorded["messages"]) for board in recorded["boards"])
+    runs = [run for run in all_runs if run]
     firsts = {run.cell: run for run in reversed(runs)}
     return [run if run is firsts[run.cell] else replace(run, ready_s=None) for run in runs]
 
@@ -68,22 +68,22 @@ def worst(runs: Sequence[DashboardRun]) -> dict[str, float]:
     """Return the worst of several dashboards in each respect. Raises ValueError if there is none."""
     if not runs:
         raise ValueError("no dashboard was seen to train")
-    found = dict[str, float]()
+    extremes = dict[str, float]()
     for name in (*MORE_IS_BETTER, *LESS_IS_BETTER):
-        values = [value for run in runs if (value := getattr(run, name)) is not None]
-        if values:
-            found[name] = min(values) if name in MORE_IS_BETTER else max(values)
-    return found
+        numbers = [number for run in runs if (number := getattr(run, name)) is not None]
+        if numbers:
+            extremes[name] = min(numbers) if name in MORE_IS_BETTER else max(numbers)
+    return extremes
 
 
 def _run_of(board: Mapping[str, Any], messages: Sequence[tuple[float, int]]) -> DashboardRun | None:
     """Return the run of one dashboard; None if no loss was drawn while its model trained."""
     drawings: list[Drawing] = board["drawings"]
-    running = [i for i, one in enumerate(drawings) if one["state"] == "running" or one["made"]]
+    running = [i for i, drawing in enumerate(drawings) if drawing["state"] == "running" or drawing["made"]]
     if not running:
         return None
     first = running[0]
-    last = next((i for i, one in enumerate(drawings) if one["state"] in OVER), len(drawings) - 1)
+    last = next((i for i, drawing in enumerate(drawings) if drawing["state"] in OVER), len(drawings) - 1)
     begin, end = drawings[first]["t"], drawings[last]["t"]
     if end <= begin:
         return None
@@ -91,11 +91,13 @@ def _run_of(board: Mapping[str, Any], messages: Sequence[tuple[float, int]]) -> 
     losses = [now for before, now in pairs if now["made"] > before["made"]]
     if not losses:
         return None
-    ages = [one["t"] - one["at"] for one in losses]
-    counts = [[one["frames"][i] for one in drawings[first : last + 1]] for i in range(board["watches"])]
+    ages = [drawing["t"] - drawing["at"] for drawing in losses]
+    counts = [
+        [drawing["frames"][i] for drawing in drawings[first : last + 1]] for i in range(board["watches"])
+    ]
     watches = [sum(b > a for a, b in pairwise(count)) for count in counts]
     news = [now["t"] for before, now in pairs if _facts(now) != _facts(before)]
-    ready = [one["t"] for one in drawings if one["state"] != "waiting"]
+    ready = [drawing["t"] for drawing in drawings if drawing["state"] != "waiting"]
     sizes = [size for t, size in messages if begin <= t <= end]
     return DashboardRun(
         cell=board["cell"],
@@ -108,7 +110,7 @@ def _run_of(board: Mapping[str, Any], messages: Sequence[tuple[float, int]]) -> 
         longest_still_s=round(max(b - a for a, b in pairwise([begin, *news, end])) / 1000, 2),
         shown_after_ms=round(statistics.median(ages), 1),
         kb_per_s=round(sum(sizes) / 1000 / seconds, 1),
-        redraw_ms=round(statistics.median(one["ms"] for one in drawings[first : last + 1]), 2),
+        redraw_ms=round(statistics.median(drawing["ms"] for drawing in drawings[first : last + 1]), 2),
         ready_s=round((ready[0] - board["started"]) / 1000, 2) if board["started"] else None,
         first_loss_ms=round(ages[0], 1),
     )

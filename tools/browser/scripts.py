@@ -96,8 +96,8 @@ ASK = """async expression => {
     return JSON.parse(printed);
 }"""
 
-# Note every drawing of every dashboard, how large each message to a widget is, and when each cell starts;
-# times in ms since 1970, as the kernel's. A dashboard whose model trains is kept in sight.
+# Note every drawing of every dashboard, how large each message to a widget is, and when each cell starts.
+# Times are in ms since 1970, as the kernel's. A dashboard whose model trains is kept in sight.
 RECORD = """() => {
     const boards = [], messages = [], asked = {}, started = {}, known = new Map(), frames = [];
     const now = () => performance.timeOrigin + performance.now(), { port1, port2 } = new MessageChannel();

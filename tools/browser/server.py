@@ -48,10 +48,10 @@ def serve_notebooks(notebooks: Mapping[str, str]) -> Iterator[str]:
 
 def course_notebook(number: str) -> Path:
     """Return the path of the course's notebook of this number. Raises BadInput if there is none."""
-    found = sorted((ROOT / "notebooks").glob(f"{number}_*.ipynb"))
-    if not found:
+    paths = sorted((ROOT / "notebooks").glob(f"{number}_*.ipynb"))
+    if not paths:
         raise BadInput(f"there is no notebook {number} in notebooks/: it takes a checkout of the repository")
-    return found[0]
+    return paths[0]
 
 
 def notebook_text(*cells: str) -> str:
