@@ -136,9 +136,12 @@ def draw_stills(outputs: Sequence[NotebookNode]) -> None:
     stills = [output for output in outputs if SVG in output.get("data", {})]
     if not stills:
         return
+    from tools.browser.chromium import chromium
     from tools.browser.raster import rasterise
 
-    for output, png in zip(stills, rasterise([output.data.pop(SVG) for output in stills]), strict=True):
+    with chromium() as browser:
+        files = rasterise(browser, [output.data.pop(SVG) for output in stills])
+    for output, png in zip(stills, files, strict=True):
         output.data[PNG] = b64encode(png).decode()
         output.metadata[PNG] = output.metadata.pop(SVG, {})
 

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import nbformat
-import pytest
 from PIL import Image
 from playwright.sync_api import Browser, Locator, expect
 
@@ -51,9 +50,7 @@ def test_the_first_lesson_shows_its_picture_before_anything_runs(browser: Browse
     )
     assert WORDS in str(cells[first].outputs)
     with untrusted(browser, text) as notebook:
-        image = picture(notebook, first)
-        assert drawn_width(image) > 600
-        assert "the loss is" in str(image.get_attribute("alt"))
+        assert drawn_width(picture(notebook, first)) > 600
         expect(notebook.page.locator(".jp-Notebook .jp-Cell").nth(first)).not_to_contain_text(WORDS)
 
 
@@ -66,10 +63,9 @@ def test_a_notebook_that_a_reader_saved_shows_its_picture_elsewhere(browser: Bro
         assert drawn_width(picture(notebook, 0)) > 300
 
 
-@pytest.mark.usefixtures("browser")
-def test_a_still_as_png_has_the_size_and_the_colours_of_the_svg():
+def test_a_still_as_png_has_the_size_and_the_colours_of_the_svg(browser: Browser):
     svg, _, width = draw_still([Panel("a line", [Curve("c", "red", STEPS)])])
-    (png,) = rasterise([svg])
+    (png,) = rasterise(browser, [svg])
     image = Image.open(io.BytesIO(png)).convert("RGB")
     assert image.width == width
     assert image.getpixel((1, image.height - 1)) == (255, 255, 255)

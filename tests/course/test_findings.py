@@ -13,11 +13,11 @@ import pytest
 
 from babygpt.experiments import paired
 from babygpt_course.museum.costs import differences, effect, load_costs
-from babygpt_course.studies import gaussian_training, lookup, polar_repairs, remasking, stretch
+from babygpt_course.studies import gaussian_training, lookup, remasking, stretch
 from babygpt_course.studies.board import against, front, paired_differences
 from babygpt_course.studies.branches import ECHO, ISOLATED, losses_among
 from babygpt_course.studies.results import load_results
-from babygpt_course.studies.strides import by_stride, stride_costs
+from babygpt_course.studies.strides import by_stride
 
 GAUSSIAN, BRANCHES, STRIDES = (load_results(name) for name in ("gaussian", "branches", "strides"))
 LADDER, STRETCH, POLAR = load_results("ladder"), load_results("stretch"), load_results("polar")
@@ -132,44 +132,9 @@ ROWS = [
         [11, 11, 8, 8],
     ),
     (
-        "05 fixed, 300",
-        gap(SHORT["v5 fixed"]["val_loss"], SHORT["v4"]["val_loss"]),
-        "+0.004 (99%: -0.029 to +0.038, 12 seeds) undecided",
-    ),
-    (
-        "05 fixed, 1200",
-        gap(LONG["v5 fixed"]["val_loss"], LONG["v4"]["val_loss"]),
-        "+0.017 (99%: -0.014 to +0.048, 12 seeds) undecided",
-    ),
-    (
-        "05 trained, 1200",
-        gap(LONG["v5"]["val_loss"], LONG["v4"]["val_loss"]),
-        "+0.069 (99%: +0.034 to +0.104, 12 seeds) above",
-    ),
-    (
         "05 late, 1200",
         gap(LONG["v5 late"]["val_loss"], LONG["v5"]["val_loss"]),
         "-0.052 (99%: -0.078 to -0.026, 12 seeds) below",
-    ),
-    (
-        "05 ALiBi, 1200",
-        gap(LONG["alibi"]["val_loss"], LONG["v4"]["val_loss"]),
-        "-0.023 (99%: -0.043 to -0.003, 12 seeds) below",
-    ),
-    (
-        "05 ALiBi and fixed",
-        gap(LONG["alibi"]["val_loss"], LONG["v5 fixed"]["val_loss"]),
-        "-0.040 (99%: -0.068 to -0.012, 12 seeds) below",
-    ),
-    (
-        "05 K(m)",
-        gap(SHORT["v5-absolute fixed"]["val_loss"], SHORT["v4"]["val_loss"]),
-        "+0.189 (99%: +0.167 to +0.211, 12 seeds) above",
-    ),
-    (
-        "05 far",
-        gap(LONG["v4"]["far"], LONG["v5 fixed"]["far"]),
-        "+1.068 (99%: +0.898 to +1.237, 12 seeds) above",
     ),
     (
         "05 far, fixed and ALiBi",
@@ -203,16 +168,6 @@ ROWS = [
         "06 eight of eight",
         spans([gaps_of(f"two of eight numbers: {code}", 8) for code in ("Fourier", "2-D RoPE")]),
         [0.02, 0.04],
-    ),
-    (
-        "06 stride 1, Fourier",
-        gap(stride_costs(STRIDES)["Fourier"][1]),
-        "+0.025 (99%: +0.006 to +0.045, 12 seeds) above",
-    ),
-    (
-        "06 stride 1, 2-D RoPE",
-        gap(stride_costs(STRIDES)["2-D RoPE"][1]),
-        "+0.023 (99%: +0.014 to +0.033, 12 seeds) above",
     ),
     ("06 leaks", spans([run["leak"] for run in BRANCHES["runs"].values() if "leak" in run], 4)[0] > 0, True),
     ("06 isolated", {x for run in BRANCHES["runs"].values() for x in run.get("leak, isolated", [])}, {0.0}),
@@ -267,47 +222,11 @@ ROWS = [
         [2.17, 1.51, 1.52, 1.49],
     ),
     (
-        "07b each step",
-        [polar(*pair) for pair in polar_repairs.COMPARED],
-        [
-            "-0.003 (99%: -0.058 to +0.051, 12 seeds) undecided",
-            "-0.124 (99%: -0.182 to -0.065, 12 seeds) below",
-            "+0.345 (99%: +0.308 to +0.382, 12 seeds) above",
-            "-0.216 (99%: -0.231 to -0.201, 12 seeds) below",
-            "-0.052 (99%: -0.081 to -0.023, 12 seeds) below",
-            "+0.077 (99%: +0.047 to +0.106, 12 seeds) above",
-            "-0.508 (99%: -0.525 to -0.492, 12 seeds) below",
-            "+0.035 (99%: +0.016 to +0.053, 12 seeds) above",
-            "-0.114 (99%: -0.131 to -0.098, 12 seeds) below",
-            "-0.145 (99%: -0.156 to -0.135, 12 seeds) below",
-            "-0.031 (99%: -0.050 to -0.011, 12 seeds) below",
-            "+0.027 (99%: -0.009 to +0.063, 12 seeds) undecided",
-            "-0.648 (99%: -0.693 to -0.603, 12 seeds) below",
-            "+0.004 (99%: -0.027 to +0.034, 12 seeds) undecided",
-            "-0.026 (99%: -0.049 to -0.004, 12 seeds) below",
-            "-0.030 (99%: -0.063 to +0.003, 12 seeds) undecided",
-        ],
-    ),
-    (
         "07b lookup",
         {name: over(found, lookup.SOLVED - 1e-9) for name, found in LOOKUP["accuracy"].items()},
         {"pope": 2, "signed": 0, "v4": 0, "v3": 4},
     ),
     ("08 front", front(LADDER, masks=False), ["v3", "v4", "v5 fixed", "v6", "alibi"]),
-    (
-        "08 less v4",
-        {name: behind(name) for name in ("v5", "v5 fixed", "v6", "learned", "alibi", "pope", "nope")},
-        {
-            "v5": "+0.050 (99%: +0.015 to +0.084, 12 seeds) above",
-            "v5 fixed": "-0.002 (99%: -0.023 to +0.018, 12 seeds) undecided",
-            "v6": "+0.016 (99%: -0.028 to +0.059, 12 seeds) undecided",
-            "learned": "+0.052 (99%: +0.013 to +0.091, 12 seeds) above",
-            "alibi": "-0.010 (99%: -0.051 to +0.030, 12 seeds) undecided",
-            "pope": "+0.078 (99%: +0.055 to +0.100, 12 seeds) above",
-            "nope": "+0.234 (99%: +0.203 to +0.265, 12 seeds) above",
-        },
-    ),
-    ("08 v5 − v5 fixed", behind("v5", "v5 fixed"), "+0.052 (99%: +0.027 to +0.077, 12 seeds) above"),
     ("08 its deviation", round(stdev(paired_differences(LADDER, "v5", "v5 fixed")), 3), 0.028),
     (
         "08 pairs of the level ones",
@@ -332,25 +251,6 @@ ROWS = [
         {"v4": 11, "v5 fixed": 11, "v3": 9, "alibi": 8, "v6": 7, "learned": 5, "v5": 3, "pope": 0, "nope": 0},
     ),
     ("08 near v6's mean", over(-abs(np.array(BOARD["v6"]["roles"]) - mean(BOARD["v6"]["roles"])), -0.1), 0),
-    (
-        "08 past",
-        {name: rises(name) for name in ("v5", "v5 fixed", "alibi", "pope", "v6", "v4", "nope", "v3")},
-        {
-            "v5": "+0.000 (99%: +0.000 to +0.000, 12 seeds) undecided",
-            "v5 fixed": "+0.000 (99%: -0.000 to +0.000, 12 seeds) undecided",
-            "alibi": "+0.069 (99%: +0.041 to +0.096, 12 seeds) above",
-            "pope": "+0.077 (99%: +0.032 to +0.122, 12 seeds) above",
-            "v6": "+0.129 (99%: +0.050 to +0.209, 12 seeds) above",
-            "v4": "+0.458 (99%: +0.382 to +0.533, 12 seeds) above",
-            "nope": "+0.568 (99%: +0.524 to +0.612, 12 seeds) above",
-            "v3": "+2.987 (99%: +2.797 to +3.177, 12 seeds) above",
-        },
-    ),
-    (
-        "08 power",
-        [round(paired.share_decided(size, n), 2) for n in (12, 20) for size in (0.5, 1.0, 1.3)],
-        [0.14, 0.64, 0.89, 0.29, 0.93, 1.0],
-    ),
     (
         "09 kinds",
         dict(Counter(effect(gaps) for gaps in differences(COSTS).values())),

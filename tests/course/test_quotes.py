@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from babygpt.experiments.paired import UNDECIDED, compare, holm, sign_test
+from babygpt.experiments.paired import UNDECIDED, compare, holm, share_decided, sign_test
 from babygpt_course.museum.costs import differences, effect, load_costs
 from babygpt_course.studies import needed_heads, polar_repairs, remasking, stretch
 from babygpt_course.studies.branches import losses_among
@@ -85,7 +85,7 @@ def ends(values: Iterable[float]) -> tuple[float, float]:
 
 NAMES = {
     **{f.__name__: f for f in (one, pool, board, among, reading, side, interval, family, ends)},
-    **{f.__name__: f for f in (Counter, combinations)},
+    **{f.__name__: f for f in (Counter, combinations, compare, share_decided)},
     **{"np": np, "array": np.array, "mean": np.mean, "word": NUMBERS.__getitem__},
     **{
         "heads": needed_heads,

@@ -1,21 +1,24 @@
-"""SVG pictures as PNG, drawn by a headless Chromium."""
+"""SVG pictures as PNG, drawn by a browser."""
+
+from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from tools.browser.chromium import chromium
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 
-def rasterise(pictures: Sequence[str]) -> list[bytes]:
+def rasterise(browser: Browser, pictures: Sequence[str]) -> list[bytes]:
     """Draw SVG pictures at their own size, one pixel of the result for each CSS pixel.
 
     pictures  texts of SVG elements
     returns   PNG files
-    Raises BadInput, saying how to get one, if there is no Chromium.
     """
-    with chromium() as browser:
-        page = browser.new_page()
-        files = []
-        for picture in pictures:
-            page.set_content(f"<body style='margin: 0'>{picture}")
-            files.append(page.locator("svg").first.screenshot())
-        return files
+    page = browser.new_page()
+    files = []
+    for picture in pictures:
+        page.set_content(f"<body style='margin: 0'>{picture}")
+        files.append(page.locator("svg").first.screenshot())
+    page.close()
+    return files

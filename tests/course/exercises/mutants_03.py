@@ -98,7 +98,7 @@ MUTANTS = [
     Mutant(LOOK_BACK, "over C - 2", over_fewer, BACKWARD[1:]),
     Mutant(LOOK_BACK, "complex", lambda *a: [x + 1j for x in look_back_answer(*a)], BACKWARD, "complex"),
     Mutant(LOOK_BACK, "8 at most", lambda n, C: look_back_answer(min(n, 8), C), BACKWARD[1:], "should be"),
-    Mutant(LOOK_BACK, "always one", lambda n, C: look_back_answer(1, C), BACKWARD, "tokens back, should be"),
+    Mutant(LOOK_BACK, "always one", lambda n, C: look_back_answer(1, C), BACKWARD, "1 token back, should be"),
     Mutant(FEWEST_PAIRS, "all", list(range(48)), [FEW], "48 pairs"),
     Mutant(FEWEST_PAIRS, "the quickest", [0], [SURE], "back where they were"),
     Mutant(FEWEST_PAIRS, "quick and slowest", torch.tensor([0, 47]), [SURE]),

@@ -87,7 +87,7 @@ MUTANTS = [
     Mutant(LAYOUTS, "right, a permutation", lambda w, D: permuted(w, D) @ w, []),
     Mutant(LAYOUTS, "complex", lambda w, D: reorder(w, D, interleave) + 1j, ROWS, "complex"),
     Mutant(LAYOUTS, "kept by shape", lambda w, D: reorder(KEPT.setdefault(w.shape, w), D, interleave), ROWS),
-    Mutant(HALF_SPLIT, "x in float16", lambda x, *a: split(x.half().float(), *a), [LENGTHS, ZERO, TURNS]),
+    Mutant(HALF_SPLIT, "x in float16", lambda x, *a: split(x.half().float(), *a), [ZERO, TURNS]),
     Mutant(ABLATION, "all but the last", lambda *a: effect(*a, shift=fewer(1)), [DRAWN], "drew 2 of 3"),
     Mutant(LAYOUTS, "as it was", lambda w, D: w.clone(), ROWS, "as they were"),
     Mutant(LAYOUTS, "back", partial(reorder, order=lambda d: interleave(d).argsort()), ROWS, "to halves"),

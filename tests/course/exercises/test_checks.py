@@ -129,16 +129,16 @@ def test_a_second_round_shows_what_is_kept_and_leaves_out_what_trains():
         expect(attempt, number, want=number, what=f"{number}")
 
     text = "Name (core, 1 minutes)\n\nTask.\n\n- One."
-    made = Exercise(text, {"returns it": any_number, "again": any_number}, answer=None)
+    made = Exercise(text, {"returns it": any_number, "again": any_number}, answer=abs)
     first = []
     assert made.check(lambda x: x).solved
     report = made.check(lambda x: first.append(x) or first[0])
     assert report.failed == ["returns it", "again"]
     first.clear()
-    report = Exercise(text, {"returns it": any_number}, None).check(lambda x: first.append(x) or first[0])
+    report = Exercise(text, {"returns it": any_number}, abs).check(lambda x: first.append(x) or first[0])
     assert "keep something between calls" in repr(report)
     first.clear()
-    trained = Exercise(text, {"returns it": any_number}, None, trains=["returns it"])
+    trained = Exercise(text, {"returns it": any_number}, abs, trains=["returns it"])
     assert trained.check(lambda x: first.append(x) or first[0]).solved
 
 
