@@ -221,11 +221,11 @@ class Tally(Output):
     """
 
     def __init__(self, guesses: Sequence[Guess]) -> None:
-        shown = [guess for guess in guesses if guess.outcome is not None]
-        guesses_in_time = [guess for guess in shown if guess.counted is not None]
+        answered = [guess for guess in guesses if guess.outcome is not None]
+        guesses_in_time = [guess for guess in answered if guess.counted is not None]
         self.asked, self.made = len(guesses), len(guesses_in_time)
         self.right = sum(guess.mark(guess.counted) == "✓" for guess in guesses_in_time)
-        self.late = sum(guess.counted is None and guess.value is not None for guess in shown)
+        self.late = sum(guess.counted is None and guess.value is not None for guess in answered)
         rows = []
         for guess in guesses:
             answer = guess.value if guess.outcome is None else guess.counted
@@ -233,8 +233,8 @@ class Tally(Output):
             rows.append((guess.question, *words, guess.mark(answer)))
         self.table = Table(("question", "guess", "outcome", ""), rows, 1)
         page = f"{self.table._repr_html_()}<p><b>{escape(self.sentence())}</b></p>"
-        stored = f"{self.asked} guesses were asked for. {KEPT if guesses_in_time else 'No guess was made.'}"
-        super().__init__(ipywidgets.HTML(page), stored)
+        text = f"{self.asked} guesses were asked for. {KEPT if guesses_in_time else 'No guess was made.'}"
+        super().__init__(ipywidgets.HTML(page), text)
 
     def sentence(self) -> str:
         """Return how many guesses were made in time, and how many of them were right."""
@@ -325,8 +325,8 @@ def class_view(lines: str | Sequence[str]) -> Table:
     returns  a table; its last rows have the numbers of students, and of lines that hold no guess at these
              questions
     """
-    sent = (lines if isinstance(lines, str) else "\n".join(lines)).splitlines()
-    groups = {name: groups_of(line) for name, line in last_lines(sent).items()}
+    sent_lines = (lines if isinstance(lines, str) else "\n".join(lines)).splitlines()
+    groups = {name: groups_of(line) for name, line in last_lines(sent_lines).items()}
     rows = []
     for guess in GUESSES.values():
         counts = Counter(student[guess.key] for student in groups.values() if guess.key in student)
@@ -337,7 +337,7 @@ def class_view(lines: str | Sequence[str]) -> Table:
             bar, mark = "█" * math.ceil(scale * counts[i]), " ← came out" if i == came else ""
             rows.append(("" if i else guess.question, name, str(counts[i]), bar + mark))
     rows.append(("all students", "", str(sum(map(bool, groups.values()))), ""))
-    unread = sum(1 for line in sent if line.strip() and not groups_of(line))
+    unread = sum(1 for line in sent_lines if line.strip() and not groups_of(line))
     rows.append(("lines without a guess at these questions", "", str(unread), ""))
     return Table(("question", "guess", "students", ""), rows, 5)
 

@@ -160,8 +160,8 @@ class Dashboard(LiveOutput):
                 moves = [
                     f"{self.labels.get(name, name)} {format_number(x)}" for name, x in step.changed.items()
                 ]
-                near = (begin for begin in self.moved if step.step - begin < self.run.total / ROOM)
-                self.moved[next(near, step.step)] = ", ".join(moves)
+                close_steps = (begin for begin in self.moved if step.step - begin < self.run.total / ROOM)
+                self.moved[next(close_steps, step.step)] = ", ".join(moves)
         for i, (watch, frames) in enumerate(self.run.frames.items()):
             while len(self.frames[i]) < len(frames):
                 upto = frames[: len(self.frames[i]) + 1]
@@ -202,10 +202,10 @@ class Dashboard(LiveOutput):
         for number in range(losses // BLOCK, -(-head["made"] // BLOCK)):
             steps = self.run.history[number * BLOCK : min(head["made"], (number + 1) * BLOCK)]
             state[f"loss{number}"] = pack(np.array([step.loss for step in steps]))
-        for i, (have, there) in enumerate(zip(frames, head["frames"], strict=True)):
-            state |= {f"frame{i}_{k}": self.frames[i][k] for k in range(have, there)}
+        for i, (n_sent, n_frames) in enumerate(zip(frames, head["frames"], strict=True)):
+            state |= {f"frame{i}_{k}": self.frames[i][k] for k in range(n_sent, n_frames)}
             newest = self.newest[i]
-            if there > have and newest is not None and newest.over_steps:
+            if n_frames > n_sent and newest is not None and newest.over_steps:
                 state[f"panel{i}"] = as_plain(newest)
         return {**state, "moves": self.moves(), "head": head}
 
@@ -234,19 +234,19 @@ class Dashboard(LiveOutput):
     def obey(self, _: Any, command: Mapping[str, Any], buffers: Any) -> None:
         """Do what a button or a dial of the page asks for, and tell that it was heard."""
         self.heard, self.problem = command.get("number", self.heard), ""
-        run, what = self.run, command.get("do")
-        if what == "steer":
+        run, action = self.run, command.get("do")
+        if action == "steer":
             try:
                 run.steer(command["name"], float(command["value"]))
             except ValueError as error:  # A learner's own encoding need not know BadInput.
                 self.problem = str(error)
-        elif what == "stop_earlier":
+        elif action == "stop_earlier":
             for earlier_run in tuple(self.earlier):
                 earlier_run.stop()
-        elif what == "resend":  # a page that was reloaded may have missed what came meanwhile
+        elif action == "resend":  # a page that was reloaded may have missed what came meanwhile
             self.sent, self.sent_frames = 0, [0] * len(self.frames)
-        elif what in ("pause", "resume", "stop"):
-            getattr(run, what)()
+        elif action in ("pause", "resume", "stop"):
+            getattr(run, action)()
         self.update(at_once=True)
 
     # ------------------------------------------------------------ for readers without a kernel
@@ -258,9 +258,9 @@ class Dashboard(LiveOutput):
 
     def with_moves(self, panel: Panel) -> Panel:
         """Return a panel with a mark at each move of a dial, if its x counts steps."""
-        moved = [Level(words, step, "x") for step, words in self.moves() if panel.over_steps]
+        levels = [Level(words, step, "x") for step, words in self.moves() if panel.over_steps]
         return replace(
-            panel, marks=[*panel.marks, *moved], below=panel.below and self.with_moves(panel.below)
+            panel, marks=[*panel.marks, *levels], below=panel.below and self.with_moves(panel.below)
         )
 
     def recording(self) -> dict[str, Any]:

@@ -258,9 +258,14 @@ class Explorer(Controlled):
     def answer(self, **instead: Any) -> dict[str, Any]:
         """Measure for the present values, or for others, by name; return what the page shows then."""
         values = {**self.values(), **instead}
-        plain = [[as_plain(panel) for panel in frame] for frame in self.frames(values)]
-        shown = {"asked": self.asked_of(values), "frames": plain, "frames_by": self.frames_by, "problem": ""}
-        return {**shown, "limits": dict(self.limits(values))}
+        packed_frames = [[as_plain(panel) for panel in frame] for frame in self.frames(values)]
+        state = {
+            "asked": self.asked_of(values),
+            "frames": packed_frames,
+            "frames_by": self.frames_by,
+            "problem": "",
+        }
+        return {**state, "limits": dict(self.limits(values))}
 
     def frames(self, values: Values) -> list[list[Panel]]:
         """Return the panels for some values: one list of them, or one for each stop of `frames_by`."""

@@ -246,25 +246,25 @@ def draw_axes(frame: Frame, lines: bool) -> str:
     """Draw ticks, labels and, if `lines`, a grid. Names that would touch an earlier one are left out."""
     parts, names, bottom, right = [], [], frame.top + frame.height, frame.left + frame.width
     end = -math.inf
-    taken: list[tuple[float, float]] = []  # middle and half the height of each name
+    spans: list[tuple[float, float]] = []  # middle and half the height of each name
     across, upright = (ticks_of(frame.x, int(frame.width // 60)), ticks_of(frame.y, int(frame.height // 36)))
     for tick, name in across:
         x = float(frame.to_x(tick))
         if lines and frame.x.ticks is None:
             parts.append(f"<path d='M{x:.1f} {frame.top:.1f}V{bottom:.1f}' stroke='{GRID}'/>")
-        half = measure(name) / 2 * (len(name) > 1)  # letters of a text may stand close
-        if x - half >= end:
+        half_size = measure(name) / 2 * (len(name) > 1)  # Single letters of a text may stand close.
+        if x - half_size >= end:
             names.append(write(x, bottom + LINE, [name], "", "middle"))
-            end = x + half
+            end = x + half_size
     for tick, name in upright:
         y = float(frame.to_y(tick))
         words = [line for part in name.split("\n") for line in wrap(part, max(30.0, frame.left - 6))]
         if lines and frame.y.ticks is None:
             parts.append(f"<path d='M{frame.left:.1f} {y:.1f}H{right:.1f}' stroke='{GRID}'/>")
-        half = LINE / 2 * len(words) * (len(name) > 1)
-        if all(abs(y - middle) >= half + half_height - 3 for middle, half_height in taken):
+        half_size = LINE / 2 * len(words) * (len(name) > 1)
+        if all(abs(y - middle) >= half_size + half_height - 3 for middle, half_height in spans):
             names.append(write(frame.left - 6, y + 5 - LINE * (len(words) - 1) / 2, words, "", "end"))
-            taken.append((y, half))
+            spans.append((y, half_size))
     # Letters of a text, which would touch each other at their own size.
     close = LINE * len(upright) > frame.height or FONT * len(across) > frame.width
     parts += ["<g font-size='12'>", *names, "</g>"] if close else names
@@ -276,9 +276,9 @@ def draw_axes(frame: Frame, lines: bool) -> str:
 
 def draw_legend(panel: Panel, width: float) -> tuple[str, float]:
     """Return names of curves or the ends of colours, and their height."""
-    named = [mark for mark in panel.marks if isinstance(mark, Curve) and mark.name]
+    curves = [mark for mark in panel.marks if isinstance(mark, Curve) and mark.name]
     parts, x, y = [], 0.0, LINE
-    for curve in named:
+    for curve in curves:
         wide = 26 + measure(curve.name)
         if x and x + wide > width:
             x, y = 0.0, y + LINE
@@ -477,8 +477,8 @@ def draw_small_heads(mark: Heads, weights: np.ndarray, left: float, top: float) 
     """
     layers, heads, length, _ = weights.shape
     gap = math.ceil(length / 12)
-    many, unit = np.array([heads, layers]), SMALL / length
-    mosaic = np.full(many * (length + gap) - gap, np.nan)
+    grid, unit = np.array([heads, layers]), SMALL / length
+    mosaic = np.full(grid * (length + gap) - gap, np.nan)
     outlines, names, frames = [], [], []
     for i, j in np.ndindex(layers, heads):
         row, column = j * (length + gap), i * (length + gap)

@@ -67,9 +67,9 @@ def result_name(ctx: click.Context) -> str:
 def command_line(ctx: click.Context) -> str:
     """Return the command with the typed options that change what is measured; of a path its last part."""
     words = ["python -m benchmarks", str(ctx.info_name)]
-    given = shell.typed(ctx, (str(option.name) for option in ctx.command.params))
+    typed_names = shell.typed(ctx, (str(option.name) for option in ctx.command.params))
     for option in ctx.command.params:
-        if option.name in given and option.name not in ("store", "folder"):
+        if option.name in typed_names and option.name not in ("store", "folder"):
             setting = ctx.params.get(option.name)
             typed_as = ",".join(map(str, setting)) if isinstance(setting, list) else Path(str(setting)).name
             words += [option.opts[0]] if setting is True else [option.opts[0], typed_as]

@@ -71,16 +71,16 @@ def measure_live(rounds: int, notebooks: Sequence[str] = NOTEBOOKS) -> dict[str,
     """
     require_rounds(rounds)
     paths = {number: course_notebook(number) for number in notebooks}
-    moved: dict[str, dict[str, Any]] = {number: {} for number in notebooks}
+    reports: dict[str, dict[str, Any]] = {number: {} for number in notebooks}
     texts = {path.name: path.read_text(encoding="utf-8") for path in paths.values()}
     with chromium() as browser, serve_notebooks(texts) as address:
         for number, page in tqdm([(n, page) for n in notebooks for page in PAGES], desc="notebooks"):
             with Notebook(browser, address, paths[number].name) as notebook:
                 runs = record_runs(notebook, PAGES[page])
-                moved[number][page] = {"worst": worst(runs), "runs": list(map(asdict, runs))}
+                reports[number][page] = {"worst": worst(runs), "runs": list(map(asdict, runs))}
     speeds = measure_speeds(rounds)
     shares = {name: share_kept(speeds["none"], speeds[name]) for name in speeds if name != "none"}
-    return {"notebooks": moved, "steps_per_s": speeds, "kept": shares, "handles": time_handles()}
+    return {"notebooks": reports, "steps_per_s": speeds, "kept": shares, "handles": time_handles()}
 
 
 def report(results: Mapping[str, Any]) -> str:
@@ -88,7 +88,10 @@ def report(results: Mapping[str, Any]) -> str:
     notebooks, pages = results["notebooks"], list(PAGES)
     lines = [["the worst dashboard; in brackets, in a page four times as slow", *notebooks]]
     for words, name in ROWS.items():
-        readings = ([moved[page]["worst"].get(name, "–") for page in pages] for moved in notebooks.values())
+        readings = (
+            [pages_of_notebook[page]["worst"].get(name, "–") for page in pages]
+            for pages_of_notebook in notebooks.values()
+        )
         lines.append([words, *(f"{plain} ({slow})" for plain, slow in readings)])
     speed = f"{statistics.mean(results['steps_per_s']['none']):.1f} steps a second without a dashboard"
     shares = " and ".join(
@@ -142,8 +145,8 @@ def time_handles() -> dict[str, dict[str, list[float]]]:
 
     returns  "idle" and "training" -> explorer -> median and 95th percentile, ms
     """
-    shows = [f"live.{explore.__name__}()" for explore in FORMULAS]
-    cells = ("from babygpt import live", *shows, TRAIN, STOP)
+    shows = [f"explorers.{explore.__name__}()" for explore in FORMULAS]
+    cells = ("from babygpt_course import explorers", *shows, TRAIN, STOP)
     with (
         chromium() as browser,
         serve_notebooks({HANDLES: notebook_text(*cells)}) as lab,

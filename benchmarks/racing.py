@@ -127,7 +127,7 @@ def run_race(recipes: Mapping[str, Recipe], race: Race, seed: int, title: str = 
 def describe(recipe: Recipe) -> dict[str, Any]:
     """Return a recipe as it is stored: without what the other kind of recipe has."""
     left_out = ("rate_other", "momentum") if recipe.rate_other is None else ("betas",)
-    stored = {name: setting for name, setting in asdict(recipe).items() if name not in left_out}
+    settings = {name: setting for name, setting in asdict(recipe).items() if name not in left_out}
     return {
-        name: list(setting) if isinstance(setting, tuple) else setting for name, setting in stored.items()
+        name: list(setting) if isinstance(setting, tuple) else setting for name, setting in settings.items()
     }

@@ -81,7 +81,7 @@ def compare(race: Race, recipes: Mapping[str, Recipe], seeds: Sequence[int]) -> 
         "recipes": {name: describe(recipe) for name, recipe in recipes.items()},
         "runs": runs,
         **ratios(runs),
-        "reached": {name: sum(run["reached"] for run in each) for name, each in runs.items()},
+        "reached": {name: sum(run["reached"] for run in rounds) for name, rounds in runs.items()},
     }
 
 
@@ -93,7 +93,7 @@ def ratios(runs: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, float |
     medians: dict[str, float | None] = {f"ratio_{rival}": None for rival in RIVALS}
     if all(run["reached"] for run in runs["ours"]):
         for rival in RIVALS:
-            both = zip(runs[rival], runs["ours"], strict=True)
-            times = [theirs["seconds"] / ours["seconds"] for theirs, ours in both]
+            pairs = zip(runs[rival], runs["ours"], strict=True)
+            times = [theirs["seconds"] / ours["seconds"] for theirs, ours in pairs]
             medians[f"ratio_{rival}"] = round(median(times), 2)
     return medians

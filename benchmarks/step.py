@@ -58,14 +58,14 @@ def measure_step(
     training = Training(build(version, config).to(device), objective, plan)
     add_meter_hooks(training, meter)
     steps = training.steps()
-    taken = [
+    step_parts = [
         meter.measure_step(steps)
         for _ in tqdm(range(rounds + 1), desc="rounds", mininterval=1)
         for _ in range(STEPS_A_ROUND)
     ][STEPS_A_ROUND:]  # the first round warms up
-    means = mean_of_middle_half(taken)
+    means = mean_of_middle_half(step_parts)
     return {
-        **{"version": version, "batch_size": batch_size, "block_size": block_size, "steps": len(taken)},
+        **{"version": version, "batch_size": batch_size, "block_size": block_size, "steps": len(step_parts)},
         "step_ms": round(1e3 * sum(means.values()), 3),
         "ms": {name: round(1e3 * means[name], 3) for name in sorted(means, key=lambda name: name == REST)},
     }
@@ -124,9 +124,9 @@ class MeteredObjective(Objective):
 
     def batch(self, batch_size: int, generator: torch.Generator) -> Batch:
         self.meter.enter("batch")
-        drawn = self.objective.batch(batch_size, generator)
+        batch = self.objective.batch(batch_size, generator)
         self.meter.enter(REST)
-        return drawn
+        return batch
 
     def loss(self, model: LanguageModel, batch: Batch) -> Tensor:
         self.meter.enter("loss")

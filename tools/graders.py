@@ -86,10 +86,10 @@ def find_tasks(nb: NotebookNode) -> list[Task]:
     return list(tasks.values())
 
 
-def resolve(thing: ast.expr, names: dict[str, Any]) -> Exercise | None:
+def resolve(expression: ast.expr, names: dict[str, Any]) -> Exercise | None:
     """Return the exercise that an expression such as `start.STORY` or `STORY` names; None if it is none."""
     candidate = None
-    match thing:
+    match expression:
         case ast.Name(name):
             candidate = names.get(name)
         case ast.Attribute(ast.Name(module), name):

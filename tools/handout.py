@@ -134,11 +134,14 @@ def write(files: dict[Path, bytes], folder: Path, overwrite: bool) -> None:
     """Write files into a folder. Raises click.ClickException, and writes nothing, if one is in the way."""
     if folder.resolve() == ROOT:
         raise click.ClickException(f"{folder} is the course itself; name another folder")
-    there = [path for path in files if (folder / path).exists()]
-    there.sort(key=lambda path: (path.suffix != ".ipynb", path))  # first those that hold a student's work
-    if there and not overwrite:
-        names = ", ".join(map(str, there[:3])) + (" …" if len(there) > 3 else "")
-        raise click.ClickException(f"{folder} already holds {names}; --overwrite replaces {len(there)} files")
+    existing_paths = [path for path in files if (folder / path).exists()]
+    # Notebooks hold a student's work, so the message names them first.
+    existing_paths.sort(key=lambda path: (path.suffix != ".ipynb", path))
+    if existing_paths and not overwrite:
+        names = ", ".join(map(str, existing_paths[:3])) + (" …" if len(existing_paths) > 3 else "")
+        raise click.ClickException(
+            f"{folder} already holds {names}; --overwrite replaces {len(existing_paths)} files"
+        )
     for path, content in files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_bytes(content)
@@ -152,10 +155,10 @@ def write(files: dict[Path, bytes], folder: Path, overwrite: bool) -> None:
 @click.option("--overwrite", is_flag=True, help="replace files that are there; no others are touched")
 def main(folder: Path, names: tuple[str, ...], grader: str | None, no_answers: bool, overwrite: bool) -> None:
     """See the module's docstring."""
-    wanted = pick(ROOT / "notebooks", names) if names else sorted((ROOT / "notebooks").glob("[!.]*.ipynb"))
-    if missing := [path.stem for path in wanted if not path.exists()]:
+    notebooks = pick(ROOT / "notebooks", names) if names else sorted((ROOT / "notebooks").glob("[!.]*.ipynb"))
+    if missing := [path.stem for path in notebooks if not path.exists()]:
         raise click.ClickException(f"run first: make notebooks NAMES={missing[0]!r}; it has only its text")
-    files = handout(wanted, grader, not no_answers)
+    files = handout(notebooks, grader, not no_answers)
     try:
         write(files, folder, overwrite)
     except OSError as error:

@@ -162,42 +162,52 @@ def measure_filling(
 ) -> list[Filled]:
     """Fill in a text: return it as it is at first, and after each step. The arguments are the controls."""
     idx = encode_masked(tokenizer, text)
-    own = torch.Generator().manual_seed(number)  # never the one that a training draws from
+    generator = torch.Generator().manual_seed(number)  # A training must not share its generator.
     if sampler == "changes its mind":
         thoughts = SecondThoughts(int(idx.eq(len(tokenizer.characters)).sum()), threshold / 100, DOUBT)
-        return list(drafts(model, idx, thoughts, temperature, top_k, own))
+        return list(drafts(model, idx, thoughts, temperature, top_k, generator))
     order = (by_confidence if sampler == "surest first" else by_entropy)(threshold / 100)
-    filled = fill_in(model, idx, order, temperature, top_k, own)
+    filled = fill_in(model, idx, order, temperature, top_k, generator)
     steps = range(int(filled.steps) + 1)
     return [replace(filled, when=filled.when * (filled.when <= step)) for step in steps]
 
 
 def filling_panels(
-    tokenizer: CharTokenizer, shown: Sequence[Filled], values: Mapping[str, Any]
+    tokenizer: CharTokenizer, drafts: Sequence[Filled], values: Mapping[str, Any]
 ) -> list[list[Panel]]:
     """Show the text after each step, and the steps at which its characters appear."""
-    when = torch.stack([draft.when[0] for draft in shown]).cpu().numpy()  # (steps + 1, T)
-    sure = torch.stack([draft.confidence[0] for draft in shown]).cpu().numpy()
-    letters = [visible(tokenizer.decode(draft.tokens[0])) for draft in shown]
-    holes, total = when[-1] > 0, len(shown) - 1
+    steps_written = torch.stack([draft.when[0] for draft in drafts]).cpu().numpy()  # (steps + 1, T)
+    confidence = torch.stack([draft.confidence[0] for draft in drafts]).cpu().numpy()
+    letters = [visible(tokenizer.decode(draft.tokens[0])) for draft in drafts]
+    holes, total = steps_written[-1] > 0, len(drafts) - 1
     setting = values["threshold"] / 100
-    drawn = f"temperature {format_number(values['temperature'])}, top-k {values['top_k']}"
-    how = f"{SAMPLERS[values['sampler']].format(setting)}, {drawn}, draw {values['number']}"
+    draw_settings = f"temperature {format_number(values['temperature'])}, top-k {values['top_k']}"
+    settings = f"{SAMPLERS[values['sampler']].format(setting)}, {draw_settings}, draw {values['number']}"
     pace = f"{holes.sum() / total:.1f} characters a step"
     level = [Level("surer than this: at once", setting)] if values["sampler"] == "surest first" else []
     x = Axis("step", (0.0, max(int(holes.sum()), total) + 1.0), digits=0)
     y = Axis("how sure (probability)", (-0.03, 1.03), [(i / 4, f"{i / 4:g}") for i in range(5)])
 
     def frame(step: int) -> list[Panel]:
-        hidden, there = holes & (when[step] == 0), when[step] > 0
-        again = hidden & (when[:step] > 0).any(axis=0)  # they had appeared before
-        left = f"{hidden.sum()} character{'' if hidden.sum() == 1 else 's'} left"
-        left += f", {again.sum()} of them taken back" if again.any() else ""
-        marks = np.where(again, AGAIN, np.where(hidden, MASK, letters[step])).tolist()
-        words = Words(marks, np.where(there, sure[step], np.nan), ~holes)
-        later = Curve("still to come", COLOURS["grey"], sure[-1][hidden], when[-1][hidden], "dots")
-        now = Curve("written so far", COLOURS["blue"], sure[step][there], when[step][there], "dots")
-        page = Panel(f"Step {step} of {total}: {left}", [words], note=f"{FULLER}, with {how}", width=1.4)
-        return [page, Panel(pace, [*level, later, now], x, y)]
+        hidden, visible_cells = holes & (steps_written[step] == 0), steps_written[step] > 0
+        removed = hidden & (steps_written[:step] > 0).any(axis=0)  # they had appeared before
+        progress = f"{hidden.sum()} character{'' if hidden.sum() == 1 else 's'} left"
+        progress += f", {removed.sum()} of them taken back" if removed.any() else ""
+        marks = np.where(removed, AGAIN, np.where(hidden, MASK, letters[step])).tolist()
+        words = Words(marks, np.where(visible_cells, confidence[step], np.nan), ~holes)
+        future = Curve(
+            "still to come", COLOURS["grey"], confidence[-1][hidden], steps_written[-1][hidden], "dots"
+        )
+        past = Curve(
+            "written so far",
+            COLOURS["blue"],
+            confidence[step][visible_cells],
+            steps_written[step][visible_cells],
+            "dots",
+        )
+        page = Panel(
+            f"Step {step} of {total}: {progress}", [words], note=f"{FULLER}, with {settings}", width=1.4
+        )
+        return [page, Panel(pace, [*level, future, past], x, y)]
 
     return [frame(step) for step in range(total + 1)]

@@ -185,13 +185,15 @@ def branch_similarity(tokenizer: CharTokenizer, text: str, n: int = 4, times: in
         return means  # These are the means of codes, of the input, and after each layer.
 
     def panel(frames: Frames, title: str, total: int) -> Panel:
-        steps, alike = np.array([step for step, _ in frames]), np.array([means for _, means in frames]).T
-        names = ["codes", "input", *(f"after layer {i + 1}" for i in range(len(alike) - 2))]
+        steps, cosines = np.array([step for step, _ in frames]), np.array([means for _, means in frames]).T
+        names = ["codes", "input", *(f"after layer {i + 1}" for i in range(len(cosines) - 2))]
         palette = [COLOURS[name] for name in ("blue", "orange", "green", "sky", "grey")]  # not those of gaps
         colours = [palette[i % len(palette)] for i in range(len(names))]
-        marks = [Curve(*each, steps) for each in zip(names, colours, alike, strict=True)]
-        finding = f"After {steps[-1]} steps the branches leave the last layer with cosine {alike[-1, -1]:.2f}"
-        y = Axis("cosine", (float(min(0.9, np.floor(10 * alike.min()) / 10)), 1.0))
+        marks = [Curve(*curve, steps) for curve in zip(names, colours, cosines, strict=True)]
+        finding = (
+            f"After {steps[-1]} steps the branches leave the last layer with cosine {cosines[-1, -1]:.2f}"
+        )
+        y = Axis("cosine", (float(min(0.9, np.floor(10 * cosines.min()) / 10)), 1.0))
         return Panel(finding, marks, steps_axis(total), y, over_steps=True)
 
     return Watch(measure, panel, times)
@@ -276,13 +278,13 @@ def gates(times: int = 150, length: int = 32) -> Watch:
         (_, first, _), (step, (activations, now, alpha)) = frames[0][1], frames[-1]
         phase_changes = np.abs(now - first).max(axis=-1, initial=0.0)  # (H or 1,) radians
         head = int(phase_changes.argmax())
-        whose = f"head {head + 1}'s phases" if len(phase_changes) > 1 else "the phases"
-        change = f"After {step} steps {whose} have moved by at most {phase_changes[head]:.2f} rad"
+        owner = f"head {head + 1}'s phases" if len(phase_changes) > 1 else "the phases"
+        change = f"After {step} steps {owner} have moved by at most {phase_changes[head]:.2f} rad"
         finding = change if now.size else "No phase to learn: the gates stay"
-        both = activations.shape[-1] > now.shape[-1]  # an encoding without phases has sines too
+        has_sines = activations.shape[-1] > now.shape[-1]  # an encoding without phases has sines too
         mark = "MASK" if alpha is None else f"MASK × {format_number(alpha)}"
         ticks = [*((middle, mark) for middle in middles), *((float(i), str(i)) for i in free)]
-        x = Axis("channel: cosines, then sines" if both else "channel")
+        x = Axis("channel: cosines, then sines" if has_sines else "channel")
         y = Axis("position (tokens)", ticks=ticks)
         cells = Cells(activations[head], 1.0, -1.0, reading, rows, boxes=boxes, label="gate")
         lower = phases_panel(first[head], now[head], activations.shape[-1]) if now.size else None

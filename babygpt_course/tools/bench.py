@@ -107,22 +107,26 @@ def bench(score: Score | None = None, names: Iterable[str] = tuple(CANDIDATES)) 
     """
     yours = {YOURS: score} if score is not None else {}
     scores = yours | {name: function for name, (function, _) in CANDIDATES.items()}
-    tried = cache(lambda name: measure(scores[name]))
+    measure_by_name = cache(lambda name: measure(scores[name]))
     choice = Choice("candidate", [*yours, *names], "score(q, k, m, n)")
     return Explorer(
-        "bench", lambda candidate: (tried(NONE), tried(candidate)), panels, [choice], together=("candidate",)
+        "bench",
+        lambda candidate: (measure_by_name(NONE), measure_by_name(candidate)),
+        panels,
+        [choice],
+        together=("candidate",),
     )
 
 
 def call(score: Score, q: Tensor, k: Tensor, m: int, n: int) -> float:
     """Return a score divided by √DIM, as attention has it. Raises Wrong if it is no number."""
     try:
-        got = score(q.clone(), k.clone(), m, n)
+        answer = score(q.clone(), k.clone(), m, n)
     except Exception as error:  # whatever a learner's own function raises belongs on the page
         raise Wrong(f"score(q, k, {m}, {n}) raised {type(error).__name__}: {describe(str(error))}") from error
-    number = as_numbers(got)
+    number = as_numbers(answer)
     right = number is not None and number.numel() == 1 and not number.is_complex()
-    require(right, f"score(q, k, {m}, {n}) {came_out(got, 'should be one number')}")
+    require(right, f"score(q, k, {m}, {n}) {came_out(answer, 'should be one number')}")
     return float(number) / math.sqrt(DIM)  # type: ignore[arg-type]
 
 
@@ -201,11 +205,11 @@ def panels(trials: tuple[Tried, Tried], values: Mapping[str, Any]) -> list[Panel
     table = Trials(TESTS, list(rows), answers, settings, "score")
     square = np.zeros((SIDE, SIDE)) if tried.scores is None else tried.scores
     scores = np.nan_to_num(square, posinf=0.0, neginf=0.0)
-    along = max(float(np.ptp(scores.diagonal(-d))) for d in range(SIDE)) / (float(np.ptp(scores)) or 1.0)
+    spread = max(float(np.ptp(scores.diagonal(-d))) for d in range(SIDE)) / (float(np.ptp(scores)) or 1.0)
     finding = "Equal distances lie on a diagonal, "
     finding += (
-        f"where the score changes by up to {along:.0%} of its range"
-        if along > LEAST
+        f"where the score changes by up to {spread:.0%} of its range"
+        if spread > LEAST
         else "and score the same"
     )
     high = max(1.0, float(np.abs(scores).max()))

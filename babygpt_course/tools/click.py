@@ -59,10 +59,10 @@ def frames(
 def draw_curves(results: Results, curves: dict[str, np.ndarray], what: str, i: int) -> Panel:
     """Draw a curve for each encoding; name the first and the last of them at the i-th measured step."""
     steps, n = np.array(results["at"], float), len(results["seeds"])
-    now = sorted(
+    ranking = sorted(
         ((float(curve[i]), MODELS[name]) for name, curve in curves.items()), key=lambda pair: -pair[0]
     )
-    (most, first), (fewest, last) = now[0], now[-1]
+    (most, first), (fewest, last) = ranking[0], ranking[-1]
     if what == "loss":
         title = (
             f"At step {steps[i]:,.0f} the mean loss is {fewest:.2f} nats with {last}, {most:.2f} with {first}"

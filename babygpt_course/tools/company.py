@@ -70,17 +70,17 @@ def panels(numbers: dict[str, Any], values: Mapping[str, Any]) -> list[Panel]:
     """Show the angle, the share and the recall over the length of the text, and the chosen length."""
     windows, hide = values["windows"], values["hide"]
     i, lengths = LENGTHS.index(windows), np.array(LENGTHS, float)
-    here, text = Level("", windows, "x"), "one window" if windows == 1 else f"{windows} windows"
+    level, text = Level("", windows, "x"), "one window" if windows == 1 else f"{windows} windows"
     lines, until = (
         zip(PAIRS.items(), numbers["angles"], strict=True),
         slice(i + 1),
     )  # a reader guesses the rest
-    turns: list[Mark] = [here]
+    turns: list[Mark] = [level]
     turns += [Curve(f"pair {n}", ink, y[until], lengths[until], "marked") for (n, ink), y in lines]
-    shown = [hidden for hidden in KINDS if hide or not hidden]  # hidden keys are shown beside visible ones
-    shares: list[Mark] = [here]
-    recalls: list[Mark] = [here]
-    for hidden in shown:
+    kinds = [hidden for hidden in KINDS if hide or not hidden]  # hidden keys are shown beside visible ones
+    shares: list[Mark] = [level]
+    recalls: list[Mark] = [level]
+    for hidden in kinds:
         name, _, colour = KINDS[hidden]
         shares.append(Curve(name, colour, numbers["shares"][hidden][until], lengths[until], "marked"))
         seeds = numbers["recall"][hidden][until]

@@ -63,9 +63,9 @@ def frames(
     y = Axis(f"{label} minus {MODELS[RIVAL]} (nats)", (every.min() - 0.01, every.max() + 0.01), digits=3)
 
     def frame(i: int) -> list[Panel]:
-        here, until = Level(f"step {steps[i]:,}", steps[i], "x"), slice(FIRST, i + 1)
+        level, until = Level(f"step {steps[i]:,}", steps[i], "x"), slice(FIRST, i + 1)
         comparison = " and ".join(f"{mean[i]:.3f} nats with {MODELS[name]}" for name, mean in means.items())
-        curves: list[Mark] = [here]
+        curves: list[Mark] = [level]
         marks: list[Mark] = [Level("equal", 0.0)]
         for name, mean in means.items():
             curves.append(Curve(MODELS[name], ENCODING_COLOURS[name], mean[until], xs[until]))

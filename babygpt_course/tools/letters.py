@@ -38,14 +38,14 @@ def letters(tokenizer: CharTokenizer, questions: Questions, times: int = 30) -> 
         return losses, greedy_answers(model, tokenizer, questions), round(n_right)
 
     def panel(frames: Any, title: str, total: int) -> Panel:
-        step, (losses, written, n_right) = frames[-1]
-        spelled, n = sum(name == q.answer for name, q in zip(written, questions, strict=True)), len(questions)
+        step, (losses, names, n_right) = frames[-1]
+        spelled, n = sum(name == q.answer for name, q in zip(names, questions, strict=True)), len(questions)
         answer_losses = np.zeros_like(losses)
         answer_losses[answer] = losses[answer]
         finding = (
             f"After {step} steps {title} knows {n_right} of {n} answers and writes {spelled} of {n} names: "
         )
-        finding += f"here “{''.join(visible(written[0]))}”, where “{first.answer}” is right"
+        finding += f"here “{''.join(visible(names[0]))}”, where “{first.answer}” is right"
         bars = [
             Curve("story and question", COLOURS["blue"], losses - answer_losses, look="bars"),
             Curve("answer", COLOURS["red"], answer_losses, look="bars"),

@@ -34,12 +34,14 @@ def orders(model: LanguageModel, tokenizer: CharTokenizer, texts: Mapping[str, s
         if text.find("]") - text.find("[") != N + 1:
             raise BadInput(f"a text should have a name of {N} letters in brackets: {text!r}")
     frozen = copy.deepcopy(model).eval()
-    find = cache(lambda where: measure(frozen, tokenizer, texts[where]))
+    measure_name = cache(lambda where: measure(frozen, tokenizer, texts[where]))
     controls: list[Control] = [
         Choice("way", list(WAYS), "order of the letters"),
         Choice("where", list(texts), "name"),
     ]
-    return Explorer("orders", lambda where, way: find(where), panels, controls, together=("way", "where"))
+    return Explorer(
+        "orders", lambda where, way: measure_name(where), panels, controls, together=("way", "where")
+    )
 
 
 @torch.inference_mode()
@@ -63,15 +65,15 @@ def measure(model: LanguageModel, tokenizer: CharTokenizer, text: str) -> Found:
 def panels(measurement: Found, values: Mapping[str, Any]) -> list[Panel]:
     """Show the steps of the chosen order, and what the name costs in all orders."""
     (name, steps), chosen = measurement, list(WAYS).index(values["way"])
-    costs, written = steps.sum(axis=1), [name[i] for i in WAYS[values["way"]]]
+    costs, letters = steps.sum(axis=1), [name[i] for i in WAYS[values["way"]]]
     mean, low, high = -np.log(np.exp(-costs).mean()), costs.min(), costs.max()
-    title = f"Written in the order {', '.join(written)}, the name costs {costs[chosen]:.2f} nats"
+    title = f"Written in the order {', '.join(letters)}, the name costs {costs[chosen]:.2f} nats"
     finding = f"The {len(costs)} orders cost {low:.2f} to {high:.2f} nats; −log of their mean p is {mean:.2f}"
     rank = costs.argsort(kind="stable").argsort(kind="stable") + 1.0
-    ticks = [(i, f"{i + 1}: {letter}") for i, letter in enumerate(written)]
+    ticks = [(i, f"{i + 1}: {letter}") for i, letter in enumerate(letters)]
     letter, name_cost = (
-        Axis(f"cost of the {what} (nats)", (bottom, top))
-        for what, bottom, top in (
+        Axis(f"cost of the {quantity} (nats)", (bottom, top))
+        for quantity, bottom, top in (
             ("letter", 0.0, max(3.5, 1.05 * steps.max())),
             ("name", max(0.0, low - 0.5), high + 0.5),
         )

@@ -75,8 +75,8 @@ def names_of(off: Iterable[Head], per_layer: int) -> str:
         layers.setdefault(layer + 1, []).append(str(head + 1))
     parts = []
     for layer, heads in layers.items():
-        which = f"heads {', '.join(heads[:-1])} and {heads[-1]}" if len(heads) > 1 else f"head {heads[0]}"
-        parts.append(f"all of layer {layer}" if len(heads) == per_layer > 1 else f"layer {layer}, {which}")
+        names = f"heads {', '.join(heads[:-1])} and {heads[-1]}" if len(heads) > 1 else f"head {heads[0]}"
+        parts.append(f"all of layer {layer}" if len(heads) == per_layer > 1 else f"layer {layer}, {names}")
     return "; ".join(parts)
 
 

@@ -54,7 +54,7 @@ class Run {
   pull() {
     const { get, series, frames } = this, head = (this.head = get("head"));
     this.moves = get("moves") ?? [];
-    this.before?.add(get("before")?.slice(this.before.made) ?? []); // a baseline that trains as well
+    this.before?.add(get("before")?.slice(this.before.made) ?? []); // The baseline may be training too.
     while (series.made < head.made) {
       const { made } = series, block = get(`loss${Math.floor(made / BLOCK)}`);
       const fresh = block ? decode(block).subarray(made % BLOCK) : [];
@@ -184,7 +184,7 @@ export class Board {
     try {
       this.tell({ do: what, number: ++this.asked, ...more });
     } catch {
-      this.gone = true; // the kernel has ended or was started again: nobody listens
+      this.gone = true; // The kernel has ended or was started again, so no command arrives.
       return this.wake(true);
     }
     clearTimeout(this.waiting);
@@ -202,7 +202,7 @@ export class Board {
   }
 
   askAgain(now) {
-    if (now < this.missed + 1000) return; // an answer is on its way
+    if (now < this.missed + 1000) return; // An answer is on its way.
     this.missed = now;
     this.command("resend");
   }
@@ -212,7 +212,8 @@ export class Board {
     const { state } = this.run.head, silent = performance.now() - this.heard;
     const late = ["running", "getting ready"].includes(state) && silent > SILENCE && !document.hidden;
     if (late || this.lateness) this.wake(true);
-    if (this.lacks || (late && !this.lateness)) this.askAgain(performance.now()); // the last message may be lost
+    // The last message may be lost.
+    if (this.lacks || (late && !this.lateness)) this.askAgain(performance.now());
     this.lateness = late ? Math.round(silent / 1000) : 0;
   }
 
@@ -253,7 +254,7 @@ export class Board {
 
   paint(now) {
     this.timer = 0;
-    if (!this.root.clientWidth) return; // out of sight: an observer wakes it
+    if (!this.root.clientWidth) return; // An observer wakes it when it comes into sight.
     if (!this.hurry && now - this.painted < PACE - 2) return this.wake();
     if (this.playing !== null) this.advance(now);
     Object.assign(this, { painted: now, hurry: false });
@@ -281,7 +282,7 @@ export class Board {
       this.offer.hidden = !head.offer;
       for (const input of this.root.querySelectorAll(".explorer-controls input")) input.disabled = this.gone || head.over;
     }
-    for (const [name, value] of Object.entries(head.values)) { // a cell may have moved it
+    for (const [name, value] of Object.entries(head.values)) { // A cell may have moved it.
       if (value !== this.told[name]) this.inputs[name]?.((this.told[name] = value));
     }
     this.slider.value = step;
@@ -311,7 +312,7 @@ export class Board {
     const titles = [...this.panels.querySelectorAll(":scope > .explorer-panel > .explorer-title")];
     const width = this.views[0].wide, longest = Math.max(...titles.map(title => title.textContent.length));
     if (width !== this.roomFor) Object.assign(this, { room: 0, longest: 0, roomFor: width });
-    if (longest <= this.longest) return; // to measure lays out the page
+    if (longest <= this.longest) return; // A measurement lays out the page, which is slow.
     this.longest = longest;
     const need = Math.max(...titles.map(title => title.scrollHeight));
     if (need > this.room) this.panels.style.setProperty("--room", `${(this.room = need)}px`);

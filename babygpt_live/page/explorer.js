@@ -19,7 +19,8 @@ function make(page, addGrid, moreViews) {
   const all = Object.entries(controls), grids = all.filter(([, control]) => control.columns);
   const shows = grids.map(([, control]) => addGrid(page, control));
   const problem = html("p", { class: "problem", role: "alert" }, root);
-  const others = Object.fromEntries(all.filter(([, control]) => !control.columns)); // have inputs, and a button for all
+  // Only these have inputs, and a button for all of them.
+  const others = Object.fromEntries(all.filter(([, control]) => !control.columns));
   const limits = grids.length === all.length ? {} : addInputs(Object.assign(Object.create(page), { controls: others }));
   let shown = null, frames = [], waiting = 0;
 
@@ -31,7 +32,7 @@ function make(page, addGrid, moreViews) {
     }
     const stops = controls[shown.frames_by]?.stops, at = stops ? nearest(stops, values[shown.frames_by]) : 0;
     Object.assign(limits, shown.limits);
-    const frame = frames[Math.min(at, frames.length - 1)] ?? []; // none where a recording has no answer
+    const frame = frames[Math.min(at, frames.length - 1)] ?? []; // A recording may have no answer.
     frame.forEach((spec, i) => {
       const View = moreViews[spec.marks[0]?.kind], make = View ? (...parts) => new View(...parts) : viewOf.bind(null, spec);
       (views[i] ??= make(page.panels, host)).draw(spec, null, values);

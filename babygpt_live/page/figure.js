@@ -6,11 +6,16 @@
 // names the controls. Whatever moves sets a value of the model; the next frame draws the values of that moment.
 
 const SVG = "http://www.w3.org/2000/svg";
-const [HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [280, 46, 14, 24, 38]; // of a plot, and the room around its axes
-const WIDTH = 360; // of a picture without axes, in its own units
+const HEIGHT = 280; // height of a plot
+// Ticks, labels and names stand in these spaces around the axes.
+const LEFT = 46;
+const RIGHT = 14;
+const TOP = 24;
+const BOTTOM = 38;
+const WIDTH = 360; // width of a picture without axes, in its own units
 export const LETTER = 7.3; // width of a letter of a tick, at most
 
-// Of the hues of babygpt_live; these can be read on white and on black.
+// The hues are those of babygpt_live, in shades that can be read on white and on black.
 export const COLOURS = { blue: "#2b7bbd", red: "#d55e00", green: "#00916a", pink: "#b5609a", grey: "#808080" };
 
 export function put(node, attributes = {}, parent = null, text = "") {
@@ -30,12 +35,12 @@ export function format(number) {
   if (Math.abs(number) >= 100) return minus(Math.round(number).toLocaleString("en"));
   return minus(String(Number(number.toPrecision(3))));
 }
-// With so many digits behind the point, or three in all; as Python writes it.
+// Write a number with `digits` digits behind the point, or with three in all if that is null, as Python does.
 export function fixed(number, digits = 2) {
   if (!Number.isFinite(number)) return "–";
   if (digits === null) return format(number);
   const up = number.toFixed(digits), half = /^50*$/.test(number.toFixed(60).slice(digits - 60));
-  const odd = half && Number(up.at(-1)) % 2; // of two equally near numbers, Python takes the even one
+  const odd = half && Number(up.at(-1)) % 2; // Python takes the even one of two equally near numbers.
   return minus((Number(odd ? up - Math.sign(number) * 10 ** -digits : up) + 0).toFixed(digits));
 }
 export const percent = share => `${Math.round(100 * share)}%`;
@@ -62,7 +67,7 @@ export function softmax(scores) {
   return powers.map(power => power / total);
 }
 
-// By how much a value changes at most from one cell of a square to the next one on its diagonal.
+// Return the largest change of a value from one cell of a square to the next one on its diagonal.
 export const unevenness = rows =>
   most(rows.slice(1).map((row, i) => row.slice(1).map((value, j) => value - rows[i][j])));
 
@@ -78,7 +83,7 @@ function ticksOf({ span, log, least = 0 }, many) {
   const rough = (high - low) / many, power = 10 ** Math.floor(Math.log10(rough));
   const steps = [1, 2, 5, 10].map(n => n * power), i = steps.findIndex(step => step >= rough * 0.999);
   const ends = step => [Math.ceil(low / step - 1e-9), Math.floor(high / step + 1e-9)];
-  const [begin, end] = ends(steps[i]), step = Math.max(least, steps[begin === end && i ? i - 1 : i]); // two at least
+  const [begin, end] = ends(steps[i]), step = Math.max(least, steps[begin === end && i ? i - 1 : i]); // An axis has two ticks at least.
   const [first, last] = ends(step);
   return range(last - first + 1, n => (first + n) * step);
 }
@@ -103,8 +108,8 @@ export class Axes {
     this.caption = svg("text", { class: "label", y: 13 }, panel.svg);
     this.label = svg("text", { class: "label", y: height - 4, "text-anchor": "end" }, panel.svg);
     this.ticks = svg("g", { class: "ticks" }, panel.svg);
-    this.inside = svg("svg", { y: TOP, height: this.height }, panel.svg); // clips what leaves it
-    this.layer = svg("g", {}, panel.svg); // of handles
+    this.inside = svg("svg", { y: TOP, height: this.height }, panel.svg); // An SVG inside the other one clips curves that leave the axes.
+    this.layer = svg("g", {}, panel.svg); // layer of handles
     this.lay();
   }
 
@@ -162,7 +167,7 @@ export class Axes {
   // A path through points (x[i], y[i]); where a number is missing it begins anew.
   path(x, y, from = 0, to = y.length) {
     let d = "", pen = "M";
-    const stride = Math.max(1, Math.floor((to - from) / 2000)); // more points than that nobody sees
+    const stride = Math.max(1, Math.floor((to - from) / 2000)); // More points than that could not be seen.
     for (let i = from; i < to; i = i < to - 1 ? Math.min(i + stride, to - 1) : to) {
       if (!Number.isFinite(y[i])) { pen = "M"; continue; }
       d += `${pen}${this.X(x[i]).toFixed(2)} ${this.Y(y[i]).toFixed(2)}`;
@@ -217,7 +222,7 @@ export class Axes {
 export class Cells {
   constructor(axes) {
     Object.assign(this, { axes, size: [1, 1], at: null, onread: () => {} });
-    axes.plain = true; // no lines over the cells
+    axes.plain = true; // Grid lines would hide cells.
     this.canvas = html("canvas", { tabindex: 0, role: "img" });
     axes.panel.plot.prepend(this.canvas);
     const scale = html("li", { class: "scale" }, axes.panel.legend);
@@ -270,7 +275,7 @@ export class Cells {
   }
 }
 
-// Of a number in a matrix whose least colour is that of `low`: red, green, blue.
+// Return red, green and blue of a number in a matrix whose least colour is that of `low`.
 const inkOf = (number, low) => (low < 0 && number > 0 ? [213, 94, 0] : [43, 123, 189]);
 
 // One pixel for each cell; the browser enlarges them.
@@ -464,7 +469,7 @@ export function makeRoot(el, kind, name) {
   });
   let before = ""; // the value of the input under a finger that may be about to scroll
   root.addEventListener("pointerdown", ({ target }) => { before = target.value; });
-  root.addEventListener("pointercancel", ({ target }) => { // it scrolls
+  root.addEventListener("pointercancel", ({ target }) => { // The finger scrolls the page.
     if (target.type !== "range" || target.value === before) return;
     target.value = before;
     target.dispatchEvent(new Event("input"));

@@ -7,13 +7,23 @@ import {
   Cells, clamp, fixed, html, LETTER, makePanel, nearest, paintCells, percent, put, range, svg, write,
 } from "./figure.js";
 
-const SIDES = [220, 340], SMALL = 54; // of the large square of a head, at least and at most, and of a small one, CSS pixels
-const [ROOM, NARROW] = [8.5, 430]; // room for a letter; width of a panel without room for small heads beside
-const [NAME, NARROWEST] = [52, 42]; // width of a name of small heads, and least width of one above a column
-const [PLACES, DOT, SPARE] = [200, 6, 5]; // along a curve; as many for a dot; so few may lie under a name
-const [LINE, BELOW] = [15, 5]; // height of a name of a level; by so much it may reach below the axes
-const [UPPER, LOWER] = [190, 118]; // heights of a panel with another one below, and of that; together as others
-const LINES = ["line", "thin", "marked"], DOTS = ["marked", "dots", "rings", "bars"]; // looks of curves
+// Lengths are CSS pixels.
+const SIDES = [220, 340]; // least and greatest side of the large square of a head
+const SMALL = 54; // greatest side of a small head
+const ROOM = 8.5; // width that a letter needs
+const NARROW = 430; // A narrower panel has no room for small heads beside the large one.
+const NAME = 52; // width of a name of small heads
+const NARROWEST = 42; // least width of a small head that has the whole name of its column above it
+const PLACES = 200; // places along a curve that a name of a level should not cover
+const DOT = 6; // A dot counts as this many places, because a name that hides it hides a measurement.
+const SPARE = 5; // places that a name may cover before it looks for another box
+const LINE = 15; // height of a name of a level
+const BELOW = 5; // length by which a name of a level may reach below the axes
+// A panel with another one below and that one are together about as high as a panel alone.
+const UPPER = 190;
+const LOWER = 118;
+const LINES = ["line", "thin", "marked"]; // looks of curves that are drawn as lines
+const DOTS = ["marked", "dots", "rings", "bars"]; // looks of curves that have a mark at each point
 
 // ---------------------------------------------------------------- numbers
 
@@ -24,7 +34,7 @@ export function decode(part) {
   if (!part.dtype) return Object.fromEntries(Object.entries(part).map(([key, value]) => [key, decode(value)]));
   const { dtype, data, scale = 1, shape } = part;
   const bytes = typeof data === "string" ? Uint8Array.from(atob(data), letter => letter.charCodeAt(0))
-    : new Uint8Array(data.buffer ?? data, data.byteOffset ?? 0, data.byteLength).slice(); // begins where it may
+    : new Uint8Array(data.buffer ?? data, data.byteOffset ?? 0, data.byteLength).slice(); // A copy is aligned.
   const kinds = { f4: Float32Array, i2: Int16Array, i1: Int8Array };
   const numbers = Float32Array.from(new kinds[dtype](bytes.buffer), number => number * scale);
   return Object.assign(numbers, { shape });
@@ -86,7 +96,7 @@ export class PanelView {
     const axes = { x: spec.x, y: spec.y, ...(spec.below && { height: UPPER }), ...this.look };
     this.panel = makePanel(this.parent, spec.title, axes);
     this.panel.box.style.setProperty("--grow", spec.width);
-    put(this.panel.svg, { "aria-hidden": true }); // plot or canvas has the words
+    put(this.panel.svg, { "aria-hidden": true }); // The plot or the canvas has the words.
     this.resized = new ResizeObserver(([{ contentRect }]) => {
       this.room = Math.round(contentRect.width);
       if (this.room) this.host.wake();
@@ -313,7 +323,8 @@ export class HeadsView extends CellsView {
     const asked = "layer" in values && "head" in values ? [values.layer - 1, values.head - 1] : null;
     const [layer, head] = (asked ?? this.chosen ?? mark.chosen).map((n, i) => clamp(n, 0, [layers, heads][i] - 1));
     this.first = (layer * heads + head) * length * length;
-    const narrow = this.wide < NARROW; // then a row for each layer, below; else a column for each, beside
+    // A narrow panel has a row of small heads for each layer below; a wide one, a column beside.
+    const narrow = this.wide < NARROW;
     const size = clamp(narrow ? (this.wide - NAME) / heads - 4 : axes.height / heads - 4, 24, SMALL);
     const beside = narrow ? 0 : layers * (size + 4) + NAME + 14;
     const wide = Math.min(this.wide - beside, this.side + axes.left + 14), room = (wide - axes.left - 14) / length;

@@ -26,7 +26,8 @@ from babygpt.encodings.sinusoidal import frequencies, sinusoid
 from babygpt.metrics.inspection import reach
 from babygpt.models.transformer import score_scale
 from babygpt.positions import Positions
-from babygpt_live import formulas, view
+from babygpt_course.explorers import formulas
+from babygpt_live import view
 from tests.browser.conftest import Visit
 from tests.browser.page_checks import numbers
 from tools.browser.scripts import ENDS

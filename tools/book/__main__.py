@@ -60,11 +60,11 @@ def build(names: list[str], folder: Path) -> Path:
     source, html = folder / "source", folder / "html"
     (folder / MADE).unlink(missing_ok=True)
     mark = fingerprint(SOURCES)
-    ran = run_all(names, folder / "executed", joblib.cpu_count())
-    ran += [stored(name) for name in lessons if name not in names]
-    for old in (source, html, folder / "doctrees"):
-        shutil.rmtree(old, ignore_errors=True)
-    assemble(ran, source, html / PICTURES)
+    runs = run_all(names, folder / "executed", joblib.cpu_count())
+    runs += [stored(name) for name in lessons if name not in names]
+    for stale_folder in (source, html, folder / "doctrees"):
+        shutil.rmtree(stale_folder, ignore_errors=True)
+    assemble(runs, source, html / PICTURES)
     write_scripts((explore().script for explore in FORMULAS), html)
     write_lab(html)
     (html / "notebooks").mkdir()
@@ -85,14 +85,14 @@ def remove_copies(html: Path) -> None:
     """Remove maps of scripts and styles, and second copies of pictures that pages show and link to."""
     for path in html.rglob("*.map"):
         path.unlink()
-    shown = {path.name: path.read_bytes() for path in (html / "_images").glob("*")}
-    copies = [path for path in html.glob("_downloads/*/*") if path.read_bytes() == shown.get(path.name)]
-    moved = {f"_downloads/{path.parent.name}/{path.name}": f"_images/{path.name}" for path in copies}
+    pictures = {path.name: path.read_bytes() for path in (html / "_images").glob("*")}
+    copies = [path for path in html.glob("_downloads/*/*") if path.read_bytes() == pictures.get(path.name)]
+    addresses = {f"_downloads/{path.parent.name}/{path.name}": f"_images/{path.name}" for path in copies}
     for page in html.rglob("*.html"):
         text = page.read_text(encoding="utf-8")
-        if linked := [old for old in moved if old in text]:
-            for old in linked:
-                text = text.replace(old, moved[old])
+        if linked := [address for address in addresses if address in text]:
+            for address in linked:
+                text = text.replace(address, addresses[address])
             page.write_text(text, encoding="utf-8")
     for path in copies:
         path.unlink()
@@ -105,7 +105,7 @@ def is_current(folder: Path) -> bool:
     return mark.exists() and mark.read_text(encoding="utf-8") == f"{fingerprint(SOURCES)} {lessons}\n"
 
 
-def assemble(ran: list[Ran], source: Path, pictures: Path) -> None:
+def assemble(runs: list[Ran], source: Path, pictures: Path) -> None:
     """Write what Sphinx reads."""
     book = site(host=code_host())
     source.mkdir(parents=True, exist_ok=True)
@@ -118,12 +118,16 @@ def assemble(ran: list[Ran], source: Path, pictures: Path) -> None:
         shutil.copyfile(BOOK / name, source / name)
     for picture in (source / "figures").glob("*.png"):  # 256 colours take a third of the bytes
         picture.write_bytes(b64decode(quantise(b64encode(picture.read_bytes()).decode())))
-    for lesson in ran:
+    for lesson in runs:
         write_lesson(lesson, source, pictures, book)
     start = (BOOK / "index.md").read_text(encoding="utf-8")
     rotary = explorers.rotary()
-    drawn = rotary.output.picture()
-    still = picture_html(drawn.data, drawn.alt, pictures, f"{PICTURES}/") if drawn else ""
+    picture_output = rotary.output.picture()
+    still = (
+        picture_html(picture_output.data, picture_output.alt, pictures, f"{PICTURES}/")
+        if picture_output
+        else ""
+    )
     start = start.replace(LAB, lab_html("", "none", "rope", small=True)).replace(
         EXPLORER, formula_html(rotary.state(), "", still)
     )

@@ -79,15 +79,15 @@ def section(note: str, measured: Iterable[Measured]) -> str:
 
 def article(claim: Claim, finding: Finding) -> str:
     """Return one claim with everything that is known of it; the note's own words fold out."""
-    here, note = anchor(claim), claim.note[:3]
+    address, note = anchor(claim), claim.note[:3]
     fault = claim.fault if finding.verdict == "fails" else ""
     facts = {"because": finding.reason, "fault": fault, "measured on": claim.scope}
     words = {"in English": claim.translation, "reading": claim.reading}
     quote = f'<blockquote lang="zh"><p>{inline(claim.quote)}</p></blockquote>\n' if claim.quote else ""
     number = f'<span class="number">{finding.measured}</span>'.replace("-", "−")
     return (
-        f'<article class="claim" id="{here}" data-note="{note}" data-verdict="{finding.verdict}">\n'
-        f'<h3>{inline(claim.text)} <a class="headerlink" href="#{here}" title="Link to this claim">#</a>'
+        f'<article class="claim" id="{address}" data-note="{note}" data-verdict="{finding.verdict}">\n'
+        f'<h3>{inline(claim.text)} <a class="headerlink" href="#{address}" title="Link to this claim">#</a>'
         f"</h3>\n<p>{verdict_html(finding.verdict)}, measured: {number}</p>\n"
         f"{terms(facts)}<details><summary>What the note says</summary>\n{quote}{terms(words)}</details>\n"
         "</article>\n"

@@ -103,9 +103,9 @@ def run_all(names: list[str], folder: Path, workers: int) -> list[Ran]:
     sizes = {name: (ROOT / "notebooks" / f"{name}.ipynb").stat().st_size for name in names}
     with ProcessPoolExecutor(workers) as pool:
         jobs = {name: pool.submit(run, name, folder) for name in sorted(names, key=lambda name: -sizes[name])}
-        done = []
+        runs = []
         for name in names:
-            ran = jobs[name].result()
-            click.echo(f"{name:<24} {f'{ran.seconds:.0f} s' if ran.seconds else 'as it was'}")
-            done.append(ran)
-    return done
+            notebook = jobs[name].result()
+            click.echo(f"{name:<24} {f'{notebook.seconds:.0f} s' if notebook.seconds else 'as it was'}")
+            runs.append(notebook)
+    return runs

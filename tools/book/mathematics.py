@@ -109,10 +109,10 @@ def visit_math(translator: HTML5Translator, node: nodes.math) -> None:
 def visit_math_block(translator: HTML5Translator, node: nodes.math_block) -> None:
     """Write a formula on a line of its own, in a box that scrolls where the page is narrower.
 
-    Who has no mouse and no touch must be able to stand in the box to scroll it: hence tabindex.
+    The box has a tabindex, because readers without mouse and touch scroll it with the keyboard.
     """
-    named = {"role": "group", "tabindex": "0", "aria-label": "formula"}
-    box = translator.starttag(node, "div", CLASS="formula", **named)
+    attributes = {"role": "group", "tabindex": "0", "aria-label": "formula"}
+    box = translator.starttag(node, "div", CLASS="formula", **attributes)
     translator.body.append(f"{box}{_convert(translator, node, display=True)}</div>\n")
     raise nodes.SkipNode
 

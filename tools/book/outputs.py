@@ -186,11 +186,11 @@ def exercise_folds(exercise: Mapping[str, Any], name: str) -> str:
     ]
     code = highlight(exercise["solution"], PythonLexer(), HtmlFormatter(cssclass="highlight"))
     folds.append(f'<details class="solution"><summary>A solution</summary>{code}</details>')
-    where = (
+    place = (
         f'<p class="exercise-where">A page cannot check your answer; <a href="{name}.ipynb" download>the '
         "notebook</a> can, with the course installed.</p>"
     )
-    return "".join([*folds, where])
+    return "".join([*folds, place])
 
 
 def markdown(text: str) -> str:

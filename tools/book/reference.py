@@ -191,9 +191,9 @@ def docstring(thing: Any) -> str:
 
 def borrowed(thing: Any) -> dict[str, str]:
     """Return the docstrings that one refers to ("those of `Gated`") and that have no section."""
-    named = re.findall(r"those of `(\w+)`", inspect.getdoc(thing) or "")
+    class_names = re.findall(r"those of `(\w+)`", inspect.getdoc(thing) or "")
     public, around = {name.name for name in names()}, vars(import_module(inspect.unwrap(thing).__module__))
-    return {name: docstring(around[name]) for name in named if name not in public and name in around}
+    return {name: docstring(around[name]) for name in class_names if name not in public and name in around}
 
 
 def methods(thing: type) -> Iterator[tuple[str, Any]]:

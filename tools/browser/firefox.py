@@ -134,8 +134,8 @@ class FirefoxPage:
 
     def press(self, key: str) -> None:
         """Press and release a key, named by its WebDriver code point, where the focus is."""
-        both = [{"type": f"key{way}", "value": key} for way in ("Down", "Up")]
-        keys = {"type": "key", "id": "keys", "actions": both}
+        actions = [{"type": f"key{way}", "value": key} for way in ("Down", "Up")]
+        keys = {"type": "key", "id": "keys", "actions": actions}
         self.firefox.send("input.performActions", context=self.context, actions=[keys])
 
     def close(self) -> None:

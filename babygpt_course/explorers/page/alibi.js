@@ -3,11 +3,11 @@
 import { COLOURS, explorer, format, frequencies, percent, range, ropeScore, softmax } from "../../../babygpt_live/page/figure.js";
 
 const HEAD_DIM = 32, SHARPNESS = 2, FURTHEST = 64, HEADS = [1, 2, 3, 4, 5, 6];
-const LEVER = 150; // from the start of head 1's line to the handle that turns it, in the picture's units
+const LEVER = 150; // length from the start of head 1's line to the handle that turns it, in the picture's units
 
 const nameOf = head => `head ${head}`;
 const slopeOf = (head, heads) => 2 ** ((-8 * head) / heads);
-const hueOf = head => `oklch(60% 0.14 ${94 + 46 * head})`; // equally bright: can be read on white and on black
+const hueOf = head => `oklch(60% 0.14 ${94 + 46 * head})`; // Hues of one lightness can be read on white and on black.
 const each = (table, f) => Object.fromEntries(Object.entries(table).map(([name, value]) => [name, f(value)]));
 
 function cumulate(values) {

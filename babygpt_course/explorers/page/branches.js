@@ -6,7 +6,7 @@ const THETA = 10_000, FURTHEST = 8192;
 const STRIDES = [...new Set(range(24 * Math.log2(FURTHEST) + 1, i => Math.round(2 ** (i / 24))))];
 const BY_NOTE = { rope: [0.93, 0.99], fourier: [0.31] }; // cosines that note 002 reports
 
-// Of a sine and a cosine: the pair of a Fourier code, and the pair (1, 1) turned by their angle.
+// A Fourier code keeps the pair of sine and cosine; RoPE turns the pair (1, 1) by their angle.
 const added = ([sine, cosine]) => [sine, cosine], turned = ([sine, cosine]) => [cosine - sine, sine + cosine];
 
 function cosine(one, other) {
@@ -29,7 +29,7 @@ function build(page) {
   const left = page.panel("stride", { x: [1, FURTHEST], y: [1.05, -0.55], labels }), over = left.axes;
   over.view({ ...over.sides.x, log: true }, over.sides.y);
   const codes = [over.curve("Fourier codes", blue, { style: "stroke-width: 5" }), over.curve("2-D RoPE", red, dashed)];
-  const told = (values, name, colour) => { // a level for each number, in one path
+  const told = (values, name, colour) => { // One path holds a level for each number.
     const draw = over.curve(name, colour), ends = values.flatMap(value => [value, value, NaN]);
     return () => draw(ends, values.flatMap(() => [1, FURTHEST, NaN]));
   };
@@ -41,7 +41,7 @@ function build(page) {
   const right = page.panel("pairs", { x: [1, 256], y: [1.05, -1.05], labels: names, least: 1 }), { axes } = right;
   const [unused, used] = [axes.curve("does not count", grey), axes.curve("counts", blue)];
   const mean = axes.curve("mean of those that count", pink, dashed);
-  const first = ({ counted }, { pairs }) => Math.max(0, pairs.length - Math.round(counted)); // that counts, from 0
+  const first = ({ counted }, { pairs }) => Math.max(0, pairs.length - Math.round(counted)); // first pair that counts, from 0
   page.handle(axes.layer, "counted", pink, (values, found) => [axes.X(first(values, found) + 1), axes.Y(found.at)],
     ([x], { width }) => ({ counted: Math.round(width / 2 + 1 - axes.x(x)) }));
 

@@ -4,13 +4,17 @@ import {
   COLOURS, explorer, format, frequencies, html, percent, range, ropeScore, softmax, sum, unevenness,
 } from "../../../babygpt_live/page/figure.js";
 
-const HEAD_DIM = 32, FURTHEST = 64, NEAR = 8, BEYOND = 10_000; // tokens, except HEAD_DIM
-const HIGHEST = 2 * Math.sqrt(HEAD_DIM); // score of q = k = (1, ..., 1) at distance 0, as in a model
+const HEAD_DIM = 32;
+// Distances in tokens.
+const NEAR = 8;
+const FURTHEST = 64;
+const BEYOND = 10_000;
+const HIGHEST = 2 * Math.sqrt(HEAD_DIM); // score that a model gives q = k = (1, ..., 1) at distance 0
 
 export function measure({ kernel, position, sigma1, sigma2, alpha1, alpha2 }) {
   const each = [[alpha1, sigma1], [alpha2, sigma2]], last = Math.round(position);
   const logParts = m => each.map(([alpha, sigma]) => Math.log(alpha) - (m / sigma) ** 2 / 2);
-  const logK = m => { // finite also where K itself is too small for a float
+  const logK = m => { // The logarithm is finite where K itself is too small for a float.
     const logs = logParts(m), most = Math.max(...logs);
     return most + Math.log(sum(logs.map(log => Math.exp(log - most))));
   };

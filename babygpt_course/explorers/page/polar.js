@@ -4,9 +4,15 @@ import {
   COLOURS, dot, explorer, format, frequencies, html, most, onCircle, put, range, svg, unevenness,
 } from "../../../babygpt_live/page/figure.js";
 
-const HEAD_DIM = 32, LAST = 48, SUMS = [24, 48, 72], SCALE = 2 / Math.sqrt(HEAD_DIM); // SCALE as in a model
-const [PERIOD, MASK] = [16, 13]; // from its token 13 on, every 16 tokens are MASK
-const [CENTRE, RADIUS] = [[110, 105], 85];
+const HEAD_DIM = 32;
+const LAST = 48;
+const SUMS = [24, 48, 72];
+const SCALE = 2 / Math.sqrt(HEAD_DIM); // A model scales its scores like this.
+// In every 16 tokens, those from number 13 on are MASK.
+const PERIOD = 16;
+const MASK = 13;
+const CENTRE = [110, 105];
+const RADIUS = 85;
 
 const radians = degrees => (degrees * Math.PI) / 180;
 const hidden = i => i % PERIOD >= MASK;
@@ -23,7 +29,7 @@ const GATES = {
   "[cos, sin], φ between": { q: wave => pairs(wave), k: pairs, masks: "k", words: "At i = j, scores times cos φ" },
 };
 
-function norm(vector) { // as in a model, with the eps of float64
+function norm(vector) { // A model norms like this; the eps is that of float64.
   const size = Math.sqrt(dot(vector, vector) / vector.length + Number.EPSILON);
   return vector.map(x => x / size);
 }
@@ -84,7 +90,7 @@ function build(page) {
 
   const ends = [-SUMS[0], SUMS[0]];
   const lines = page.panel("across", { x: ends, y: [12, -12], labels: ["i − j (tokens)", "score"] });
-  const looks = [["70", 8], ["a0", 5], ["", 2]]; // of one hue, the widest below: curves that coincide can all be seen
+  const looks = [["70", 8], ["a0", 5], ["", 2]]; // The widest curve lies below, so that coinciding ones can be seen.
   const curves = looks.map(([fade, width], i) =>
     lines.axes.curve(`i + j = ${SUMS[i]}`, blue + fade, { style: `stroke-width: ${width}` }));
   const phase = dial(page, red, green);

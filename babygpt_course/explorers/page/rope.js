@@ -2,12 +2,16 @@
 
 import { COLOURS, explorer, format, frequencies, html, onCircle, range, sum, svg, write } from "../../../babygpt_live/page/figure.js";
 
-const HEAD_DIM = 32, FURTHEST = 64, LATER = 37; // LATER: from one pair of hands to the other, tokens
+const HEAD_DIM = 32;
+const FURTHEST = 64;
+const LATER = 37; // tokens from one pair of hands to the other
 const ALIKE = 10; // degrees by which two distances differ at most on every hand, if they look alike
 const TEXT = "ada chased ben. ben fed eva. who chased ben?";
-const [CENTRE, RADII, LETTER] = [[110, 105], [90, 72], 19]; // the hands differ, so that neither hides the other
+const CENTRE = [110, 105];
+const RADII = [90, 72]; // The hands have different lengths, so that neither hides the other.
+const LETTER = 19;
 
-// How far two angles of a hand are apart, by the shorter way, in degrees.
+// Return the difference of two angles of a hand, by the shorter way, in degrees.
 const apart = angle => Math.abs(angle - 2 * Math.PI * Math.round(angle / (2 * Math.PI))) * (180 / Math.PI);
 
 export function measure({ position, distance, pair, n_hands, theta }) {
@@ -41,7 +45,7 @@ function clock(page, name) {
       hand.setAttribute("x2", x2);
       hand.setAttribute("y2", y2);
     });
-    const [q, k] = angles, wide = Math.min(30, (q - k) / 2); // the arc winds outwards: full turns can be seen
+    const [q, k] = angles, wide = Math.min(30, (q - k) / 2); // An arc that winds outwards shows full turns.
     const points = range(61, i => tip(k + ((q - k) * i) / 60, 30 + (wide * i) / 60));
     arc.setAttribute("d", `M${points.map(point => point.map(n => n.toFixed(1)).join(" ")).join("L")}`);
   };

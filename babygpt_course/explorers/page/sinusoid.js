@@ -2,7 +2,8 @@
 
 import { COLOURS, dot, explorer, format, frequencies, range } from "../../../babygpt_live/page/figure.js";
 
-const LENGTH = 64, NEAR = 8; // rows of the table; from the position to the one that the title compares with it, tokens
+const LENGTH = 64; // rows of the table
+const NEAR = 8; // tokens from the position to the one that the title compares with it
 
 // The code of a position: a sine and a cosine for each pair of channels.
 const codeOf = (position, speeds) => speeds.flatMap(speed => [Math.sin(position * speed), Math.cos(position * speed)]);

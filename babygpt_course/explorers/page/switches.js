@@ -3,7 +3,8 @@
 import { clamp, COLOURS, html, makePanel, percent, put, range, same, write } from "../../../babygpt_live/page/figure.js";
 import { PanelView, withUnit } from "../../../babygpt_live/page/panels.js";
 
-const [SMALL, KEPT] = [40, 8]; // switches that are large; trials in the table, beside the baseline
+const SMALL = 40; // More switches than this are drawn small.
+const KEPT = 8; // trials in the table, beside the baseline
 const KINDS = Object.values(COLOURS);
 const byPlace = (a, b) => a[0] - b[0] || a[1] - b[1];
 
@@ -24,9 +25,11 @@ export function addSwitches(page, control) {
     range(many, name);
   }
   const bar = html("div", { class: "switches-bar" }, box), reading = html("p", { class: "explorer-readout" }, bar);
-  const finding = html("p", { class: "switches-finding", "aria-hidden": true }, bar); // on a phone the panel is out of sight
+  // On a phone the panel is out of sight.
+  const finding = html("p", { class: "switches-finding", "aria-hidden": true }, bar);
   const count = html("p", {}, bar), all = html("button", { type: "button" }, bar, "all on");
-  const recorded = page.model.get("together") && new Set(options.flat().map(String)); // a recording knows only these
+  // A recording answers only these.
+  const recorded = page.model.get("together") && new Set(options.flat().map(String));
   const off = () => page.model.get(name);
   const isOff = cell => off().some(other => same(other, cell));
   const words = ([i, j]) => {
@@ -53,7 +56,8 @@ export function addSwitches(page, control) {
     write(reading, words(cells[k]) + state);
   }
   grid.addEventListener("keydown", event => {
-    const turned = columns > 1 && buttons[1].offsetTop > buttons[0].offsetTop; // rows stand as columns
+    // A wide page shows rows as columns.
+    const turned = columns > 1 && buttons[1].offsetTop > buttons[0].offsetTop;
     const way = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] }[event.key];
     if (!way) return;
     const [i, j] = cells[buttons.indexOf(event.target)].map((n, side) => clamp(n + way[turned ? 1 - side : side], 0, [rows, columns][side] - 1));
@@ -66,7 +70,8 @@ export function addSwitches(page, control) {
     buttons.forEach((button, k) => put(button, { "aria-pressed": isOff(cells[k]) }));
     const few = recorded && recorded.size < cells.length ? ` (${recorded.size} recorded)` : "";
     write(count, `${values[name].length} of ${cells.length} ${column}s off${few}`);
-    put(all, { "aria-disabled": !values[name].length }); // stays in reach of the keyboard
+    // A disabled button would leave the reach of the keyboard.
+    put(all, { "aria-disabled": !values[name].length });
     write(finding, title);
     read(at);
   };
@@ -85,7 +90,8 @@ export class TrialsView extends PanelView {
   show({ title, marks: [{ quantities, names, values, settings, label }] }) {
     const trials = names.map((name, i) => ({ name, values: values[i], settings: settings[i] }));
     const known = trial => this.rows.some(row => same(row.trial, trial));
-    if (!known(trials[0])) this.begin([label, ...quantities.map(quantity => quantity.label)]); // trials of something else are no comparison
+    // Trials of other quantities are no comparison.
+    if (!known(trials[0])) this.begin([label, ...quantities.map(quantity => quantity.label)]);
     for (const trial of trials) if (!known(trial)) this.add(trial, quantities);
     while (this.rows.length > KEPT + 1) this.rows.pop().row.remove();
     const whole = this.rows[0].trial.values;
