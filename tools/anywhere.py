@@ -6,8 +6,10 @@
 
 The report lists every cell that raises, every output that nbval compares and that differs from the stored
 one, and every guess whose outcome differs. The setting `coarse` stands for processors that we do not have: it
-rounds matrix products to 20 binary digits. The notebooks' files are only read. Cells are counted from 0, text
-cells too. Exits with 1 if a cell raises, or if an output differs although the seeds are those of the lesson.
+rounds matrix products to 20 binary digits. With `short`, each training ends after six steps: an output that
+differs then comes from a training, and nbval must not compare it. The notebooks' files are only read. Cells
+are counted from 0, text cells too. Exits with 1 if a cell raises, or if an output differs although the seeds
+are those of the lesson.
 """
 
 import os
@@ -28,10 +30,17 @@ CAME_OUT = re.compile(r"It came out: (.*?)\. (?:No guess was made|Your guess is 
 
 
 class Setting(NamedTuple):
-    """Shift of all seeds, coarse rounding, and variables that are added to the kernel's environment."""
+    """Setting in which lessons run.
+
+    shift   added to all seeds
+    coarse  whether `round_products` is called
+    short   whether `shorten_trainings` is called
+    env     variables that are added to the kernel's environment
+    """
 
     shift: int = 0
     coarse: bool = False
+    short: bool = False
     env: dict[str, str] = {}  # noqa: RUF012
 
 
@@ -40,6 +49,7 @@ SETTINGS = {
     "seeds+2000": Setting(2000),
     "seeds+3000": Setting(3000),
     "coarse": Setting(coarse=True),
+    "short": Setting(short=True),
     "no-avx": Setting(env={"ATEN_CPU_CAPABILITY": "default"}),
     "avx2": Setting(env={"ATEN_CPU_CAPABILITY": "avx2"}),
     "1-thread": Setting(env={"OMP_NUM_THREADS": "1"}),
@@ -88,10 +98,24 @@ def round_products() -> None:
             setattr(owner, name, coarse(getattr(owner, name)))
 
 
+def shorten_trainings(steps: int = 6) -> None:
+    """End every training after some steps."""
+    from babygpt.config import TrainConfig
+
+    check = TrainConfig.__post_init__
+
+    def shorten(plan: TrainConfig) -> None:
+        check(plan)
+        object.__setattr__(plan, "steps", min(plan.steps, steps))  # it is frozen
+
+    TrainConfig.__post_init__ = shorten  # type: ignore[assignment, method-assign]
+
+
 def run(nb: NotebookNode, setting: Setting) -> None:
     """Run all cells of `nb` in place, in a kernel of their own, those after an error too."""
-    line = f"from tools.anywhere import round_products, shift_seeds; shift_seeds({setting.shift})"
-    line += "; round_products()" if setting.coarse else ""
+    line = f"from tools import anywhere; anywhere.shift_seeds({setting.shift})"
+    line += "; anywhere.round_products()" if setting.coarse else ""
+    line += "; anywhere.shorten_trainings()" if setting.short else ""
     arguments = ["--log-level=ERROR", f"--IPKernelApp.exec_lines={line}"]
     path = os.pathsep.join((str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])))
     env = {"PYTHONPATH": path} | setting.env

@@ -108,7 +108,7 @@ swinging.compare(f"only the {wide[0]} one" if len(wide) == 1 else "both" if wide
 #
 # We train v1 and v2 on both kinds of windows, the first three models at once and without a picture. At each position $t$ a model predicts the *next* character, which stands at $t + 1$.
 
-# %%
+# %% tags=["nbval-ignore-output"]
 shape = ModelConfig(V, block_size=64, n_embd=64)
 recipe = TrainConfig(steps=300, batch_size=64, lr_other=0.03)
 objectives = {how: NextToken(corpus, shape.block_size, how == "aligned") for how in windows}

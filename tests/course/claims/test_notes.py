@@ -60,7 +60,7 @@ def K(m):
 def test_001_the_factor_of_a_score_is_a_product_of_two_kernels():
     reason = note_001.kernel_knows_the_distance.measure().reason
     assert f"{K(3) * K(0):.2f} for 3 and 0" in reason
-    assert f"{K(63) * K(60):.0e} for 63 and 60" in reason
+    assert f"{K(63) * K(60):.6f} for 63 and 60" in reason
 
 
 def test_001_the_terms_switch_where_they_are_equal():
