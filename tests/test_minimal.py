@@ -20,14 +20,16 @@ from babygpt.models.versions import build
 from babygpt.objectives import NextToken
 from babygpt.sampling import generate
 from babygpt.training import train
+from babygpt.training.optimizers import PRECISION
 from tests.test_arrows import PACKAGE, ROOT, imported
 
 CONFIG = minimal.Config(block_size=24, n_layer=2, n_head=2, n_embd=32, steps=20, batch_size=4, warmup=5)
 
 
 @pytest.fixture
-def float64() -> Iterator[None]:
-    """Compute in float64: Muon rounds to bfloat16, so float32's last bits would grow to 1e-4 in 20 steps."""
+def float64(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Compute in float64, and Muon in PyTorch's bfloat16, where last bits would grow to 1e-4 in 20 steps."""
+    monkeypatch.setitem(PRECISION, "cpu", torch.bfloat16)
     torch.set_default_dtype(torch.float64)
     yield
     torch.set_default_dtype(torch.float32)

@@ -15,6 +15,9 @@ from babygpt.config import TrainConfig
 # a x + b x³ + c x⁵ is steep at 0, so that small singular values grow fast; five rounds bring them near 1.
 QUINTIC = (3.4445, -4.7750, 2.0315)
 ROUNDS = 5
+# Graphics cards multiply bfloat16 quickly. On a processor without instructions for it these products took two
+# thirds of a training step, because each number is widened and rounded again.
+PRECISION = {"cpu": torch.float32}
 
 
 def optimizers(model: nn.Module, config: TrainConfig) -> list["Optimizer"]:
@@ -96,8 +99,8 @@ class AdamW(Optimizer):
 class Muon(Optimizer):
     """Momentum made orthogonal, for all matrices of one shape at once.
 
-    The arithmetic is that of `torch.optim.Muon`, which takes one matrix after another: with matrices as small
-    as ours that was a quarter of a training step.
+    The arithmetic is that of `torch.optim.Muon`, but for its precision on a processor. PyTorch's takes one
+    matrix after another: with matrices as small as ours that was a quarter of a training step.
 
     momentum  of the running mean of the gradients, Nesterov's kind
     A matrix with more rows than columns moves sqrt(rows / columns) times as far.
@@ -134,12 +137,12 @@ def orthogonal(matrices: Tensor) -> Tensor:
     """Return matrices with the same singular vectors and singular values near 1, except tiny ones.
 
     matrices  (N, rows, columns)
-    returns   (N, rows, columns)  bfloat16
+    returns   (N, rows, columns)  float32 on a processor, bfloat16 elsewhere
     Source: Jordan et al. 2024, Muon (a Newton-Schulz iteration).
     """
     a, b, c = QUINTIC
     tall = matrices.shape[-2] > matrices.shape[-1]
-    x = (matrices.mT if tall else matrices).bfloat16()
+    x = (matrices.mT if tall else matrices).to(PRECISION.get(matrices.device.type, torch.bfloat16))
     x = x / x.norm(dim=(-2, -1), keepdim=True).clamp(min=1e-7)
     for _ in range(ROUNDS):
         gram = x @ x.mT

@@ -12,7 +12,7 @@ from torch import nn
 
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.models.versions import VERSIONS, build
-from babygpt.training.optimizers import AdamW, Muon, optimizers, orthogonal, schedule
+from babygpt.training.optimizers import PRECISION, AdamW, Muon, optimizers, orthogonal, schedule
 
 PLAN = TrainConfig(steps=6, batch_size=4, warmup=2, seed=0)
 SHAPE = ModelConfig(vocab_size=12, block_size=24, n_layer=2, n_head=2, n_embd=32)
@@ -110,7 +110,9 @@ def give_gradients(params: list[nn.Parameter], seed: int) -> None:
 
 
 @pytest.mark.parametrize("weight_decay", [0.0, 0.1])
-def test_muon_moves_matrices_as_that_of_pytorch(weight_decay: float) -> None:
+def test_muon_moves_matrices_as_that_of_pytorch(weight_decay: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compare in PyTorch's own precision."""
+    monkeypatch.setitem(PRECISION, "cpu", torch.bfloat16)
     ours, theirs = matrices(), matrices()
     options = {"lr": 0.1, "weight_decay": weight_decay}
     pair = [(Muon(ours, **options), ours), (torch.optim.Muon(theirs, momentum=0.95, **options), theirs)]
@@ -121,6 +123,16 @@ def test_muon_moves_matrices_as_that_of_pytorch(weight_decay: float) -> None:
     for one, other, start in zip(ours, theirs, matrices(), strict=True):
         assert (one - start).abs().max() > 0.05
         torch.testing.assert_close(one, other, atol=2e-3, rtol=0)  # bfloat16 sums in another order
+
+
+def test_a_processor_orthogonalizes_in_float32_close_to_bfloat16(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = torch.randn(3, 24, 96, generator=torch.Generator().manual_seed(0))
+    precise = orthogonal(given)
+    assert precise.dtype == torch.float32
+    monkeypatch.setitem(PRECISION, "cpu", torch.bfloat16)
+    rounded = orthogonal(given)
+    assert rounded.dtype == torch.bfloat16
+    torch.testing.assert_close(precise, rounded.float(), atol=2e-2, rtol=0)
 
 
 @pytest.mark.parametrize("shape", [(24, 24), (24, 96), (96, 24)])
