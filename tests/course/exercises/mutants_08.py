@@ -125,7 +125,7 @@ VERDICT_MISTAKES = [
     (
         "two places",
         lambda a, b: verdict_answer(*([round(x, 2) for x in y] for y in (a, b))),
-        [MEAN, HALF],
+        [MEAN, HALF, WORD],
     ),
 ]
 
