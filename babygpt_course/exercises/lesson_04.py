@@ -87,16 +87,16 @@ def pairs_side_by_side(D: int) -> Tensor:
 
 
 def rotation_matrix(attempt: Any) -> Tensor:
-    """Rotate a vector whose first half is 1 and whose second is 0, at 32 positions: (T, D)."""
+    """Rotate a vector whose first half is 1 and whose second is 0, at positions -8 to 23: (T, D)."""
     x = torch.cat([torch.ones(8), torch.zeros(8)]).expand(1, 1, 32, 16)
-    return attempt(x, torch.arange(32), 100.0)[0, 0]
+    return attempt(x, torch.arange(-8, 24), 100.0)[0, 0]
 
 
 HALF_SPLIT = Exercise(
     TASKS["Half-split RoPE"],
     each(rotates, "lengths", "position 0", "turns"),
     half_split_answer,
-    picture=(rotation_matrix, "channel", "position (tokens)"),
+    picture=(rotation_matrix, "channel", "row, of position −8 at the top to 23"),
 )
 
 

@@ -143,16 +143,21 @@ def asks_bias(*given: Any) -> Agrees:
 
 
 def kernel_drawn(attempt: Any) -> Tensor:
-    """Return K of a narrow head and of a wide one, side by side, for 24 queries and keys: (Tq, 2 Tk)."""
+    """Return K of a narrow head and of a wide one, side by side, for 24 queries and keys: (Tq, 2 Tk).
+
+    The queries come last first, and six positions are missing among the keys, so that a kernel shows which
+    takes a row's number for a position.
+    """
+    queries, keys = torch.arange(29, 5, -1), torch.cat([torch.arange(12), torch.arange(18, 30)])
     alphas, sigmas = torch.tensor([[0.7, 0.3], [0.2, 0.8]]), torch.tensor([[1.0, 4.0], [3.0, 12.0]])
-    return torch.cat(list(attempt(alphas, sigmas, torch.arange(24), torch.arange(24)).exp()), dim=-1)
+    return torch.cat(list(attempt(alphas, sigmas, queries, keys).exp()), dim=-1)
 
 
 HEAD_BIAS = Exercise(
     TASKS["A kernel for each head"],
     [asks_bias((1, 2, 2), 15, True), asks_bias((2, 2, 2), 15), asks_bias((1, 1, 2), 50_000)],
     head_bias_answer,
-    picture=(kernel_drawn, "key, of the first head and then of the second", "query"),
+    picture=(kernel_drawn, "key, of the first head and then of the second", "query, the last one first"),
 )
 
 NAME_AT, COST, FAR, SHARE, LONG = 40, 0.5, 100, 0.02, 256

@@ -150,7 +150,6 @@ def test_an_endless_answer_is_interrupted(monkeypatch):
 def test_a_picture_shows_the_solution_as_wanted_and_most_mistakes_as_different(exercise: Exercise):
     axes = [ax for ax in exercise.draw(exercise.answer).figure.axes if ax.get_xlabel()]
     assert [ax.get_title("left") or ax.get_title() for ax in axes] == ["Yours", "Wanted", "No difference"]
-    mistakes = [mutant for mutant in MUTANTS if mutant.exercise is exercise and mutant.fails]
-    drawn = [exercise.draw(mutant.answer) for mutant in mistakes]
+    drawn = [exercise.draw(mutant.answer) for mutant in MUTANTS if mutant.exercise is exercise]
     visible = [isinstance(one, str) or one.words != "No difference" for one in drawn]
-    assert sum(visible) >= min(4, 0.5 * len(visible))  # kept state looks right in one picture
+    assert sum(visible) >= 0.5 * len(visible)
