@@ -240,8 +240,16 @@ def test_logits_that_are_nan_agree(awake, tmp_path) -> None:
     assert torch.equal(load(tmp_path / "m").model.head.weight, model.head.weight)
 
 
+def wrapped(model: torch.nn.Module) -> torch.nn.DataParallel:
+    """Wrap a model, and ask for no device: another test may have registered a pretended one here."""
+    wrapper = torch.nn.DataParallel.__new__(torch.nn.DataParallel)
+    torch.nn.Module.__init__(wrapper)
+    wrapper.module = model
+    return wrapper
+
+
 SLIPS = {
-    "wrapped": (lambda p, m, t: (p, torch.nn.DataParallel(m), t), "DataParallel: write .module after it"),
+    "wrapped": (lambda p, m, t: (p, wrapped(m), t), "DataParallel: write .module after it"),
     "weights": (lambda p, m, t: (p, m.state_dict(), t), "this is a OrderedDict"),
     "swapped": (lambda p, m, t: (m, p, t), "write save(path, model, tokenizer)"),
     "a text": (lambda p, m, t: (p, m, "abc"), "the tokenizer is a str"),
