@@ -1,6 +1,6 @@
 """Rule for paired differences: first the interval, then a word; a reader's run beside the stored seeds."""
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import atan, comb, inf, isfinite, sqrt, tan
 from statistics import mean, stdev
@@ -157,6 +157,14 @@ def exceeds(differences: Sequence[float], least: float = LEAST_LOSS, suggested: 
         return "holds"
     enough = comparison.n >= FEWEST_SEEDS and not suggested
     return "fails" if enough and comparison.high < least else UNDECIDED
+
+
+def has_more_seeds(gaps: Sequence[float], family: Iterable[Sequence[float]]) -> bool:
+    """Whether a comparison has more seeds than another of its family.
+
+    It was then given them because its first seeds showed a difference, so that these suggested it.
+    """
+    return len(gaps) > min(map(len, family))
 
 
 def sign_test(one: Sequence[bool], other: Sequence[bool]) -> float:

@@ -10,7 +10,7 @@ from babygpt.config import ModelConfig
 from babygpt.encodings import Encoding, Fourier, Rotary2D
 from babygpt.encodings.fourier import fourier
 from babygpt.encodings.rotary import angles, rotate_pairs
-from babygpt.experiments.paired import LEAST_SHARE, UNDECIDED, compare, differences, exceeds
+from babygpt.experiments.paired import LEAST_SHARE, UNDECIDED, compare, differences, exceeds, has_more_seeds
 from babygpt.models.transformer import norm
 from babygpt.models.versions import build
 from babygpt.positions import Positions
@@ -250,9 +250,7 @@ def several_are_much_harder_than_one() -> Finding:
     loss = {n: losses_among(run, n) for n, run in runs.items() if run in stored_results()["runs"]}
     alone = losses_among(branches.ISOLATED, branches.TEXTS)
     more = {n: differences(values, alone) for n, values in loss.items()}
-    # Numbers of texts with more seeds than others were given them because the first six showed a cost.
-    fewest = min(map(len, more.values()))
-    verdicts = [exceeds(gaps, suggested=len(gaps) > fewest) for gaps in more.values()]
+    verdicts = [exceeds(gaps, suggested=has_more_seeds(gaps, more.values())) for gaps in more.values()]
     named = zip(more.items(), verdicts, strict=True)
     reason = "The loss minus that of isolated texts, in nats per character, is: "
     reason += "; ".join(f"{n} branches, {compare(gap):+.3f}, {verdict}" for (n, gap), verdict in named)

@@ -10,7 +10,7 @@ import torch
 from babygpt.encodings.fourier import Fourier, fourier
 from babygpt.encodings.rotary import angles
 from babygpt.errors import BadInput
-from babygpt.experiments.paired import UNDECIDED, compare, differences
+from babygpt.experiments.paired import UNDECIDED, compare, differences, has_more_seeds
 from babygpt.positions import Positions
 from babygpt_course.claims import note_002
 from babygpt_course.claims.claim import Finding, combine, decide, measured_on, negligible, opposite
@@ -75,8 +75,7 @@ def needs_a_stride(code: str, claimed: bool = True) -> Finding:
     """
     loss, gap = note_002.losses_by_stride(code), note_002.found_in(f"stride 1: {code}", "gap 2")
     rise = differences(loss[1], loss[128])
-    # If stride 1 has more seeds than others, it was given them because the first six showed a rise.
-    suggested = len(loss[1]) > min(map(len, loss.values()))
+    suggested = has_more_seeds(loss[1], loss.values())
     verdicts = [negligible(rise, suggested=suggested), negligible(gap)]
     by_stride = ", ".join(f"{mean(values):.3f} at stride {stride}" for stride, values in loss.items())
     counts = {"holds": "too little to count", "fails": "enough to count", UNDECIDED: UNDECIDED}

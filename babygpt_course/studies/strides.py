@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from babygpt import load_corpus
 from babygpt.encodings.fourier import fourier
-from babygpt.experiments.paired import differences, exceeds
+from babygpt.experiments.paired import differences, exceeds, has_more_seeds
 from babygpt.experiments.sweep import Scale, Workers, sweep
 from babygpt_course.studies import branches
 from babygpt_course.studies.branches import BAND, CODES, RIVALS, STRIDE, losses_among
@@ -80,13 +80,13 @@ def draw_strides(figure: Figure, results: Results) -> None:
     title += f"and {min(turned):.3f} or more under 2-D RoPE, at any stride"
     curves = {**streams, "both codes, 6 pairs (formula)": formula}
     draw_by_stride(left, curves, title, "cosine (codes; streams after a layer)")
-    # A stride that was given more seeds than the others was given them because the first six showed a cost.
-    fewest = min(len(more) for costs in stride_costs(results).values() for more in costs.values())
+    costs = stride_costs(results)
+    family = [more for of_code in costs.values() for more in of_code.values()]
     dear = [
         f"stride {s} costs {mean(more):.2f} ({code})"
-        for code, found in stride_costs(results).items()
-        for s, more in found.items()
-        if exceeds(more, suggested=len(more) > fewest) == "holds"
+        for code, of_code in costs.items()
+        for s, more in of_code.items()
+        if exceeds(more, suggested=has_more_seeds(more, family)) == "holds"
     ]
     title = "Compared with stride 128:\n" + ("; ".join(dear) or "no cost that counts is decided")
     draw_by_stride(right, losses_among_two(results), title, "loss among two (nats per character)")

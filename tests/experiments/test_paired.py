@@ -12,6 +12,7 @@ from babygpt.experiments.paired import (
     compare,
     critical_t,
     exceeds,
+    has_more_seeds,
     holm,
     share_decided,
     sign_test,
@@ -65,6 +66,12 @@ def test_the_side_is_the_one_decided_by_hand(differences, side):
 def test_seeds_that_suggested_a_comparison_leave_it_undecided():
     assert compare(TENTHS, suggested=True).side == "undecided"
     assert exceeds(TENTHS, suggested=True) == exceeds([-x for x in TENTHS], suggested=True) == "undecided"
+
+
+def test_more_seeds_than_another_of_the_family_show_a_selection():
+    assert has_more_seeds(TENTHS, [TENTHS[:6], TENTHS])
+    assert not has_more_seeds(TENTHS[:6], [TENTHS[:6], TENTHS])
+    assert not has_more_seeds(TENTHS, [TENTHS, TENTHS])
 
 
 @pytest.mark.parametrize(("t", "n", "printed"), [(2.201, 12, 0.05), (4.437, 12, 0.001), (0.697, 12, 0.5)])
