@@ -139,3 +139,11 @@ def on_device(value: Any, wrappers: dict[int, DeviceTensor], target: torch.devic
     if value.is_conj():  # operations on a wrapper do not see that its host is conjugated lazily
         value = torch._conj_physical(torch._conj(value))
     return DeviceTensor(value) if target == DEVICE else value
+
+
+def data_parallel(model: torch.nn.Module) -> torch.nn.DataParallel:
+    """Return the model in PyTorch's wrapper, without asking for devices: it may find the pretended one."""
+    wrapper = torch.nn.DataParallel.__new__(torch.nn.DataParallel)
+    torch.nn.Module.__init__(wrapper)
+    wrapper.module = model
+    return wrapper

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from babygpt_live import formulas
+from babygpt_course.explorers import formulas
 from tests.browser.page_checks import PLACE_OF_STEP
 from tests.browser.test_engine import VERSIONS, check_engine
 from tests.browser.test_lab import LAB, TALE

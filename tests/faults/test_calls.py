@@ -17,6 +17,7 @@ from babygpt.objectives.objective import next_token_losses
 from babygpt.positions import Positions
 from babygpt.training import train
 from babygpt.training.checkpoint import Checkpoint
+from tests.pretended_gpu import data_parallel
 
 IDS = torch.tensor([1, 2, 3, 4])
 SHAPE = ModelConfig(11, 16, 1, 2, 16)
@@ -106,7 +107,7 @@ def test_what_is_no_model_is_refused(models, small_corpus, call: str) -> None:
     model = models["v4"]
     for wrong, says in (
         (Checkpoint(model, small_corpus.tokenizer), "Checkpoint: write .model"),
-        (torch.nn.DataParallel(model), "DataParallel: write .module"),
+        (data_parallel(model), "DataParallel: write .module"),
         (model.state_dict(), "OrderedDict"),
         ("v4", "a str"),
         (None, "NoneType"),

@@ -18,6 +18,7 @@ from babygpt.errors import BadInput
 from babygpt.models.language_model import LanguageModel
 from babygpt.models.versions import VERSIONS, build
 from babygpt.training.checkpoint import KEY, load, save
+from tests.pretended_gpu import data_parallel
 
 TOKENIZER = CharTokenizer("\n .?abcdefg")
 INFO = {"corpus": "tales", "steps_done": 40, "val_loss": 1.25, "seeds": [0, 1]}
@@ -240,16 +241,8 @@ def test_logits_that_are_nan_agree(awake, tmp_path) -> None:
     assert torch.equal(load(tmp_path / "m").model.head.weight, model.head.weight)
 
 
-def wrapped(model: torch.nn.Module) -> torch.nn.DataParallel:
-    """Wrap a model, and ask for no device: another test may have registered a pretended one here."""
-    wrapper = torch.nn.DataParallel.__new__(torch.nn.DataParallel)
-    torch.nn.Module.__init__(wrapper)
-    wrapper.module = model
-    return wrapper
-
-
 SLIPS = {
-    "wrapped": (lambda p, m, t: (p, wrapped(m), t), "DataParallel: write .module after it"),
+    "wrapped": (lambda p, m, t: (p, data_parallel(m), t), "DataParallel: write .module after it"),
     "weights": (lambda p, m, t: (p, m.state_dict(), t), "this is a OrderedDict"),
     "swapped": (lambda p, m, t: (m, p, t), "write save(path, model, tokenizer)"),
     "a text": (lambda p, m, t: (p, m, "abc"), "the tokenizer is a str"),

@@ -30,22 +30,11 @@ def floors(found):
 
 QUOTED = [
     "03b all positions",
-    "05 fixed, 300",
-    "05 fixed, 1200",
-    "05 trained, 1200",
-    "05 ALiBi, 1200",
-    "05 ALiBi and fixed",
-    "05 K(m)",
-    "05 far",
-    "06 stride 1, Fourier",
-    "06 stride 1, 2-D RoPE",
     "06 warm-up",
     "06 16 at a time",
     "07a remasking",
     "07a cold",
     "07a cold, once",
-    "08 less v4",
-    "08 v5 − v5 fixed",
 ]  # rows of test_findings, all of whose intervals stand on the page
 
 
