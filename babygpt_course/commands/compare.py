@@ -24,9 +24,9 @@ from babygpt.errors import BadInput
 from babygpt.files import require_writable, write_atomically
 from babygpt.training.checkpoint import Checkpoint
 from babygpt_course.commands.parallel import locate
-from babygpt_course.notes import ablation as report
+from babygpt_course.studies import ablation as report
 from babygpt_course.notes import generations
-from babygpt_course.notes.ablation import Ablation, AblationConfig, run_ablation
+from babygpt_course.studies.ablation import Ablation, AblationConfig, run_ablation
 from babygpt_course.notes.curriculum import require_same_characters
 from babygpt_course.notes.generations import GenerationConfig
 
