@@ -34,7 +34,7 @@ RUNGS = {
     COURSE.name: [
         {"real", "explorers"},
         {"studies", "predictions"},
-        {"claims", "exercises", "museum", "notes"},
+        {"claims", "exercises", "museum"},
         {"tools"},
         {"commands"},
         {"__init__"},
@@ -46,7 +46,7 @@ ONLY_IN = {
     "anywidget": {"explorer", "dashboard", "predictions"},
     "traitlets": {"explorer", "dashboard", "explorers", "predictions"},
     "IPython": {"view", "dashboard", "waiting", "predictions"},
-    "matplotlib": {"figures", "style", "studies", "exercises", "notes"},
+    "matplotlib": {"figures", "style", "studies", "exercises"},
     "playwright": set(),
     "click": {"cli", "commands"},
     "pooch": {"data", "real"},
@@ -157,7 +157,7 @@ def reached(files: list[Path]) -> set[Path]:
     return seen
 
 
-@pytest.mark.parametrize("room", ["studies", "claims", "notes", "commands"])
+@pytest.mark.parametrize("room", ["studies", "claims", "commands"])
 def test_what_the_shell_runs_imports_nothing_that_draws_in_a_page(room: str) -> None:
     """Look through other modules, too: a study that imports an explorer needs the extra `lab`."""
     seen = {path.relative_to(ROOT).as_posix() for path in reached([*(COURSE / room).rglob("*.py")])}

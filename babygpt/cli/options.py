@@ -1,6 +1,7 @@
 """Tools that the commands share: lazy groups, errors in one line, and options."""
 
 import os
+import shlex
 import sys
 import traceback
 from collections import ChainMap
@@ -230,3 +231,8 @@ def output_lock(path: Path, flag: str, overwrite: bool, ways: str = "--overwrite
             if named and path.exists() and path.samefile(value):
                 raise BadInput(f"{flag} ({path}) is what {flag_of(name)} names; choose another")
         yield
+
+
+def command_line() -> str:
+    """Return the command that runs, as it could be typed again."""
+    return shlex.join(["python", "-m", "babygpt", *sys.argv[1:]])

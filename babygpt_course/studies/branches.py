@@ -16,13 +16,13 @@ from babygpt.experiments.paired import RULE, format_mean_sd, mean_sd
 from babygpt.experiments.sweep import Scale, Workers, finish, small_config, sweep
 from babygpt.metrics import parallel_texts
 from babygpt.metrics.parallel_texts import evenly_spaced_texts, parallel_loss
+from babygpt.metrics.texts import words
 from babygpt.models.transformer import Transformer
 from babygpt.objectives import branch_losses
 from babygpt.sampling import generate_parallel
 from babygpt.tables import markdown
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.seed_plots import draw_gaps
-from babygpt_course.studies.text_measures import words
 
 BLOCK_SIZE, LENGTH, STRIDE, BAND = 64, 48, 128, 12
 COUNTS = (2, 4, 8)  # branches that every model is measured with
