@@ -95,9 +95,11 @@ class Branches(Objective):
         if numbers is not None and numbers < n_branches[1]:
             raise BadInput(f"{numbers} numbers are too few for {n_branches[1]} branches")
         corpus.require_tokens(self.length + 1, f"a text of {self.length} tokens")
-        if (whole := (len(corpus.val) - 1) // self.length) < n_branches[1]:  # before training, not after
+        # Without this check, a validation text that is too short would stop a run after its training.
+        n_val_texts = (len(corpus.val) - 1) // self.length
+        if n_val_texts < n_branches[1]:
             raise BadInput(
-                f"the validation text makes {whole} texts of {self.length} tokens: "
+                f"the validation text makes {n_val_texts} texts of {self.length} tokens: "
                 f"too few for {n_branches[1]} branches"
             )
         self.train, self.val, self.block_size = corpus.train, corpus.val, block_size
@@ -122,11 +124,12 @@ class Branches(Objective):
         texts = self.texts(int(counts.sum()), generator)
         offsets = torch.randint(self.block_size - self.length + 1, (len(texts),), generator=generator)
         samples = []
-        for some, starts in zip(texts.split(counts.tolist()), offsets.split(counts.tolist()), strict=True):
+        groups = zip(texts.split(counts.tolist()), offsets.split(counts.tolist()), strict=True)
+        for group, starts in groups:
             numbers = None
             if self.numbers is not None:
-                numbers = torch.randperm(self.numbers, generator=generator)[: len(some)].tolist()
-            samples.append(batches.interleave(list(some), starts.tolist(), numbers))
+                numbers = torch.randperm(self.numbers, generator=generator)[: len(group)].tolist()
+            samples.append(batches.interleave(list(group), starts.tolist(), numbers))
         return batches.collate(samples)
 
     def losses(self, model: LanguageModel, batch: Batch) -> Tensor:
@@ -134,7 +137,7 @@ class Branches(Objective):
 
     def val_batches(self) -> Iterator[batches.BranchBatch]:
         """Return the validation text in samples of the most branches, without an incomplete last sample."""
-        whole = (len(self.val) - 1) // self.length * self.length
-        texts = batches.cut(self.val, torch.arange(0, whole, self.length), self.length + 1)
+        n_whole = (len(self.val) - 1) // self.length * self.length  # tokens that fill whole texts
+        texts = batches.cut(self.val, torch.arange(0, n_whole, self.length), self.length + 1)
         draw = torch.Generator().manual_seed(0)
         return batches.branch_batches(texts, self.n_branches[1], self.block_size, draw)
