@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from babygpt.data.tokenizer import CharTokenizer
     from babygpt.models.language_model import LanguageModel
     from babygpt.models.versions import Version
-    from babygpt.training.checkpoint import Checkpoint, SavedRun
+    from babygpt.training.checkpoint import Checkpoint
     from babygpt.training.distributed import Team
+    from babygpt.training.saved_run import SavedRun
 
 # ---------------------------------------------------------------- flags for the options of an encoding
 
@@ -222,7 +223,7 @@ def start(
     from babygpt.device import compile_in_place, pick_device
     from babygpt.models.versions import build
     from babygpt.objectives import objective_for
-    from babygpt.training.checkpoint import SavedRun, go_on, load_unfinished, require_same_text
+    from babygpt.training.saved_run import SavedRun, go_on, load_unfinished, require_same_text
 
     masks, options, saved, first = versions()[version].masks, chosen_options(ctx, version), None, None
     if values["keep"] == "best" and not values["eval_every"]:

@@ -30,7 +30,8 @@ from babygpt.models.versions import VERSIONS
 from babygpt.sampling import generate_parallel
 from babygpt.training import Training
 from babygpt.training import checkpoint as checkpoints
-from babygpt.training.checkpoint import Checkpoint, SavedRun, go_on, load_unfinished, require_same_text
+from babygpt.training.checkpoint import Checkpoint
+from babygpt.training.saved_run import SavedRun, go_on, load_unfinished, require_same_text
 from babygpt_course.notes import curriculum
 from babygpt_course.notes.curriculum import CODE_FLAGS, CodeConfig, EpochConfig, Stage
 
