@@ -29,8 +29,9 @@ from babygpt.training.guard import WHAT_TO_TRY
 from babygpt.training.lost_changes import require_same_outputs
 
 FORMAT = 2
-KEY = "babygpt"  # of our JSON in the header of the file
+KEY = "babygpt"  # safetensors keeps texts by name in its header; our JSON has this name
 TRAINING = "training/"  # begins the names of tensors that belong to the state of training
+# Errors that code raises where the parts of a file do not belong together.
 UNFIT = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RuntimeError)
 
 
@@ -89,8 +90,7 @@ def save(
     require_finite_weights(model)
     require_rebuildable(model, tokenizer)
     weights = model.state_dict(keep_vars=True)
-    first: dict[int, str] = {}
-    tied = {name: first[id(x)] for name, x in weights.items() if first.setdefault(id(x), name) != name}
+    tied = tied_names(weights)
     header = {
         "format": FORMAT,
         "version": model.version,
@@ -106,6 +106,7 @@ def save(
     if training is not None:
         header["training"] = {name: x for name, x in training.items() if not isinstance(x, Tensor)}
         tensors |= {TRAINING + name: x for name, x in training.items() if isinstance(x, Tensor)}
+    # Clones, because safetensors refuses tensors that share memory, as views of one weight do.
     stored = {name: x.detach().cpu().clone().contiguous() for name, x in tensors.items()}
     header["sha256"] = digest(stored)
     text = header_text(header)
@@ -145,8 +146,8 @@ def _assemble(header: dict[str, Any], tensors: dict[str, Tensor]) -> Checkpoint:
         raise BadInput(f"it has format {header['format']}, and this babygpt reads {FORMAT}")
     tokenizer = CharTokenizer(header["characters"], header["with_mask"])
     if tokenizer.vocab_size != header["config"]["vocab_size"]:
-        known = header["config"]["vocab_size"]
-        raise BadInput(f"{tokenizer.vocab_size} tokens for a vocab_size of {known}")
+        vocab_size = header["config"]["vocab_size"]
+        raise BadInput(f"{tokenizer.vocab_size} tokens for a vocab_size of {vocab_size}")
     model = rebuild(header, tensors)
     require_finite_weights(model)
     if header["sha256"] != digest(tensors):
@@ -163,7 +164,7 @@ def rebuild(header: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Languag
     tensors  the weights of the model by name, and perhaps the state of its training
     Raises the errors in UNFIT if they do not fit together.
     """
-    with torch.random.fork_rng([]):
+    with torch.random.fork_rng([]):  # `build` draws weights, which are replaced below
         model = build(header["version"], ModelConfig(**header["config"]), **header["options"])
     weights = {name: x for name, x in tensors.items() if not name.startswith(TRAINING)}
     for name, first in header["tied"].items():
@@ -188,6 +189,14 @@ def plain_numbers(model: nn.Module) -> dict[str, float]:
         for name in module.numbers
         if name in vars(module)
     }
+
+
+def tied_names(weights: Mapping[str, Tensor]) -> dict[str, str]:
+    """Return which weights are the same tensor as an earlier one: their name -> the name of the first."""
+    first_names: dict[int, str] = {}
+    for name, x in weights.items():
+        first_names.setdefault(id(x), name)
+    return {name: first_names[id(x)] for name, x in weights.items() if first_names[id(x)] != name}
 
 
 def set_numbers(model: nn.Module, numbers: Mapping[str, float]) -> None:
@@ -227,8 +236,8 @@ def require_rebuildable(model: LanguageModel, tokenizer: CharTokenizer) -> None:
             f"{model.config.vocab_size}: save it with the tokenizer that it was trained with"
         )
     with torch.device("meta"):
-        again = build(model.version, model.config, **model.options)
-    ours, theirs = outline(model), outline(again)
+        rebuilt = build(model.version, model.config, **model.options)
+    ours, theirs = outline(model), outline(rebuilt)
     for name in {**theirs, **ours}:
         if ours.get(name) != theirs.get(name):
             raise BadInput(
@@ -240,8 +249,9 @@ def require_rebuildable(model: LanguageModel, tokenizer: CharTokenizer) -> None:
 def require_finite_weights(model: nn.Module) -> None:
     """Raise FloatingPointError, naming the first weight that is nan or infinite."""
     for name, p in model.named_parameters():
-        if (wrong := p.detach()[~p.detach().isfinite()]).numel():
-            raise FloatingPointError(f"{name} holds {wrong[0]:.3g}, which is of no use: {WHAT_TO_TRY}")
+        broken = p.detach()[~p.detach().isfinite()]
+        if broken.numel():
+            raise FloatingPointError(f"{name} holds {broken[0]:.3g}, which is of no use: {WHAT_TO_TRY}")
 
 
 def digest(tensors: Mapping[str, Tensor]) -> str:

@@ -94,6 +94,7 @@ class SavedRun:
             self.validate(Step(training.step, 0.0, 0.0, training.seconds, training.tokens))
         while training.step < total:
             step = training.make_step()
+            # Save before validating, which takes long: a run that is killed meanwhile loses no step.
             if step.step == total or (save_every and step.step % save_every == 0):
                 self.save()
             yield self.validate(step)
@@ -136,11 +137,11 @@ class SavedRun:
         try:
             with self.errors_with_advice():
                 with self.kept_weights():
-                    found = measure()
-                self.save(finished=self.training.step == self.training.config.steps, **found)
+                    measured = measure()
+                self.save(finished=self.training.step == self.training.config.steps, **measured)
         except KeyboardInterrupt:
             raise Ended(signal.SIGINT, f"not all was measured; {self.advice()}") from None
-        return found
+        return measured
 
     def save(self, finished: bool = False, **measured: Any) -> None:
         """Write the checkpoint in the main process, with the state of training unless it is finished.
@@ -152,7 +153,8 @@ class SavedRun:
             self.saved_step = self.training.step
             return
         training = self.training
-        require_finite_weights(training.model)  # of the last step, whichever are kept
+        # Checked here because below the model may hold the kept weights instead of those of its last step.
+        require_finite_weights(training.model)
         info = {**self.info, "steps_done": training.step, "kept_step": self.kept_step, "curve": self.curve}
         with self.kept_weights() as last:
             state = training_state(training) | {LAST + name: x for name, x in last.items()}
@@ -172,6 +174,7 @@ class SavedRun:
             if not (no_memory or lost or isinstance(error, OSError | FloatingPointError)):
                 raise
             what = "out of memory" if no_memory else "stopped"
+            # Both stand-ins are shown as an error of the machine, in one line and without a traceback.
             kind = MemoryError if no_memory else ChildProcessError if lost else type(error)
             reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
             how = f"{self.advice()}. A smaller batch_size needs less memory" if no_memory else self.advice()
@@ -220,8 +223,8 @@ def restore(training: Training, state: Mapping[str, Any]) -> None:
     for i, optimizer in enumerate(training.optimizers):
         for j, p in enumerate(optimizer.params):
             start = f"optimizer.{i}.{j}."
-            found = {name.removeprefix(start): x for name, x in state.items() if name.startswith(start)}
-            optimizer.state[j] = {name: x.to(p.device, copy=True) for name, x in found.items()}
+            moments = {name.removeprefix(start): x for name, x in state.items() if name.startswith(start)}
+            optimizer.state[j] = {name: x.to(p.device, copy=True) for name, x in moments.items()}
 
 
 def load_unfinished(path: Path, *versions: str) -> tuple[Checkpoint, dict[str, Any]]:
@@ -267,5 +270,5 @@ def go_on(run: SavedRun, saved: Checkpoint) -> None:
 def require_same_text(path: Path, saved: Checkpoint, corpus: Corpus) -> None:
     """Raise BadInput unless a run learned from just this text; its path does not matter."""
     if saved.info.get("text") != corpus.fingerprint():
-        known = saved.info.get("corpus")
-        raise BadInput(f"--corpus ({corpus.name}) is another text than that of {path} ({known})")
+        earlier = saved.info.get("corpus")
+        raise BadInput(f"--corpus ({corpus.name}) is another text than that of {path} ({earlier})")
