@@ -10,7 +10,7 @@ from babygpt.data import batches
 from babygpt.data.corpus import Corpus
 from babygpt.errors import BadInput
 from babygpt.models.language_model import LanguageModel, require_causal
-from babygpt.objectives.objective import Batch, Objective, cross_entropy, next_token_losses
+from babygpt.objectives.objective import Batch, Objective, cross_entropy
 from babygpt.positions import Positions
 
 
@@ -43,20 +43,22 @@ class NextToken(Objective):
         n = len(self.train) - self.block_size if self.starts is None else len(self.starts)
         picks = torch.randint(n, (batch_size,), generator=generator)
         starts = picks if self.starts is None else self.starts[picks]
-        window = batches.cut(self.train, starts, self.block_size + 1)
-        return window[:, :-1], window[:, 1:]
+        windows = self.train[starts[:, None] + torch.arange(self.block_size + 1)]  # (B, T + 1)
+        return windows[:, :-1], windows[:, 1:]
 
     def losses(self, model: LanguageModel, batch: Batch) -> Tensor:
+        """Return the loss of each target, in nats: (B, T)."""
         require_causal(model)
-        return next_token_losses(model, batch)
+        inputs, targets = batch
+        return cross_entropy(model(inputs), targets)
 
     def val_batches(self) -> Iterator[Batch]:
         if self.val_starts is None:
             yield from batches.consecutive_windows(self.val, self.block_size)
             return
         for starts in self.val_starts.split(64):
-            window = batches.cut(self.val, starts, self.block_size + 1)
-            yield window[:, :-1], window[:, 1:]
+            windows = batches.cut(self.val, starts, self.block_size + 1)
+            yield windows[:, :-1], windows[:, 1:]
 
 
 def branch_losses(model: LanguageModel, batch: Batch) -> Tensor:
