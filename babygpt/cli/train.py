@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 # ---------------------------------------------------------------- flags for the options of an encoding
 
-OPTIONS = "babygpt.encoding_options"  # where a context holds them
+OPTIONS = "babygpt.encoding_options"  # the key under which a context holds the options of encodings
 LAYERED = ("per_layer", "layers")
 
 
@@ -62,21 +62,22 @@ class TrainCommand(click.Command):
 
 def encoding_options(named: Collection[str]) -> dict[str, click.Option]:
     """Return the options of all encodings that `train` knows, hidden unless those of a version in `named`."""
-    found = {}
-    for version in sorted(versions(), key=lambda version: version in named):  # their defaults come last
+    options = {}
+    # Versions in `named` come last, so that --help shows their defaults where encodings share an option.
+    for version in sorted(versions(), key=lambda version: version in named):
         kind = versions()[version]
         for name, default in {} if kind.branches else kind.options().items():
             flag = "--learnable/--fixed" if name == "learnable" else shell.flag_of(name)
-            form = shell.form_of(default, described(kind.encoding, name))
-            found[name] = click.Option([flag, name], hidden=version not in named, **form)
-    return found
+            form = shell.form_of(default, argument_help(kind.encoding, name))
+            options[name] = click.Option([flag, name], hidden=version not in named, **form)
+    return options
 
 
-def described(maker: Any, argument: str) -> str:
+def argument_help(maker: Any, argument: str) -> str:
     """Return what the docstring of a class or function says of an argument, or that of a base class."""
-    made = inspect.signature(maker).return_annotation if inspect.isfunction(maker) else maker
-    for place in (maker, *getattr(made, "__mro__", ())):
-        lines = re.search(rf"^{argument} +(\S.*(?:\n +\S.*)*)", inspect.getdoc(place) or "", re.MULTILINE)
+    encoding = inspect.signature(maker).return_annotation if inspect.isfunction(maker) else maker
+    for owner in (maker, *getattr(encoding, "__mro__", ())):
+        lines = re.search(rf"^{argument} +(\S.*(?:\n +\S.*)*)", inspect.getdoc(owner) or "", re.MULTILINE)
         if lines:
             return " ".join(lines[1].split())
     return ""
@@ -93,15 +94,14 @@ def chosen_options(ctx: click.Context, version: str) -> dict[str, Any]:
 
     Raises BadInput, naming the flag and the versions that have it, for an option that the encoding lacks.
     """
-    given = {name: ctx.params[name] for name in shell.typed(ctx, (*ctx.meta[OPTIONS], *LAYERED))}
-    taken = defaults_of(version, given.get("layers"))
-    for name in given:
-        if name not in (*taken, *LAYERED):
-            has = [
-                other for other, kind in versions().items() if name in kind.options() and not kind.branches
-            ]
-            raise BadInput(f"{shell.flag_of(name)}: {version} has no such choice; {', '.join(has)} have")
-    return given
+    options = {name: ctx.params[name] for name in shell.typed(ctx, (*ctx.meta[OPTIONS], *LAYERED))}
+    defaults = defaults_of(version, options.get("layers"))
+    for name in options:
+        if name not in (*defaults, *LAYERED):
+            kinds = {key: kind for key, kind in versions().items() if not kind.branches}
+            having = [key for key, kind in kinds.items() if name in kind.options()]
+            raise BadInput(f"{shell.flag_of(name)}: {version} has no such choice; {', '.join(having)} have")
+    return options
 
 
 def built_with(ctx: click.Context, version: str, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -110,13 +110,13 @@ def built_with(ctx: click.Context, version: str, options: Mapping[str, Any]) -> 
     Lists, which JSON makes of tuples, are tuples again.
     """
     layers = options.get("layers", [])
-    found = {
+    flags = {
         **dict.fromkeys(ctx.meta[OPTIONS]),
         "per_layer": False,
         **defaults_of(version, layers),
         **options,
     }
-    return {name: tuple(x) if isinstance(x, list) else x for name, x in found.items()} | {"layers": layers}
+    return {name: tuple(x) if isinstance(x, list) else x for name, x in flags.items()} | {"layers": layers}
 
 
 def known_version(ctx: click.Context, param: click.Parameter, value: str) -> str:
@@ -204,10 +204,10 @@ def train(ctx: click.Context, version: str, out: Path | None, **values: Any) -> 
             if team.is_main:
                 losses = run.complete(lambda: measure(run, corpus))
                 floor = f", floor {corpus.floor:.3f}" if corpus.floor else ""
-                kept = (
-                    "" if run.kept_step == run.training.step else f" with the weights of step {run.kept_step}"
-                )
-                click.echo(f"{run.training.step} steps, {describe(losses)}{floor}; wrote {out}{kept}")
+                is_last = run.kept_step == run.training.step
+                weights = "" if is_last else f" with the weights of step {run.kept_step}"
+                words = f"{run.training.step} steps, {describe_losses(losses)}{floor}; wrote {out}{weights}"
+                click.echo(words)
 
 
 def start(
@@ -277,15 +277,15 @@ def measure(run: SavedRun, corpus: Corpus) -> dict[str, float | None]:
     from babygpt.objectives import MaskedDiffusion
 
     objective, model = run.training.objective, run.training.model
-    known = [loss for step, loss in run.curve if step == run.kept_step]
-    val_loss = known[0] if known else objective.validate(model)
+    losses = [loss for step, loss in run.curve if step == run.kept_step]
+    val_loss = losses[0] if losses else objective.validate(model)
     if not isinstance(objective, MaskedDiffusion):
         return {"val_loss": val_loss}
     bound, error = nelbo(model, corpus.val)
     return {"val_loss": val_loss, "nelbo": bound, "nelbo_se": error if math.isfinite(error) else None}
 
 
-def describe(losses: dict[str, float | None]) -> str:
+def describe_losses(losses: dict[str, float | None]) -> str:
     """Describe the validation losses in words, each by its name."""
     if "nelbo" not in losses:
         return f"validation loss {losses['val_loss']:.3f} nats per character"
@@ -325,8 +325,8 @@ def generate(ctx: click.Context, model: Path, prompt: tuple[str, ...], **values:
     kind, tokenizer = versions()[loaded.version], loaded.tokenizer
     if kind.branches:
         raise BadInput(f"{model} is a {loaded.version}: use `parallel-generate --model {model} --branches 2`")
-    ends = encode_stop(tokenizer, values["stop"]) if values["stop"] else None
-    network, stop = loaded.model.to(pick_device()), "" if ends is None else tokenizer.decode(ends)
+    stop_ids = encode_stop(tokenizer, values["stop"]) if values["stop"] else None
+    network, stop = loaded.model.to(pick_device()), "" if stop_ids is None else tokenizer.decode(stop_ids)
     usual = "" if "_" in tokenizer.ids else "_"  # such a model has read "_" as text
     hole = (usual if values["hole"] is None else values["hole"]) if kind.masks else ""
     idx = [first_tokens(tokenizer, text, hole) for text in prompt or [None] for _ in range(values["samples"])]
@@ -337,7 +337,7 @@ def generate(ctx: click.Context, model: Path, prompt: tuple[str, ...], **values:
     else:
         where = f"in a {loaded.version}, which writes one character after another"
         shell.warn_unused(ctx, ["confidence_threshold", "block", "hole"], where)
-        written = sampling.generate(network, idx, values["tokens"], stop=ends, **how)
+        written = sampling.generate(network, idx, values["tokens"], stop=stop_ids, **how)
     for number, (begin, ids) in enumerate(zip(idx, written, strict=True), start=1):
         text = tokenizer.decode(ids)
         end = text.find(stop, len(begin)) if stop else -1
@@ -381,8 +381,8 @@ def first_tokens(tokenizer: CharTokenizer, prompt: str | None, hole: str) -> Ten
     from babygpt.data.tokenizer import in_short
 
     if prompt is None and "\n" not in tokenizer.ids:
-        known = in_short(tokenizer.characters)
-        raise BadInput(f"the model knows no line end to begin with: give a --prompt of {known}")
+        vocabulary = in_short(tokenizer.characters)
+        raise BadInput(f"the model knows no line end to begin with: give a --prompt of {vocabulary}")
     text = "\n" if prompt is None else with_line_ends(prompt)
     if not hole or hole not in text:
         return tokenizer.encode(text)
