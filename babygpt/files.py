@@ -14,7 +14,9 @@ from filelock import FileLock, Timeout
 
 from babygpt.errors import BadInput
 
-PART, LOCK, PROBE = ".babygpt-part", ".babygpt-lock", ".babygpt-probe"
+PART = ".babygpt-part"
+LOCK = ".babygpt-lock"
+PROBE = ".babygpt-probe"
 
 
 def is_left_behind(path: Path) -> bool:

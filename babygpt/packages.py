@@ -16,7 +16,7 @@ from packaging.utils import canonicalize_name
 DISTRIBUTION = "babygpt-course"
 STRANGERS = "babygpt"  # the distribution of another project, whose package has the same import name
 CLONE = Path(__file__).resolve().parent.parent  # a folder without pyproject.toml if only the wheel is here
-DISTRIBUTIONS = {"PIL": "pillow"}  # of a module whose name differs by more than letter case
+DISTRIBUTIONS = {"PIL": "pillow"}  # modules whose distribution has quite another name
 
 
 def requirements(extra: str = "") -> list[Requirement]:

@@ -36,18 +36,18 @@ class Positions:
     def concat(self, more: Positions) -> Positions:
         """Return these positions followed by others. Branch and masked are kept if both have them."""
 
-        def join(one: Tensor | None, other: Tensor | None) -> Tensor | None:
-            return None if one is None or other is None else torch.cat([one, other], dim=-1)
+        def join(ours: Tensor | None, theirs: Tensor | None) -> Tensor | None:
+            return None if ours is None or theirs is None else torch.cat([ours, theirs], dim=-1)
 
         time = torch.cat([self.time, more.time], dim=-1)
         goes_on = self.start is not None and more.start == self.start + len(self)
         start = self.start if goes_on else None
         return Positions(time, join(self.branch, more.branch), join(self.masked, more.masked), start)
 
-    def select(self, at: Tensor) -> Positions:
+    def select(self, tokens: Tensor) -> Positions:
         """Return the positions of some tokens of one sequence: of (n,) indices, or of a (T,) mask."""
-        branch, masked = (None if part is None else part[at] for part in (self.branch, self.masked))
-        return Positions(self.time[at], branch, masked)
+        branch, masked = (None if part is None else part[tokens] for part in (self.branch, self.masked))
+        return Positions(self.time[tokens], branch, masked)
 
     def to(self, device: torch.device | str) -> Positions:
         """Return these positions on a device."""

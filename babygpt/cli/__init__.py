@@ -34,5 +34,5 @@ def doctor() -> None:
 
     diagnoses = checks()
     click.echo(format_diagnoses(diagnoses))
-    if not all(one.ok for one in diagnoses):
+    if not all(diagnosis.ok for diagnosis in diagnoses):
         raise click.ClickException("something above needs attention")

@@ -21,8 +21,9 @@ from babygpt.errors import BadInput, suggestion
 
 if TYPE_CHECKING:
     from babygpt.data.corpus import Corpus
-    from babygpt.training.checkpoint import Checkpoint, SavedRun
+    from babygpt.training.checkpoint import Checkpoint
     from babygpt.training.distributed import Team
+    from babygpt.training.saved_run import SavedRun
 
 BRANCH_TEXTS = 256  # texts that the interference gap is measured on
 BRANCH_FLAGS = ("branches", "length", "by_samples")  # of the objective of several texts in one sequence
@@ -166,7 +167,7 @@ def start(
     from babygpt.models.inputs import require_branch_codes
     from babygpt.models.versions import build
     from babygpt.objectives import objective_for
-    from babygpt.training.checkpoint import SavedRun, go_on, load_unfinished, require_same_text
+    from babygpt.training.saved_run import SavedRun, go_on, load_unfinished, require_same_text
 
     kind, options, saved, first = versions()[version], chosen_options(ctx, version), None, None
     if values["keep"] == "best" and not values["eval_every"]:

@@ -13,7 +13,7 @@ from babygpt.data.batches import BranchBatch, collate, interleave
 from babygpt.data.corpus import Corpus
 from babygpt.device import pick_device
 from babygpt.experiments.paired import RULE, format_mean_sd, mean_sd
-from babygpt.experiments.sweep import Scale, Workers, finish, small_config, sweep
+from babygpt.experiments.sweep import StudySize, Workers, finish, small_config, sweep
 from babygpt.metrics import parallel_texts
 from babygpt.metrics.parallel_texts import evenly_spaced_texts, parallel_loss
 from babygpt.metrics.texts import words
@@ -47,7 +47,7 @@ TRAINED = {  # codes by the way of training
 }
 ISOLATED = f"{AT_A_TIME[-1]} at a time: isolated"  # the control: no token sees another text
 ECHO, DELAY = "echo: Fourier", 8  # both branches tell one story; characters that branch 1 is behind
-SCALE = Scale()
+SCALE = StudySize()
 
 
 class Phase(NamedTuple):
@@ -199,7 +199,7 @@ def branch_plans(steps: int) -> dict[str, tuple[Code, list[Phase]]]:
     return {**runs, ECHO: (CODES["Fourier"], [two])}
 
 
-def measure_branches(workers: Workers, scale: Scale = SCALE) -> Results:
+def measure_branches(workers: Workers, scale: StudySize = SCALE) -> Results:
     """Train and evaluate every run of `branch_plans` from every seed.
 
     returns  settings, and {"runs": name -> {"alone": one number a seed, "gap 2": ..., "leak": ...}}
