@@ -1,7 +1,6 @@
 """The base of all objectives, and the cross entropy and the validation loop that they share."""
 
 from collections.abc import Callable, Iterable
-from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -46,13 +45,6 @@ class Objective:
     def validate(self, model: LanguageModel) -> float:
         """Return the mean loss over all targets of the validation batches, in nats."""
         return mean_loss(model, self.val_batches(), self.losses)
-
-    def place(self) -> dict[str, Any]:
-        """Return the position in the text that the next batch depends on: tensors and JSON values by name."""
-        return {}
-
-    def seek(self, place: dict[str, Any]) -> None:
-        """Go to a position that `place` returned. Raise BadInput, and stay, if it cannot be one."""
 
 
 def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:

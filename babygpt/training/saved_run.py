@@ -30,7 +30,6 @@ from babygpt.training.distributed import Team
 from babygpt.training.loop import Step, Training, follow
 
 LAST = "last."  # begins the names of the last weights in a state of training, where others are kept
-READING = "place."  # begins the names of an objective's reading position in a state of training
 
 
 @dataclass
@@ -198,7 +197,6 @@ def training_state(training: Training) -> dict[str, Any]:
     """
     state: dict[str, Any] = {name: getattr(training, name) for name in ("step", "seconds", "tokens")}
     state["generator"] = training.generator.get_state()
-    state |= {READING + name: value for name, value in training.objective.place().items()}
     for i, optimizer in enumerate(training.optimizers):
         for j, moments in enumerate(optimizer.state):
             state |= {f"optimizer.{i}.{j}.{name}": value for name, value in moments.items()}
@@ -218,8 +216,6 @@ def restore(training: Training, state: Mapping[str, Any]) -> None:
     training.step, training.tokens = int(state["step"]), int(state["tokens"])
     training.seconds = float(state["seconds"])
     training.generator.set_state(state["generator"])
-    place = {name.removeprefix(READING): x for name, x in state.items() if name.startswith(READING)}
-    training.objective.seek(place)
     for i, optimizer in enumerate(training.optimizers):
         for j, p in enumerate(optimizer.params):
             start = f"optimizer.{i}.{j}."
