@@ -33,7 +33,7 @@ CONFIRMING_SEEDS = tuple(range(2001, 2013))
 # More seeds for studies in which some seeds learn a task and others do not.
 OTHER_SEEDS = (7, 42, 99, 123, 271, 314, 577, 811)
 MORE_SEEDS = (*FIRST_SEEDS, *OTHER_SEEDS, *LATER_SEEDS)
-Point = TypeVar("Point")  # of a curve that is measured during training
+Point = TypeVar("Point")  # one measurement of a curve
 Numbers = Mapping[str, Any]  # what a run measured, by name
 RunFunction = Callable[[], Numbers]
 Runs = Mapping[str, RunFunction]

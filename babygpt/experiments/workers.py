@@ -27,7 +27,7 @@ def make_run(run: RunFunction, threads: int) -> Numbers:
 
 
 def threads_of_each(workers: int) -> int:
-    """Return how many threads each of several workers takes: PyTorch's, or its share of the cores."""
+    """Return the number of threads of each worker: PyTorch's, or its share of the cores."""
     if workers < 1:
         raise BadInput(f"workers ({workers}) must be at least 1")
     return max(1, min(torch.get_num_threads(), cpu_count() // workers))
