@@ -105,7 +105,8 @@ def processor() -> Iterator[Diagnosis]:
         return
     yield Diagnosis("device", True, name)
     yield Diagnosis("memory", True, f"{device_memory(torch.device('cpu')) / 1e9:.1f} GB")
-    slow = threads > allowed and "OMP_NUM_THREADS" in os.environ  # else training takes what is allowed
+    # Without the variable, training takes no more threads than are allowed.
+    slow = threads > allowed and "OMP_NUM_THREADS" in os.environ
     advice = f", which slows training: set OMP_NUM_THREADS={allowed}" if slow else ""
     yield Diagnosis("threads", not slow, f"{threads} for PyTorch, {allowed} allowed{advice}")
 

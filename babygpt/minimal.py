@@ -257,7 +257,7 @@ def generate(model: GPT, idx: Tensor, n_tokens: int, config: Config) -> Tensor:
     return idx
 
 
-def read_text(path: Path, n_chars: int) -> str:
+def read_training_text(path: Path, n_chars: int) -> str:
     """Return the text of a UTF-8 file, or exit with one line if it cannot be read or is below n_chars."""
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -281,7 +281,7 @@ def main() -> None:
     torch.set_num_threads(1)  # on a busy computer, several threads wait for each other most of the time
 
     fewest = 10 * (config.block_size + 1)  # then the last tenth, for validation, has a window and its targets
-    text = read_text(args.file, fewest) if args.file else write_stories()
+    text = read_training_text(args.file, fewest) if args.file else write_stories()
     tokenizer = CharTokenizer(text)
     ids = tokenizer.encode(text)  # (N,)
     n_val = len(ids) // 10

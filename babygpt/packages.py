@@ -39,14 +39,15 @@ def shell_line(words: Sequence[str]) -> str:
     if os.name != "nt":
         return shlex.join(words)
     quoted = [word if re.fullmatch(r"[\w.:\\/=-]+", word) else f'"{word}"' for word in words]
-    return ("& " if quoted[0].startswith('"') else "") + " ".join(quoted)  # else PowerShell prints a string
+    # Without &, PowerShell prints a quoted program name instead of running it.
+    return ("& " if quoted[0].startswith('"') else "") + " ".join(quoted)
 
 
 def install_command(extra: str = "", needs: Sequence[Requirement] = ()) -> str:
     """Return the command that installs what an extra adds, or what babygpt always needs.
 
-    In an environment that `make` made, make repairs it. In another one pip installs the packages by name: no
-    package index has this distribution, and somebody with a wheel has nothing else.
+    In an environment that `make` made, make repairs it. In another one pip installs the packages by name,
+    because no package index has this distribution.
 
     needs  the packages to install, all of the extra by default
     """

@@ -98,7 +98,7 @@ def causal_mask(queries: Positions, keys: Positions, isolated: bool = False) -> 
     if queries.branch is None or keys.branch is None:
         if isolated:
             raise BadInput("isolated branches need positions.branch: which text each token belongs to")
-        return key_time <= query_time  # one text: nothing but the token itself has its time
+        return key_time <= query_time  # in one text only the token itself has its time
     query_branch, key_branch = pairs(queries.branch, keys.branch)
     own = query_branch == key_branch
     if isolated:

@@ -63,7 +63,7 @@ class CommandGroup(click.Group):
         if cmd_name not in table:
             return super().get_command(ctx, cmd_name)
         command: click.Command = getattr(import_module(table[cmd_name][0]), cmd_name.replace("-", "_"))
-        if "babygpt.device" in sys.modules:  # with PyTorch, which `doctor` has not imported yet
+        if "babygpt.device" in sys.modules:  # `doctor` starts without PyTorch
             sys.modules["babygpt.device"].use_allowed_threads()
         return command
 

@@ -102,7 +102,7 @@ def interleave(
     tokens, targets = torch.cat([t[:-1] for t in texts]), torch.cat([t[1:] for t in texts])
     time = torch.cat([torch.arange(len(t) - 1) + start for t, start in zip(texts, offsets, strict=True)])
     branch = torch.cat([torch.full((len(t) - 1,), b) for t, b in zip(texts, numbers, strict=True)])
-    order = torch.argsort(time * (int(branch.max()) + 1) + branch)  # one key: by time, then by branch
+    order = torch.argsort(time * (int(branch.max()) + 1) + branch)  # one key sorts by time, then by branch
     return BranchBatch(*(part[order][None] for part in (tokens, targets, time, branch)))
 
 
@@ -115,7 +115,7 @@ def collate(samples: Sequence[BranchBatch]) -> BranchBatch:
     returns  (B, T) parts, T the longest
     """
     last = max(int(sample.time.max()) for sample in samples)
-    paddings = (0, IGNORED, last + 1, 0)  # of tokens, targets, time and branch
+    paddings = (0, IGNORED, last + 1, 0)  # one for tokens, targets, time and branch each
     padded = [
         pad_sequence([row[0] for row in rows], batch_first=True, padding_value=padding)
         for rows, padding in zip(zip(*samples, strict=True), paddings, strict=True)

@@ -132,7 +132,7 @@ def recall_corpus(n_chars: int = 400_000, spacing: Spacing = USUAL, with_mask: b
     Raises BadInput if n_chars is below 1.
     """
     tokenizer = CharTokenizer(recall.alphabet(), with_mask)
-    return _written("recall", tokenizer, partial(recall.write, spacing=spacing), n_chars)
+    return _written("recall", tokenizer, partial(recall.write_recall_text, spacing=spacing), n_chars)
 
 
 def _written(

@@ -109,7 +109,7 @@ def _draw_pair(
     return f"<{value}>", later, f"{kind}{value}{CLOSING[kind]}"
 
 
-def write(n_chars: int, seed: int, spacing: Spacing = USUAL) -> str:
+def write_recall_text(n_chars: int, seed: int, spacing: Spacing = USUAL) -> str:
     """Write a text with notes, n_chars characters long. The same seed gives the same text."""
     return weave(tales.plain().write(n_chars, seed), random.Random(seed), spacing)[:n_chars]
 
@@ -149,7 +149,7 @@ def recall_windows(
               distance + 1, and then the window begins with the note that tells the value
     seed      of tales and notes
     is_told   False leaves that note out: a control, in which 1 in 10 is the best that any model can do
-    older     how many characters before that note another one tells another value, for each such note
+    older     distances in characters from that note back to earlier notes, which tell other values
     Raises BadInput for a distance below the length of a note, or a length too short for all notes.
     """
     furthest = distance + max(older, default=0)

@@ -102,7 +102,7 @@ class Story:
     def question(self) -> Question | None:
         """Return the first question that the story asks, or None if it asks none."""
         names = {i.var: piece for i, piece in self.pieces if isinstance(i, Slot) and i.kind == "name"}
-        prompt = END  # as in running text, where a story always follows a line end
+        prompt = END  # running text has a line end before every story
         mentions: dict[str, int] = {}
         for (item, piece), (_, after) in pairwise(self.pieces):
             if isinstance(item, Slot) and item.rival:

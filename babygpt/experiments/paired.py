@@ -27,7 +27,7 @@ Variant = TypeVar("Variant", bound=Hashable)
 
 
 def critical_t(n: int, level: float = LEVEL) -> float:
-    """Return how many standard errors the mean of n differences may be off zero by chance.
+    """Return the number of standard errors by which the mean of n differences may be off zero by chance.
 
     n        differences, at least 2; normally distributed
     level    share of cases in which chance stays within this, on both sides together

@@ -33,11 +33,12 @@ CONFIRMING_SEEDS = tuple(range(2001, 2013))
 # More seeds for studies in which some seeds learn a task and others do not.
 OTHER_SEEDS = (7, 42, 99, 123, 271, 314, 577, 811)
 MORE_SEEDS = (*FIRST_SEEDS, *OTHER_SEEDS, *LATER_SEEDS)
-Point = TypeVar("Point")  # of a curve that is measured during training
-Numbers = Mapping[str, Any]  # what a run measured, by name
-RunFunction = Callable[[], Numbers]
+Point = TypeVar("Point")  # one measurement of a curve
+RunNumbers = Mapping[str, Any]  # what a run measured, by name
+RunFunction = Callable[[], RunNumbers]
 Runs = Mapping[str, RunFunction]
-Workers = Callable[[Runs], Iterator[tuple[str, Numbers]]]  # yield each run's name and numbers, in any order
+# Workers make runs, and yield the name and the numbers of each one, in any order.
+Workers = Callable[[Runs], Iterator[tuple[str, RunNumbers]]]
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ class StudySize:
         return {"steps": self.steps, "seeds": list(self.seeds), "block_size": self.block_size}
 
 
-def in_turn(runs: Runs) -> Iterator[tuple[str, Numbers]]:
+def in_turn(runs: Runs) -> Iterator[tuple[str, RunNumbers]]:
     """Make one run after the other in this process."""
     for name, run in runs.items():
         yield name, run()
@@ -71,7 +72,7 @@ def in_turn(runs: Runs) -> Iterator[tuple[str, Numbers]]:
 def sweep(
     variants: Iterable[Variant],
     seeds: Iterable[int],
-    run: Callable[[Variant, int], Numbers],
+    run: Callable[[Variant, int], RunNumbers],
     workers: Workers = in_turn,
 ) -> dict[Variant, dict[str, list[Any]]]:
     """Make one run for every variant and seed: all variants of a seed before the next seed.
@@ -111,7 +112,7 @@ def keep_runs(
         pattern = re.compile(only)
     except re.error as error:
         raise BadInput(f"--only ({only}) is no regular expression: {error}") from None
-    stored_runs: dict[str, Numbers] = {}
+    stored_runs: dict[str, RunNumbers] = {}
     if path.exists():
         try:
             stored = json.loads(path.read_text(encoding="utf-8"))
@@ -123,7 +124,7 @@ def keep_runs(
         if code != code_digest(*packages):
             raise BadInput(f"{path} holds runs made by another babygpt: move it away to begin anew")
 
-    def make(runs: Runs) -> Iterator[tuple[str, Numbers]]:
+    def make(runs: Runs) -> Iterator[tuple[str, RunNumbers]]:
         runs = {name: run for name, run in runs.items() if pattern.search(name)}
         missing = {name: run for name, run in runs.items() if name not in stored_runs}
         with closing(workers(missing)) as finished:  # type: ignore[type-var]

@@ -15,10 +15,10 @@ from joblib.externals.loky import ProcessPoolExecutor
 
 from babygpt.device import threads_were_chosen
 from babygpt.errors import BadInput
-from babygpt.experiments.sweep import Numbers, RunFunction, Runs, Workers
+from babygpt.experiments.sweep import RunFunction, RunNumbers, Runs, Workers
 
 
-def make_run(run: RunFunction, threads: int) -> Numbers:
+def make_run(run: RunFunction, threads: int) -> RunNumbers:
     """Make a run in this process with `threads` threads of PyTorch, and without a progress bar."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent cancels
     torch.set_num_threads(threads)
@@ -27,7 +27,7 @@ def make_run(run: RunFunction, threads: int) -> Numbers:
 
 
 def threads_of_each(workers: int) -> int:
-    """Return how many threads each of several workers takes: PyTorch's, or its share of the cores."""
+    """Return the number of threads of each worker: PyTorch's, or its share of the cores."""
     if workers < 1:
         raise BadInput(f"workers ({workers}) must be at least 1")
     return max(1, min(torch.get_num_threads(), cpu_count() // workers))
@@ -35,7 +35,7 @@ def threads_of_each(workers: int) -> int:
 
 def side_by_side(
     workers: int, start: Callable[[RunFunction], Any], runs: Runs
-) -> Iterator[tuple[str, Numbers]]:
+) -> Iterator[tuple[str, RunNumbers]]:
     """Make runs, `workers` at a time; `start` returns a job with done, exception, result and cancel."""
     waiting, jobs, errors = list(runs), dict[str, Any](), dict[str, BaseException]()
     try:

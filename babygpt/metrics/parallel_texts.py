@@ -98,7 +98,7 @@ def leakage(model: Transformer, ids: Tensor, n: int, length: int, n_samples: int
     ids        (N,)  text to take them from
     n          branches of a sample, at least 2
     length     tokens of each; all begin at the same time
-    n_samples  how many times it is tried
+    n_samples  number of samples whose divergence is averaged
     returns    mean Kullback-Leibler divergence of the predictions, nats per token; 0 if nothing leaks
     """
     require_model(model)
@@ -110,7 +110,7 @@ def leakage(model: Transformer, ids: Tensor, n: int, length: int, n_samples: int
     device, total = next(model.parameters()).device, 0.0
     for group in texts:
         log_probs = []
-        for others in (group[1:n], group[n:]):  # not in one batch, whose rows may round differently
+        for others in (group[1:n], group[n:]):  # the rows of one batch may round differently
             row = batches.interleave([group[0], *others], [0] * n)
             logits = model(row.tokens.to(device), row.positions.to(device))[0].cpu()
             log_probs.append(logits[row.branch[0] == 0].float().log_softmax(dim=-1))

@@ -113,7 +113,7 @@ class Branches(Objective):
         return batches.cut(self.train, starts, self.length + 1)
 
     def counts(self, batch_size: int, generator: torch.Generator) -> Tensor:
-        """Draw how many texts each sample of a batch has: (samples,)."""
+        """Draw the number of texts of each sample of a batch: (samples,)."""
         low, high = self.n_branches
         if self.by_samples:
             return torch.randint(low, high + 1, (batch_size,), generator=generator)
