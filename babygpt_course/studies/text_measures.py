@@ -32,8 +32,8 @@ def distinct(units: Sequence[Hashable], n: int) -> float:
     Raises ValueError if n is below 1.
     Source: Li et al. 2016, arXiv:1510.03055 (distinct-1 and distinct-2).
     """
-    found = grams(units, n)
-    return len(found) / found.total() if found else math.nan
+    counts = grams(units, n)
+    return len(counts) / counts.total() if counts else math.nan
 
 
 def repeated(units: Sequence[Hashable], n: int) -> float:
@@ -43,5 +43,5 @@ def repeated(units: Sequence[Hashable], n: int) -> float:
     Raises ValueError if n is below 1.
     Source: note 000, section 6 (repeat_3gram).
     """
-    found = grams(units, n)
-    return sum(c for c in found.values() if c > 1) / found.total() if found else math.nan
+    counts = grams(units, n)
+    return sum(c for c in counts.values() if c > 1) / counts.total() if counts else math.nan
