@@ -63,7 +63,8 @@ def roles(
     return Watch(measure, panel, times)
 
 
-MOST_MARKS, MOST_ROWS = 32, 16  # that fit below cells, and beside them
+MOST_MARKS = 32  # marks that fit below cells
+MOST_ROWS = 16  # names of rows that fit beside them
 
 
 def next_characters(tokenizer: CharTokenizer, times: int = 150) -> Watch:

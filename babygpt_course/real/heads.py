@@ -58,7 +58,7 @@ def looks_by_distance(model: Transformer, idx: Tensor, furthest: int) -> np.ndar
 
     idx       (T,)  token ids, more than `furthest`
     furthest  in tokens; distance 0 is the token itself
-    returns   (n_layer, n_head, furthest)  mean over the tokens that have so many before them
+    returns   (n_layer, n_head, furthest)  mean over the tokens that have `furthest` before them
     """
     rows = torch.arange(furthest, len(idx))
     columns = rows[:, None] - torch.arange(furthest)  # (R, furthest)

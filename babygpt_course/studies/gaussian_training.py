@@ -36,9 +36,11 @@ VERSIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "alibi": ("alibi", {}),
     "v5-absolute fixed": ("v5-absolute", {"learnable": False}),
 }  # name -> version and options; fixed as in the note, whose kernel no gradient reaches
-WORLD, FULL = "plain-tales", "tales"
+WORLD = "plain-tales"
+FULL = "tales"
 RACED = ("v4", "v5", "v5 fixed")  # after every number of steps; those of the middle are on the board
-LATE, SLOW = "v5 late", "v5 slow"  # K trained from a later step on; from the start, at a lower rate
+LATE = "v5 late"  # K is trained from a later step on.
+SLOW = "v5 slow"  # K is trained from the start, at a lower rate.
 FORMULA = "v5-absolute fixed"
 NUMBERS = ("alpha1", "alpha2", "sigma1", "sigma2")
 BEYOND = 20  # tokens; half of the answers are further back

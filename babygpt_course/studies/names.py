@@ -23,7 +23,8 @@ from babygpt.models.language_model import LanguageModel
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.seed_plots import draw_seed_dots
 
-VERSION, WORLD = "v4", "plain-tales"
+VERSION = "v4"
+WORLD = "plain-tales"
 SCALE = Scale(steps=1800, seeds=MORE_SEEDS)
 
 

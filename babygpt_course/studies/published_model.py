@@ -61,7 +61,9 @@ PAIRS = (4, 8, 12, 16, 20, 24)  # frozen at either end, of 32
 PREVIOUS = (16, 0)
 INDUCTION = (18, 6)
 WEAKER = (17, 3)
-ALIKE, *_ = OTHERS = ((11, 1), (19, 3), (2, 1), (1, 2), (22, 1))  # look at the token before, as PREVIOUS does
+# These heads look at the token before, too, as PREVIOUS does.
+OTHERS = ((11, 1), (19, 3), (2, 1), (1, 2), (22, 1))
+ALIKE = OTHERS[0]
 EARLY = (0, 5)  # which costs the map's random text most
 N_RANDOM = 5  # heads drawn at random, which are silenced together
 N_MAPPED = 1  # draws of tokens for the map of all heads

@@ -42,10 +42,12 @@ from babygpt_course.studies.seed_plots import draw_seed_dots
 from babygpt_course.studies.stretching import stretched, with_encoding
 
 BLOCK = 64  # characters in a window of training
-FACTOR, LONG = 4, 8  # windows: a stretched v4 reads the first number of them; all other models read both
+FACTOR = 4  # windows that every model reads
+LONG = 8  # windows that all models read that are not stretched
 DISTANCES = {1: 48, FACTOR: 192, LONG: 384}  # windows -> characters from the only digit told to the question
 NEAR = 24  # characters from the last digit told to the question, within a window that tells older ones too
-OLDER, THREE_OLDER = (24,), (12, 24, 36)  # characters from each older digit to the last
+OLDER = (24,)  # characters from the older digit to the last one
+THREE_OLDER = (12, 24, 36)  # the same of three older digits
 KERNEL_AT = (0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512)  # distances at which biases are stored
 FINE_RATE = 0.3  # peak of fine-tuning, as a share of the learning rates of training
 LEARNED = 0.75  # share of right answers within the window, from which on a seed has learned to recall
