@@ -30,8 +30,11 @@ def claims_in(module: ModuleType, sentences: str = "") -> list[Claim]:
     sentences  as TOML; by default those of the file beside the module
     """
     file = files(__name__) / f"{module.__name__.rpartition('.')[2]}.toml"
-    named = tomllib.loads(sentences or file.read_text(encoding="utf-8"))
-    return [Claim(module.NOTE, **said, **vars(getattr(module, name))) for name, said in named.items()]
+    sentences_by_name = tomllib.loads(sentences or file.read_text(encoding="utf-8"))
+    return [
+        Claim(module.NOTE, **sentence, **vars(getattr(module, name)))
+        for name, sentence in sentences_by_name.items()
+    ]
 
 
 CLAIMS = tuple(c for module in (note_000, note_001, note_002, note_003, note_004) for c in claims_in(module))
@@ -64,8 +67,8 @@ def findings(note: str, only: Sequence[str] = (), first: Sequence[str] = ()) -> 
     chosen.sort(key=lambda claim: first.index(claim.text) if claim.text in first else len(first))
     rows = []
     for claim in chosen:
-        found = claim.measure()
-        mark = MARKS[found.verdict]
-        rows.append((mark, claim.text, found.verdict, found.measured, found.reason, claim.scope))
+        finding = claim.measure()
+        mark = MARKS[finding.verdict]
+        rows.append((mark, claim.text, finding.verdict, finding.measured, finding.reason, claim.scope))
     heading = ("", "the note says", "verdict", "measured", "because", "measured on")
     return Table(heading, rows, stable=3, open=len(first) or None)

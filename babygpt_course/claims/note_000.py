@@ -48,10 +48,12 @@ def position_is_kept() -> Finding:
     _, later = encoding.transform_qk(q, k, moved)
     change = float((queries @ (later - keys).mT).std() / (queries @ keys.mT).std())
     encodings = (encoding, Rotary(HEAD_DIM))
-    both, rope = (invariants.shift_invariant(e, head_dim=HEAD_DIM).value for e in encodings)
-    reason = f"Moving all keys by one position changes scores by {change:.0%} of their spread. But moving "
-    reason += f"query and key together also changes a score, by up to {both:.1f} "
-    reason += f"(RoPE: {format_measured(rope)})."
+    gate, rope = (invariants.shift_invariant(e, head_dim=HEAD_DIM).value for e in encodings)
+    reason = (
+        f"Moving all keys by one position changes scores by {change:.0%} of their spread. But moving "
+        f"query and key together also changes a score, by up to {gate:.1f} "
+        f"(RoPE: {format_measured(rope)})."
+    )
     return Finding(decide(change > 0.01), change, reason)
 
 
@@ -111,9 +113,11 @@ def mask_gets_less_attention() -> Finding:
         [attention_to_masked(kind(HEAD_DIM, alpha)) for alpha in (1.0, ALPHA)] for kind in (Polar, Quadrature)
     )
     change = written[1] - written[0]
-    reason = f"The norm after the gates divides α out: MASK keeps {written[1]:.0%} of the attention. With α "
-    reason += f"on keys only and no norm after it, α = {ALPHA} lowers this from {keys[0]:.0%} to "
-    reason += f"{keys[1]:.0%}."
+    reason = (
+        f"The norm after the gates divides α out: MASK keeps {written[1]:.0%} of the attention. With α "
+        f"on keys only and no norm after it, α = {ALPHA} lowers this from {keys[0]:.0%} to "
+        f"{keys[1]:.0%}."
+    )
     return Finding(decide(change < -0.01), change, reason)
 
 
@@ -145,9 +149,11 @@ def phase_is_learnable() -> Finding:
     own, _ = small_model("v7-polar", per_layer=True)
     layers = [f"layers.{i}.phi" for i in range(own.config.n_layer)]
     slope = max(phase_gradient(written, idx), *(phase_gradient(own, idx, name) for name in layers))
-    reason = "φ starts at 0, where cos φ is flat. So its gradient is 0 and it never changes, with one φ or "
-    reason += f"one in each of {len(layers)} layers. Inside the cosine its gradient is "
-    reason += f"{format_measured(phase_gradient(exact, idx), digits=1)}."
+    reason = (
+        "φ starts at 0, where cos φ is flat. So its gradient is 0 and it never changes, with one φ or "
+        f"one in each of {len(layers)} layers. Inside the cosine its gradient is "
+        f"{format_measured(phase_gradient(exact, idx), digits=1)}."
+    )
     return Finding(decide(slope > 0), slope, reason)
 
 
@@ -165,9 +171,11 @@ def product_approximates_the_phase() -> Finding:
     product, without = phase_errors(0.3)
     share = float((product.sum() / without.sum()).sqrt())
     fastest, slowest = (product / without).sqrt()[[0, -1]].tolist()
-    reason = f"At φ = 0.3 the product's error is {share:.0%} of the error without a phase. It is "
-    reason += f"{fastest:.0%} for the fastest wave and {slowest:.0%} for the slowest, which hardly moves "
-    reason += f"within {LENGTH} positions."
+    reason = (
+        f"At φ = 0.3 the product's error is {share:.0%} of the error without a phase. It is "
+        f"{fastest:.0%} for the fastest wave and {slowest:.0%} for the slowest, which hardly moves "
+        f"within {LENGTH} positions."
+    )
     return Finding(decide(share < 0.5), share, reason)
 
 
@@ -199,10 +207,12 @@ def alpha_matters() -> Finding:
         return float((logits[0] - logits[1]).abs().max() / logits[0].std())
 
     written, repaired, zero = change("v7-polar", 0.1), change("v7", 0.1), change("v7-polar", 0.0)
-    reason = "The norm divides α out: from 0.1 to 0.9 logits change by "
-    reason += f"{format_measured(written, digits=1)} of their spread. Only "
-    reason += f"values near 0 have an effect: from 0 to 0.9 logits change by {zero:.1f} times their spread. "
-    reason += f"After our repairs they change by {repaired:.2f} times their spread from 0.1 to 0.9."
+    reason = (
+        "The norm divides α out: from 0.1 to 0.9 logits change by "
+        f"{format_measured(written, digits=1)} of their spread. Only "
+        f"values near 0 have an effect: from 0 to 0.9 logits change by {zero:.1f} times their spread. "
+        f"After our repairs they change by {repaired:.2f} times their spread from 0.1 to 0.9."
+    )
     return Finding(decide(written > 1e-3), written, reason)
 
 
@@ -218,8 +228,8 @@ class OneLetterModel(LanguageModel):
     def forward(
         self, idx: Tensor, positions: Positions | None = None, cache: KVCache | None = None
     ) -> Tensor:
-        seen = torch.stack([(idx == letter).any(dim=1) for letter in range(3)], dim=-1)  # (B, 3)
-        return (self.sure * seen)[:, None].expand(*idx.shape, 3)
+        occurs = torch.stack([(idx == letter).any(dim=1) for letter in range(3)], dim=-1)  # (B, 3)
+        return (self.sure * occurs)[:, None].expand(*idx.shape, 3)
 
 
 def inconsistent_share(threshold: float, length: int = 8, n: int = 1000) -> float:
@@ -234,8 +244,10 @@ def inconsistent_share(threshold: float, length: int = 8, n: int = 1000) -> floa
 def threshold_matters() -> Finding:
     """Measure the share of texts with mixed letters at threshold 0.5, minus the share at 0.95."""
     low, high = inconsistent_share(0.5), inconsistent_share(0.95)
-    reason = f"Each text must repeat one letter. At threshold 0.5, {low:.0%} of the texts mix two letters; "
-    reason += f"at 0.95, {high:.0%} do. Letters written in one step cannot depend on each other."
+    reason = (
+        f"Each text must repeat one letter. At threshold 0.5, {low:.0%} of the texts mix two letters; "
+        f"at 0.95, {high:.0%} do. Letters written in one step cannot depend on each other."
+    )
     return Finding(decide(low - high > 0.1), low - high, reason)
 
 
@@ -247,8 +259,10 @@ def as_written() -> Finding:
     more = differences(gates, rope)
     gain = differences(nothing, gates)
     verdicts = negligible(more), exceeds(gain)
-    reason = f"The loss with gates minus that with RoPE is {compare(more):+.3f} nats per character after "
-    reason += f"{results['steps']} steps. Without position encoding the loss is higher than with gates, by "
-    reason += f"{compare(gain):+.3f}. “As low as RoPE” {verdicts[0]}, “lower than without position encoding” "
-    reason += f"{verdicts[1]}."
+    reason = (
+        f"The loss with gates minus that with RoPE is {compare(more):+.3f} nats per character after "
+        f"{results['steps']} steps. Without position encoding the loss is higher than with gates, by "
+        f"{compare(gain):+.3f}. “As low as RoPE” {verdicts[0]}, “lower than without position encoding” "
+        f"{verdicts[1]}."
+    )
     return Finding(combine(*verdicts), mean(more), reason, len(verdicts))

@@ -25,7 +25,9 @@ QUERIES = (12, 20, 40, LATE)
 TEXTS = 512  # random texts
 NEAR = 8  # tokens that count as near
 DIM = 64  # channels, as in the note's example
-FORMULA, DISTANCE = "v5-absolute fixed", "v5 fixed"  # with the α and σ of the note's code, untrained
+# Both models have the α and σ of the note's code, untrained.
+FORMULA = "v5-absolute fixed"  # K(m)K(n), as in the note's formula
+DISTANCE = "v5 fixed"  # K(m − n), as in the note's text
 VECTORS = "the note's formula on 64 random vectors"
 BUILT = f"a head of {HEAD_DIM} channels built by hand, among 64 tokens"
 RANDOM = f"an untrained head of {HEAD_DIM} channels on {TEXTS} random texts, with the note's α and σ"
@@ -110,14 +112,14 @@ class NoteRotary(nn.Module):
 
 def board(world: str = "plain", longest: bool = True) -> tuple[dict[str, Any], str]:
     """Return the stored numbers of the longest (or shortest) runs on one kind of tales, and their steps."""
-    found = load_results("gaussian")[world]
-    steps = (max if longest else min)(found, key=int)
-    return found[steps], steps
+    runs = load_results("gaussian")[world]
+    steps = (max if longest else min)(runs, key=int)
+    return runs[steps], steps
 
 
-def gains_over(found: dict[str, Any], key: str, version: str, rival: str = "v4") -> list[float]:
+def gains_over(numbers: dict[str, Any], key: str, version: str, rival: str = "v4") -> list[float]:
     """Return a rival's numbers minus a version's, one per seed."""
-    return differences(found[rival][key], found[version][key])
+    return differences(numbers[rival][key], numbers[version][key])
 
 
 # ---------------------------------------------------------------- the note's sentences
@@ -126,9 +128,9 @@ def gains_over(found: dict[str, Any], key: str, version: str, rival: str = "v4")
 @measured_on("random queries and keys")
 def rope_is_relative() -> Finding:
     """Measure the largest change of a RoPE score when query and key move together."""
-    found = invariants.shift_invariant(Rotary(HEAD_DIM), head_dim=HEAD_DIM)
+    promise = invariants.shift_invariant(Rotary(HEAD_DIM), head_dim=HEAD_DIM)
     reason = "Moving query and key together rotates both by the same angle. The score then changes by "
-    return Finding(decide(found.holds), found.value, f"{reason}{found.measured}, which is rounding.")
+    return Finding(decide(promise.holds), promise.value, f"{reason}{promise.measured}, which is rounding.")
 
 
 @measured_on("arithmetic")
@@ -138,8 +140,10 @@ def frequencies_are_right() -> Finding:
     turned = rotate(x[None], torch.tensor([1]))[0]
     by_note = 10_000 ** (-2 * torch.arange(HEAD_DIM // 2).double() / HEAD_DIM)
     error = float((torch.atan2(turned[1::2], turned[::2]) - by_note).abs().max())
-    reason = "RoPE, as published, rotates pair j by this angle per position "
-    reason += f"(error {format_measured(error, 1e-9)} radians)."
+    reason = (
+        "RoPE, as published, rotates pair j by this angle per position "
+        f"(error {format_measured(error, 1e-9)} radians)."
+    )
     return Finding(decide(error < 1e-9), error, reason)
 
 
@@ -148,9 +152,11 @@ def rope_cannot_choose_its_scale() -> Finding:
     """Compare the attention on the nearest 8 of 64 tokens in the four fastest pairs and the four slowest."""
     near, wide = (float(attention_with_pairs(pairs)[:NEAR].sum()) for pairs in (slice(4), slice(-4, None)))
     trainable = sum(p.numel() for p in Rotary(HEAD_DIM).parameters())
-    reason = f"RoPE is fixed: it has {trainable} trainable parameters. But a head can choose the pairs of "
-    reason += f"channels that it uses. With the four fastest pairs it gives {near:.0%} of its attention to "
-    reason += f"the nearest {NEAR} of 64 tokens, with the four slowest {wide:.0%}."
+    reason = (
+        f"RoPE is fixed: it has {trainable} trainable parameters. But a head can choose the pairs of "
+        f"channels that it uses. With the four fastest pairs it gives {near:.0%} of its attention to "
+        f"the nearest {NEAR} of 64 tokens, with the four slowest {wide:.0%}."
+    )
     return Finding(decide(trainable == 0, near <= 2 * wide), near - wide, reason)
 
 
@@ -160,8 +166,10 @@ def kernel_knows_the_distance() -> Finding:
     kinds = (kind(HEAD_DIM, learnable=False) for kind in (AbsoluteGaussian, RelativeGaussian))
     formula, text = (invariants.shift_invariant(each, head_dim=HEAD_DIM) for each in kinds)
     near, far = (float(note_kernel(torch.tensor([m, m - 3.0])).prod()) for m in (3.0, 63.0))
-    reason = f"With the formula, moving two tokens together changes a score by up to {formula.value:.1f}. "
-    reason += f"Its factor K(m)K(n) is {near:.2f} for 3 and 0, and {far:.6f} for 63 and 60. K(m − n) is "
+    reason = (
+        f"With the formula, moving two tokens together changes a score by up to {formula.value:.1f}. "
+        f"Its factor K(m)K(n) is {near:.2f} for 3 and 0, and {far:.6f} for 63 and 60. K(m − n) is "
+    )
     reason += (
         "equal for both pairs, which are 3 apart." if text.holds else "no function of the distance either."
     )
@@ -177,9 +185,11 @@ def alphas_and_sigmas_set_the_range() -> Finding:
         for kind in (RelativeGaussian, AbsoluteGaussian)
         for changed in changes
     ]
-    reason = "We exchanged α₁ and α₂, or doubled both σ. With K(m − n) a query then looks up to {:.1f} "
-    reason += "(α) or {:.1f} (σ) tokens further back. With the formula it looks up to {:.1f} (α) or "
-    reason += "{:.1f} (σ) tokens further back."
+    reason = (
+        "We exchanged α₁ and α₂, or doubled both σ. With K(m − n) a query then looks up to {:.1f} "
+        "(α) or {:.1f} (σ) tokens further back. With the formula it looks up to {:.1f} (α) or "
+        "{:.1f} (σ) tokens further back."
+    )
     verdict = decide(*(tokens > 1.0 for tokens in further))
     return Finding(verdict, max(further), reason.format(*further))
 
@@ -218,10 +228,12 @@ def scales_switch() -> Finding:
     narrow, wide = (
         a * torch.exp(-(torch.arange(LATE) ** 2) / (2 * s**2)) for a, s in zip(ALPHAS, SIGMAS, strict=True)
     )
-    at = int((wide > narrow).int().argmax())  # 0 if there is none
-    reason = f"The wide Gaussian is the larger one from position {at} on. α and σ set this position, not the "
-    reason += "text."
-    return Finding(decide(at > 0), float(at), reason)
+    position = int((wide > narrow).int().argmax())  # 0 if there is none
+    reason = (
+        f"The wide Gaussian is the larger one from position {position} on. "
+        "α and σ set this position, not the text."
+    )
+    return Finding(decide(position > 0), float(position), reason)
 
 
 @measured_on("the note's code, shortened, on the shapes of its example", AXIS)
@@ -252,8 +264,10 @@ def code_rotates() -> Finding:
     x = torch.randn(8, 128, DIM, generator=torch.Generator().manual_seed(0))
     change = NoteRotary().rotate(x).norm(dim=-1) / x.norm(dim=-1)
     worst = float((change - 1).abs().max())
-    reason = "The angles do not fit the pairs of channels that are rotated. Lengths change by factors from "
-    reason += f"{change.min():.2f} to {change.max():.2f}."
+    reason = (
+        "The angles do not fit the pairs of channels that are rotated. Lengths change by factors from "
+        f"{change.min():.2f} to {change.max():.2f}."
+    )
     return Finding(decide(worst < 1e-5), worst, reason)
 
 
@@ -261,22 +275,26 @@ def code_rotates() -> Finding:
 def lowers_the_loss() -> Finding:
     """Measure RoPE's loss minus that with K(m - n), in nats per character, after the longest runs."""
     (plain, steps), (short, fewest), (full, full_steps) = board(), board(longest=False), board("full")
-    gains = [gains_over(found, "val_loss", DISTANCE) for found in (plain, full)]
+    gains = [gains_over(numbers, "val_loss", DISTANCE) for numbers in (plain, full)]
     verdicts = [exceeds(gain) for gain in gains]
     early, plain_gain, full_gain = map(compare, (gains_over(short, "val_loss", DISTANCE), *gains))
-    reason = "RoPE's loss minus the loss with K(m − n), in nats per character, is: "
-    reason += f"plain tales, {fewest} steps, {early:+.3f}; plain tales, {steps} steps, {plain_gain:+.3f}, "
-    reason += f"{verdicts[0]}; full tales, {full_steps} steps, {full_gain:+.3f}, {verdicts[1]}."
+    reason = (
+        "RoPE's loss minus the loss with K(m − n), in nats per character, is: "
+        f"plain tales, {fewest} steps, {early:+.3f}; plain tales, {steps} steps, {plain_gain:+.3f}, "
+        f"{verdicts[0]}; full tales, {full_steps} steps, {full_gain:+.3f}, {verdicts[1]}."
+    )
     return Finding(combine(*verdicts), mean(gains[0]), reason, len(verdicts))
 
 
 @measured_on(SHAPE + ", 300 steps on the plain tales")
 def formula_lowers_the_loss() -> Finding:
     """Measure RoPE's loss minus that with the note's formula, in nats per character."""
-    found, steps = board(longest=False)
-    gain = gains_over(found, "val_loss", FORMULA)
-    reason = f"RoPE's loss minus the loss with K(m)K(n) after {steps} steps is {compare(gain):+.3f} nats per "
-    reason += "character."
+    numbers, steps = board(longest=False)
+    gain = gains_over(numbers, "val_loss", FORMULA)
+    reason = (
+        f"RoPE's loss minus the loss with K(m)K(n) after {steps} steps is {compare(gain):+.3f} nats per "
+        "character."
+    )
     return Finding(exceeds(gain), mean(gain), reason, 1)
 
 
@@ -287,8 +305,10 @@ def adjusts_its_range() -> Finding:
     (long, steps), start = board(), load_results("gaussian")["start"]["half"]
     halves = [kernel[0]["half"] for kernel in long["v5"]["kernel"]]
     answers = compare([-100 * x for x in gains_over(long, "accuracy", "v5", DISTANCE)], 100 * LEAST_SHARE)
-    reason = f"The note's code has {trainable} trainable parameters. With trained α and σ, K(m − n) halves "
-    reason += f"within {start} tokens at first, and after {steps} steps within {', '.join(map(str, halves))} "
-    reason += f"(one number per seed). This changes the right answers by {answers:+.0f} points."
+    reason = (
+        f"The note's code has {trainable} trainable parameters. With trained α and σ, K(m − n) halves "
+        f"within {start} tokens at first, and after {steps} steps within {', '.join(map(str, halves))} "
+        f"(one number per seed). This changes the right answers by {answers:+.0f} points."
+    )
     moved = mean(halves) - start
     return Finding(decide(trainable > 0, any(half != start for half in halves)), moved, reason)

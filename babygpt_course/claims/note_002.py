@@ -20,9 +20,10 @@ from babygpt_course.studies import branches
 from babygpt_course.studies.results import Results, load_results
 
 NOTE = "002_79f4b48e18265706.txt"
-WIDTH, HEAD_DIM = 512, 64  # of the model that the notes speak of
+WIDTH = 512  # channels of the model that the notes speak of
+HEAD_DIM = 64  # channels of each of its heads
 SCOPE = "codes of width 512, without a model; 2-D RoPE on heads of 64 channels, half for the branch"
-SEEDS = 6  # of untrained models
+SEEDS = 6  # number of untrained models that a number is averaged over
 UNTRAINED = f"untrained models of 2 layers, width 512, weights of standard deviation 0.02, {SEEDS} seeds"
 TRAINED = "2 layers, width 96, texts of 48 characters of the plain tales, 400 steps; models paired by seed"
 COMMAND = "To draw this, run: python -m babygpt figures branches"
@@ -34,14 +35,14 @@ ALIKE = 0.93  # the lowest similarity that the note gives
 
 def code_cosine(position: int, theta: float = 10_000.0) -> float:
     """Return the cosine of the Fourier codes of positions 0 and `position`, width 512."""
-    first, other = fourier(torch.tensor([0, position]), WIDTH, theta).double()
-    return float(torch.cosine_similarity(first, other, dim=0))
+    first, second = fourier(torch.tensor([0, position]), WIDTH, theta).double()
+    return float(torch.cosine_similarity(first, second, dim=0))
 
 
 def code_distance(position: int) -> float:
     """Return the Euclidean distance of the Fourier codes of positions 0 and `position`, width 512."""
-    first, other = fourier(torch.tensor([0, position]), WIDTH).double()
-    return float((first - other).norm())
+    first, second = fourier(torch.tensor([0, position]), WIDTH).double()
+    return float((first - second).norm())
 
 
 def rope_cosine(position: int, width: int = HEAD_DIM // 2) -> float:
@@ -72,8 +73,8 @@ def logit_difference(stride: int, scale: float = 1.0, width: int = WIDTH) -> flo
             if name.endswith(("out.weight", "head.weight")):
                 torch.nn.init.normal_(p, std=0.02 * (scale if name.startswith("head") else 1.0))
         idx = torch.randint(64, (1, 16))
-        one, other = (model(idx, Positions(time, torch.full((16,), branch))) for branch in (0, 1))
-        changes.append(float((one - other).abs().mean()))
+        logits, moved_logits = (model(idx, Positions(time, torch.full((16,), branch))) for branch in (0, 1))
+        changes.append(float((logits - moved_logits).abs().mean()))
     return mean(changes)
 
 
@@ -99,8 +100,8 @@ def interaction(encoding: Encoding, time: int = 5, branch: int = 1) -> float:
     returns  mean |s(t, b) - s(t, 0) - s(0, b) + s(0, 0)| over the scores' standard deviation; 0 if a
              score is such a sum
     """
-    at = ((time, branch), (time, 0), (0, branch), (0, 0))
-    both, later, beside, here = (scores_between(encoding, *position) for position in at)
+    places = ((time, branch), (time, 0), (0, branch), (0, 0))
+    both, later, beside, here = (scores_between(encoding, *position) for position in places)
     return float((both - later - beside + here).abs().mean() / here.std())
 
 
@@ -128,14 +129,14 @@ def losses_among(run: str, n: int) -> list[float]:
 def losses_by_stride(code: str) -> dict[int, list[float]]:
     """Return the loss of two branches by the stride in training: one number per seed."""
     runs = {s: f"two: {code}" if s == 128 else f"stride {s}: {code}" for s in (1, 8, 128, 1024, 4096)}
-    made = stored_results()["runs"]
-    return {s: losses_among(run, 2) for s, run in runs.items() if run in made}
+    stored = stored_results()["runs"]
+    return {s: losses_among(run, 2) for s, run in runs.items() if run in stored}
 
 
 def least_alike(code: str) -> list[float]:
     """Return the lowest cosine after any block of two branches with one text, stride 4096: one per seed."""
-    found = stored_results()["runs"][f"stride 4096: {code}"]
-    blocks = (found[key] for key in found if key.startswith("stream ") and key != "stream 0")
+    similarities = stored_results()["runs"][f"stride 4096: {code}"]
+    blocks = (similarities[key] for key in similarities if key.startswith("stream ") and key != "stream 0")
     return [min(seed) for seed in zip(*blocks, strict=True)]
 
 
@@ -148,9 +149,11 @@ def rope_2d_leaves_branches_alike() -> Finding:
     cosine, inside, rival = rope_cosine(4096), least_alike("2-D RoPE"), mean(least_alike("Fourier"))
     side = compare([likeness - ALIKE for likeness in inside], 0.0).side
     streams = {"above": "holds", "below": "fails"}.get(side, UNDECIDED)
-    reason = f"One rotated vector has cosine {cosine:.2f} over the pairs that rotate with the branch, and "
-    reason += f"{(1 + cosine) / 2:.2f} over all. Inside trained models, two branches with the same text have "
-    reason += f"at least {min(inside):.3f}, and {rival:.2f} with Fourier codes ({len(inside)} seeds)."
+    reason = (
+        f"One rotated vector has cosine {cosine:.2f} over the pairs that rotate with the branch, and "
+        f"{(1 + cosine) / 2:.2f} over all. Inside trained models, two branches with the same text have "
+        f"at least {min(inside):.3f}, and {rival:.2f} with Fourier codes ({len(inside)} seeds)."
+    )
     return Finding(combine(decide(cosine >= ALIKE), streams), cosine, reason, 1)
 
 
@@ -169,8 +172,9 @@ def similarity_is_31_percent() -> Finding:
 def stride_256_is_less_alike() -> Finding:
     """Measure how much the cosine of two codes falls from stride 128 to stride 256."""
     near, far, later = (code_cosine(stride) for stride in (128, 256, 300))
-    reason = f"The cosine falls from {near:.2f} to {far:.2f}. It can also rise: at stride 300 it is "
-    reason += f"{later:.2f}."
+    reason = (
+        f"The cosine falls from {near:.2f} to {far:.2f}. It can also rise: at stride 300 it is {later:.2f}."
+    )
     return Finding(decide(far < near, code_distance(256) > code_distance(128)), near - far, reason)
 
 
@@ -179,9 +183,11 @@ def theta_suits_the_stride() -> Finding:
     """Measure how much less alike neighbours are under the note's theta than under 10000."""
     default, chosen = ([code_cosine(1, t), code_cosine(4096, u)] for t, u in ((1e4, 1e4), (1e3, 1e5)))
     gains = differences(default, chosen)
-    reason = f"At stride 1, neighbours have a cosine of {default[0]:.3f} with theta 10000 and "
-    reason += f"{chosen[0]:.3f} with 1000. At stride 4096 they have {default[1]:.3f} with theta 10000 and "
-    reason += f"{chosen[1]:.3f} with 100000."
+    reason = (
+        f"At stride 1, neighbours have a cosine of {default[0]:.3f} with theta 10000 and "
+        f"{chosen[0]:.3f} with 1000. At stride 4096 they have {default[1]:.3f} with theta 10000 and "
+        f"{chosen[1]:.3f} with 100000."
+    )
     return Finding(decide(*(gain > 0 for gain in gains)), gains[0], reason)
 
 
@@ -194,28 +200,34 @@ def branch_and_time_are_decoupled() -> Finding:
         not torch.equal(*(e.transform_qk(key, key, Positions(zero, zero + b))[1] for b in (0, 1)))
         for e in (code, rope)
     )
-    mixed, apart = interaction(code), interaction(rope)
-    reason = "The code is added before attention, so attention needs no branch number. Scores still mix "
-    reason += f"branch and time: {mixed:.0%} of their spread is not a branch part plus a time part (2-D "
-    reason += f"RoPE: {format_measured(apart, digits=1)})."
-    return Finding(decide(rope_turns and not fourier_turns), mixed, reason)
+    code_share, rope_share = interaction(code), interaction(rope)
+    reason = (
+        "The code is added before attention, so attention needs no branch number. Scores still mix "
+        f"branch and time: {code_share:.0%} of their spread is not a branch part plus a time part (2-D "
+        f"RoPE: {format_measured(rope_share, digits=1)})."
+    )
+    return Finding(decide(rope_turns and not fourier_turns), code_share, reason)
 
 
 @measured_on(UNTRAINED)
 def logits_differ_by_a_tenth() -> Finding:
     """Measure the mean change of an untrained model's logits between branches 0 and 1 at stride 128."""
     change = logit_difference(128)
-    reason = f"The mean difference is {change:.3f}. It depends on the initial weights: if those of the head "
-    reason += f"are five times smaller, it is {logit_difference(128, 0.2):.3f}."
+    reason = (
+        f"The mean difference is {change:.3f}. It depends on the initial weights: if those of the head "
+        f"are five times smaller, it is {logit_difference(128, 0.2):.3f}."
+    )
     return Finding(decide(change > 0.1), change, reason)
 
 
 @measured_on(TRAINED)
 def outputs_are_independent() -> Finding:
     """Measure the leakage from branch 1 into branch 0 after training on two, in nats per character."""
-    leak, apart = (found_in("two: Fourier", key) for key in ("leak", "leak, isolated"))
-    reason = f"Another text in branch 1 changes branch 0's predictions by {compare(leak):.4f} nats per "
-    reason += f"character. With the isolation mask it changes them by {max(apart):g}."
+    leak, isolated = (found_in("two: Fourier", key) for key in ("leak", "leak, isolated"))
+    reason = (
+        f"Another text in branch 1 changes branch 0's predictions by {compare(leak):.4f} nats per "
+        f"character. With the isolation mask it changes them by {max(isolated):g}."
+    )
     return Finding(negligible(leak), mean(leak), reason, 1)
 
 
@@ -223,12 +235,14 @@ def outputs_are_independent() -> Finding:
 def no_gibberish() -> Finding:
     """Measure the share of unknown words in two branches, minus the share with the isolation mask."""
     keys = ("unknown 2", "unknown 2, isolated", "unknown 4")
-    beside, apart, four = (found_in("two: Fourier", key) for key in keys)
-    more = differences(beside, apart)
+    beside, isolated, four = (found_in("two: Fourier", key) for key in keys)
+    more = differences(beside, isolated)
     points = compare([100 * x for x in more], 100 * LEAST_SHARE)
-    reason = f"Two branches write {mean(beside):.1%} unknown words, and isolated branches {mean(apart):.1%}; "
-    reason += f"the difference is {points:+.1f} points. Four branches write {mean(four):.0%}; the models "
-    reason += "were trained on two."
+    reason = (
+        f"Two branches write {mean(beside):.1%} unknown words, and isolated branches {mean(isolated):.1%}; "
+        f"the difference is {points:+.1f} points. Four branches write {mean(four):.0%}; the models "
+        "were trained on two."
+    )
     return Finding(negligible(more, LEAST_SHARE), mean(more), reason, 1)
 
 
@@ -237,9 +251,11 @@ def warm_up_is_a_must() -> Finding:
     """Measure the loss of four branches, minus that after training on single texts for half of the steps."""
     plain, warmed = losses_among("four: Fourier", 4), losses_among("four, warmed up: Fourier", 4)
     worse, nothing = differences(plain, warmed), mean(losses_among("up to eight: none", 4))
-    reason = f"Training on four branches ends at a loss of {mean(plain):.3f} nats per character. With single "
-    reason += f"texts in the first half it ends at {mean(warmed):.3f}; the first less the second is "
-    reason += f"{compare(worse):+.3f}. Models without branch codes end at {nothing:.3f}. {COMMAND}"
+    reason = (
+        f"Training on four branches ends at a loss of {mean(plain):.3f} nats per character. With single "
+        f"texts in the first half it ends at {mean(warmed):.3f}; the first less the second is "
+        f"{compare(worse):+.3f}. Models without branch codes end at {nothing:.3f}. {COMMAND}"
+    )
     return Finding(exceeds(worse), mean(worse), reason, 1)
 
 
@@ -262,9 +278,11 @@ def rope_2d_is_stuck() -> Finding:
     """Measure the loss of two branches under 2-D RoPE, minus that under the Fourier code."""
     rope, fourier_code = (losses_among(f"two: {code}", 2) for code in ("2-D RoPE", "Fourier"))
     more = differences(rope, fourier_code)
-    reason = f"The loss of two branches is {mean(rope):.3f} nats per character with 2-D RoPE and "
-    reason += f"{mean(fourier_code):.3f} with Fourier codes, at equal stride and steps; the difference is "
-    reason += f"{compare(more):+.3f}. {COMMAND}"
+    reason = (
+        f"The loss of two branches is {mean(rope):.3f} nats per character with 2-D RoPE and "
+        f"{mean(fourier_code):.3f} with Fourier codes, at equal stride and steps; the difference is "
+        f"{compare(more):+.3f}. {COMMAND}"
+    )
     return Finding(exceeds(more), mean(more), reason, 1)
 
 
@@ -273,6 +291,8 @@ def weights_do_not_carry_over() -> Finding:
     """Measure the rise of the loss when a model with Fourier codes loads weights trained with 2-D RoPE."""
     before, after = (found_in("two: 2-D RoPE", key) for key in ("alone", "alone, as Fourier"))
     rise = differences(after, before)
-    reason = "All weights fit, but channels rotate by other angles than in training. The loss rises from "
-    reason += f"{mean(before):.2f} to {mean(after):.2f} nats per character, by {compare(rise)}."
+    reason = (
+        "All weights fit, but channels rotate by other angles than in training. The loss rises from "
+        f"{mean(before):.2f} to {mean(after):.2f} nats per character, by {compare(rise)}."
+    )
     return Finding(exceeds(rise), mean(rise), reason, 1)

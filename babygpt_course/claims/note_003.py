@@ -17,17 +17,20 @@ from babygpt_course.claims.claim import Finding, combine, decide, measured_on, n
 from babygpt_course.claims.note_002 import HEAD_DIM, SCOPE, TRAINED, WIDTH, code_cosine, code_distance
 
 NOTE = "003_1be152b6561f0619.txt"
-ROWS, WIDEST = 32_768, 4096  # the note's table and stride
+ROWS = 32_768  # positions of the note's table
+WIDEST = 4096  # the note's stride, in positions
 
 
 @measured_on("arithmetic; all pairs: heads of 64 channels, half for the branch")
 def one_pair_leaves_branches_alike() -> Finding:
     """Measure the cosine of one pair with k = 1, which the note assumes, at strides 128 and 4096."""
     near, far = (math.cos(stride / 1e4) for stride in (128, WIDEST))
-    both = [note_002.rope_cosine(stride) for stride in (128, WIDEST)]
-    reason = f"The note's pair is slower than any pair of the model. Its cosines are {near:.4f} and "
-    reason += f"{far:.4f}; we accept errors up to 0.01. Over all pairs that rotate with the branch, the "
-    reason += f"cosines are {both[0]:.2f} and {both[1]:.2f}. For Fourier codes the note compares all pairs."
+    cosines = [note_002.rope_cosine(stride) for stride in (128, WIDEST)]
+    reason = (
+        f"The note's pair is slower than any pair of the model. Its cosines are {near:.4f} and "
+        f"{far:.4f}; we accept errors up to 0.01. Over all pairs that rotate with the branch, the "
+        f"cosines are {cosines[0]:.2f} and {cosines[1]:.2f}. For Fourier codes the note compares all pairs."
+    )
     verdicts = (note_002.about(*pair, 2).verdict for pair in ((0.99, near), (0.95, far)))
     return Finding(combine(*verdicts), far, reason)
 
@@ -47,10 +50,12 @@ def all_rows_differ() -> Finding:
 def spacing_does_not_matter_to_codes() -> Finding:
     """Measure how much less alike two codes are at stride 128 than at stride 1."""
     near, far = code_cosine(1), code_cosine(128)
-    reason = f"All codes differ; at spacing 1 their distance is {code_distance(1):.1f}. They do not differ "
-    reason += f"equally: their cosine is {near:.2f} at spacing 1 and {far:.2f} at 128 (note: 0.85, 0.31)."
-    apart = min(map(code_distance, range(1, 129))) > 0
-    return Finding(decide(apart, abs(near - far) < 0.01), near - far, reason)
+    reason = (
+        f"All codes differ; at spacing 1 their distance is {code_distance(1):.1f}. They do not differ "
+        f"equally: their cosine is {near:.2f} at spacing 1 and {far:.2f} at 128 (note: 0.85, 0.31)."
+    )
+    all_differ = min(map(code_distance, range(1, 129))) > 0
+    return Finding(decide(all_differ, abs(near - far) < 0.01), near - far, reason)
 
 
 def divided_code(branch: int, stride: int) -> torch.Tensor:
@@ -62,9 +67,11 @@ def divided_code(branch: int, stride: int) -> torch.Tensor:
 def dividing_leaves_no_stride() -> Finding:
     """Measure the largest change of branch 1's code between two strides in the old program."""
     change = max(float((divided_code(1, s) - divided_code(1, 1)).norm()) for s in (8, 128, WIDEST))
-    reason = "The data multiply by the stride and the model divides by it. So two branches have cosine "
-    reason += f"{code_cosine(1):.2f} at every stride. Without the division it is "
-    reason += f"{code_cosine(WIDEST):.2f} at stride {WIDEST}."
+    reason = (
+        "The data multiply by the stride and the model divides by it. So two branches have cosine "
+        f"{code_cosine(1):.2f} at every stride. Without the division it is "
+        f"{code_cosine(WIDEST):.2f} at stride {WIDEST}."
+    )
     return Finding(decide(change == 0), change, reason)
 
 
@@ -79,9 +86,11 @@ def needs_a_stride(code: str, claimed: bool = True) -> Finding:
     verdicts = [negligible(rise, suggested=suggested), negligible(gap)]
     by_stride = ", ".join(f"{mean(values):.3f} at stride {stride}" for stride, values in loss.items())
     counts = {"holds": "too little to count", "fails": "enough to count", UNDECIDED: UNDECIDED}
-    reason = f"In nats per character, the loss of two branches is {by_stride}. Stride 1 minus stride 128 is "
-    reason += f"{compare(rise):+.3f}: {counts[verdicts[0]]}. At stride 1, a second text adds "
-    reason += f"{compare(gap):+.3f}: {counts[verdicts[1]]}."
+    reason = (
+        f"In nats per character, the loss of two branches is {by_stride}. Stride 1 minus stride 128 is "
+        f"{compare(rise):+.3f}: {counts[verdicts[0]]}. At stride 1, a second text adds "
+        f"{compare(gap):+.3f}: {counts[verdicts[1]]}."
+    )
     verdict = combine(*(opposite(each) if claimed else each for each in verdicts))
     return Finding(verdict, mean(rise), reason, len(verdicts))
 
@@ -112,8 +121,9 @@ def the_table_is_long_enough() -> Finding:
             code.embed(tokens, Positions(time, torch.tensor([branch])))
         except BadInput:
             break
-    reason = f"The table has rows for {branch} branches. At stride {WIDEST} the eighth reads row "
-    reason += f"{7 * WIDEST:,}."
+    reason = (
+        f"The table has rows for {branch} branches. At stride {WIDEST} the eighth reads row {7 * WIDEST:,}."
+    )
     return Finding(decide(branch >= 8), float(branch), reason)
 
 
@@ -129,6 +139,6 @@ def the_table_has_16_million_numbers() -> Finding:
 @measured_on(note_002.UNTRAINED)
 def logits_differ_more_at_128() -> Finding:
     """Divide the change of the logits at stride 128 by that at stride 1; the note has 0.478 / 0.108 = 4.4."""
-    ratio, apart = (f(128) / f(1) for f in (note_002.logit_difference, code_distance))
-    reason = f"The logits differ {ratio:.1f} times more. The codes are {apart:.1f} times further apart."
+    ratio, code_ratio = (f(128) / f(1) for f in (note_002.logit_difference, code_distance))
+    reason = f"The logits differ {ratio:.1f} times more. The codes are {code_ratio:.1f} times further apart."
     return Finding(decide(ratio > 2), ratio, reason)

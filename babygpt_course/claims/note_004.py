@@ -35,11 +35,13 @@ def tells_sentences_apart(kind: type[BagOfTokens | BagWithPositions], claimed: b
     ids = torch.tensor([[0, 1, 2], [2, 1, 0]])
     logits = untrained(kind, 4, 3, 2)(ids[:, :-1]).detach()
     loss = F.cross_entropy(logits.mT, ids[:, 1:], reduction="none").sum(dim=1)
-    apart, after = float((loss[0] - loss[1]).abs()), float((logits[0, -1] - logits[1, -1]).abs().max())
-    reason = f"The sentences' log-probabilities differ by {apart:.2f} nats, because their pairs of "
-    reason += "neighbours differ. The character after 我爱 and after 你爱 is predicted "
-    reason += f"{'differently' if after else 'alike'}, because no token sees the one before it."
-    return Finding(decide((apart > 0) == claimed, (after > 0) == claimed), apart, reason)
+    gap, next_gap = float((loss[0] - loss[1]).abs()), float((logits[0, -1] - logits[1, -1]).abs().max())
+    reason = (
+        f"The sentences' log-probabilities differ by {gap:.2f} nats, because their pairs of "
+        "neighbours differ. The character after 我爱 and after 你爱 is predicted "
+        f"{'differently' if next_gap else 'alike'}, because no token sees the one before it."
+    )
+    return Finding(decide((gap > 0) == claimed, (next_gap > 0) == claimed), gap, reason)
 
 
 v1_cannot_tell_sentences_apart = measured_on(UNTRAINED)(lambda: tells_sentences_apart(BagOfTokens, False))
@@ -69,8 +71,11 @@ def the_sums_are_right() -> Finding:
     token = torch.tensor([[0.1, 0.2], [0.3, 0.4], [0.5, 0.6], [0.7, 0.8]])
     position = torch.tensor([[0.01, 0.02], [0.03, 0.04], [0.05, 0.06]])
     codes = torch.stack([token[[0, 1, 2]] + position, token[[2, 1, 0]] + position])  # both sentences
-    one, other = [[0.11, 0.22], [0.33, 0.44], [0.55, 0.66]], [[0.51, 0.62], [0.33, 0.44], [0.15, 0.26]]
-    error = float((codes - torch.tensor([one, other])).abs().max())
+    first_sums, second_sums = (
+        [[0.11, 0.22], [0.33, 0.44], [0.55, 0.66]],
+        [[0.51, 0.62], [0.33, 0.44], [0.15, 0.26]],
+    )
+    error = float((codes - torch.tensor([first_sums, second_sums])).abs().max())
     return Finding(decide(error < 1e-6), error, "All six sums agree with ours.")
 
 
@@ -122,7 +127,9 @@ def adding_mixes_token_and_position() -> Finding:
     rows = torch.stack([model(torch.full((1, 4), t))[0] for t in range(5)]).double()  # (token, position, V)
     main = rows.mean(0, keepdim=True) + rows.mean(1, keepdim=True) - rows.mean((0, 1), keepdim=True)
     interaction = float((rows - main).abs().max().detach())
-    reason = "The sum is as wide as each of the two vectors, so they share a space. But the head is linear: "
-    reason += "each logit is a part from the token plus a part from the position, as after concatenation."
+    reason = (
+        "The sum is as wide as each of the two vectors, so they share a space. But the head is linear: "
+        "each logit is a part from the token plus a part from the position, as after concatenation."
+    )
     one_space = model.head.in_features == model.config.n_embd
     return Finding(decide(one_space, interaction > 1e-5), interaction, reason)

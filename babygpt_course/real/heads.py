@@ -39,14 +39,18 @@ def head_looks(model: Transformer, idx: Tensor) -> dict[str, np.ndarray]:
     arXiv:2209.11895 (induction heads).
     """
     device = model.token_embedding.weight.device
-    wanted = {kind: where.to(device) for kind, where in targets(idx).items()}
+    is_target = {kind: where.to(device) for kind, where in targets(idx).items()}
 
     def shares(weights: Tensor) -> Tensor:  # (1, H, T, T) -> (4, H)
-        found = [(weights[0] * where).sum(dim=-1)[:, where.any(dim=-1)] for where in wanted.values()]
-        return torch.stack([share.mean(dim=-1) for share in found])
+        shares_by_kind = [
+            (weights[0] * where).sum(dim=-1)[:, where.any(dim=-1)] for where in is_target.values()
+        ]
+        return torch.stack([share.mean(dim=-1) for share in shares_by_kind])
 
-    found = torch.stack(each_weights(model, idx[None], shares), dim=1).float().cpu().numpy()  # (4, L, H)
-    return dict(zip(KINDS, found, strict=True))
+    shares_by_kind = (
+        torch.stack(each_weights(model, idx[None], shares), dim=1).float().cpu().numpy()
+    )  # (4, L, H)
+    return dict(zip(KINDS, shares_by_kind, strict=True))
 
 
 def looks_by_distance(model: Transformer, idx: Tensor, furthest: int) -> np.ndarray:
@@ -54,7 +58,7 @@ def looks_by_distance(model: Transformer, idx: Tensor, furthest: int) -> np.ndar
 
     idx       (T,)  token ids, more than `furthest`
     furthest  in tokens; distance 0 is the token itself
-    returns   (n_layer, n_head, furthest)  mean over the tokens that have so many before them
+    returns   (n_layer, n_head, furthest)  mean over the tokens that have `furthest` before them
     """
     rows = torch.arange(furthest, len(idx))
     columns = rows[:, None] - torch.arange(furthest)  # (R, furthest)
@@ -65,7 +69,7 @@ def looks_by_distance(model: Transformer, idx: Tensor, furthest: int) -> np.ndar
     return torch.stack(each_weights(model, idx[None], by_distance)).float().cpu().numpy()
 
 
-def repeated(n: int, vocab_size: int, start: int, seed: int) -> Tensor:
+def repeated_tokens(n: int, vocab_size: int, start: int, seed: int) -> Tensor:
     """Return random tokens, twice: only what stood there before tells what comes next in the second half.
 
     n        tokens in a half

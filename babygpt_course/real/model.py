@@ -102,12 +102,12 @@ class RealModel(Transformer):
 
     def read(self, idx: Tensor, positions: Positions | None = None, cache: KVCache | None = None) -> Tensor:
         """Return the stream that the logits are made of, normalised: (B, T) -> (B, T, C)."""
-        positions, seen = resolve_positions(idx, positions, cache)
+        positions, keys = resolve_positions(idx, positions, cache)
         x = self.encoding.embed(self.token_embedding(idx), positions)  # (B, T, C)
-        for i, (block, mask) in enumerate(zip(self.blocks, self.attn_masks(positions, seen), strict=True)):
+        for i, (block, mask) in enumerate(zip(self.blocks, self.attn_masks(positions, keys), strict=True)):
             x = block(x, Context(self.encoding.of_layer(i), positions, mask, self.causal, cache))
         if cache is not None:
-            cache.hold(seen, len(idx))
+            cache.hold(keys, len(idx))
         return self.norm(x)
 
     def forward(
@@ -116,7 +116,7 @@ class RealModel(Transformer):
         return F.linear(self.read(idx, positions, cache), self.token_embedding.weight)  # (B, T, vocab_size)
 
 
-PLACES = {  # of a GGUF file -> of this model
+PLACES = {  # name in a GGUF file -> name in this model
     "token_embd": "token_embedding",
     "output_norm": "norm",
     "attn_norm": "attention_norm",

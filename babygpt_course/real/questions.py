@@ -31,19 +31,19 @@ class Mirror:
 Ask = Callable[[str, str, str], tuple[str, str]]  # who did it, verb, to whom -> story with question, answer
 
 
-def with_shortcut(one: str, verb: str, other: str) -> tuple[str, str]:
+def with_shortcut(doer: str, verb: str, receiver: str) -> tuple[str, str]:
     """Ask who did it to somebody: the answer is the name that the question does not hold, in any order."""
-    return f"{one} {verb} {other}. Who {verb} {other}?", one
+    return f"{doer} {verb} {receiver}. Who {verb} {receiver}?", doer
 
 
-def who(one: str, verb: str, other: str) -> tuple[str, str]:
+def who(doer: str, verb: str, receiver: str) -> tuple[str, str]:
     """Ask who did it. The mirror image of the story has the same words, and another answer."""
-    return f"{one} {verb} {other}. Who {verb}?", one
+    return f"{doer} {verb} {receiver}. Who {verb}?", doer
 
 
-def whom(one: str, verb: str, other: str) -> tuple[str, str]:
+def whom(doer: str, verb: str, receiver: str) -> tuple[str, str]:
     """Ask to whom it was done: the answer is the last name of the story, as that of `who` is the first."""
-    return f"{one} {verb} {other}. Who was {verb}?", other
+    return f"{doer} {verb} {receiver}. Who was {verb}?", receiver
 
 
 def mirrors(n_examples: int, *kinds: Ask) -> list[Mirror]:
@@ -52,30 +52,30 @@ def mirrors(n_examples: int, *kinds: Ask) -> list[Mirror]:
     n_examples  answered questions that stand before each, 0 to 4, of the kinds in turn
     kinds       of questions; by default `with_shortcut`
     """
-    kinds, found = kinds or (with_shortcut,), []
+    kinds, questions = kinds or (with_shortcut,), []
     for ask in kinds:
-        for i, (one, other) in enumerate(permutations(NAMES, 2)):
-            rest = [name for name in NAMES if name not in (one, other)]
+        for i, (doer, receiver) in enumerate(permutations(NAMES, 2)):
+            rest = [name for name in NAMES if name not in (doer, receiver)]
             examples = ""
             for j in range(n_examples):
                 names, verb = (rest[j], rest[(j + 1) % len(rest)]), VERBS[(i + j + 1) % len(VERBS)]
-                asked, answer = kinds[(i + j) % len(kinds)](names[0], verb, names[1])
-                examples += f"{asked} {answer}.\n"
-            asked, answer = ask(one, VERBS[i % len(VERBS)], other)
-            found.append(Mirror(examples + asked, answer, other if answer == one else one))
-    return found
+                question, answer = kinds[(i + j) % len(kinds)](names[0], verb, names[1])
+                examples += f"{question} {answer}.\n"
+            question, answer = ask(doer, VERBS[i % len(VERBS)], receiver)
+            questions.append(Mirror(examples + question, answer, receiver if answer == doer else doer))
+    return questions
 
 
 @torch.inference_mode()
-def margins(model: RealModel, tokenizer: RealTokenizer, asked: Sequence[Mirror]) -> np.ndarray:
+def margins(model: RealModel, tokenizer: RealTokenizer, questions: Sequence[Mirror]) -> np.ndarray:
     """Return log p of the right name minus log p of the other one: (Q,) nats, below 0 where it is wrong.
 
     Raises RuntimeError if a name is not one token.
     """
-    weight, found = model.token_embedding.weight, []
-    for mirror in asked:
+    weight, advantages = model.token_embedding.weight, []
+    for mirror in questions:
         stream = model.read(tokenizer.encode(mirror.text)[None].to(weight.device))[0, -1]  # (C,)
         names = (f" {mirror.right}", f" {mirror.other}")
-        right, other = (weight[int(tokenizer.encode(name, start=False).item())] for name in names)
-        found.append(float((right - other) @ stream))
-    return np.array(found)
+        right, wrong = (weight[int(tokenizer.encode(name, start=False).item())] for name in names)
+        advantages.append(float((right - wrong) @ stream))
+    return np.array(advantages)

@@ -19,7 +19,7 @@ class RealTokenizer:
         from tokenizers import Tokenizer, decoders, models, pre_tokenizers  # of the extra `lab`
 
         vocabulary = {token: i for i, token in enumerate(tokens)}
-        pairs = [(left, right) for left, right in (merge.split(" ") for merge in merges)]
+        pairs = [(first, second) for first, second in (merge.split(" ") for merge in merges)]
         self.own = Tokenizer(models.BPE(vocab=vocabulary, merges=pairs))
         digits = pre_tokenizers.Digits(individual_digits=True)
         self.own.pre_tokenizer = pre_tokenizers.Sequence(

@@ -53,15 +53,15 @@ def names(pieces: list[str]) -> list[str]:
     return ["".join(visible(piece.removeprefix(" ") or piece)) for piece in pieces]
 
 
-def attention_panels(found: tuple[list[str], np.ndarray], values: Mapping[str, Any]) -> list[Panel]:
+def attention_panels(weights_on_text: tuple[list[str], np.ndarray], values: Mapping[str, Any]) -> list[Panel]:
     """Show the attention of one head as a matrix, and say on which kinds of tokens it lies."""
-    tokens, weights = found
-    later = weights[2:]  # at the second token, the one before is the first one
+    tokens, weights = weights_on_text
+    later = weights[2:]  # For the second token, the token before is the first token, too.
     first, before = (later[:, 0].mean(), weights.diagonal(-1)[1:].mean()) if len(later) else (0.0, 0.0)
     title = (
         f"Layer {values['layer']}, head {values['head']}: {percent(first)} of the attention is on the first "
+        f"token, and {percent(before)} on the token before"
     )
-    title += f"token, and {percent(before)} on the token before"
     reading = "“{row}” gives {value} of its attention to “{column}”"
     cells = Cells(weights, 1.0, reading=reading, rows=tokens, columns=tokens, label="share of attention")
     x, y = Axis("token looked at", ticks=()), Axis("token that looks", ticks=list(enumerate(tokens)))

@@ -38,7 +38,7 @@ from babygpt_course.studies.window_floor import floor_by_position
 
 WORLD = "plain-tales"
 WINDOWS = (1, 2, 4)  # lengths, in windows of training
-FLOOR_DRAWS = 8  # of windows, from as many seeds, for the floor
+FLOOR_DRAWS = 8  # draws of windows for the floor, each from a seed of its own
 Corpora = dict[bool, Corpus]  # with a MASK token, and without
 SCALE = StudySize(steps=600)
 
@@ -106,7 +106,7 @@ def measure_ladder(
     """
     block_size = scale.block_size
     corpora = {masks: load_corpus(WORLD, scale.n_chars, with_mask=masks) for masks in (False, True)}
-    asked = questions(corpora[False], block_size, scale.n_questions)
+    quiz = questions(corpora[False], block_size, scale.n_questions)
     by_name = {rung.name: rung for rung in rungs}
 
     def run(name: str, seed: int) -> dict[str, float | None]:
@@ -114,15 +114,20 @@ def measure_ladder(
         corpus, objective = corpora[rung.masks], rung.objective(corpora, block_size)
         config, title = small_config(corpus, block_size), f"{name}, seed {seed}"
         model, _ = train_from_seed(rung.version, config, objective, plan, title, **rung.options)
-        return evaluate(rung, model, corpus, asked)
+        return evaluate(rung, model, corpus, quiz)
 
-    found = sweep(by_name, scale.seeds, run, workers)
+    measurements = sweep(by_name, scale.seeds, run, workers)
     speed = relative_speeds(rungs, corpora, block_size, rounds)
     board: dict[str, dict[str, Any]] = {}
-    for name in found:
+    for name in measurements:
         rung = by_name[name]
         parameters = sum(p.numel() for p in rung.build(corpora, block_size).parameters())
-        board[name] = {"masks": rung.masks, "parameters": parameters, **found[name], "speed": speed[name]}
+        board[name] = {
+            "masks": rung.masks,
+            "parameters": parameters,
+            **measurements[name],
+            "speed": speed[name],
+        }
     plain = corpora[False]
     assert plain.grammar is not None
     draws = [floor_by_position(plain.grammar, block_size, floor_windows, n)[0] for n in range(FLOOR_DRAWS)]
@@ -137,7 +142,7 @@ def measure_ladder(
     }
 
 
-def evaluate(rung: Rung, model: LanguageModel, corpus: Corpus, asked: list[Any]) -> dict[str, float | None]:
+def evaluate(rung: Rung, model: LanguageModel, corpus: Corpus, quiz: list[Any]) -> dict[str, float | None]:
     """Measure a trained model; None stands where it refuses such a length, or cannot do such a thing.
 
     returns  "1x", "2x", "4x": mean loss on windows of one, two and four times the length trained on, nats
@@ -148,7 +153,7 @@ def evaluate(rung: Rung, model: LanguageModel, corpus: Corpus, asked: list[Any])
     block_size, tokenizer = model.config.block_size, corpus.tokenizer
     if rung.masks:
         bounds = {f"{n}x": round(metrics.nelbo(model, corpus.val, n * block_size)[0], 4) for n in WINDOWS}
-        roles = metrics.role_accuracy(model, tokenizer, asked, metrics.answer_bounds)
+        roles = metrics.role_accuracy(model, tokenizer, quiz, metrics.answer_bounds)
         return {**bounds, "past": None, "roles": roles, "whole": None}
     branches = VERSIONS[rung.version].branches
     furthest = None if branches else model.encoding.max_positions
@@ -162,10 +167,8 @@ def evaluate(rung: Rung, model: LanguageModel, corpus: Corpus, asked: list[Any])
     past = None
     if None not in losses.values():
         change, _ = metrics.position_matched_change(model, corpus.val, WINDOWS[-1] * block_size)
-        past = round(change, 4) + 0.0
-    roles, whole = (
-        f(model, tokenizer, asked) for f in (metrics.role_accuracy, metrics.whole_answer_accuracy)
-    )
+        past = round(change, 4) + 0.0  # A rounded −0 would be stored as -0.0.
+    roles, whole = (f(model, tokenizer, quiz) for f in (metrics.role_accuracy, metrics.whole_answer_accuracy))
     return {**losses, "past": past, "roles": roles, "whole": whole}
 
 
@@ -191,7 +194,7 @@ def relative_speeds(
                 next(run)
             taken[name].append(time.perf_counter() - start)
     shares = {name: np.divide(taken["v4"], times) for name, times in taken.items()}
-    return {name: round(float(median(each)), 2) for name, each in shares.items()}
+    return {name: round(float(median(ratios)), 2) for name, ratios in shares.items()}
 
 
 # ---------------------------------------------------------------- of stored results
@@ -208,12 +211,12 @@ COLUMNS = (
     "speed",
 )
 KNOWN = 0.9  # share of right answers from which a model is said to know who did it
-TOO_FAR = 2.0  # times the lowest loss; a higher one is written as a number, or it would stretch the axis
+TOO_FAR = 2.0  # A loss above this times the lowest is written as a number, or it would stretch the axis.
 
 
 def of_kind(results: Results, masks: bool) -> dict[str, dict[str, Any]]:
     """Return the models that fill in masked characters, or those that write from left to right."""
-    return {name: found for name, found in results["board"].items() if found["masks"] == masks}
+    return {name: row for name, row in results["board"].items() if row["masks"] == masks}
 
 
 def paired_differences(results: Results, name: str, rival: str, key: str = "1x") -> list[float]:
@@ -221,18 +224,18 @@ def paired_differences(results: Results, name: str, rival: str, key: str = "1x")
 
     Raises BadInput for two models whose losses are not of one kind, or that refuse such a length.
     """
-    one, other = (results["board"][which] for which in (name, rival))
-    if one["masks"] != other["masks"] and key != "roles":
+    row, rival_row = (results["board"][which] for which in (name, rival))
+    if row["masks"] != rival_row["masks"] and key != "roles":
         raise BadInput(f"{name} and {rival}: a bound and a loss cannot be subtracted")
-    if None in one[key] or None in other[key]:
+    if None in row[key] or None in rival_row[key]:
         raise BadInput(f"{name} or {rival} has no {key}: it refuses such a length")
-    return differences(one[key], other[key])
+    return differences(row[key], rival_row[key])
 
 
 def against(results: Results, rival: str, key: str = "1x") -> dict[str, str]:
     """Return which side of a rival each model of its kind is on, but for those that refuse such a length."""
     rows = of_kind(results, results["board"][rival]["masks"])
-    named = [name for name, found in rows.items() if name != rival and None not in found[key]]
+    named = [name for name, row in rows.items() if name != rival and None not in row[key]]
     least = LEAST_SHARE if key in ("roles", "whole") else LEAST_LOSS
     gaps = {name: paired_differences(results, name, rival, key) for name in named}
     return {name: compare(each, least).side for name, each in gaps.items()}
@@ -240,22 +243,22 @@ def against(results: Results, rival: str, key: str = "1x") -> dict[str, str]:
 
 def table_row(results: Results, name: str) -> tuple[str, ...]:
     """Return a model's cells under COLUMNS; answers seed by seed, as their outcome is bimodal."""
-    found = results["board"][name]
-    bound = "≤ " if found["masks"] else ""
+    row = results["board"][name]
+    bound = "≤ " if row["masks"] else ""
     losses = [
         "refuses" if None in seeds else bound + format_mean_sd(mean_sd(seeds))
-        for seeds in (found[f"{n}x"] for n in WINDOWS)
+        for seeds in (row[f"{n}x"] for n in WINDOWS)
     ]
-    refused = "–" if found["masks"] else "refuses"
-    past = refused if None in found["past"] else f"{mean(found['past']):+.3f} ± {stdev(found['past']):.3f}"
-    answers = [each_seed(found[key]) for key in ("roles", "whole")]
-    return (name, *losses, past, *answers, f"{found['parameters']:,}", f"{found['speed']:.2f}")
+    refused = "–" if row["masks"] else "refuses"
+    past = refused if None in row["past"] else f"{mean(row['past']):+.3f} ± {stdev(row['past']):.3f}"
+    answers = [each_seed(row[key]) for key in ("roles", "whole")]
+    return (name, *losses, past, *answers, f"{row['parameters']:,}", f"{row['speed']:.2f}")
 
 
 def each_seed(shares: Sequence[float | None]) -> str:
     """Return shares in per cent, the highest first; a dash if nothing was asked."""
-    known = sorted((share for share in shares if share is not None), reverse=True)
-    return " ".join(f"{100 * share:.0f}" for share in known) or "–"
+    measured = sorted((share for share in shares if share is not None), reverse=True)
+    return " ".join(f"{100 * share:.0f}" for share in measured) or "–"
 
 
 def table(results: Results) -> str:
@@ -276,31 +279,31 @@ def draw_ladder(figure: Figure, results: Results) -> None:
     """Draw losses and, on axes of their own, bounds; right answers; and the cost of longer windows."""
     rows = figure.subplots(2, 3, height_ratios=(11, 5))
     for (loss, roles, longer), masks in zip(rows, (False, True), strict=True):
-        found = of_kind(results, masks)
-        what = "bound (nats per character)" if masks else "loss (nats per character; line: the best reader)"
-        losses = {name: one["1x"] for name, one in found.items()}
+        models = of_kind(results, masks)
+        label = "bound (nats per character)" if masks else "loss (nats per character; line: the best reader)"
+        losses = {name: row["1x"] for name, row in models.items()}
         title, highest = front_title(results, masks), TOO_FAR * min(map(min, losses.values()))
-        draw_rows(loss, losses, title, what, highest, None if masks else results["window_floor"])
-        draw_answers(roles, found)
-        draw_longer(longer, found, masks)
+        draw_rows(loss, losses, title, label, highest, None if masks else results["window_floor"])
+        draw_answers(roles, models)
+        draw_longer(longer, models, masks)
 
 
-def draw_answers(ax: Axes, found: Mapping[str, Mapping[str, Any]]) -> None:
+def draw_answers(ax: Axes, models: Mapping[str, Mapping[str, Any]]) -> None:
     """Draw right answers: a dot where two names were compared, a ring where the whole name was written."""
-    roles, whole = ({name: one[key] for name, one in found.items()} for key in ("roles", "whole"))
+    roles, whole = ({name: row[key] for name, row in models.items()} for key in ("roles", "whole"))
     written = {name: seeds for name, seeds in whole.items() if None not in seeds}
     label = "right answers (%); rings: whole names written" if written else "right answers (%)"
     span = (-3.0, 103.0)
     draw_seed_dots(ax, percent(roles), who_answers(roles), label, {"chance": 50.0}, span, percent(written))
 
 
-def draw_longer(ax: Axes, found: Mapping[str, Mapping[str, Any]], masks: bool) -> None:
+def draw_longer(ax: Axes, models: Mapping[str, Mapping[str, Any]], masks: bool) -> None:
     """Draw the cost of four times longer windows; models that refuse them keep a row that says so."""
     if masks:
-        costs = {name: differences(v["4x"], v["1x"]) for name, v in found.items()}
+        costs = {name: differences(v["4x"], v["1x"]) for name, v in models.items()}
         title, label = "In longer windows {}'s bound rises by {:.1f}", "bound at 4× minus 1× length (nats)"
     else:
-        costs = {name: [x for x in one["past"] if x is not None] for name, one in found.items()}
+        costs = {name: [x for x in row["past"] if x is not None] for name, row in models.items()}
         title, label = "In longer windows {} loses {:.1f} nats more", "loss at 4× minus 1× (nats)"
     means = {name: float(np.mean(seeds)) for name, seeds in costs.items() if seeds}
     worst, highest = max(means, key=means.__getitem__), np.inf if masks else 1.0
@@ -341,8 +344,8 @@ def front_title(results: Results, masks: bool) -> str:
 def who_answers(roles: Mapping[str, Sequence[float]]) -> str:
     """Return a title: which models give right answers in every seed, or that none does."""
     sure = [name for name, seeds in roles.items() if min(seeds) >= KNOWN]
-    some = sum(max(seeds) >= KNOWN for seeds in roles.values()) - len(sure)
-    if not sure and not some:
+    n_partly = sum(max(seeds) >= KNOWN for seeds in roles.values()) - len(sure)
+    if not sure and not n_partly:
         return f"No run answers who did it: {max(map(max, roles.values())):.0%} at best"
     models = f"{' and '.join(sure)} answer" if len(sure) > 1 else f"{sure[0] if sure else 'No model'} answers"
-    return f"{models} from every seed, {some} more from some"
+    return f"{models} from every seed, {n_partly} more from some"

@@ -1,6 +1,7 @@
 """Study of several texts in one sequence: the loss and leakage under each branch code."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,10 +25,19 @@ from babygpt.tables import markdown
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.seed_plots import draw_gaps
 
-BLOCK_SIZE, LENGTH, STRIDE, BAND = 64, 48, 128, 12
+BLOCK_SIZE = 64  # characters in a window, of all branches together
+LENGTH = 48  # characters of a branch
+STRIDE = 128  # positions between two branches
+BAND = 12  # channels after which a code's frequencies begin again
 COUNTS = (2, 4, 8)  # branches that every model is measured with
-AT_A_TIME, TEXTS = (1, 2, 4, 8, 16), 16  # branches of a sample, and texts of a step, where budgets are equal
-NUMBERS = ("alone", *(f"gap {n}" for n in AT_A_TIME[1:]), "leak", "leak, isolated")  # of the table
+AT_A_TIME = (1, 2, 4, 8, 16)  # branches of a sample, where every step has TEXTS texts
+TEXTS = 16  # texts of a step, whatever shares a sequence
+NUMBERS = (
+    "alone",
+    *(f"gap {n}" for n in AT_A_TIME[1:]),
+    "leak",
+    "leak, isolated",
+)  # the columns of the table
 Code = tuple[str, dict[str, Any]]  # a version, and options of its encoding
 CODES: dict[str, Code] = {
     "none": ("v6-none", {}),
@@ -46,12 +56,13 @@ TRAINED = {  # codes by the way of training
     "four": ("Fourier",),
 }
 ISOLATED = f"{AT_A_TIME[-1]} at a time: isolated"  # the control: no token sees another text
-ECHO, DELAY = "echo: Fourier", 8  # both branches tell one story; characters that branch 1 is behind
+ECHO = "echo: Fourier"  # the run whose two branches tell one story
+DELAY = 8  # characters that branch 1 of it is behind
 SCALE = StudySize()
 
 
 class Phase(NamedTuple):
-    """Some steps of training on samples of so many branches.
+    """Some steps of training on samples of `fewest` to `most` branches.
 
     numbers  how many branch numbers a sample draws its own from; None for as many as it has branches
     texts    of a step, or as many of them as fill whole samples
@@ -102,16 +113,30 @@ def train_phases(
         finish(train(model, objective, TrainConfig(steps, batch_size=texts, seed=seed)), steps, title)
 
 
-def rounded(found: dict[str, float]) -> dict[str, float]:
+@contextmanager
+def isolation(model: Transformer, isolated: bool) -> Iterator[None]:
+    """Open a context in which branches are isolated or not; the model is as before at its end.
+
+    isolated  whether no token sees a token of another branch
+    """
+    before = model.isolated
+    model.isolated = isolated
+    try:
+        yield
+    finally:
+        model.isolated = before
+
+
+def round_measures(numbers: dict[str, float]) -> dict[str, float]:
     """Return numbers with five digits after the point, as they are stored."""
-    return {name: round(value, 5) for name, value in found.items()}
+    return {name: round(value, 5) for name, value in numbers.items()}
 
 
 def evaluate_gaps(model: Transformer, corpus: Corpus, counts: Sequence[int]) -> dict[str, float]:
-    """Measure the loss of a text alone, and how much higher it is among so many: nats per character."""
+    """Measure the loss of a text alone, and how much higher it is among n, for each n of counts: nats."""
     alone = parallel_loss(model, corpus.val, 1, LENGTH)
     gaps = {f"gap {n}": parallel_loss(model, corpus.val, n, LENGTH) - alone for n in counts}
-    return rounded({"alone": alone, **gaps})
+    return round_measures({"alone": alone, **gaps})
 
 
 def evaluate_branches(model: Transformer, corpus: Corpus) -> dict[str, float]:
@@ -119,10 +144,11 @@ def evaluate_branches(model: Transformer, corpus: Corpus) -> dict[str, float]:
 
     returns  name of the number -> nats per character
     """
-    found = evaluate_gaps(model, corpus, COUNTS)
-    for name, model.isolated in (("leak, isolated", True), ("leak", False)):
-        found[name] = parallel_texts.leakage(model, corpus.val, 2, LENGTH)
-    return rounded(found)
+    numbers = evaluate_gaps(model, corpus, COUNTS)
+    for name, isolated in (("leak, isolated", True), ("leak", False)):
+        with isolation(model, isolated):
+            numbers[name] = parallel_texts.leakage(model, corpus.val, 2, LENGTH)
+    return round_measures(numbers)
 
 
 @torch.inference_mode()
@@ -130,13 +156,15 @@ def evaluate_echo(model: Transformer, corpus: Corpus) -> dict[str, float]:
     """Measure the loss of either branch of `Echo`, "ahead" and "behind", by the open mask and isolated."""
     batch = echoes(evenly_spaced_texts(corpus.val, 64, LENGTH))
     batch = BranchBatch(*(part.to(next(model.parameters()).device) for part in batch))
-    found: dict[str, float] = {}
-    for mask, model.isolated in ((", isolated", True), ("", False)):
-        each = branch_losses(model, batch)
-        found |= {
-            f"{at}{mask}": float(each[batch.branch == b].mean()) for b, at in enumerate(("ahead", "behind"))
+    losses: dict[str, float] = {}
+    for mask, isolated in ((", isolated", True), ("", False)):
+        with isolation(model, isolated):
+            token_losses = branch_losses(model, batch)
+        losses |= {
+            f"{end}{mask}": float(token_losses[batch.branch == b].mean())
+            for b, end in enumerate(("ahead", "behind"))
         }
-    return rounded(found)
+    return round_measures(losses)
 
 
 def split_gaps(model: Transformer, corpus: Corpus) -> dict[str, float]:
@@ -145,7 +173,9 @@ def split_gaps(model: Transformer, corpus: Corpus) -> dict[str, float]:
     returns  "own 4", "company 4", "own 8", "company 8"; nats per character, own + company = gap
     """
     parts = {n: parallel_texts.split_gap(model, corpus.val, n, LENGTH) for n in COUNTS[1:]}
-    return rounded({f"{name} {n}": x for n, part in parts.items() for name, x in part._asdict().items()})
+    return round_measures(
+        {f"{name} {n}": x for n, part in parts.items() for name, x in part._asdict().items()}
+    )
 
 
 def stream_similarity(model: Transformer, corpus: Corpus, n_texts: int = 8) -> dict[str, float]:
@@ -154,8 +184,8 @@ def stream_similarity(model: Transformer, corpus: Corpus, n_texts: int = 8) -> d
     returns  "stream 0" after the embedding, "stream 1", ... after each block: mean cosine over some texts
     """
     texts = evenly_spaced_texts(corpus.val, n_texts, LENGTH)[:, :-1]
-    found = np.mean([parallel_texts.layer_similarity(model, text, 2)[:, 0, 1] for text in texts], axis=0)
-    return rounded({f"stream {layer}": float(value) for layer, value in enumerate(found)})
+    similarity = np.mean([parallel_texts.layer_similarity(model, text, 2)[:, 0, 1] for text in texts], axis=0)
+    return round_measures({f"stream {layer}": float(value) for layer, value in enumerate(similarity)})
 
 
 def unknown_words(model: Transformer, corpus: Corpus, n_texts: int = 24) -> dict[str, float]:
@@ -165,17 +195,20 @@ def unknown_words(model: Transformer, corpus: Corpus, n_texts: int = 24) -> dict
 
     returns  "unknown 2", "unknown 4", and "unknown 2, isolated" by the isolation mask; of all their words
     """
-    known = set(words(corpus.tokenizer.decode(corpus.train)))
+    vocabulary = set(words(corpus.tokenizer.decode(corpus.train)))
     prompts = evenly_spaced_texts(corpus.val, n_texts, LENGTH // 2)[:, :-1]
-    found = {}
-    for name, n, model.isolated in (("2, isolated", 2, True), ("2", 2, False), ("4", 4, False)):
+    shares = {}
+    for name, n, isolated in (("2, isolated", 2, True), ("2", 2, False), ("4", 4, False)):
         draw, written = torch.Generator().manual_seed(0), list[str]()
         for group in prompts.split(n):
-            for ids in generate_parallel(model, list(group), BLOCK_SIZE - LENGTH // 2, generator=draw):
+            with isolation(model, isolated):
+                rows = generate_parallel(model, list(group), BLOCK_SIZE - LENGTH // 2, generator=draw)
+            for ids in rows:
                 added = corpus.tokenizer.decode(ids[LENGTH // 2 :])
-                written += words(added)[1:-1]  # the first may have begun before, the last may go on
-        found[f"unknown {name}"] = sum(word not in known for word in written) / len(written)
-    return rounded(found)
+                # The first word may have begun before, and the last one may go on.
+                written += words(added)[1:-1]
+        shares[f"unknown {name}"] = sum(word not in vocabulary for word in written) / len(written)
+    return round_measures(shares)
 
 
 def with_stride(code: Code, stride: int) -> Code:
@@ -216,16 +249,16 @@ def measure_branches(workers: Workers, scale: StudySize = SCALE) -> Results:
             return evaluate_echo(model, corpus)
         if "at a time" in name:
             return evaluate_gaps(model, corpus, [n for n in (phases[0].most,) if n > 1])
-        found = evaluate_branches(model, corpus)
+        numbers = evaluate_branches(model, corpus)
         if name in {f"two: {code}" for code in RIVALS}:
-            found |= (
+            numbers |= (
                 split_gaps(model, corpus) | stream_similarity(model, corpus) | unknown_words(model, corpus)
             )
         if name == "two: 2-D RoPE":  # its weights, in a model with another code
-            other = build_branches(corpus, CODES["Fourier"], seed=0)
-            other.load_state_dict(model.state_dict())
-            found["alone, as Fourier"] = round(parallel_loss(other, corpus.val, 1, LENGTH), 5)
-        return found
+            fourier = build_branches(corpus, CODES["Fourier"], seed=0)
+            fourier.load_state_dict(model.state_dict())
+            numbers["alone, as Fourier"] = round(parallel_loss(fourier, corpus.val, 1, LENGTH), 5)
+        return numbers
 
     settings = {**scale.settings(), "block_size": BLOCK_SIZE, "length": LENGTH, "floor": corpus.floor}
     return {**settings, "runs": sweep(planned, scale.seeds, run, workers)}
@@ -236,33 +269,35 @@ def measure_branches(workers: Workers, scale: StudySize = SCALE) -> Results:
 
 def losses_among(results: Results, run: str, n: int) -> list[float]:
     """Return the loss among n texts (1: alone) of a run: nats per character, one value a seed."""
-    found = results["runs"][run]
-    gap = found[f"gap {n}"] if n > 1 else [0.0] * len(found["alone"])
-    return [loss + more for loss, more in zip(found["alone"], gap, strict=True)]
+    losses = results["runs"][run]
+    gap_by_seed = losses[f"gap {n}"] if n > 1 else [0.0] * len(losses["alone"])
+    return [loss + more for loss, more in zip(losses["alone"], gap_by_seed, strict=True)]
 
 
-def gaps(results: Results, trained: str, part: str = "gap") -> dict[str, dict[str, list[float]]]:
+def branch_gaps(results: Results, trained: str, part: str = "gap") -> dict[str, dict[str, list[float]]]:
     """Return the gaps after one way of training, by code and number of branches.
 
     trained  what the runs' names begin with, such as "two"
-    part     "gap", or "own": what a text alone pays for the tag it has among so many
+    part     "gap", or "own": what a text alone pays for the tag that it has in such a sample
     returns  code -> number of branches -> one value a seed; nothing for a code that was not trained so
     """
     runs = {code: results["runs"].get(f"{trained}: {code}", {}) for code in CODES}
     return {
-        code: {str(n): found[f"{part} {n}"] for n in COUNTS if f"{part} {n}" in found}
-        for code, found in runs.items()
+        code: {str(n): numbers[f"{part} {n}"] for n in COUNTS if f"{part} {n}" in numbers}
+        for code, numbers in runs.items()
     }
 
 
 def table(results: Results) -> str:
     """Return NUMBERS of all runs as Markdown, with the command that made them and the time it took."""
-    head = f"`{results['command']}`, {results['minutes']:.0f} minutes; nats per character, mean ± standard "
-    head += f'deviation over {len(results["seeds"])} seeds, {results["steps"]} steps. Runs "at a time" had '
-    head += f"{TEXTS} texts in every step, the same texts whatever shared a sequence. {RULE}\n\n"
+    head = (
+        f"`{results['command']}`, {results['minutes']:.0f} minutes; nats per character, mean ± standard "
+        f'deviation over {len(results["seeds"])} seeds, {results["steps"]} steps. Runs "at a time" had '
+        f"{TEXTS} texts in every step, the same texts whatever shared a sequence. {RULE}\n\n"
+    )
     rows = [
-        (run, *(format_mean_sd(mean_sd(found.get(key, []))) for key in NUMBERS))
-        for run, found in results["runs"].items()
+        (run, *(format_mean_sd(mean_sd(numbers.get(key, []))) for key in NUMBERS))
+        for run, numbers in results["runs"].items()
         if run != ECHO
     ]
     return head + markdown(("trained on: code", *NUMBERS), rows)
@@ -270,16 +305,28 @@ def table(results: Results) -> str:
 
 def gap_titles(results: Results) -> dict[str, str]:
     """Return a panel's title for each way of training: the range of all its runs, seed by seed."""
-    many, two, any_two = (gaps(results, way) for way in ("up to eight", "two", "two of eight numbers"))
-    coded = [x for code, found in many.items() if found and code != "none" for x in found["8"]]
-    added = [x for code, found in two.items() if code not in ("none", "2-D RoPE") for x in found["4"]]
-    turned, known = two["2-D RoPE"]["4"], [x for found in any_two.values() if found for x in found["8"]]
+    up_to_eight, two, any_two = (
+        branch_gaps(results, way) for way in ("up to eight", "two", "two of eight numbers")
+    )
+    coded = [
+        x
+        for code, gaps_of_code in up_to_eight.items()
+        if gaps_of_code and code != "none"
+        for x in gaps_of_code["8"]
+    ]
+    added = [
+        x for code, gaps_of_code in two.items() if code not in ("none", "2-D RoPE") for x in gaps_of_code["4"]
+    ]
+    turned, any_number = (
+        two["2-D RoPE"]["4"],
+        [x for gaps_of_code in any_two.values() if gaps_of_code for x in gaps_of_code["8"]],
+    )
     return {
         "up to eight": f"Trained on 1 to 8: eight cost up to\n{max(coded):.2f}, without a code "
-        f"{min(many['none']['8']):.2f} or more",
+        f"{min(up_to_eight['none']['8']):.2f} or more",
         "two": f"Trained on 2: four cost {min(added):.2f} to {max(added):.2f}\nunder added codes, "
         f"{min(turned):.2f} to {max(turned):.2f} turned",
-        "two of eight numbers": f"Trained on any 2 of 8 numbers:\neight cost {max(known):.2f} at most",
+        "two of eight numbers": f"Trained on any 2 of 8 numbers:\neight cost {max(any_number):.2f} at most",
     }
 
 
@@ -287,7 +334,7 @@ def draw_branches(figure: Figure, results: Results) -> None:
     """Draw the gap under each branch code, trained in three ways; rings: the part of the own tag."""
     axes = figure.subplots(1, 3, sharex=True, sharey=True)
     for ax, (trained, title) in zip(axes, gap_titles(results).items(), strict=True):
-        draw_gaps(ax, gaps(results, trained), title, gaps(results, trained, "own"))
+        draw_gaps(ax, branch_gaps(results, trained), title, branch_gaps(results, trained, "own"))
         ax.get_legend().remove()  # one legend does for the three
     axes[0].set_ylim(len(CODES) - 0.4, -0.6)  # no room for it inside
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)

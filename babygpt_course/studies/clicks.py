@@ -45,7 +45,8 @@ MODELS = {
 }
 SCALE = StudySize(steps=1800)
 EVERY = 50  # steps between two measurements
-FEW_QUESTIONS = FEW_WINDOWS = 100  # of such a measurement: a share is known to 3 to 5 points, a loss to 0.02
+# With 100 questions a share is known to 3 to 5 points, and with 100 windows a loss to 0.02 nats.
+FEW_QUESTIONS = FEW_WINDOWS = 100
 LEAST = {"answers": KNOWN, "spells": 0.8}  # shares from which on a model is said to answer, and to spell
 VERBS = {"answers": "answer", "spells": "spell"}
 STOPS = (600, 1200, 1800)  # steps at which the table counts seeds
@@ -53,7 +54,7 @@ SETTINGS = ("device", "threads", "instructions", "steps", "seeds", "block_size",
 
 
 def measure_clicks(workers: Workers, scale: StudySize = SCALE, every: int = EVERY) -> Results:
-    """Train the causal models of the board under one schedule, and measure them every so many steps.
+    """Train the causal models of the board under one schedule, and measure them after every `every` steps.
 
     returns   settings; "at": steps of the measurements; "asked": numbers of questions and windows, between
               the steps and after the last; {"models": name -> "answers": share of questions to which the
@@ -61,19 +62,19 @@ def measure_clicks(workers: Workers, scale: StudySize = SCALE, every: int = EVER
               letter, "loss": nats per character; each one list a seed}
     """
     corpus, block_size = load_corpus(WORLD, scale.n_chars), scale.block_size
-    all_asked, all_windows = questions(corpus, block_size, scale.n_questions), len(corpus.val) // block_size
+    full_quiz, all_windows = questions(corpus, block_size, scale.n_questions), len(corpus.val) // block_size
     config, objective = small_config(corpus, block_size), NextToken(corpus, block_size)
     rungs = {rung.name: rung for rung in RUNGS}
-    at = [*range(every, scale.steps, every), scale.steps]
+    steps = [*range(every, scale.steps, every), scale.steps]
 
-    def measure(model: LanguageModel, asked: list, n_windows: int) -> tuple[float, float, float]:
-        answers = metrics.role_accuracy(model, corpus.tokenizer, asked)
-        spells = metrics.whole_answer_accuracy(model, corpus.tokenizer, asked)
+    def measure(model: LanguageModel, quiz: list, n_windows: int) -> tuple[float, float, float]:
+        answers = metrics.role_accuracy(model, corpus.tokenizer, quiz)
+        spells = metrics.whole_answer_accuracy(model, corpus.tokenizer, quiz)
         loss = metrics.loss_by_position(model, corpus.val, block_size, n_windows).mean()
         return round(answers, 4), round(spells, 4), round(float(loss), 4)
 
     def measure_few(model: LanguageModel) -> tuple[float, float, float]:
-        return measure(model, all_asked[:FEW_QUESTIONS], min(FEW_WINDOWS, all_windows))
+        return measure(model, full_quiz[:FEW_QUESTIONS], min(FEW_WINDOWS, all_windows))
 
     def run(name: str, seed: int) -> Results:
         torch.manual_seed(seed)
@@ -82,44 +83,44 @@ def measure_clicks(workers: Workers, scale: StudySize = SCALE, every: int = EVER
             TrainConfig(scale.steps, seed=seed),
         )
         curve, _ = train_with_curve(model, objective, plan, f"{name}, seed {seed}", every, measure_few)
-        curve = [*curve[: len(at) - 1], measure(model, all_asked, all_windows)]
+        curve = [*curve[: len(steps) - 1], measure(model, full_quiz, all_windows)]
         return dict(zip((*LEAST, "loss"), zip(*curve, strict=True), strict=True))
 
-    asked = {"questions": [FEW_QUESTIONS, scale.n_questions], "windows": [FEW_WINDOWS, all_windows]}
-    found = sweep(MODELS, scale.seeds, run, workers)
-    return {**scale.settings(), "at": at, "asked": asked, "models": found}
+    numbers = {"questions": [FEW_QUESTIONS, scale.n_questions], "windows": [FEW_WINDOWS, all_windows]}
+    models = sweep(MODELS, scale.seeds, run, workers)
+    return {**scale.settings(), "at": steps, "asked": numbers, "models": models}
 
 
-def join_models(stored: Results, found: Results) -> Results:
+def join_models(stored: Results, new: Results) -> Results:
     """Return stored results with the models that another call of the command measured.
 
     Raises BadInput if the two differ in anything but their models.
     """
-    if wrong := [key for key in SETTINGS if stored.get(key) != found.get(key)]:
+    if wrong := [key for key in SETTINGS if stored.get(key) != new.get(key)]:
         raise BadInput(
             f"the stored models differ from the new ones in {', '.join(wrong)}: store them elsewhere"
         )
-    models = stored["models"] | found["models"]
+    models = stored["models"] | new["models"]
     models = {name: models[name] for name in MODELS if name in models}
-    minutes = round(stored["minutes"] + found["minutes"], 1)
-    return {**found, "command": found["command"].split(" --only")[0], "minutes": minutes, "models": models}
+    minutes = round(stored["minutes"] + new["minutes"], 1)
+    return {**new, "command": new["command"].split(" --only")[0], "minutes": minutes, "models": models}
 
 
 # ---------------------------------------------------------------- of stored results
 
 
-def click_step(at: Sequence[int], shares: Sequence[float], least: float) -> float:
+def click_step(steps: Sequence[int], shares: Sequence[float], least: float) -> float:
     """Return the first of the measured steps from which on all shares are at least `least`; else infinity."""
     below = [i for i, share in enumerate(shares) if share < least]
-    after = at[below[-1] + 1 :] if below else at
+    after = steps[below[-1] + 1 :] if below else steps
     return after[0] if after else inf
 
 
 def click_steps(results: Results, what: str) -> dict[str, list[float]]:
     """Return the click of each seed: model -> step from which on it "answers" or "spells", or infinity."""
     return {
-        name: [click_step(results["at"], shares, LEAST[what]) for shares in found[what]]
-        for name, found in results["models"].items()
+        name: [click_step(results["at"], shares, LEAST[what]) for shares in curves[what]]
+        for name, curves in results["models"].items()
     }
 
 
@@ -166,7 +167,7 @@ def loss_rows(results: Results) -> list[tuple[str, ...]]:
         losses = [curve[-1] for curve in results["models"][name]["loss"]]
         spelling = [loss for loss, click in zip(losses, clicks, strict=True) if click < inf]
         others = [loss for loss, click in zip(losses, clicks, strict=True) if click == inf]
-        rows.append((MODELS[name], *(format_mean_sd(mean_sd(some)) for some in (losses, spelling, others))))
+        rows.append((MODELS[name], *(format_mean_sd(mean_sd(group)) for group in (losses, spelling, others))))
     return rows
 
 
@@ -176,9 +177,10 @@ def click_title(results: Results, what: str) -> str:
     reached = {name: step for name, step in halves.items() if step < inf}
     if not reached:
         return f"No encoding lets half of the seeds {VERBS[what]}"
-    ends = [f"{step:,} ({name})" for name, step in sorted(reached.items(), key=lambda item: item[1])]
+    milestones = [f"{step:,} ({name})" for name, step in sorted(reached.items(), key=lambda item: item[1])]
     missing = [name for name, step in halves.items() if step == inf]
-    title = f"Half of the seeds {VERBS[what]} by step {' to '.join(dict.fromkeys((ends[0], ends[-1])))}"
+    span = " to ".join(dict.fromkeys((milestones[0], milestones[-1])))  # one of the two, if they are equal
+    title = f"Half of the seeds {VERBS[what]} by step {span}"
     return title + (f",\nand fewer by the end with {', '.join(missing)}" if missing else "")
 
 

@@ -25,9 +25,11 @@ from babygpt_course.studies.results import Results
 from babygpt_course.studies.seed_plots import draw_seed_dots
 from babygpt_course.studies.stretching import with_encoding
 
-PLACES, BESIDE = (0, 128), (0, 32, 64, 96, 128, 160, 192)  # of windows in training, and where they are read
+PLACES = (0, 128)  # positions of a window's first token in training
+BESIDE = (0, 32, 64, 96, 128, 160, 192)  # positions of it where the model is read
 STRIDES = (128, 256, 64, 1024, 8, 1)  # that a model of stride 128 is read with
-LENGTHS, BACK = (1, 2, 4, 8), 48  # windows of text, in which a value stands so many characters back
+LENGTHS = (1, 2, 4, 8)  # windows of text
+BACK = 48  # characters from a value to the question
 SCALE = StudySize(n_questions=200)
 
 
@@ -61,10 +63,10 @@ def places(version: str, objective: type[NextToken]) -> Callable[[StudySize, int
         config, plan = small_config(corpus, WINDOW), TrainConfig(scale.steps, seed=seed)
         task = objective(corpus, WINDOW, aligned=True)
         model, _ = train_from_seed(version, config, task, plan, f"{version}, seed {seed}")
-        asked = questions(corpus, WINDOW, scale.n_questions)
+        quiz = questions(corpus, WINDOW, scale.n_questions)
         return {
             **at_places(model, corpus),
-            "answers": metrics.role_accuracy(model, corpus.tokenizer, asked),
+            "answers": metrics.role_accuracy(model, corpus.tokenizer, quiz),
         }
 
     return run
@@ -75,36 +77,36 @@ def moved_stride(scale: StudySize, seed: int) -> dict[str, float]:
     corpus = load_corpus(WORLD, scale.n_chars)
     model = branches.build_branches(corpus, branches.CODES["Fourier"], seed)
     branches.train_phases(model, corpus, [branches.Phase(scale.steps, 2, 2)], seed, f"two, seed {seed}")
-    found = {}
+    losses = {}
     for stride in STRIDES:
         model.encoding.steer("stride", stride)
-        found[f"stride {stride}"] = round(parallel_loss(model, corpus.val, 2, branches.LENGTH), 4)
-    return found
+        losses[f"stride {stride}"] = round(parallel_loss(model, corpus.val, 2, branches.LENGTH), 4)
+    return losses
 
 
-def company(scale: StudySize, seed: int) -> dict[str, float]:
+def measure_company(scale: StudySize, seed: int) -> dict[str, float]:
     """Train v4 on tales with notes, and let the text before a note grow.
 
     returns  "n windows": share of right digits that were told BACK characters ago, in a text of n windows;
              "n windows, near": the same where whatever is a window or more back is hidden
     """
     model, corpus = stretch.trained_arm("v4", scale, seed), stretch.with_notes(scale)
-    near, found = NearRotary(model.config.head_dim), {}
+    near, shares = NearRotary(model.config.head_dim), {}
     for n in LENGTHS:
         for name, encoding in (("", model.encoding), (", near", near)):
             reader = with_encoding(model, encoding, n * WINDOW)
-            told = metrics.recall_by_distance(
+            recall = metrics.recall_by_distance(
                 reader, corpus.tokenizer, [BACK], n=scale.n_questions, length=n * WINDOW
             )
-            found[f"{n} windows{name}"] = round(float(told.accuracy[0]), 4)
-    return found
+            shares[f"{n} windows{name}"] = round(float(recall.accuracy[0]), 4)
+    return shares
 
 
 CONTROLS: dict[str, Callable[[StudySize, int], dict[str, float]]] = {
     "v3, two places": places("v3", TwoPlaces),
     "v4, first place": places("v4", NextToken),
     "moved stride": moved_stride,
-    "company": company,
+    "company": measure_company,
 }
 
 
@@ -113,8 +115,8 @@ def measure_controls(workers: Workers, scale: StudySize = SCALE) -> Results:
 
     returns  settings; "controls": name -> name of the number -> one a seed
     """
-    found = sweep(CONTROLS, scale.seeds, lambda name, seed: CONTROLS[name](scale, seed), workers)
-    return {**scale.settings(), "controls": found}
+    controls = sweep(CONTROLS, scale.seeds, lambda name, seed: CONTROLS[name](scale, seed), workers)
+    return {**scale.settings(), "controls": controls}
 
 
 # ---------------------------------------------------------------- of stored results
@@ -123,23 +125,25 @@ def measure_controls(workers: Workers, scale: StudySize = SCALE) -> Results:
 def draw_controls(figure: Figure, results: Results) -> None:
     """Draw the loss along positions, after a stride is moved, and recall while the text grows."""
     valley, stride, grows = figure.subplots(1, 3)
-    found = results["controls"]
-    rows = {f"position {n}": found["v3, two places"][f"at {n}"] for n in BESIDE}
-    met, between = (mean(found["v3, two places"][f"at {n}"]) for n in (*PLACES[1:], WINDOW))
+    controls = results["controls"]
+    rows = {f"position {n}": controls["v3, two places"][f"at {n}"] for n in BESIDE}
+    met, between = (mean(controls["v3, two places"][f"at {n}"]) for n in (*PLACES[1:], WINDOW))
     title = (
         f"v3 loses {met:.2f} nats where it was trained (0 and 128)\nand {between:.2f} in the middle between"
     )
     draw_seed_dots(valley, rows, title, "loss (nats per character)")
-    rows = {name: found["moved stride"][name] for name in (f"stride {n}" for n in STRIDES)}
-    before, *after = (mean(found["moved stride"][f"stride {n}"]) for n in (128, 256, 1))
+    rows = {name: controls["moved stride"][name] for name in (f"stride {n}" for n in STRIDES)}
+    before, *after = (mean(controls["moved stride"][f"stride {n}"]) for n in (128, 256, 1))
     title = "Trained at stride 128: to move it costs\n{:.2f} nats at 256 and {:.2f} at 1"
     title = title.format(*(loss - before for loss in after))
     draw_seed_dots(stride, rows, title, "loss among two (nats per character)")
     rows, rings = (
-        {f"{n} windows": [100 * x for x in found["company"][f"{n} windows{kind}"]] for n in LENGTHS}
+        {f"{n} windows": [100 * x for x in controls["company"][f"{n} windows{kind}"]] for n in LENGTHS}
         for kind in ("", ", near")
     )
     first, last, hidden = (mean(x) for x in (rows["1 windows"], rows["8 windows"], rings["8 windows"]))
-    title = f"A value {BACK} back: {first:.0f}% recalled in a window, {last:.0f}% in\neight, "
-    title += f"and {hidden:.0f}% with the far keys hidden"
+    title = (
+        f"A value {BACK} back: {first:.0f}% recalled in a window, {last:.0f}% in\neight, "
+        f"and {hidden:.0f}% with the far keys hidden"
+    )
     draw_seed_dots(grows, rows, title, "right digits (%); rings: far keys hidden", rings=rings)

@@ -36,18 +36,21 @@ VERSIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "alibi": ("alibi", {}),
     "v5-absolute fixed": ("v5-absolute", {"learnable": False}),
 }  # name -> version and options; fixed as in the note, whose kernel no gradient reaches
-WORLD, FULL = "plain-tales", "tales"
+WORLD = "plain-tales"
+FULL = "tales"
 RACED = ("v4", "v5", "v5 fixed")  # after every number of steps; those of the middle are on the board
-LATE, SLOW = "v5 late", "v5 slow"  # K trained from a later step on; from the start, at a lower rate
+LATE = "v5 late"  # K is trained from a later step on.
+SLOW = "v5 slow"  # K is trained from the start, at a lower rate.
 FORMULA = "v5-absolute fixed"
 NUMBERS = ("alpha1", "alpha2", "sigma1", "sigma2")
 BEYOND = 20  # tokens; half of the answers are further back
 DISTANCES = (4, 8, 12, 16, 20, 24, 28, 32, 48, 63)
 ANSWERS = 0.9  # share of right answers from which a seed counts as one that answers
-SCALE = StudySize(steps=1200)  # and a quarter; each run is one of its own, whose learning rate falls to 0
+# The short runs take a quarter of these steps. Each run is one of its own: its learning rate falls to 0.
+SCALE = StudySize(steps=1200)
 
 
-def rounded(values: Sequence[float] | np.ndarray) -> list[float]:
+def round_series(values: Sequence[float] | np.ndarray) -> list[float]:
     """Return numbers with four digits after the point, as they are stored."""
     return [round(float(x), 4) for x in values]
 
@@ -61,17 +64,18 @@ def short_sighted(model: Transformer, distance: int) -> Transformer:
     """
     if distance < 0:
         raise BadInput(f"distance ({distance}) must be at least 0 tokens")
-    other = with_encoding(model, model.encoding)
+    limited = with_encoding(model, model.encoding)
 
     def attn_masks(queries: Positions, keys: Positions) -> list[Tensor | None]:
         far = distances(queries, keys).abs().unsqueeze(-3) > distance  # (B|, 1, Tq, Tk)
-        apart = Positions(queries.time, queries.branch, queries.masked)  # no mask of attention's own then
+        # With a copy of the positions, no mask means that all is visible, never attention's own causal mask.
+        unmasked = Positions(queries.time, queries.branch, queries.masked)
         nothing = torch.zeros(far.shape, device=far.device, dtype=model.head.weight.dtype)
-        masks = model.attn_masks(apart, keys)
+        masks = model.attn_masks(unmasked, keys)
         return [(nothing if mask is None else mask).masked_fill(far, -torch.inf) for mask in masks]
 
-    other.attn_masks = attn_masks  # type: ignore[method-assign]
-    return other
+    limited.attn_masks = attn_masks  # type: ignore[method-assign]
+    return limited
 
 
 def cost_of_hiding(
@@ -87,8 +91,8 @@ def cost_of_hiding(
     Raises ValueError for a distance below 0, and as `loss_by_position` does.
     """
 
-    def second_half(seen: Transformer) -> float:
-        return float(metrics.loss_by_position(seen, ids, length, n_windows)[length // 2 :].mean())
+    def second_half(reader: Transformer) -> float:
+        return float(metrics.loss_by_position(reader, ids, length, n_windows)[length // 2 :].mean())
 
     whole = second_half(model)
     return np.array([second_half(short_sighted(model, distance)) - whole for distance in distances])
@@ -170,19 +174,19 @@ def relative_kernel(numbers: Mapping[str, float], furthest: int) -> np.ndarray:
     return values / values[0]
 
 
-def evaluate_reading(model: Transformer, corpus: Corpus, asked: list[Any]) -> dict[str, Any]:
+def evaluate_reading(model: Transformer, corpus: Corpus, quiz: list[Any]) -> dict[str, Any]:
     """Measure a model of the plain tales.
 
     returns  "loss" at every position up to four windows, "far" its mean over the last of them, "accuracy"
     """
     block_size = model.config.block_size
     loss = metrics.loss_by_position(model, corpus.val, 4 * block_size)
-    right = metrics.role_accuracy(model, corpus.tokenizer, asked)
+    right = metrics.role_accuracy(model, corpus.tokenizer, quiz)
     far = float(loss[-block_size:].mean())
-    return {"loss": rounded(loss), "far": round(far, 4), "accuracy": round(right, 4)}
+    return {"loss": round_series(loss), "far": round(far, 4), "accuracy": round(right, 4)}
 
 
-def evaluate_memory(model: Transformer, corpus: Corpus, asked: list[Any]) -> dict[str, Any]:
+def evaluate_memory(model: Transformer, corpus: Corpus, quiz: list[Any]) -> dict[str, Any]:
     """Measure how far back a model reads.
 
     returns  "near" and "beyond", right answers to questions whose name is at most, or more than, BEYOND back;
@@ -190,10 +194,10 @@ def evaluate_memory(model: Transformer, corpus: Corpus, asked: list[Any]) -> dic
     """
     right = {}
     for name, further in (("near", False), ("beyond", True)):
-        some = [q for q in asked if (q.distance > BEYOND) == further]
-        right[name] = round(metrics.role_accuracy(model, corpus.tokenizer, some), 4)
+        group = [q for q in quiz if (q.distance > BEYOND) == further]
+        right[name] = round(metrics.role_accuracy(model, corpus.tokenizer, group), 4)
     hiding = cost_of_hiding(model, corpus.val, DISTANCES, model.config.block_size)
-    return {**right, "hiding": rounded(hiding)}
+    return {**right, "hiding": round_series(hiding)}
 
 
 def kernel_runs(long: int) -> list[tuple[str, str, int]]:
@@ -211,23 +215,23 @@ def measure_gaussian(workers: Workers, scale: StudySize = SCALE) -> Results:
              steps -> version -> "val_loss"; "start": `kernel_numbers` before training; "late": `late_starts`
     """
     corpora = {name: load_corpus(name, scale.n_chars) for name in (WORLD, FULL)}
-    asked = questions(corpora[WORLD], scale.block_size, scale.n_questions)
+    quiz = questions(corpora[WORLD], scale.block_size, scale.n_questions)
 
     def run(variant: tuple[str, str, int], seed: int) -> dict[str, Any]:
         world, name, n = variant
         model, loss = train_variant(name, corpora[world], n, seed, scale.steps)
-        found = {"val_loss": loss, "kernel": kernels_of(model.encoding)}
+        numbers = {"val_loss": loss, "kernel": kernels_of(model.encoding)}
         if world == WORLD:
-            found |= evaluate_reading(model, corpora[world], asked)
-        return found | (evaluate_memory(model, corpora[world], asked) if n == scale.steps else {})
+            numbers |= evaluate_reading(model, corpora[world], quiz)
+        return numbers | (evaluate_memory(model, corpora[world], quiz) if n == scale.steps else {})
 
     board: dict[str, dict[str, Any]] = {WORLD: {}, FULL: {}}
-    for (world, name, n), found in sweep(kernel_runs(scale.steps), scale.seeds, run, workers).items():
-        if "loss" in found:  # only their mean over seeds, in blocks of eight positions
-            found["loss"] = rounded(np.mean(found["loss"], axis=0).reshape(-1, 8).mean(axis=1))
-        if not any(found["kernel"]):
-            del found["kernel"]
-        board[world].setdefault(str(n), {})[name] = found
+    for (world, name, n), numbers in sweep(kernel_runs(scale.steps), scale.seeds, run, workers).items():
+        if "loss" in numbers:  # only their mean over seeds, in blocks of eight positions
+            numbers["loss"] = round_series(np.mean(numbers["loss"], axis=0).reshape(-1, 8).mean(axis=1))
+        if not any(numbers["kernel"]):
+            del numbers["kernel"]
+        board[world].setdefault(str(n), {})[name] = numbers
     return {
         **{"seeds": list(scale.seeds), "block_size": scale.block_size, "beyond": BEYOND},
         **{"distances": list(DISTANCES), "late": late_starts(scale.steps)},
@@ -249,15 +253,15 @@ def race(
     returns        steps -> version -> one a seed
     """
     shown, middle = (*RACED, LATE, SLOW), board["steps"]
-    found = {int(n): {v: each[v][key] for v in shown if v in each} for n, each in results["plain"].items()}
-    found[middle] = {v: board["board"][v][on_board] for v in RACED}
-    return dict(sorted(found.items()))
+    numbers = {int(n): {v: each[v][key] for v in shown if v in each} for n, each in results["plain"].items()}
+    numbers[middle] = {v: board["board"][v][on_board] for v in RACED}
+    return dict(sorted(numbers.items()))
 
 
 def behind(losses: dict[int, dict[str, list[float]]], rival: str = "v4") -> dict[int, dict[str, list[float]]]:
     """Return loss less a rival's from the same seed: steps -> version -> nats, one a seed."""
     return {
-        n: {v: rounded(differences(seeds, each[rival])) for v, seeds in each.items() if v != rival}
+        n: {v: round_series(differences(seeds, each[rival])) for v, seeds in each.items() if v != rival}
         for n, each in losses.items()
     }
 
@@ -274,7 +278,7 @@ def longest(results: Results) -> tuple[str, dict[str, dict[str, Any]]]:
 
 def draw_gaussian(figure: Figure, results: Results) -> None:
     """Draw losses, answers, reach of trained kernels; hiding the past, loss by position, kernels."""
-    panels = (draw_race, draw_answers, draw_reach, draw_hiding, draw_reading, draw_trained)
+    panels = (draw_race, draw_answer_shares, draw_reach, draw_hiding, draw_reading, draw_trained)
     for draw, ax in zip(panels, figure.subplots(2, 3).flat, strict=True):
         draw(ax, results)
 
@@ -282,19 +286,18 @@ def draw_gaussian(figure: Figure, results: Results) -> None:
 def draw_race(ax: Axes, results: Results) -> None:
     """Draw loss less v4's after runs of each length, those of the board among them, a point a seed."""
     gaps = behind(race(results, load_results("ladder")))
-    found = {n: compare(each["v5 fixed"]) for n, each in gaps.items()}
-    title = "v5 fixed less v4: " + ", ".join(f"{one.mean:+.2f} ({n})" for n, one in found.items())
-    draw_seed_points(
-        ax, {f"{n} steps": found for n, found in gaps.items()}, title, "", "loss less v4's (nats)"
-    )
+    gap_by_steps = {n: compare(each["v5 fixed"]) for n, each in gaps.items()}
+    title = "v5 fixed less v4: " + ", ".join(f"{gap.mean:+.2f} ({n})" for n, gap in gap_by_steps.items())
+    draw_seed_points(ax, {f"{n} steps": each for n, each in gaps.items()}, title, "", "loss less v4's (nats)")
     ax.axhline(0.0, color="black", lw=1, ls="--")
 
 
-def draw_answers(ax: Axes, results: Results) -> None:
+def draw_answer_shares(ax: Axes, results: Results) -> None:
     """Draw right answers after runs of each length, a point a seed."""
-    found = race(results, load_results("ladder"), "accuracy", "roles")
-    groups = {f"{n} steps": shares for n, shares in found.items()}
-    title = f"Who did it? v5 answers from {', '.join(answering(each['v5']) for each in found.values())} seeds"
+    shares_by_steps = race(results, load_results("ladder"), "accuracy", "roles")
+    groups = {f"{n} steps": shares for n, shares in shares_by_steps.items()}
+    counts = ", ".join(answering(each["v5"]) for each in shares_by_steps.values())
+    title = f"Who did it? v5 answers from {counts} seeds"
     draw_seed_points(ax, groups, title, "", "share of right answers")
     ax.axhline(0.5, color="black", lw=1, ls="--")
 

@@ -22,8 +22,8 @@ from babygpt_course.studies.results import Results
 # Small enough for a minute a model: only neighbours are asked for, and some strings are short.
 TASK = {"letters": 8, "shortest": 3, "longest": 6, "furthest": 1, "questions": 8}
 LABELS = {"pope": "PoPE", "signed": "no softplus", "v4": "RoPE", "v3": "sinusoidal"}
-RATES = (0.001, 0.003, 0.01, 0.02)  # of lr_other, tried by every arm
-TUNING_SEED = 7  # of those runs; no reported run has it, as the rates were chosen to suit it
+RATES = (0.001, 0.003, 0.01, 0.02)  # values of lr_other that every arm tries
+TUNING_SEED = 7  # No reported run has this seed, as the rates were chosen to suit it.
 EVERY = 50  # steps between two points of a curve
 SOLVED = 0.9  # share of right answers from which a seed has learned the task
 SCALE = StudySize(steps=1000, seeds=(*FIRST_SEEDS, *(seed for seed in OTHER_SEEDS if seed != TUNING_SEED)))
@@ -59,15 +59,15 @@ class Lookup(Objective):
         def draw(low: Tensor, high: Tensor) -> Tensor:  # whole numbers, both ends included
             return low + (torch.rand(high.shape, generator=generator) * (high - low + 1)).long()
 
-        longest, far, many = self.longest, self.furthest, (batch_size, self.questions)
+        longest, far, shape = self.longest, self.furthest, (batch_size, self.questions)
         letters = torch.rand(batch_size, self.letters, generator=generator).argsort(dim=1)[:, :longest]
         first = longest - draw(torch.tensor(self.shortest), torch.full((batch_size, 1), longest))
-        step = draw(torch.tensor(0), torch.full(many, 2 * far - 1))  # which of the shifts
+        step = draw(torch.tensor(0), torch.full(shape, 2 * far - 1))  # which of the shifts
         shift = step - far + (step >= far)
         position = draw(first + (-shift).clamp(min=0), longest - 1 - shift.clamp(min=0))
         text = letters.masked_fill(torch.arange(longest) < first, self.blank)
-        asked = torch.stack([letters.gather(1, position), self.blank + 1 + step], dim=-1).flatten(1)
-        idx = torch.cat([text, asked], dim=1)
+        pairs = torch.stack([letters.gather(1, position), self.blank + 1 + step], dim=-1).flatten(1)
+        idx = torch.cat([text, pairs], dim=1)
         targets = torch.full_like(idx, IGNORED)
         targets[:, longest + 1 :: 2] = letters.gather(1, position + shift)
         return idx, targets
@@ -86,10 +86,10 @@ class Lookup(Objective):
     def accuracy(self, model: LanguageModel) -> float:
         """Return the share of right answers on held-out rows; a guess among n letters is right in 1/n."""
         idx, targets = self.held_out()
-        some = portions(model, idx.to(next(model.parameters()).device))
-        answers = torch.cat([model(rows).argmax(dim=-1).cpu() for (rows,) in some])
-        asked = targets != IGNORED
-        return float((answers == targets)[asked].float().mean())
+        batches = portions(model, idx.to(next(model.parameters()).device))
+        answers = torch.cat([model(rows).argmax(dim=-1).cpu() for (rows,) in batches])
+        is_answer = targets != IGNORED
+        return float((answers == targets)[is_answer].float().mean())
 
 
 class SignedPoPE(PoPE):
@@ -140,9 +140,9 @@ def measure_lookup(
 
     tried = sweep([(name, rate) for name in names for rate in rates], [TUNING_SEED], run, workers)
     grid = {name: {rate: tried[name, rate]["curve"][0][-1] for rate in rates} for name in names}
-    best = {name: max(rates, key=found.__getitem__) for name, found in grid.items()}
-    found = sweep(best.items(), scale.seeds, run, workers)
-    curves = {name: each["curve"] for (name, _), each in found.items()}
+    best = {name: max(rates, key=share_by_rate.__getitem__) for name, share_by_rate in grid.items()}
+    runs = sweep(best.items(), scale.seeds, run, workers)
+    curves = {name: curves_by_seed["curve"] for (name, _), curves_by_seed in runs.items()}
     return {
         **{"task": TASK, "steps": scale.steps, "every": EVERY},
         **{"seeds": list(scale.seeds), "tuning_seed": TUNING_SEED},
@@ -161,18 +161,18 @@ def guess_accuracy(task: Lookup, asked_too: bool = False) -> float:
     """
     idx, targets = task.held_out()
     letters = (idx[:, : task.longest] != task.blank).sum(dim=1) - int(not asked_too)
-    asked = (targets != IGNORED).sum(dim=1)
-    return round(float((asked / letters).sum() / asked.sum()), 4)
+    n_questions = (targets != IGNORED).sum(dim=1)
+    return round(float((n_questions / letters).sum() / n_questions.sum()), 4)
 
 
 def who_learned(results: Results) -> str:
     """Return a title: how many seeds of each model have learned the task, or the highest share of all."""
-    found = {LABELS.get(name, name): seeds for name, seeds in results["accuracy"].items()}
-    solved = {name: sum(share >= SOLVED for share in seeds) for name, seeds in found.items()}
+    shares = {LABELS.get(name, name): seeds for name, seeds in results["accuracy"].items()}
+    solved = {name: sum(share >= SOLVED for share in seeds) for name, seeds in shares.items()}
     if not any(solved.values()):
-        return f"No model learns it: {max(max(seeds) for seeds in found.values()):.0%} at best"
+        return f"No model learns it: {max(max(seeds) for seeds in shares.values()):.0%} at best"
     counts = ", ".join(f"{name} {n}" for name, n in solved.items())
-    return f"Learned: {counts} of {max(len(seeds) for seeds in found.values())} seeds"
+    return f"Learned: {counts} of {max(len(seeds) for seeds in shares.values())} seeds"
 
 
 def draw_lookup(figure: Figure, results: Results) -> None:

@@ -21,11 +21,13 @@ from babygpt.errors import BadInput
 
 Number = tuple[str, object]  # kind of a word, and what tells the variables of that kind apart
 Bound = Mapping[tuple[str, str], Number]  # (kind, var) of a template -> the number of its word
-Callers = dict[tuple, list[tuple[float, "Frame | None"]]]  # (rule, its names) -> how often, who calls it
-REMEMBERED = 3  # characters: the hypotheses after so many are kept, because many windows begin alike
+Callers = dict[
+    tuple, list[tuple[float, "OpenTemplate | None"]]
+]  # (rule, its names) -> how often, who calls it
+REMEMBERED = 3  # characters: the hypotheses after one to three are kept, as many windows begin alike
 
 
-class Frame(NamedTuple):
+class OpenTemplate(NamedTuple):
     """A template that is being read, at one of its items, and the frames that may have called it.
 
     parents  each with its probability; more than one only if the window began in this template or below it
@@ -34,7 +36,7 @@ class Frame(NamedTuple):
     template: Template
     at: int
     bound: Bound
-    parents: tuple[tuple[float, Frame], ...]
+    parents: tuple[tuple[float, OpenTemplate], ...]
     depth: int
 
 
@@ -51,7 +53,7 @@ class Hypothesis(NamedTuple):
     """
 
     weight: float
-    frame: Frame | None
+    frame: OpenTemplate | None
     read: str = ""
     words: Mapping[Number | None, str] = {}
     partial: Number | None = None
@@ -91,10 +93,10 @@ class MidStory:
         self.middle: Counter[tuple[str, str]] = Counter()  # kind, inner part -> places in words
         for kind, words in grammar.words.items():
             for word in words:
-                for at in range(1, len(word)):
-                    self.longer[kind, word[:at]].add(word)
-                    self.ends[kind, word[at:]].add(word)
-                    self.middle.update((kind, word[at:to]) for to in range(at + 1, len(word)))
+                for i in range(1, len(word)):
+                    self.longer[kind, word[:i]].add(word)
+                    self.ends[kind, word[i:]].add(word)
+                    self.middle.update((kind, word[i:to]) for to in range(i + 1, len(word)))
         self._numbers = count()  # one for each word that is bound after the window's beginning
         self._remembered: dict[str, tuple[float, list[Hypothesis]]] = {}
         self._first = [*self._starts()]
@@ -106,24 +108,30 @@ class MidStory:
         returns  (T - 1,)  nats
         Raises ValueError for a window that no text of this grammar contains.
         """
-        found, hypotheses = [], self._first
-        for at in range(len(window)):
-            p, hypotheses = self._read(hypotheses, window[: at + 1])
-            found.append(-math.log(p))
-        return np.array(found[1:])
+        losses, hypotheses = [], self._first
+        for i in range(len(window)):
+            p, hypotheses = self._read(hypotheses, window[: i + 1])
+            losses.append(-math.log(p))
+        return np.array(losses[1:])
 
     def _read(self, before: list[Hypothesis], text: str) -> tuple[float, list[Hypothesis]]:
         """Return the probability of a text's last character, and the hypotheses after it."""
         if text in self._remembered:
             return self._remembered[text]
-        after = [(one, self._chance(one)) for old in before for one in self._after(old, text[-1])]
+        after = [
+            (hypothesis, self._chance(hypothesis))
+            for old in before
+            for hypothesis in self._after(old, text[-1])
+        ]
         p = math.fsum(chance for _, chance in after)
         if p <= 0:
             raise BadInput(f"no text of this grammar holds {text!r}")
-        kept = [one._replace(weight=one.weight / p) for one, chance in after if chance > 0]
+        possible = [
+            hypothesis._replace(weight=hypothesis.weight / p) for hypothesis, chance in after if chance > 0
+        ]
         if len(text) <= REMEMBERED:
-            self._remembered[text] = p, kept
-        return p, kept
+            self._remembered[text] = p, possible
+        return p, possible
 
     # ---- where a window may begin --------------------------------------------------------------
 
@@ -137,27 +145,44 @@ class MidStory:
         yield Hypothesis(share, None)
         while callers:
             later: Callers = defaultdict(list)
-            for (rule, names), some in callers.items():
-                templates, total = self.grammar.templates[rule], sum(share for share, _ in some)
-                parents = tuple((share / total, frame) for share, frame in some if frame is not None)
+            for (rule, names), calls in callers.items():
+                templates, total = self.grammar.templates[rule], sum(share for share, _ in calls)
+                parents = tuple((share / total, frame) for share, frame in calls if frame is not None)
                 for template in templates:
-                    frame = Frame(template, 0, dict(names), parents, depth)
-                    yield from self._starts_in(frame, total / len(templates), later)
+                    frame = OpenTemplate(template, 0, dict(names), parents, depth)
+                    weight = total / len(templates)
+                    positions, rule_calls = self._starts_in(frame, weight)
+                    yield from positions
+                    for called, caller in rule_calls:
+                        later[called].append((weight, caller))
             callers, depth = later, depth + 1
 
-    def _starts_in(self, frame: Frame, share: float, later: Callers) -> Iterator[Hypothesis]:
-        """Yield the positions in a template, and append the rules that it calls to `later`."""
-        for at, item in enumerate(frame.template):
-            frame = frame._replace(at=at)
+    def _starts_in(
+        self, frame: OpenTemplate, weight: float
+    ) -> tuple[list[Hypothesis], list[tuple[tuple, OpenTemplate]]]:
+        """Return the positions in a template at which a window may begin, and the rules that it calls.
+
+        frame    the template at its first item
+        weight   of each position
+        returns  a hypothesis for each position; and for each call, the rule with the names that it inherits,
+                 and the frame that calls it
+        """
+        positions, calls = list[Hypothesis](), list[tuple[tuple, OpenTemplate]]()
+        for i, item in enumerate(frame.template):
+            frame = frame._replace(at=i)
             if isinstance(item, Rule):
-                later[item.name, tuple(sorted(names_in(frame.bound).items()))].append((share, frame))
+                inherited = tuple(sorted(names_in(frame.bound).items()))
+                calls.append(((item.name, inherited), frame))
             elif isinstance(item, str):
-                yield from (Hypothesis(share, frame, item[:start]) for start in range(len(item)))
+                positions += [Hypothesis(weight, frame, item[:n_read]) for n_read in range(len(item))]
             else:
-                yield Hypothesis(share, frame)
-                number = item.kind, (item.var if item.kind == "name" else (item.var, frame.depth))
-                frame = frame._replace(bound={(item.kind, item.var): number, **frame.bound})
-                yield Hypothesis(share, frame, partial=frame.bound[item.kind, item.var], inside=True)
+                positions.append(Hypothesis(weight, frame))
+                # A name is one person in the whole story; another word belongs to its template alone.
+                variable = item.var if item.kind == "name" else (item.var, frame.depth)
+                frame = frame._replace(bound={(item.kind, item.var): (item.kind, variable), **frame.bound})
+                number = frame.bound[item.kind, item.var]
+                positions.append(Hypothesis(weight, frame, partial=number, inside=True))
+        return positions, calls
 
     # ---- one character more --------------------------------------------------------------------
 
@@ -202,13 +227,13 @@ class MidStory:
             yield Hypothesis(old.weight, None)
         else:
             for share, parent in frame.parents:
-                for one in self._without_partial(old, parent):
-                    yield from self._next(one._replace(frame=parent, weight=one.weight * share))
+                for hypothesis in self._without_partial(old, parent):
+                    yield from self._next(hypothesis._replace(frame=parent, weight=hypothesis.weight * share))
 
-    def _arrive(self, one: Hypothesis) -> Iterator[Hypothesis]:
+    def _arrive(self, hypothesis: Hypothesis) -> Iterator[Hypothesis]:
         """Yield a hypothesis at its item, or at the beginnings of all templates if that is a rule."""
-        item = one.frame.template[one.frame.at] if one.frame else END
-        yield from self._enter(one, item.name) if isinstance(item, Rule) else [one]
+        item = hypothesis.frame.template[hypothesis.frame.at] if hypothesis.frame else END
+        yield from self._enter(hypothesis, item.name) if isinstance(item, Rule) else [hypothesis]
 
     def _enter(self, old: Hypothesis, rule: str) -> Iterator[Hypothesis]:
         """Yield a hypothesis at the beginning of each template of a rule."""
@@ -216,18 +241,18 @@ class MidStory:
         bound: Bound = {} if caller is None else names_in(caller.bound)
         parents, depth = ((), 0) if caller is None else (((1.0, caller),), caller.depth + 1)
         for template in templates:
-            frame = Frame(template, 0, bound, parents, depth)
+            frame = OpenTemplate(template, 0, bound, parents, depth)
             yield from self._arrive(old._replace(frame=frame, weight=old.weight / len(templates)))
 
-    def _without_partial(self, old: Hypothesis, parent: Frame) -> Iterator[Hypothesis]:
+    def _without_partial(self, old: Hypothesis, parent: OpenTemplate) -> Iterator[Hypothesis]:
         """Yield a hypothesis for each candidate of the first word, if the caller does not know that word.
 
         The caller's names that the window has missed differ from it, while new names need not. The rule for
         new words would not see that difference; with one candidate each, `words` holds it.
         """
-        first, known = old.partial, parent.bound.values()
-        missed = any(number[0] == "name" and number not in old.words for number in known)
-        if missed and first and first[0] == "name" and first not in known and first not in old.words:
+        first, bound = old.partial, parent.bound.values()
+        missed = any(number[0] == "name" and number not in old.words for number in bound)
+        if missed and first and first[0] == "name" and first not in bound and first not in old.words:
             among = old.among.difference(word for n, word in old.words.items() if n and n[0] == "name")
             for word in among:
                 yield old._replace(weight=old.weight / len(among), words={**old.words, first: word})
@@ -236,35 +261,37 @@ class MidStory:
 
     # ---- words that the window has not shown ---------------------------------------------------
 
-    def _chance(self, one: Hypothesis) -> float:
+    def _chance(self, hypothesis: Hypothesis) -> float:
         """Return a hypothesis's probability; inside an unknown word, that of all words that go on so."""
-        item, read = one.item, one.read
+        item, read = hypothesis.item, hypothesis.read
         if not read or isinstance(item, str):
-            return one.weight
-        if one.inside:
-            return one.weight * self.middle[item.kind, read] / len(self.words[item.kind])
-        return one.weight * self._chance_of(one, item, self.longer[item.kind, read])
+            return hypothesis.weight
+        if hypothesis.inside:
+            return hypothesis.weight * self.middle[item.kind, read] / len(self.words[item.kind])
+        return hypothesis.weight * self._chance_of(hypothesis, item, self.longer[item.kind, read])
 
-    def _chance_of(self, one: Hypothesis, slot: Slot, words: set[str]) -> float:
+    def _chance_of(self, hypothesis: Hypothesis, slot: Slot, words: set[str]) -> float:
         """Return the probability that a slot, whose word the window has not shown, shows one of these words.
 
         Words that are bound together differ. Each of the n words not shown yet is therefore equally likely
         for a variable that was missed; only the first word takes one of its e candidates, each with 1/e.
         """
-        assert one.frame is not None
+        assert hypothesis.frame is not None
         kind, size = slot.kind, len(self.words[slot.kind])
-        here = [number for (other, _), number in one.frame.bound.items() if other == kind]
-        known = {one.words[number] for number in here if number in one.words}
-        shown = {w for n, w in one.words.items() if n and n[0] == kind} if kind == "name" else known
-        partial = one.partial in here and one.partial not in one.words
-        among = one.among - shown if partial else frozenset()
-        likely, n, number = words & among, size - len(shown) - partial, one.number(slot)
-        if partial and number == one.partial:
+        here = [number for slot, number in hypothesis.frame.bound.items() if slot[0] == kind]
+        words_here = {hypothesis.words[number] for number in here if number in hypothesis.words}
+        shown = (
+            {w for n, w in hypothesis.words.items() if n and n[0] == kind} if kind == "name" else words_here
+        )
+        partial = hypothesis.partial in here and hypothesis.partial not in hypothesis.words
+        among = hypothesis.among - shown if partial else frozenset()
+        likely, n, number = words & among, size - len(shown) - partial, hypothesis.number(slot)
+        if partial and number == hypothesis.partial:
             return len(likely) / len(among)
         others = len(words - shown - among) + len(likely) * (1 - 1 / max(1, len(among)))
         if number is not None:
             return others / n
-        missed = sum(other not in one.words for other in here) - partial
+        missed = sum(number not in hypothesis.words for number in here) - partial
         # A new word differs from all that are bound here; a name shown elsewhere in the story may come back.
-        again = len((words & shown) - known)
+        again = len((words & shown) - words_here)
         return (again + others * (1 - missed / max(1, n))) / (size - len(here))

@@ -23,7 +23,8 @@ from babygpt.models.language_model import LanguageModel
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.seed_plots import draw_seed_dots
 
-VERSION, WORLD = "v4", "plain-tales"
+VERSION = "v4"
+WORLD = "plain-tales"
 SCALE = StudySize(steps=1800, seeds=MORE_SEEDS)
 
 
@@ -40,14 +41,14 @@ def measure_answers(model: LanguageModel, corpus: Corpus, n_questions: int) -> R
     alike = [q for q in many if q.answer[0] == q.rival[0]]
     vowel = [q for q in alike if q.answer[2:] == q.rival[2:]]
     third = [q for q in alike if q.answer[2:] != q.rival[2:]]
-    asked, fewer, tokenizer = many[:n_questions], many[: n_questions // 2], corpus.tokenizer
+    quiz, fewer, tokenizer = many[:n_questions], many[: n_questions // 2], corpus.tokenizer
     right = metrics.role_accuracy
     return {
-        "accuracy": right(model, tokenizer, asked),
+        "accuracy": right(model, tokenizer, quiz),
         "vowel": right(model, tokenizer, vowel) if vowel else None,
         "third": right(model, tokenizer, third) if third else None,
-        "whole": metrics.whole_answer_accuracy(model, tokenizer, asked),
-        "letters": [round(float(x), 4) for x in metrics.answer_losses(model, tokenizer, asked)],
+        "whole": metrics.whole_answer_accuracy(model, tokenizer, quiz),
+        "letters": [round(float(x), 4) for x in metrics.answer_losses(model, tokenizer, quiz)],
         "without": metrics.ablate_heads(model, lambda m: right(m, tokenizer, fewer)).round(4).tolist(),
     }
 
@@ -66,23 +67,28 @@ def measure_names(workers: Workers, scale: StudySize = SCALE) -> Results:
     def run(name: str, seed: int) -> Results:
         plan = TrainConfig(steps_of[name], seed=seed)
         model, history = train_from_seed(VERSION, config, objective, plan, name)
-        found = measure_answers(model, corpus, scale.n_questions)
-        return {**found, "val_loss": round(history[-1].val_loss or objective.validate(model), 4)}
+        numbers = measure_answers(model, corpus, scale.n_questions)
+        return {**numbers, "val_loss": round(history[-1].val_loss or objective.validate(model), 4)}
 
-    found = by_measurement(sweep(steps_of, scale.seeds, run, workers))
-    asked = {"questions": scale.n_questions, "ablated": scale.n_questions // 2}
-    return {"seeds": list(scale.seeds), **asked, "floor": {WORLD: round(corpus.floor or 0.0, 4)}, **found}
+    numbers = by_measurement(sweep(steps_of, scale.seeds, run, workers))
+    settings = {"questions": scale.n_questions, "ablated": scale.n_questions // 2}
+    return {
+        "seeds": list(scale.seeds),
+        **settings,
+        "floor": {WORLD: round(corpus.floor or 0.0, 4)},
+        **numbers,
+    }
 
 
 def draw_names(figure: Figure, results: Results) -> None:
     """Draw both scores of every run beside each other, and the loss of each letter of an answer."""
     scores, letters = figure.subplots(1, 2, width_ratios=(1.15, 1.0))
-    known, written = percent(results["accuracy"]), percent(results["whole"])
-    first = next(iter(known))
-    ranges = [f"{min(seeds[first]):.0f} to {max(seeds[first]):.0f}%" for seeds in (known, written)]
+    likelier, written = percent(results["accuracy"]), percent(results["whole"])
+    first = next(iter(likelier))
+    ranges = [f"{min(seeds[first]):.0f} to {max(seeds[first]):.0f}%" for seeds in (likelier, written)]
     title = f"{first}: {ranges[0]} known, {ranges[1]} written"
     label = "● right name the likelier of two, ○ right name written (% of questions)"
-    draw_seed_dots(scores, known, title, label, span=(-2.0, 102.0), rings=written)
+    draw_seed_dots(scores, likelier, title, label, span=(-2.0, 102.0), rings=written)
     draw_letters(letters, results["letters"])
 
 
@@ -92,7 +98,7 @@ def draw_letters(ax: Axes, letters: Mapping[str, Sequence[Sequence[float]]]) -> 
         for i, losses in enumerate(seeds):
             ax.plot(losses, "o-", lw=1.5, ms=5, alpha=0.8, color=colour, label=None if i else name)
     ax.axhline(np.log(5), color="black", lw=1, ls="--", label="a guess among five vowels: ln 5")
-    hardest = np.mean(next(iter(letters.values())), axis=0)  # of the first arm
+    hardest = np.mean(next(iter(letters.values())), axis=0)
     ax.set_xticks(range(len(hardest)), [*map(str, range(1, len(hardest))), "end"])
     title = f"Letter {1 + int(hardest.argmax())} of the name is the hardest"
     live.set_labels(ax, title, "letter of the answer, a line for each seed", "loss (nats)")

@@ -21,15 +21,18 @@ from babygpt.models.transformer import Transformer
 from babygpt.objectives.objective import Batch, cross_entropy
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.seed_plots import draw_seed_dots
+from babygpt_course.studies.stretching import with_encoding
 
-WINDOW, FAR = 64, 128  # positions trained on; from FAR on, a text is measured past them
+WINDOW = 64  # positions trained on
+FAR = 128  # position from which on a text is measured past the window
 ARMS = (("one layer", 1, ""), ("two layers", 2, ""), ("two layers, marked start", 2, "^"))
 FED = {f"{arm}, {n} steps": (layers, first, n) for arm, layers, first in ARMS for n in (300, 600)}
 AGAIN = {f"again, {n} steps": (2, "", n) for n in (300, 600)}
-FAILED, BATCHES = (0, 2, 5, 1003), 1337  # first weights that had failed after 300 steps of these batches
+FAILED = (0, 2, 5, 1003)  # seeds of first weights that had failed after 300 steps of BATCHES
+BATCHES = 1337  # seed of the batches
 BAGS = {f"{version}, {how}": (version, how) for version in ("v1", "v2") for how in ("aligned", "anywhere")}
 RACE = {"nope": "nope", "v3": "v3", "v3, all positions": "v3"}  # arm -> version
-SCALE = sweeps.StudySize(steps=600, seeds=sweeps.MORE_SEEDS)  # at most so many steps
+SCALE = sweeps.StudySize(steps=600, seeds=sweeps.MORE_SEEDS)  # the longest run; the others are shorter
 
 
 class AllPositions(NextToken):
@@ -57,7 +60,7 @@ class Replaced(Sinusoidal):
     def embed(self, x: Tensor, positions: Positions) -> Tensor:
         time = positions.time
         inside = time.clamp(max=WINDOW - 1) if self.frozen else time % WINDOW
-        replaced, table = (sinusoid(at, self.n_embd) for at in (inside, time))
+        replaced, table = (sinusoid(position, self.n_embd) for position in (inside, time))
         return x + torch.where(self.channels.to(x.device), replaced, table)
 
 
@@ -75,25 +78,26 @@ def measure_far(model: Transformer, corpus: Corpus) -> dict[str, float]:
     starts = line_starts(corpus.val, int(corpus.tokenizer.encode("\n")), 4 * WINDOW + 1)
     texts = cut(corpus.val, starts[:: max(1, len(starts) // 128)][:128], 4 * WINDOW + 1)
     texts, encoding = texts.to(model.head.weight.device), model.encoding
-    long, short = ((some[:, :-1], some[:, 1:]) for some in (texts, texts[:, : WINDOW + 1]))
+    long, short = ((tokens[:, :-1], tokens[:, 1:]) for tokens in (texts, texts[:, : WINDOW + 1]))
     slow = 2 * np.pi / frequencies(model.config.n_embd) > WINDOW  # they turn less than once in a window
     tables = {"": encoding}
     for name, pairs in (("slow", slow), ("quick", ~slow), ("all", slow | ~slow)):
+        # Only a sinusoid has pairs that can stand still alone.
         for how in ("frozen", "put back") if isinstance(encoding, Sinusoidal) else ():
             tables[f", {name} {how}"] = Replaced(model.config.n_embd, pairs, how == "frozen")
-    found = {"inside": losses_from(model, *short)}
-    for name, model.encoding in tables.items():
-        found[f"long{name}"] = losses_from(model, *long)[:, FAR:]
-        found[f"moved{name}"] = losses_from(model, *short, FAR)
-    model.encoding = encoding
-    return {name: round(float(losses.mean()), 4) for name, losses in found.items()}
+    losses_by_case = {"inside": losses_from(model, *short)}
+    for name, table in tables.items():
+        reader = with_encoding(model, table)
+        losses_by_case[f"long{name}"] = losses_from(reader, *long)[:, FAR:]
+        losses_by_case[f"moved{name}"] = losses_from(reader, *short, FAR)
+    return {name: round(float(losses.mean()), 4) for name, losses in losses_by_case.items()}
 
 
 def measure_fed(name: str, seed: int, most_steps: int) -> dict[str, float]:
     """Train a model without an encoding on one-letter tales: the share of right answers to who fed whom."""
     n_layer, first, steps = (FED | AGAIN)[name]
-    asked = ("who? {name.a!b}.", "whom? {name.b!a}.")
-    stories = tuple(first + "{name.a} fed {name.b}. " + question for question in asked)
+    question_templates = ("who? {name.a!b}.", "whom? {name.b!a}.")
+    stories = tuple(first + "{name.a} fed {name.b}. " + question for question in question_templates)
     grammar = Grammar({"name": tuple("ABCDEFGH")}, {"story": stories})
     corpus = from_grammar("one-letter tales", grammar, 50_000)
     config = ModelConfig(corpus.tokenizer.vocab_size, 24, n_layer=n_layer, n_head=2, n_embd=64)
@@ -120,7 +124,7 @@ def measure_order(workers: sweeps.Workers, scale: sweeps.StudySize = SCALE) -> R
     """
     corpus, tales = load_corpus("plain-tales", scale.n_chars), load_corpus("tales", scale.n_chars)
     shape, tokenizer = sweeps.small_config(corpus, WINDOW), corpus.tokenizer
-    asked = sweeps.questions(corpus, WINDOW, scale.n_questions)
+    quiz = sweeps.questions(corpus, WINDOW, scale.n_questions)
     seeds = [seed for seed in scale.seeds if seed not in sweeps.OTHER_SEEDS]
 
     def bag(name: str, seed: int) -> dict[str, float]:
@@ -139,11 +143,11 @@ def measure_order(workers: sweeps.Workers, scale: sweeps.StudySize = SCALE) -> R
         plan = TrainConfig(min(scale.steps, 400), seed=seed)
         model, _ = sweeps.train_from_seed(RACE[name], shape, objective, plan, f"{name}, seed {seed}")
         assert isinstance(model, Transformer)
-        weights = metrics.attention_weights(model, tokenizer.encode(asked[0].prompt.removeprefix("\n")))
-        fewer = asked[: scale.n_questions // 2]
+        weights = metrics.attention_weights(model, tokenizer.encode(quiz[0].prompt.removeprefix("\n")))
+        fewer = quiz[: scale.n_questions // 2]
         without = metrics.ablate_heads(model, lambda m: metrics.role_accuracy(m, tokenizer, fewer))
         return {
-            "accuracy": metrics.role_accuracy(model, tokenizer, asked),
+            "accuracy": metrics.role_accuracy(model, tokenizer, quiz),
             "without": without.tolist(),
             "one back": int(weights.diagonal(-1, axis1=2, axis2=3).mean(axis=-1).argmax()),  # of L * H
             "far": measure_far(model, corpus),
@@ -160,13 +164,17 @@ def measure_order(workers: sweeps.Workers, scale: sweeps.StudySize = SCALE) -> R
 
 def draw_order(figure: Figure, results: Results) -> None:
     """Draw right answers without an encoding, and what a text that moves past the window costs v3."""
-    left, right = figure.subplots(1, 2)
+    fed_ax, moved_ax = figure.subplots(1, 2)
     fed, n = percent(results["fed"]), len(results["seeds"])
     learned = [sum(share > 90 for share in fed[f"two layers, {steps} steps"]) for steps in (300, 600)]
-    title = f"Two layers without an encoding learn order from {learned[0]} of {n} seeds\n"
-    title += f"in 300 steps, and from {learned[1]} in 600"
-    draw_seed_dots(left, fed, title, "right answers without an encoding (%)", {"chance": 50.0}, (40.0, 102.0))
+    title = (
+        f"Two layers without an encoding learn order from {learned[0]} of {n} seeds\n"
+        f"in 300 steps, and from {learned[1]} in 600"
+    )
+    draw_seed_dots(
+        fed_ax, fed, title, "right answers without an encoding (%)", {"chance": 50.0}, (40.0, 102.0)
+    )
     cures = ("inside", "moved", "moved, slow put back", "moved, quick put back")
-    moved = {name: [one[name] for one in results["race"]["far"]["v3"]] for name in cures}
+    moved = {name: [run[name] for run in results["race"]["far"]["v3"]] for name in cures}
     title = "A text moved past v3's window:\nslow and quick pairs both carry the loss"
-    draw_seed_dots(right, moved, title, "loss (nats per character)")
+    draw_seed_dots(moved_ax, moved, title, "loss (nats per character)")

@@ -27,8 +27,8 @@ REPAIRS = {
     "v7-keys": "α on keys only",
     "v7-quadrature": "quadrature",
     "v7": "learned phase",
-}  # in the order of the walk; each has the repairs before it
-SIGNS = {"one side": (1, 1, 1, 1), "both sides": (1, 1, -1, -1)}  # of each head's fixed phase
+}  # Each arm, in the order of the walk, has the repairs before it, too.
+SIGNS = {"one side": (1, 1, 1, 1), "both sides": (1, 1, -1, -1)}  # name -> sign of each head's fixed phase
 WITHOUT_ALPHA = {"v7-keys, α = 1": "v7-keys", "v7, α = 1": "v7"}
 LABELS = {
     **REPAIRS,
@@ -58,7 +58,7 @@ SCALE = StudySize()
 
 
 def with_phases(model: LanguageModel, signs: Sequence[int]) -> LanguageModel:
-    """Give each head of a v7 so many times 45 degrees as the phase of all its channels, and fix it there."""
+    """Fix the phase of all channels of a v7 at 45 degrees times each head's sign."""
     turns = torch.tensor(signs, dtype=torch.float32)[:, None].expand(-1, model.config.head_dim)
     model.encoding.delta = nn.Parameter(math.pi / 4 * turns, requires_grad=False)
     return model
@@ -89,31 +89,31 @@ def measure_polar(workers: Workers, scale: StudySize = SCALE) -> Results:
 def gaps(results: Results) -> dict[tuple[str, str], list[float]]:
     """Return the loss of one arm minus that of another, one a seed, for the pairs in COMPARED."""
     loss = results["val_loss"]
-    found = [pair for pair in COMPARED if all(arm in loss for arm in pair)]
-    return {(a, b): differences(loss[a], loss[b]) for a, b in found}
+    pairs = [pair for pair in COMPARED if all(arm in loss for arm in pair)]
+    return {(a, b): differences(loss[a], loss[b]) for a, b in pairs}
 
 
 def draw_polar(figure: Figure, results: Results) -> None:
     """Draw the loss of each arm, and what one arm gains over another: a dot a seed."""
-    left, right = figure.subplots(1, 2, width_ratios=(1.0, 1.0))
+    loss_ax, gap_ax = figure.subplots(1, 2, width_ratios=(1.0, 1.0))
     loss, gained_by = results["val_loss"], gaps(results)
     rows = {LABELS[arm]: seeds for arm, seeds in loss.items()}
     title = "As written {:.2f}, repaired {:.2f}, RoPE {:.2f}"
     means = [mean(loss[arm]) for arm in ("v7-polar", "v7", "v7-rope")]
     label = "loss of masked characters (nats)"
-    draw_seed_dots(left, rows, title.format(*means), label, means=True)
+    draw_seed_dots(loss_ax, rows, title.format(*means), label, means=True)
     steps = (("v7-quadrature", "v7-keys"), ("v7", "v7-quadrature"))
     gained = [-mean(gained_by[pair]) for pair in steps]
     title = "The sine gains {:.2f} nats, the learned phase {:.2f}".format(*gained)
     pairs = {f"{LABELS[a]} − {LABELS[b]}": seeds for (a, b), seeds in gained_by.items()}
-    draw_seed_dots(right, pairs, title, "difference (nats), paired by seed", {"no difference": 0.0})
+    draw_seed_dots(gap_ax, pairs, title, "difference (nats), paired by seed", {"no difference": 0.0})
 
 
 def table(results: Results) -> str:
     """Return a Markdown table of all comparisons, with what the rule decides."""
     rows = []
     for (a, b), seeds in gaps(results).items():
-        found = compare(seeds)
-        rows.append((LABELS[a], LABELS[b], f"{found:+.3f}", found.side))
+        gap = compare(seeds)
+        rows.append((LABELS[a], LABELS[b], f"{gap:+.3f}", gap.side))
     heading = ("arm", "against", "difference (nats)", "decided")
     return f"{table_head(results)}\n\n{markdown(heading, rows)}"

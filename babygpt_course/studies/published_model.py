@@ -33,7 +33,15 @@ from babygpt.metrics.inspection import (
 )
 from babygpt.positions import Positions
 from babygpt.tables import markdown
-from babygpt_course.real.heads import BEFORE, FIRST, FOLLOWED, KINDS, head_looks, looks_by_distance, repeated
+from babygpt_course.real.heads import (
+    BEFORE,
+    FIRST,
+    FOLLOWED,
+    KINDS,
+    head_looks,
+    looks_by_distance,
+    repeated_tokens,
+)
 from babygpt_course.real.model import RealModel, read_model, token_losses, use_encoding
 from babygpt_course.real.questions import margins, mirrors, who, whom
 from babygpt_course.real.tokenizer import RealTokenizer
@@ -43,13 +51,22 @@ from babygpt_live.figures import set_labels
 from babygpt_live.panel import percent
 
 TEXTS = Path(__file__).parent / "published_model.txt"  # separated by lines of three dashes
-SHIFT, HALF, FURTHEST, WINDOW = 5000, 60, 128, 8192  # tokens
+SHIFT = 5000  # tokens by which a text is moved
+HALF = 60  # tokens that are read twice
+FURTHEST = 128  # tokens: the furthest distance at which attention is measured
+WINDOW = 8192  # tokens that the model was trained to read
 FACTOR = 4.0  # how much longer than that window texts could be
 PAIRS = (4, 8, 12, 16, 20, 24)  # frozen at either end, of 32
-PREVIOUS, INDUCTION, WEAKER = (16, 0), (18, 6), (17, 3)  # heads that a first look at other texts had found
-ALIKE, *_ = OTHERS = ((11, 1), (19, 3), (2, 1), (1, 2), (22, 1))  # look at the token before, as PREVIOUS does
+# The next three are heads (layer, head) that a first look at other texts had found.
+PREVIOUS = (16, 0)
+INDUCTION = (18, 6)
+WEAKER = (17, 3)
+# These heads look at the token before, too, as PREVIOUS does.
+OTHERS = ((11, 1), (19, 3), (2, 1), (1, 2), (22, 1))
+ALIKE = OTHERS[0]
 EARLY = (0, 5)  # which costs the map's random text most
-N_RANDOM, N_MAPPED = 5, 1
+N_RANDOM = 5  # heads drawn at random, which are silenced together
+N_MAPPED = 1  # draws of tokens for the map of all heads
 Function = Callable[[Tensor, Tensor], Tensor]
 
 
@@ -120,8 +137,8 @@ def measure_rotations(number: int) -> dict[str, float]:
     model, tokenizer = published()
     idx = tokenizer.encode(texts()[number])
     changed = {
-        name: loss_with(model, idx, one)
-        for name, one in rotations(cast(Rotary, model.encoding), len(idx)).items()
+        name: loss_with(model, idx, encoding)
+        for name, encoding in rotations(cast(Rotary, model.encoding), len(idx)).items()
     }
     moved = loss(model, idx, Positions.arange(len(idx), SHIFT))
     return {"own": loss(model, idx), "tokens": len(idx), "shifted": moved, **changed}
@@ -130,7 +147,7 @@ def measure_rotations(number: int) -> dict[str, float]:
 # ---------------------------------------------------------------- heads
 
 
-def measure_heads(number: int) -> dict[str, Any]:
+def measure_head_looks(number: int) -> dict[str, Any]:
     """Return where heads look on one text, as shares of attention."""
     model, tokenizer = published()
     idx = tokenizer.encode(texts()[number])
@@ -147,7 +164,7 @@ def measure_heads(number: int) -> dict[str, Any]:
 def read_twice(number: int) -> Tensor:
     """Return a draw of random tokens that stand there twice: (2 HALF + 1,) token ids."""
     _, tokenizer = published()
-    return repeated(HALF, tokenizer.vocab_size, tokenizer.start, number)
+    return repeated_tokens(HALF, tokenizer.vocab_size, tokenizer.start, number)
 
 
 def halves(model: RealModel, idx: Tensor) -> tuple[float, float]:
@@ -184,11 +201,11 @@ def measure_silenced(number: int) -> dict[str, float]:
     """Return the loss of one ordinary text, with all heads and without one of four: nats a token."""
     model, tokenizer = published()
     idx = tokenizer.encode(texts()[number])
-    found = {"own": loss(model, idx)}
+    losses = {"own": loss(model, idx)}
     for head in (PREVIOUS, INDUCTION, WEAKER, EARLY):
         with without_heads(model, [head]):
-            found[f"without {head}"] = loss(model, idx)
-    return found
+            losses[f"without {head}"] = loss(model, idx)
+    return losses
 
 
 def measure_map(number: int) -> dict[str, list[list[float]]]:
@@ -207,20 +224,23 @@ def measure_patch(number: int) -> dict[str, float]:
     """
     model, _ = published()
     idx = read_twice(number).to(model.token_embedding.weight.device)
-    one, other = 1 + np.random.default_rng(number).choice(HALF - 1, 2, replace=False)  # places of the tokens
-    written, found = written_by_heads(model, idx[None]), {}
+    place, rival_place = 1 + np.random.default_rng(number).choice(HALF - 1, 2, replace=False)
+    written, numbers = written_by_heads(model, idx[None]), {}
     for name, head in {"own": None, "exchanged": PREVIOUS, "control": ALIKE}.items():
-        with with_heads(model, {} if head is None else exchange(written, head, one + 1, other + 1)):
+        with with_heads(model, {} if head is None else exchange(written, head, place + 1, rival_place + 1)):
             with torch.inference_mode():
-                logits = model(idx[None])[0, HALF + one]
-            looks = attention_weights(model, idx)[*INDUCTION, HALF + one]
-        found[name] = round(float(logits[idx[one + 1]] - logits[idx[other + 1]]), 3)
-        found |= {f"{name}, behind": float(looks[one + 1]), f"{name}, other": float(looks[other + 1])}
-    return found
+                logits = model(idx[None])[0, HALF + place]
+            looks = attention_weights(model, idx)[*INDUCTION, HALF + place]
+        numbers[name] = round(float(logits[idx[place + 1]] - logits[idx[rival_place + 1]]), 3)
+        numbers |= {
+            f"{name}, behind": float(looks[place + 1]),
+            f"{name}, other": float(looks[rival_place + 1]),
+        }
+    return numbers
 
 
 def exchange(
-    written: list[Tensor], head: Head, one: int, other: int
+    written: list[Tensor], head: Head, place: int, rival_place: int
 ) -> dict[Head, Callable[[Tensor], Tensor]]:
     """Return a change for `with_heads`: a head writes at two places of a text what it wrote at the other.
 
@@ -228,7 +248,7 @@ def exchange(
     """
     layer, number = head
     forged = written[layer][:, :, number].clone()  # (1, T, D)
-    forged[:, [one, other]] = forged[:, [other, one]]
+    forged[:, [place, rival_place]] = forged[:, [rival_place, place]]
 
     def forge(_: Tensor) -> Tensor:
         return forged
@@ -253,11 +273,11 @@ def measure_questions(n_examples: int) -> dict[str, Any]:
     """
     model, tokenizer = published()
     plain, ordered = mirrors(n_examples), margins(model, tokenizer, mirrors(n_examples, who, whom))
-    n, found = len(plain), {"shortcut": margins(model, tokenizer, plain)}
-    found |= {"who": ordered[:n], "whom": ordered[n:]}
+    n, advantages = len(plain), {"shortcut": margins(model, tokenizer, plain)}
+    advantages |= {"who": ordered[:n], "whom": ordered[n:]}
     with use_encoding(model, Encoding()):
-        found["bag"] = margins(model, tokenizer, plain)
-    return {name: values.round(3).tolist() for name, values in found.items()}
+        advantages["bag"] = margins(model, tokenizer, plain)
+    return {name: values.round(3).tolist() for name, values in advantages.items()}
 
 
 ASKED = {
@@ -269,7 +289,7 @@ ASKED = {
 
 PARTS: dict[str, tuple[Callable[[int], Mapping[str, Any]], int]] = {  # what is measured, and how often
     "rotations": (measure_rotations, 24),
-    "heads": (measure_heads, 24),
+    "heads": (measure_head_looks, 24),
     "induction": (measure_induction, 24),
     "silenced": (measure_silenced, 24),
     "patch": (measure_patch, 24),
@@ -285,18 +305,18 @@ def measure_published(workers: Workers = in_turn, parts: Mapping[str, Any] = PAR
     returns  part -> name of the number -> one a text; of lists that only describe, such as where heads look,
              the mean over texts
     """
-    found: Results = {}
+    results: Results = {}
     for part, (_, n) in parts.items():
-        found |= sweep([part], range(n), lambda part, number: parts[part][0](number), workers)
+        results |= sweep([part], range(n), lambda part, number: parts[part][0](number), workers)
     for part, name in (
         ("heads", "looks"),
         ("heads", "by distance"),
         ("induction", "looks"),
         ("map", "second"),
     ):
-        if name in found.get(part, {}):
-            found[part][name] = np.mean(found[part][name], axis=0).round(5).tolist()
-    return found
+        if name in results.get(part, {}):
+            results[part][name] = np.mean(results[part][name], axis=0).round(5).tolist()
+    return results
 
 
 # ---------------------------------------------------------------- of stored results
@@ -304,10 +324,10 @@ def measure_published(workers: Workers = in_turn, parts: Mapping[str, Any] = PAR
 
 def costs(results: Results, part: str, own: str, of: str = "text") -> dict[str, Comparison]:
     """Return by how much each change raises the loss, paired by text or by draw: name -> nats a token."""
-    found = {name: values for name, values in results[part].items() if isinstance(values[0], float)}
+    losses = {name: values for name, values in results[part].items() if isinstance(values[0], float)}
     return {
-        name: compare(differences(values, found[own]), of=of)
-        for name, values in found.items()
+        name: compare(differences(values, losses[own]), of=of)
+        for name, values in losses.items()
         if name not in (own, "first")
     }
 
@@ -324,7 +344,7 @@ def table(results: Results) -> str:
         (name, f"{mean(heads[name]):.2f}", f"{cost:+.2f}")
         for name, cost in costs(results, "induction", "second", "draw").items()
     ]
-    asked = [
+    question_rows = [
         (str(n), *(percent(mean(x > 0 for x in results["questions"][kind][n])) for kind in ASKED))
         for n in range(len(results["questions"]["who"]))
     ]
@@ -337,7 +357,7 @@ def table(results: Results) -> str:
             f"Random tokens, read twice: {mean(heads['first']):.1f} nats a token in the first half, "
             f"{mean(heads['second']):.2f} in the second. Heads are counted from 0.\n",
             markdown(("second half", "loss", "more than with all heads (nats a token)"), silent),
-            markdown(("examples before a question", *ASKED.values()), asked),
+            markdown(("examples before a question", *ASKED.values()), question_rows),
         ]
     )
 
@@ -358,10 +378,10 @@ def draw_published(figure: Figure, results: Results) -> None:
     )
 
 
-def join_parts(stored: Results, found: Results) -> Results:
+def join_parts(stored: Results, new: Results) -> Results:
     """Return stored results with the parts that another call of the command measured."""
-    minutes = round(stored["minutes"] + found["minutes"], 1)
-    return {**stored, **{part: found[part] for part in PARTS if found.get(part)}, "minutes": minutes}
+    minutes = round(stored["minutes"] + new["minutes"], 1)
+    return {**stored, **{part: new[part] for part in PARTS if new.get(part)}, "minutes": minutes}
 
 
 def draw_frozen(ax: Axes, results: Results) -> None:
@@ -372,8 +392,8 @@ def draw_frozen(ax: Axes, results: Results) -> None:
         ax.plot((0, *PAIRS), losses, ".", color=COLOURS[colour], alpha=0.25)
         ax.plot((0, *PAIRS), losses.mean(axis=1), "o-", color=COLOURS[colour], label=f"the {end} pairs")
     ax.axhline(mean(texts["none"]), color=COLOURS["grey"], ls="--", label="all 32: no rotation")
-    found = costs(results, "rotations", "own")
-    slow, quick = (found[f"{end} 8 frozen"].mean for end in ("slowest", "quickest"))
+    cost_by_change = costs(results, "rotations", "own")
+    slow, quick = (cost_by_change[f"{end} 8 frozen"].mean for end in ("slowest", "quickest"))
     title = f"To stop the eight slowest pairs costs {abs(slow):.2f} nats,\nand the eight quickest"
     set_labels(ax, f"{title} {quick:.2f}", "pairs that stand still, of 32", "loss (nats a token)")
     ax.legend()
@@ -394,10 +414,10 @@ def draw_kinds(ax: Axes, looks: np.ndarray) -> None:
     kind, share = shares.argmax(axis=0), shares.max(axis=0)[..., None]
     colours = np.array([to_rgb(COLOURS[name]) for name in shown.values()])[kind]  # (L, H, 3)
     ax.imshow(1 - share * (1 - colours), aspect="auto", extent=from_one(share))
-    some = [(one > 0.5).sum() for one in shares]
+    counts = [(grid > 0.5).sum() for grid in shares]
     title = (
         "{1} heads look mostly at the first token, {0} at the\ntoken before, {2} at what followed last time"
     )
-    set_labels(ax, title.format(*some), "head", "layer")
+    set_labels(ax, title.format(*counts), "head", "layer")
     patches = [Patch(color=COLOURS[name]) for name in shown.values()]
     ax.legend(patches, shown, loc="upper center", bbox_to_anchor=(0.5, -0.1), fontsize=9)

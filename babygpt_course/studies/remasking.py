@@ -26,7 +26,7 @@ from babygpt.tables import markdown
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.seed_plots import draw_seed_dots, draw_seed_lines
 
-Fill = Callable[..., Filled]  # of a model, a text with holes, temperature= and generator=
+Fill = Callable[..., Filled]  # called with a model, a text with holes, temperature= and generator=
 ONE_BY_ONE = 10**9  # steps of a clock on which no two tokens ever meet
 SURE = partial(fill_in, order=by_confidence(1.01))  # above 1: one token a step
 DOUBT = {steps: partial(rewrite, thoughts=SecondThoughts(steps, 0.3, 5.0)) for steps in (64, 256)}
@@ -53,8 +53,8 @@ SCALE = StudySize(steps=800)
 def sentences_of(grammar: Grammar) -> Grammar:
     """Return the grammar of single sentences: any sentence of a story, by itself."""
     stories = [t.replace("[gap]", gap) for t in grammar.rules["story"] for gap in grammar.rules["gap"]]
-    found = dict.fromkeys(sentence for story in stories for sentence in re.split(r"(?<=[.?]) ", story))
-    return Grammar(grammar.words, {"story": tuple(found)})
+    sentences = dict.fromkeys(sentence for story in stories for sentence in re.split(r"(?<=[.?]) ", story))
+    return Grammar(grammar.words, {"story": tuple(sentences)})
 
 
 def text_quality(ids: Tensor, corpus: Corpus) -> dict[str, float]:
@@ -82,7 +82,7 @@ def text_quality(ids: Tensor, corpus: Corpus) -> dict[str, float]:
 def true_texts(corpus: Corpus, n: int, length: int) -> Tensor:
     """Return the first n windows of the validation text that begin with a line end: (n, length)."""
     starts = (corpus.val == int(corpus.tokenizer.encode("\n"))).nonzero()[:, 0].tolist()
-    whole = [corpus.val[at : at + length] for at in starts if at + length <= len(corpus.val)]
+    whole = [corpus.val[start : start + length] for start in starts if start + length <= len(corpus.val)]
     return torch.stack(whole[:n])
 
 
@@ -98,8 +98,10 @@ def right_guesses(model: LanguageModel, corpus: Corpus, masked: float, n: int = 
     rates, mask_id = torch.full((len(windows),), masked), int(corpus.tokenizer.mask_id or 0)
     holes, targets, _ = mask_out(windows, rates, mask_id, draw)
     guesses = denoise(model, holes.to(next(model.parameters()).device)).argmax(dim=-1).cpu()
-    asked, often = targets != IGNORED, corpus.train.mode().values
-    return float((guesses == targets)[asked].float().mean()), float((targets[asked] == often).float().mean())
+    is_masked, frequent = targets != IGNORED, corpus.train.mode().values
+    return float((guesses == targets)[is_masked].float().mean()), float(
+        (targets[is_masked] == frequent).float().mean()
+    )
 
 
 def measure_remasking(
@@ -136,35 +138,40 @@ def measure_remasking(
         filled = fill(model, blank, temperature=temperature, generator=torch.Generator().manual_seed(seed))
         return {"looks": float(filled.steps.float().mean()), **text_quality(filled.tokens, corpus)}
 
-    found = sweep(("v7-rope",), scale.seeds, run, workers)["v7-rope"]
+    runs = sweep(("v7-rope",), scale.seeds, run, workers)["v7-rope"]
     guesses, frequent = (
-        {str(share): [round(seed[str(share)][i], 4) for seed in found["guesses"]] for share in MASKED}
+        {str(share): [round(seed[str(share)][i], 4) for seed in runs["guesses"]] for share in MASKED}
         for i in (0, 1)
     )
     return {
         **{**scale.settings(), "n_texts": n_texts, "guesses": guesses, "frequent": frequent},
-        "true": by_measure([text_quality(some, corpus) for some in truth]),
-        "ways": {name: by_measure([seed[name] for seed in found["ways"]]) for name in ways},
+        "true": by_measure([text_quality(texts, corpus) for texts in truth]),
+        "ways": {name: by_measure([seed[name] for seed in runs["ways"]]) for name in ways},
     }
 
 
-def by_measure(each: Sequence[Mapping[str, float]]) -> dict[str, list[float]]:
+def by_measure(sets: Sequence[Mapping[str, float]]) -> dict[str, list[float]]:
     """Return the measures of several sets of texts: measure -> one value a set."""
-    return {measure: [round(one[measure], 4) for one in each] for measure in each[0]}
+    return {measure: [round(measures[measure], 4) for measures in sets] for measure in sets[0]}
 
 
 def draw_remasking(figure: Figure, results: Results) -> None:
     """Draw the right sentences of each way, with those that differ as rings; and right guesses."""
-    left, right = figure.subplots(1, 2, width_ratios=(1.5, 1.0))
-    found = {**results["ways"], "true text": results["true"]}
+    quality_ax, guess_ax = figure.subplots(1, 2, width_ratios=(1.5, 1.0))
+    rows = {**results["ways"], "true text": results["true"]}
     dots, rings = (
-        {name: [100 * x for x in one[m]] for name, one in found.items()} for m in ("sentences", "different")
+        {name: [100 * x for x in measures[m]] for name, measures in rows.items()}
+        for m in ("sentences", "different")
     )
-    notes = {name: f"{fmean(one['looks']):.0f} looks" for name, one in found.items() if "looks" in one}
+    notes = {
+        name: f"{fmean(measures['looks']):.0f} looks"
+        for name, measures in rows.items()
+        if "looks" in measures
+    }
     label = "right sentences (%); rings: without repetitions"
     sure = [100 * fmean(results["ways"][f"surest first, {heat}"]["sentences"]) for heat in ("1", "0.5")]
     title = "Surest first: {:.0f}% right at temperature 1, {:.0f}% at 0.5".format(*sure)
-    draw_seed_dots(left, dots, title, label, None, (0.0, 118.0), rings, notes)
+    draw_seed_dots(quality_ax, dots, title, label, None, (0.0, 118.0), rings, notes)
     masked = [100 * float(share) for share in results["guesses"]]
     curves = {
         "model, a line a seed": 100 * np.array(list(results["guesses"].values())).T,
@@ -172,17 +179,25 @@ def draw_remasking(figure: Figure, results: Results) -> None:
     }
     first, *_, last = curves["model, a line a seed"].mean(axis=0)
     title = f"Early guesses are right in {first:.0f}%, late ones in {last:.0f}%"
-    draw_seed_lines(right, masked, curves, title, "masked characters of true text (%)", "right guesses (%)")
-    right.invert_xaxis()
+    draw_seed_lines(
+        guess_ax, masked, curves, title, "masked characters of true text (%)", "right guesses (%)"
+    )
+    guess_ax.invert_xaxis()
 
 
 def table(results: Results) -> str:
     """Return Markdown tables: the means of each way to fill in, and what the rule decides of two."""
     columns = {"looks": ".0f", "sentences": ".0%", "different": ".0%"}
     rows = []
-    for name, one in (*results["ways"].items(), ("true text", results["true"])):
+    for name, measures in (*results["ways"].items(), ("true text", results["true"])):
         rows.append(
-            (name, *(f"{fmean(one[key]):{form}}" if key in one else "" for key, form in columns.items()))
+            (
+                name,
+                *(
+                    f"{fmean(measures[key]):{form}}" if key in measures else ""
+                    for key, form in columns.items()
+                ),
+            )
         )
     means = markdown(["way, temperature", "looks", "right sentences", "without repetitions"], rows)
     rows = []

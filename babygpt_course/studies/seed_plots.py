@@ -35,13 +35,13 @@ def draw_gaps(
     gaps  code -> number of branches, in words -> nats per character, one for each seed; a code may have none
     own   the same of the part that a text pays for its own tag, drawn as rings below the dots
     """
-    asked = list(dict.fromkeys(n for found in gaps.values() for n in found))
-    for colour, n in zip(COLOURS.values(), asked, strict=False):
+    counts = list(dict.fromkeys(n for gap_by_count in gaps.values() for n in gap_by_count))
+    for colour, n in zip(COLOURS.values(), counts, strict=False):
         for row, name in enumerate(gaps):
             values, label = gaps[name].get(n, ()), f"{n} texts" if row == 0 else None
             ax.plot(values, [row] * len(values), "o", ms=6, alpha=0.75, color=colour, label=label)
-            alone = (own or {}).get(name, {}).get(n, ())
-            ax.plot(alone, [row + 0.25] * len(alone), "o", ms=5, mfc="none", color=colour)
+            own_gaps = (own or {}).get(name, {}).get(n, ())
+            ax.plot(own_gaps, [row + 0.25] * len(own_gaps), "o", ms=5, mfc="none", color=colour)
     ax.set_xscale("symlog", linthresh=0.01)  # linear about 0: a gap may be slightly negative
     ticks = (0.0, 0.01, 0.1, 1.0)
     ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
@@ -58,13 +58,13 @@ def draw_by_stride(
 
     curves  name -> stride -> a number for each seed; a name that ends in "(formula)" is drawn dashed
     """
-    for colour, (name, found) in zip(COLOURS.values(), curves.items(), strict=False):
-        means = [float(np.mean(values)) for values in found.values()]
-        ax.plot(list(found), means, "--" if name.endswith("(formula)") else "-", color=colour, label=name)
-        for stride, values in found.items():
+    for colour, (name, by_stride) in zip(COLOURS.values(), curves.items(), strict=False):
+        means = [float(np.mean(values)) for values in by_stride.values()]
+        ax.plot(list(by_stride), means, "--" if name.endswith("(formula)") else "-", color=colour, label=name)
+        for stride, values in by_stride.items():
             ax.plot([stride] * len(values), values, "o", ms=5, alpha=0.75, color=colour)
     ax.set_xscale("log", base=2)
-    strides = sorted({stride for found in curves.values() for stride in found})
+    strides = sorted({stride for by_stride in curves.values() for stride in by_stride})
     ax.set_xticks(strides, [str(stride) for stride in strides], rotation=45)
     ax.minorticks_off()
     set_labels(ax, title, "stride (positions)", y_label)
@@ -120,12 +120,12 @@ def draw_seed_points(
     others = iter(COLOURS.values())
     colours = {name: ENCODING_COLOURS.get(name) or next(others) for name in names}
     for name in names:
-        at = (names.index(name) - (len(names) - 1) / 2) * 0.8 / len(names)
-        points = [(i + at, x) for i, group in enumerate(groups.values()) for x in group.get(name, ())]
+        offset = (names.index(name) - (len(names) - 1) / 2) * 0.8 / len(names)
+        points = [(i + offset, x) for i, group in enumerate(groups.values()) for x in group.get(name, ())]
         ax.plot(*zip(*points, strict=True), "o", ms=6, alpha=0.75, color=colours[name], label=name)
     ax.set_xticks(range(len(groups)), list(groups))
     ax.set_xlim(-0.5, len(groups) - 0.5)
-    ax.margins(y=0.2)  # with room for the legend
+    ax.margins(y=0.2)  # The legend needs this room.
     set_labels(ax, title, x_label, y_label)
     ax.legend(ncols=3, fontsize=9)
 
@@ -182,9 +182,9 @@ def draw_seed_dots(
         if name in notes:
             where: Any = {"xycoords": ax.get_yaxis_transform(), "ha": "right", "va": "center"}
             ax.annotate(notes[name], (1.0, row), color=colour, **where)
-    for at in marks.values():
-        ax.axvline(at, color="black", lw=1, ls="--", zorder=2)
+    for mark in marks.values():
+        ax.axvline(mark, color="black", lw=1, ls="--", zorder=2)
     ax.set_yticks(range(len(values)), list(values))
-    ax.autoscale_view()  # to the marks, too
+    ax.autoscale_view()  # The marks have to lie in the view, too.
     ax.set(xlim=span, ylim=(len(values) - 0.4, -0.6))
     set_labels(ax, title, x_label, "")

@@ -35,19 +35,19 @@ FEW = 100  # questions between the steps, which find the click
 BEFORE = 150  # steps before the click
 VOWELS = "aeiou"
 STAGES = ("before", "click", "end")
-LETTERS = 4  # of a name: consonant, vowel, l or r, a
-Numbers = dict[str, Callable[[dict[str, Any]], float]]  # name -> number of what `dissect` returns
+LETTERS = 4  # A name has four: consonant, vowel, l or r, a.
+Numbers = dict[str, Callable[[dict[str, Any]], float]]  # name -> number of what `dissect_spelling` returns
 
 
 @dataclass(frozen=True)
-class Asked:
+class SecondLetterRows:
     """Questions as rows of tokens that end with the right first letter, so that the second is predicted next.
 
     ids      (Q, T)  token ids, filled up on the right
     last     (Q,)  place of the first letter of the answer
     mention  (Q,)  place of the right name in the story
     vowel    (Q,)  token of its second letter
-    other    (Q,)  token of the vowel that stands there in `twins`
+    twin_vowel  (Q,)  token of the vowel that stands there in `twins`
     twins    (Q, T)  the same rows with another vowel in the story's right name
     """
 
@@ -55,52 +55,56 @@ class Asked:
     last: Tensor
     mention: Tensor
     vowel: Tensor
-    other: Tensor
+    twin_vowel: Tensor
     twins: Tensor
 
 
-def ask(corpus: Corpus, some: Sequence[Question]) -> Asked:
+def second_letter_rows(corpus: Corpus, quiz: Sequence[Question]) -> SecondLetterRows:
     """Return questions whose right name stands once in the prompt, with their twins."""
-    some = [q for q in some if q.prompt.count(q.answer) == 1]
-    encode, length = corpus.tokenizer.encode, max(len(q.prompt) for q in some) + 1
-    rows: dict[str, list[Any]] = {name: [] for name in ("ids", "last", "mention", "vowel", "other", "twins")}
-    for i, q in enumerate(some):
-        at, vowel = q.prompt.index(q.answer), q.answer[1]
-        other = VOWELS[(VOWELS.index(vowel) + 1 + i % 4) % 5]
-        twin = q.prompt[: at + 1] + other + q.prompt[at + 2 :]
+    quiz = [q for q in quiz if q.prompt.count(q.answer) == 1]
+    encode, length = corpus.tokenizer.encode, max(len(q.prompt) for q in quiz) + 1
+    rows: dict[str, list[Any]] = {
+        name: [] for name in ("ids", "last", "mention", "vowel", "twin_vowel", "twins")
+    }
+    for i, q in enumerate(quiz):
+        start, vowel = q.prompt.index(q.answer), q.answer[1]
+        twin_vowel = VOWELS[(VOWELS.index(vowel) + 1 + i % 4) % 5]
+        twin = q.prompt[: start + 1] + twin_vowel + q.prompt[start + 2 :]
         for name, prompt in (("ids", q.prompt), ("twins", twin)):
             text = encode(prompt + q.answer[0])
             rows[name].append(torch.nn.functional.pad(text, (0, length - len(text))))
         rows["last"].append(torch.tensor(len(q.prompt)))
-        rows["mention"].append(torch.tensor(at))
+        rows["mention"].append(torch.tensor(start))
         rows["vowel"].append(encode(vowel)[0])
-        rows["other"].append(encode(other)[0])
-    return Asked(**{name: torch.stack(values) for name, values in rows.items()})
+        rows["twin_vowel"].append(encode(twin_vowel)[0])
+    return SecondLetterRows(**{name: torch.stack(values) for name, values in rows.items()})
 
 
-def second_letters(model: LanguageModel, asked: Asked) -> Tensor:
+def second_letters(model: LanguageModel, rows: SecondLetterRows) -> Tensor:
     """Return the likeliest second letter after each question: (Q,) token ids."""
     device = next(model.parameters()).device
-    logits = model(asked.ids.to(device))
-    return logits[torch.arange(len(asked.ids)), asked.last.to(device)].argmax(dim=-1).cpu()
+    logits = model(rows.ids.to(device))
+    return logits[torch.arange(len(rows.ids)), rows.last.to(device)].argmax(dim=-1).cpu()
 
 
 @torch.inference_mode()
-def look(model: LanguageModel, asked: Asked) -> tuple[np.ndarray, np.ndarray]:
+def look(model: LanguageModel, rows: SecondLetterRows) -> tuple[np.ndarray, np.ndarray]:
     """Return how much of their attention heads give to letters of the right name, averaged over questions.
 
     returns  (L, H, 4) from the answer's first letter to each letter of the name in the story, and (L, H) from
              the name's third letter to its second
     """
-    rows = torch.arange(len(asked.ids))
-    weights = torch.stack(each_weights(model, asked.ids, Tensor.cpu))  # (L, Q, H, T, T)
-    to_name = [weights[:, rows, :, asked.last, asked.mention + i].mean(dim=0) for i in range(LETTERS)]
-    back = weights[:, rows, :, asked.mention + 2, asked.mention + 1].mean(dim=0)
+    row_numbers = torch.arange(len(rows.ids))
+    weights = torch.stack(each_weights(model, rows.ids, Tensor.cpu))  # (L, Q, H, T, T)
+    to_name = [weights[:, row_numbers, :, rows.last, rows.mention + i].mean(dim=0) for i in range(LETTERS)]
+    back = weights[:, row_numbers, :, rows.mention + 2, rows.mention + 1].mean(dim=0)
     return torch.stack(to_name, dim=-1).numpy(), back.numpy()
 
 
 @torch.inference_mode()
-def patched(model: LanguageModel, asked: Asked, heads: Iterable[int], letter: int) -> dict[str, float]:
+def patched(
+    model: LanguageModel, rows: SecondLetterRows, heads: Iterable[int], letter: int
+) -> dict[str, float]:
     """Exchange what heads of layer 1 write at one letter of the name by what they write in the twin.
 
     heads   counted from 0
@@ -108,22 +112,22 @@ def patched(model: LanguageModel, asked: Asked, heads: Iterable[int], letter: in
     returns the shares of questions after which the vowel of the story is predicted ("kept"), and that of the
             twin ("exchanged")
     """
-    at, rows = asked.mention + letter, torch.arange(len(asked.ids))
-    twins = written_by_heads(model, asked.twins)[0]  # (Q, T, H, D)
-    there = torch.arange(twins.shape[1]) == at[:, None]  # (Q, T)
-    told = twins[rows, at][:, None]  # (Q, 1, H, D)
-    with with_heads(model, {(0, head): write_at(there, told[:, :, head]) for head in heads}):
-        found = second_letters(model, asked)
-    return {"kept": share(found == asked.vowel), "exchanged": share(found == asked.other)}
+    places, row_numbers = rows.mention + letter, torch.arange(len(rows.ids))
+    twins = written_by_heads(model, rows.twins)[0]  # (Q, T, H, D)
+    there = torch.arange(twins.shape[1]) == places[:, None]  # (Q, T)
+    messages = twins[row_numbers, places][:, None]  # (Q, 1, H, D)
+    with with_heads(model, {(0, head): write_at(there, messages[:, :, head]) for head in heads}):
+        letters = second_letters(model, rows)
+    return {"kept": true_share(letters == rows.vowel), "exchanged": true_share(letters == rows.twin_vowel)}
 
 
-def share(right: Tensor) -> float:
+def true_share(right: Tensor) -> float:
     """Return the share of true values, to four digits."""
     return round(float(right.float().mean()), 4)
 
 
 @torch.inference_mode()
-def dissect(model: LanguageModel, asked: Asked) -> dict[str, Any]:
+def dissect_spelling(model: LanguageModel, rows: SecondLetterRows) -> dict[str, Any]:
     """Measure which heads write the second letter of a name.
 
     returns  "second": share of right second letters; "looks" and "back" as `look`; "without": the same share
@@ -131,12 +135,12 @@ def dissect(model: LanguageModel, asked: Asked) -> dict[str, Any]:
              of layer 1 by which the third letter looks most at the second; "patched": letter of the name ->
              `patched` for the writer, and "others": for all other heads of layer 1 at the third letter
     """
-    looks, back = look(model, asked)
+    looks, back = look(model, rows)
     n = model.config.n_head
 
     def right(silent: Sequence[tuple[int, int]]) -> float:
         with without_heads(model, silent):
-            return share(second_letters(model, asked) == asked.vowel)
+            return true_share(second_letters(model, rows) == rows.vowel)
 
     writer = int(back[0].argmax())
     return {
@@ -144,10 +148,10 @@ def dissect(model: LanguageModel, asked: Asked) -> dict[str, Any]:
         "looks": looks.astype(float).round(4).tolist(),
         "back": back.astype(float).round(4).tolist(),
         "without": [[right([(layer, head)]) for head in range(n)] for layer in range(2)],
-        "pairs": [[right([(0, one), (1, other)]) for other in range(n)] for one in range(n)],
+        "pairs": [[right([(0, first), (1, second)]) for second in range(n)] for first in range(n)],
         "writer": writer,
-        "patched": [patched(model, asked, [writer], letter) for letter in range(LETTERS)],
-        "others": patched(model, asked, set(range(n)) - {writer}, 2),
+        "patched": [patched(model, rows, [writer], letter) for letter in range(LETTERS)],
+        "others": patched(model, rows, set(range(n)) - {writer}, 2),
     }
 
 
@@ -155,14 +159,14 @@ def measure_spelling(workers: Workers, scale: StudySize = SCALE, every: int = EV
     """Train v4 as the study of clicks does, and dissect it before, at and after the step at which it spells.
 
     returns  settings; "at": steps of the measurements; "spells": share of whole names written, one list a
-             seed; "stages": for each seed {stage: `dissect`, with its "step"}. A seed that does not spell by
-             the end has "end" only.
+             seed; "stages": for each seed {stage: `dissect_spelling`, with its "step"}. A seed that does not
+             spell by the end has "end" only.
     """
     corpus, block_size = load_corpus(WORLD, scale.n_chars), scale.block_size
     few = questions(corpus, block_size, FEW)
-    asked = ask(corpus, questions(corpus, block_size, scale.n_questions))
+    rows = second_letter_rows(corpus, questions(corpus, block_size, scale.n_questions))
     config, objective = small_config(corpus, block_size), NextToken(corpus, block_size)
-    at = [*range(every, scale.steps + 1, every)]
+    steps = [*range(every, scale.steps + 1, every)]
 
     def run(name: str, seed: int) -> Results:
         torch.manual_seed(seed)
@@ -174,59 +178,62 @@ def measure_spelling(workers: Workers, scale: StudySize = SCALE, every: int = EV
             return round(metrics.whole_answer_accuracy(model, corpus.tokenizer, few), 4)
 
         spells, _ = train_with_curve(model, objective, plan, f"{name}, seed {seed}", every, measure)
-        click = click_step(at, spells, LEAST["spells"])
-        steps = {"end": at[-1]}
+        click = click_step(steps, spells, LEAST["spells"])
+        stage_steps = {"end": steps[-1]}
         if click < inf:
-            steps |= {"before": max(every, int(click) - BEFORE), "click": int(click)}
+            stage_steps |= {"before": max(every, int(click) - BEFORE), "click": int(click)}
         stages = {}
-        for stage in (one for one in STAGES if one in steps):
-            model.load_state_dict(weights[at.index(steps[stage])])
-            stages[stage] = {"step": steps[stage], **dissect(model, asked)}
+        for stage in STAGES:
+            if stage in stage_steps:
+                model.load_state_dict(weights[steps.index(stage_steps[stage])])
+                stages[stage] = {"step": stage_steps[stage], **dissect_spelling(model, rows)}
         return {"spells": spells, "stages": stages}
 
-    found = sweep([VERSION], scale.seeds, run, workers)[VERSION]
-    return {**scale.settings(), "at": at, "questions": len(asked.ids), **found}
+    numbers = sweep([VERSION], scale.seeds, run, workers)[VERSION]
+    return {**scale.settings(), "at": steps, "questions": len(rows.ids), **numbers}
 
 
 # ---------------------------------------------------------------- of stored results
 
 
-def find_reader(one: dict[str, Any]) -> int:
+def find_reader(dissection: dict[str, Any]) -> int:
     """Return the head of layer 2 that looks most at the second and the third letter of the name."""
-    return int(np.array(one["looks"][1])[:, 1:3].sum(axis=1).argmax())
+    return int(np.array(dissection["looks"][1])[:, 1:3].sum(axis=1).argmax())
 
 
-def without_reader(one: dict[str, Any]) -> float:
+def without_reader(dissection: dict[str, Any]) -> float:
     """Return the share of right second letters without the reader."""
-    return one["without"][1][find_reader(one)]
+    return dissection["without"][1][find_reader(dissection)]
 
 
-def without_other(one: dict[str, Any]) -> float:
+def without_other(dissection: dict[str, Any]) -> float:
     """Return the lowest share without another head of layer 2: the control."""
-    return min(right for head, right in enumerate(one["without"][1]) if head != find_reader(one))
+    return min(
+        right for head, right in enumerate(dissection["without"][1]) if head != find_reader(dissection)
+    )
 
 
 def last_of(results: Results) -> dict[int, dict[str, Any]]:
     """Return what was dissected at the last step, and "names" that were written; the most names first."""
-    every = zip(results["seeds"], results["stages"], results["spells"], strict=True)
-    found = {seed: {**stages["end"], "names": names[-1]} for seed, stages, names in every}
-    return dict(sorted(found.items(), key=lambda one: -one[1]["names"]))
+    triples = zip(results["seeds"], results["stages"], results["spells"], strict=True)
+    seeds = {seed: {**stages["end"], "names": names[-1]} for seed, stages, names in triples}
+    return dict(sorted(seeds.items(), key=lambda item: -item[1]["names"]))
 
 
-def name_weight(one: dict[str, Any]) -> float:
+def name_weight(dissection: dict[str, Any]) -> float:
     """Return the weight that the reader gives to the whole name when the second letter is due."""
-    return float(sum(one["looks"][1][find_reader(one)]))
+    return float(sum(dissection["looks"][1][find_reader(dissection)]))
 
 
 def draw_endings(ax: Axes, results: Results) -> None:
     """Draw how many names each seed writes, where its reader looks, and its vowels without the reader."""
     numbers: Numbers = {
-        "names written": lambda one: one["names"],
+        "names written": lambda dissection: dissection["names"],
         "weight of one head of layer 2 on the name": name_weight,
         "right vowels without this head": without_reader,
     }
     seeds = last_of(results)
-    n = sum(name_weight(one) > 0.5 for one in seeds.values())
+    n = sum(name_weight(dissection) > 0.5 for dissection in seeds.values())
     title = f"In {n} of {len(seeds)} seeds one head of layer 2 looks at the name, "
     draw_shares(ax, seeds, numbers, f"{title}and without it the vowel is a guess")
 
@@ -234,14 +241,16 @@ def draw_endings(ax: Axes, results: Results) -> None:
 def draw_exchanged(ax: Axes, results: Results) -> None:
     """Draw what seeds that look at the name write if the vowel is exchanged at the name's third letter."""
     numbers: Numbers = {
-        "writes the vowel of the story": lambda one: one["patched"][2]["kept"],
-        "weight of the head of layer 2 on the third letter": lambda one: one["looks"][1][find_reader(one)][2],
-        "writes the exchanged vowel": lambda one: one["patched"][2]["exchanged"],
+        "writes the vowel of the story": lambda dissection: dissection["patched"][2]["kept"],
+        "weight of the head of layer 2 on the third letter": lambda dissection: dissection["looks"][1][
+            find_reader(dissection)
+        ][2],
+        "writes the exchanged vowel": lambda dissection: dissection["patched"][2]["exchanged"],
     }
     _, weight, exchanged = numbers.values()
-    looking = [one for one in last_of(results).items() if name_weight(one[1]) > 0.5]
-    seeds = dict(sorted(looking, key=lambda one: -weight(one[1])))
-    turned = [exchanged(one) for one in seeds.values() if weight(one) > 0.5] or [0.0]
+    looking = {seed: numbers for seed, numbers in last_of(results).items() if name_weight(numbers) > 0.5}
+    seeds = dict(sorted(looking.items(), key=lambda item: -weight(item[1])))
+    turned = [exchanged(dissection) for dissection in seeds.values() if weight(dissection) > 0.5] or [0.0]
     title = "Seeds that look mostly at the third letter write the vowel exchanged there "
     draw_shares(ax, seeds, numbers, f"{title}in {percent(min(turned))} to {percent(max(turned))}")
 
@@ -254,7 +263,13 @@ def draw_shares(ax: Axes, seeds: Mapping[int, dict[str, Any]], numbers: Numbers,
         {"marker": "o", "ms": 7, "color": COLOURS["red"]},
     ]
     for (label, number), look in zip(numbers.items(), looks, strict=True):
-        ax.plot([100 * number(one) for one in seeds.values()], range(len(seeds)), ls="", label=label, **look)
+        ax.plot(
+            [100 * number(dissection) for dissection in seeds.values()],
+            range(len(seeds)),
+            ls="",
+            label=label,
+            **look,
+        )
     ax.axvline(100 / len(VOWELS), color="black", lw=1, ls="--", label="chance for a vowel")
     ax.set_yticks(range(len(seeds)), [f"seed {seed}" for seed in seeds])
     ax.set(xlim=(-3, 103), ylim=(len(seeds) - 0.4, -0.6))
@@ -265,6 +280,6 @@ def draw_shares(ax: Axes, seeds: Mapping[int, dict[str, Any]], numbers: Numbers,
 
 def draw_spelling(figure: Figure, results: Results) -> None:
     """Draw which head writes the vowel, in all seeds at the last step, and what it takes it from."""
-    left, right = figure.subplots(1, 2)
-    draw_endings(left, results)
-    draw_exchanged(right, results)
+    reader_ax, vowel_ax = figure.subplots(1, 2)
+    draw_endings(reader_ax, results)
+    draw_exchanged(vowel_ax, results)

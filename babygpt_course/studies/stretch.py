@@ -42,12 +42,14 @@ from babygpt_course.studies.seed_plots import draw_seed_dots
 from babygpt_course.studies.stretching import stretched, with_encoding
 
 BLOCK = 64  # characters in a window of training
-FACTOR, LONG = 4, 8  # windows: a stretched v4 reads the first number of them; all other models read both
+FACTOR = 4  # windows that every model reads
+LONG = 8  # windows that all models read that are not stretched
 DISTANCES = {1: 48, FACTOR: 192, LONG: 384}  # windows -> characters from the only digit told to the question
 NEAR = 24  # characters from the last digit told to the question, within a window that tells older ones too
-OLDER, THREE_OLDER = (24,), (12, 24, 36)  # characters from each older digit to the last
+OLDER = (24,)  # characters from the older digit to the last one
+THREE_OLDER = (12, 24, 36)  # the same of three older digits
 KERNEL_AT = (0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512)  # distances at which biases are stored
-FINE_RATE = 0.3  # of the learning rates of training: the peak of fine-tuning
+FINE_RATE = 0.3  # peak of fine-tuning, as a share of the learning rates of training
 LEARNED = 0.75  # share of right answers within the window, from which on a seed has learned to recall
 FEW_TURNS = 2.0  # the paper's 32 are for windows of 4,096; in a window of 64 no pair turns so often
 PUBLIC_LEAST = 0.01  # KERPLE's public code keeps its numbers above it
@@ -141,7 +143,7 @@ def untuned(model: Transformer, name: str) -> Transformer:
 
 
 def with_notes(scale: StudySize, windows: int = 1) -> Corpus:
-    """Return tales with notes: a digit is told, and asked for within so many windows."""
+    """Return tales with notes: a digit is told, and asked for at most `windows` windows later."""
     furthest = USUAL.furthest + (windows - 1) * BLOCK
     return recall_corpus(scale.n_chars, Spacing(USUAL.nearest, furthest, USUAL.rate))
 
@@ -195,24 +197,24 @@ def measure_model(
              answers: "alone n", right where no other digit is told. For 1 and FACTOR "last n" and "older n",
              those that give the digit told last and one told before it; "last of four n", with three older.
     """
-    found: dict[str, float] = {"loss": NextToken(corpus, BLOCK).validate(model)}
+    numbers: dict[str, float] = {"loss": NextToken(corpus, BLOCK).validate(model)}
     short = with_encoding(model, model.encoding, BLOCK)  # the same model, which states its window of training
     for n in (1, *factors):
         if n > 1:
             _, inside, past = metrics.position_matched_losses(
                 model, corpus.val, n * BLOCK, scale.n_questions // 5, 8, short
             )
-            found |= {f"inside {n}": inside.mean(), f"past {n}": past.mean()}
+            numbers |= {f"inside {n}": inside.mean(), f"past {n}": past.mean()}
         ask = partial(
             metrics.recall_by_distance, model, corpus.tokenizer, n=scale.n_questions, length=n * BLOCK
         )
         far = DISTANCES[n] if n > 1 else NEAR
-        found[f"alone {n}"] = ask([DISTANCES[n]]).accuracy[0]
+        numbers[f"alone {n}"] = ask([DISTANCES[n]]).accuracy[0]
         if n < LONG:
             two, four = ask([far], older=OLDER), ask([far], older=THREE_OLDER)
-            found |= {f"last {n}": two.accuracy[0], f"older {n}": two.older[0]}
-            found[f"last of four {n}"] = four.accuracy[0]
-    return {name: round(float(number), 4) for name, number in found.items()}
+            numbers |= {f"last {n}": two.accuracy[0], f"older {n}": two.older[0]}
+            numbers[f"last of four {n}"] = four.accuracy[0]
+    return {name: round(float(number), 4) for name, number in numbers.items()}
 
 
 def kernels(encoding: Encoding) -> list[list[float]]:
@@ -240,21 +242,21 @@ def measure_stretch(workers: Workers, scale: StudySize = SCALE, arms: Sequence[s
 
     def run(name: str, seed: int) -> dict[str, Any]:
         model = trained_arm(name, scale, seed)
-        found = {"runs": {name: measure_model(model, corpus, scale, (FACTOR, LONG))}}
+        numbers = {"runs": {name: measure_model(model, corpus, scale, (FACTOR, LONG))}}
         if name == "v4":
             for method in UNTUNED:
                 factors = (FACTOR, LONG) if method == "drop" else (FACTOR,)
-                found["runs"][method] = measure_model(untuned(model, method), corpus, scale, factors)
+                numbers["runs"][method] = measure_model(untuned(model, method), corpus, scale, factors)
             for method in TUNED:
                 tuned = fine_tuned(model, method, scale, seed)
-                found["runs"][f"{method} tuned"] = measure_model(tuned, corpus, scale)
+                numbers["runs"][f"{method} tuned"] = measure_model(tuned, corpus, scale)
         kernel = kernels(model.encoding)
-        return found | ({"kernels": {name: kernel}} if kernel else {})
+        return numbers | ({"kernels": {name: kernel}} if kernel else {})
 
     board: dict[str, dict[str, list[Any]]] = {"runs": {}, "kernels": {}}
     for measured in sweep(arms, scale.seeds, run, workers).values():
         for part, each in measured.items():
-            board[part] |= {name: [one[name] for one in each] for name in each[0]}
+            board[part] |= {name: [row[name] for row in each] for name in each[0]}
     settings = {**scale.settings(), "fine": fine_steps(scale), "fine_rate": FINE_RATE}
     settings |= {"n_questions": scale.n_questions, "block_size": BLOCK, "kernel_at": list(KERNEL_AT)}
     return {**settings, **board}
@@ -283,7 +285,7 @@ class Statement(NamedTuple):
 
 
 FILE = files(__package__) / "stretch.toml"
-STATEMENTS = tuple(Statement(**one) for one in tomllib.loads(FILE.read_text("utf-8"))["statements"])
+STATEMENTS = tuple(Statement(**entry) for entry in tomllib.loads(FILE.read_text("utf-8"))["statements"])
 SHARES = ("alone", "last", "older")  # first words of numbers that are shares of answers
 
 
@@ -298,7 +300,7 @@ def values(results: Results, run: str, number: str) -> list[float]:
     if what in ("own", "cost"):
         rival = values(results, run if what == "own" else "v4", f"inside {n}")
         return differences(values(results, run, f"past {n}"), rival)
-    return [one[number] for one in results["runs"]["v4" if run == "none" else run]]
+    return [measures[number] for measures in results["runs"]["v4" if run == "none" else run]]
 
 
 def learned(results: Results, run: str, number: str = "alone 1") -> int:
@@ -322,7 +324,9 @@ def verdict(results: Results, statement: Statement) -> str:
 
 def gaps_of(results: Results, statement: Statement) -> list[float]:
     """Return the number that a statement calls higher, minus the other, one a seed."""
-    lower, higher = (values(results, *one) for one in (statement.lower, statement.higher))
+    lower, higher = (
+        values(results, *run_and_number) for run_and_number in (statement.lower, statement.higher)
+    )
     return differences(higher, lower)
 
 
@@ -342,7 +346,7 @@ def draw_stretch(figure: Figure, results: Results) -> None:
     methods = ("none", *UNTUNED)
     dots = {name: values(results, name, f"cost {FACTOR}") for name in methods if name != "drop"}
     rings = {name: values(results, f"{name} tuned", f"cost {FACTOR}") for name in TUNED if name != "drop"}
-    best = [min(found, key=lambda name: mean(found[name])) for found in (dots, rings)]
+    best = [min(costs, key=lambda name: mean(costs[name])) for costs in (dots, rings)]
     title, label = "Least lost: {}; tuned {}".format(*best), "nats above v4's window (rings: fine-tuned)"
     draw_seed_dots(cost, {"control": [], **dots}, title, label, {"": 0.0}, rings=rings)
     label, chance, span = "right digits (%; rings: no older value)", {"": 50.0}, (-3.0, 103.0)
@@ -371,7 +375,7 @@ def table(results: Results) -> str:
     def cell(run: str, number: str) -> str:
         try:
             return format_mean_sd(mean_sd(values(results, run, number)))
-        except KeyError:  # a run that does not read so many windows
+        except KeyError:  # The run does not read texts of this length.
             return ""
 
     parts = [
@@ -381,7 +385,10 @@ def table(results: Results) -> str:
         )
         for numbers in (losses, shares)
     ]
-    rows = [[*one[:4], found_gap(results, one), verdict(results, one)] for one in STATEMENTS]
+    rows = [
+        [*statement[:4], found_gap(results, statement), verdict(results, statement)]
+        for statement in STATEMENTS
+    ]
     parts.append(
         lines(["statement", "source", "its setting", "ours", "higher minus lower", "verdict"], rows, "---")
     )

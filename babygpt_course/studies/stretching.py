@@ -25,11 +25,11 @@ def with_encoding(model: Transformer, encoding: Encoding, block_size: int | None
 
     block_size  the new model's window; that of the first by default
     """
-    other = copy.copy(model)
-    other._modules = dict(model._modules)  # or the next line would change the first model too
-    other.encoding = encoding
-    other.config = replace(model.config, block_size=block_size or model.config.block_size)
-    return other
+    view = copy.copy(model)
+    view._modules = dict(model._modules)  # Otherwise the next line would change the first model, too.
+    view.encoding = encoding
+    view.config = replace(model.config, block_size=block_size or model.config.block_size)
+    return view
 
 
 def stretched(model: Transformer, method: str, factor: float) -> Transformer:
@@ -48,12 +48,18 @@ def stretched(model: Transformer, method: str, factor: float) -> Transformer:
     FACTOR.checked("factor", factor)
     encoding, block_size = model.encoding, int(model.config.block_size * factor)
     layers = encoding.all() if isinstance(encoding, PerLayer) else [encoding]
-    other = next((one for one in layers if type(one) not in (Rotary, Encoding)), None)
-    if other is not None or not any(type(one) is Rotary for one in layers):
-        found = "a model without an encoding" if other is None else type(other).__name__
+    misfit = next((layer for layer in layers if type(layer) not in (Rotary, Encoding)), None)
+    if misfit is not None or not any(type(layer) is Rotary for layer in layers):
+        kind = "a model without an encoding" if misfit is None else type(misfit).__name__
         raise BadInput(
-            f"{found} cannot be stretched: the methods change RoPE's frequencies, "
+            f"{kind} cannot be stretched: the methods change RoPE's frequencies, "
             "so the model must be a v4, or have RoPE in some layers and no encoding in the others"
         )
-    new = [METHODS[method](one, block_size, factor) if isinstance(one, Rotary) else one for one in layers]
-    return with_encoding(model, PerLayer(new) if isinstance(encoding, PerLayer) else new[0], block_size)
+    stretched_layers = [
+        METHODS[method](layer, block_size, factor) if isinstance(layer, Rotary) else layer for layer in layers
+    ]
+    return with_encoding(
+        model,
+        PerLayer(stretched_layers) if isinstance(encoding, PerLayer) else stretched_layers[0],
+        block_size,
+    )

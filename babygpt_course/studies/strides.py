@@ -15,7 +15,9 @@ from babygpt_course.studies.results import Results, load_results
 from babygpt_course.studies.seed_plots import draw_by_stride
 
 STRIDES = (1, 8, 1024, 4096)  # the study `branches` trains at STRIDE
-NAMES = {s: "two" if s == STRIDE else f"stride {s}" for s in sorted((STRIDE, *STRIDES))}  # of their runs
+NAMES = {
+    s: "two" if s == STRIDE else f"stride {s}" for s in sorted((STRIDE, *STRIDES))
+}  # stride -> first word of its runs
 SCALE = StudySize()
 
 
@@ -56,8 +58,11 @@ def by_stride(results: Results, key: str) -> dict[str, dict[int, list[float]]]:
 
 def losses_among_two(results: Results) -> dict[str, dict[int, list[float]]]:
     """Return the loss of two branches of either code at each stride: code -> stride -> one value a seed."""
-    found = with_stride_128(results)
-    return {code: {s: losses_among(found, f"{n}: {code}", 2) for s, n in NAMES.items()} for code in RIVALS}
+    results_with_128 = with_stride_128(results)
+    return {
+        code: {stride: losses_among(results_with_128, f"{name}: {code}", 2) for stride, name in NAMES.items()}
+        for code in RIVALS
+    }
 
 
 def stride_costs(results: Results) -> dict[str, dict[int, list[float]]]:
@@ -74,12 +79,14 @@ def draw_strides(figure: Figure, results: Results) -> None:
     cosine = torch.cosine_similarity(fourier(torch.zeros(1), BAND), fourier(strides, BAND))
     formula = {int(s): [float(c)] for s, c in zip(strides, cosine, strict=True)}
     streams = by_stride(results, "stream 1")
-    left, right = figure.subplots(1, 2)
+    streams_ax, losses_ax = figure.subplots(1, 2)
     added, turned = ([x for seeds in streams[code].values() for x in seeds] for code in RIVALS)
-    title = f"Streams are {min(added):.2f} to {max(added):.2f} alike under Fourier codes\n"
-    title += f"and {min(turned):.3f} or more under 2-D RoPE, at any stride"
+    title = (
+        f"Streams are {min(added):.2f} to {max(added):.2f} alike under Fourier codes\n"
+        f"and {min(turned):.3f} or more under 2-D RoPE, at any stride"
+    )
     curves = {**streams, "both codes, 6 pairs (formula)": formula}
-    draw_by_stride(left, curves, title, "cosine (codes; streams after a layer)")
+    draw_by_stride(streams_ax, curves, title, "cosine (codes; streams after a layer)")
     costs = stride_costs(results)
     family = [more for of_code in costs.values() for more in of_code.values()]
     dear = [
@@ -89,4 +96,4 @@ def draw_strides(figure: Figure, results: Results) -> None:
         if exceeds(more, suggested=has_more_seeds(more, family)) == "holds"
     ]
     title = "Compared with stride 128:\n" + ("; ".join(dear) or "no cost that counts is decided")
-    draw_by_stride(right, losses_among_two(results), title, "loss among two (nats per character)")
+    draw_by_stride(losses_ax, losses_among_two(results), title, "loss among two (nats per character)")

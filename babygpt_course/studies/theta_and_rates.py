@@ -43,8 +43,8 @@ class Arm(NamedTuple):
     rate: float = 1.0
 
 
-LESSON = 3 / 8  # of the steps: 450, as in lesson 04
-STEPS = {0.5: 600, 1.0: 1200}  # of the stored models beside which a kernel is read
+LESSON = 3 / 8  # share of the steps: 450, as in lesson 04
+STEPS = {0.5: 600, 1.0: 1200}  # share -> steps of the stored models beside which a kernel is read
 THETAS = {  # the plain v4 is stored by the study of needed heads
     "θ = 10": Arm("v4", LESSON, {"theta": 10.0}),
     "θ = 10, from the middle on": Arm("v4", LESSON, later=10.0),
@@ -63,7 +63,7 @@ ARMS = THETAS | {
 
 
 def with_theta(steps: Iterator[Step], encoding: Encoding, start: int, theta: float) -> Iterator[Step]:
-    """Set the base of a model's angles after so many steps of its training loop; return the same records."""
+    """Set the base of a model's angles after `start` steps of its training loop; yield the same records."""
     for step in steps:
         if step.step == start:
             encoding.steer("theta", theta)
@@ -77,7 +77,7 @@ def measure_theta_and_rates(workers: Workers, scale: StudySize = SCALE) -> Resul
              "whole" names written, and "kernel", its numbers if one was trained; one a seed
     """
     corpus = load_corpus(WORLD, scale.n_chars)
-    asked = questions(corpus, scale.block_size, scale.n_questions)
+    quiz = questions(corpus, scale.block_size, scale.n_questions)
     objective = NextToken(corpus, scale.block_size)
 
     def run(name: str, seed: int) -> Results:
@@ -92,8 +92,8 @@ def measure_theta_and_rates(workers: Workers, scale: StudySize = SCALE) -> Resul
         kernels = kernels_of(model.encoding)
         return {
             "loss": round(float(records[-1].val_loss or 0.0), 5),
-            "accuracy": round(metrics.role_accuracy(model, corpus.tokenizer, asked), 4),
-            "whole": round(metrics.whole_answer_accuracy(model, corpus.tokenizer, asked), 4),
+            "accuracy": round(metrics.role_accuracy(model, corpus.tokenizer, quiz), 4),
+            "whole": round(metrics.whole_answer_accuracy(model, corpus.tokenizer, quiz), 4),
             **({"kernel": kernels} if kernels else {}),
         }
 
@@ -116,13 +116,13 @@ def by_rate(results: Results, key: str = "loss") -> dict[int, dict[str, list[flo
     returns  steps -> "v5 fixed" or "× RATE" -> one a seed
     """
     stored = race(load_results("gaussian"), load_results("ladder"), *STORED[key])
-    found = {}
+    numbers = {}
     for share, steps in STEPS.items():
         trained = {name: results["arms"].get(kernel_arm(name, share)) for name in RATES}
         rows = {f"× {name}": arm[key] for name, arm in trained.items() if arm}
         rows |= stored[steps] | {"× 1": stored[steps]["v5"]}
-        found[steps] = {name: rows[name] for name in ORDER if name in rows}
-    return found
+        numbers[steps] = {name: rows[name] for name in ORDER if name in rows}
+    return numbers
 
 
 def draw_theta_and_rates(figure: Figure, results: Results) -> None:
@@ -136,6 +136,7 @@ def draw_theta_and_rates(figure: Figure, results: Results) -> None:
         f"{n} steps": {name: differences(x, each["v5 fixed"]) for name, x in each.items() if "×" in name}
         for n, each in by_rate(results).items()
     }
+    # + 0.0 makes a rounded −0 a plain 0, which the title shows without a sign.
     usual, slow = (round(compare(groups["1200 steps"][name]).mean, 2) + 0.0 for name in ("× 1", "× 1/9"))
     title = f"A trained kernel costs {usual:.2f} nats, and\n{slow:.2f} at a ninth of the rate (1200 steps)"
     draw_seed_points(losses, groups, title, "", "loss minus that of the fixed kernel (nats)")

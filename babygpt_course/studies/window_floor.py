@@ -22,7 +22,7 @@ LENGTHS = (64, 96, 192)  # windows that the course trains on
 
 
 def cut_anywhere(grammar: Grammar, length: int, rng: random.Random) -> str:
-    """Return a window of so many characters that begins at any position of a story with equal probability."""
+    """Return a window of `length` characters that begins anywhere in a story, with equal probability."""
     mean = round(SKIPPED * grammar.expected_length())
     start = rng.randrange(mean, 2 * mean)
     return grammar.write(start + length, seed=rng.randrange(2**32))[start : start + length]
@@ -68,14 +68,14 @@ def gain_of_longer_text(
     block_size  characters in a window
     length      characters in a long window, above block_size
     n_windows   long windows, each cut out of a text of its own, at least 2
-    every       from block_size on, one position in so many is taken; 1 for all
+    every       from block_size on, one position in every `every` is taken; 1 for all
     returns     nats per character, and its standard error over windows
     """
     rng, reader, changes = random.Random(seed), MidStory(grammar), []
     for _ in range(n_windows):
         window = cut_anywhere(grammar, length + 1, rng)
-        ends = range(block_size + 2, length + 2, every)  # of a target and all before it
-        short = [reader.losses(window[end - block_size - 1 : end])[-1] for end in ends]
+        stops = range(block_size + 2, length + 2, every)  # behind a target
+        short = [reader.losses(window[end - block_size - 1 : end])[-1] for end in stops]
         changes.append(reader.losses(window)[block_size::every].mean() - np.mean(short))
     mean, error = mean_error(np.array(changes))
     return float(mean), float(error)
@@ -94,21 +94,21 @@ def measure_floors(
              {"window": name -> length -> [the mean over a window's first positions, its standard error]},
              {"longer": name -> [what a text of four of the shortest windows gains, its standard error]}
     """
-    found = {}
+    floors = {}
     for name in names:
         grammar, shortest = GRAMMARS[name](), min(LENGTHS)
         losses = losses_of_windows(grammar, max(LENGTHS), n_windows, seed)
         mean, error = mean_error(losses)
         windows = {str(length): mean_error(losses[:, :length].mean(axis=1)) for length in LENGTHS}
         gain = gain_of_longer_text(grammar, shortest, 4 * shortest, n_windows // 2, shortest // 4, seed)
-        found[name] = {
+        floors[name] = {
             "floor": grammar.floor(),
             "mean": mean.round(4).tolist(),
             "error": error.round(4).tolist(),
             "window": {length: [round(float(x), 4) for x in pair] for length, pair in windows.items()},
-            "longer": [round(x, 4) + 0.0 for x in gain],
+            "longer": [round(x, 4) + 0.0 for x in gain],  # + 0.0 makes −0 a plain 0.
         }
-    return {"n_windows": n_windows, "seed": seed, **by_measurement(found)}
+    return {"n_windows": n_windows, "seed": seed, **by_measurement(floors)}
 
 
 def draw_floors(figure: Figure, results: Results) -> None:

@@ -19,8 +19,11 @@ from babygpt_course.exercises.compare import as_numbers, came_out, describe
 from babygpt_live import Axis, Cells, Choice, Explorer, Panel, Trials
 
 Score = Callable[[Tensor, Tensor, int, int], Any]  # q and k (DIM,), positions of query and key -> a number
-DIM, N_PAIRS, SIDE = 32, 16, 32  # channels; random pairs of q and k; positions of the picture
-PLACES, FAR = ((9, 2), (30, 29), (50, 10), (63, 40)), 100_000
+DIM = 32  # channels of q and k
+N_PAIRS = 16  # random pairs of q and k
+SIDE = 32  # positions along a side of the picture
+PLACES = ((9, 2), (30, 29), (50, 10), (63, 40))
+FAR = 100_000
 # After a shift to 20 before a round number, a query and its key stand on both sides of it, so that positions
 # that are counted modulo this number show.
 ROUND = (1_000, 10_000, 20_000, *(2**i for i in range(7, 17)))
@@ -35,7 +38,8 @@ TESTS = [
     Axis("long text: spread of scores at 100,000 (× 0.1 to × 10)"),
     Axis("distances: difference of the two most alike (above 1%)"),
 ]
-YOURS, NONE = "yours", "no positions"
+YOURS = "yours"
+NONE = "no positions"
 NOTE = f"{N_PAIRS} random pairs of q and k; 100%, or × 1, is the spread of their scores near the start."
 
 

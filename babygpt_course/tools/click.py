@@ -102,8 +102,10 @@ def draw_seeds(results: Results, i: int) -> Panel:
             marks.append(Curve("" if row else words, colour, np.full(len(group), float(row)), group, look))
         (n_spelling, n_others), all_losses = map(len, kinds), [*all_losses, *losses]
         if n_spelling and n_others:
-            lose = f"seeds that spell ({n_spelling}) lose {kinds[0].mean():.3f} nats, "
-            lose += f"and the others ({n_others}) {kinds[1].mean():.3f}"
+            lose = (
+                f"seeds that spell ({n_spelling}) lose {kinds[0].mean():.3f} nats, "
+                f"and the others ({n_others}) {kinds[1].mean():.3f}"
+            )
             comparisons.append((min(n_spelling, n_others), f"At step {step:,} with {MODELS[name]}, {lose}"))
     title = (
         max(comparisons, key=lambda comparison: comparison[0])[1]

@@ -75,8 +75,10 @@ def frames(
         marks.append(
             Curve("a seed", COLOURS["blue"], np.array(gaps[i]), np.full(len(gaps[i]), xs[i]), "dots")
         )
-        verdict = f"The {len(gaps[i])} seeds at step {steps[i]:,}: {intervals[i].mean:+.3f} nats "
-        verdict += f"({intervals[i].low:+.3f} to {intervals[i].high:+.3f}): {SIDES[intervals[i].side]}"
+        verdict = (
+            f"The {len(gaps[i])} seeds at step {steps[i]:,}: {intervals[i].mean:+.3f} nats "
+            f"({intervals[i].low:+.3f} to {intervals[i].high:+.3f}): {SIDES[intervals[i].side]}"
+        )
         loss = Axis("loss (nats per character)", (0.45, top + 0.02))
         return [
             Panel(

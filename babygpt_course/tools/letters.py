@@ -44,8 +44,8 @@ def letters(tokenizer: CharTokenizer, questions: Questions, times: int = 30) -> 
         answer_losses[answer] = losses[answer]
         finding = (
             f"After {step} steps {title} knows {n_right} of {n} answers and writes {spelled} of {n} names: "
+            f"here “{''.join(visible(names[0]))}”, where “{first.answer}” is right"
         )
-        finding += f"here “{''.join(visible(names[0]))}”, where “{first.answer}” is right"
         bars = [
             Curve("story and question", COLOURS["blue"], losses - answer_losses, look="bars"),
             Curve("answer", COLOURS["red"], answer_losses, look="bars"),

@@ -18,7 +18,8 @@ from babygpt_live import COLOURS, Axis, Curve, Level, Panel
 from babygpt_live.explorer import Choice, Control, Explorer, Slider
 from babygpt_live.panel import Mark
 
-MOST, BLOCK = 8, 32  # the largest factor; tokens whose losses make one point
+MOST = 8  # the largest factor
+BLOCK = 32  # tokens whose losses make one point
 WINDOWS = 6  # texts of 8 windows, read for each move: of a small model, in a tenth of a second
 LABELS = {
     "yarn": "YaRN",

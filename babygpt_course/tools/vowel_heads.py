@@ -54,9 +54,11 @@ def panels(facts: dict[str, Any], values: Mapping[str, Any]) -> list[Panel]:
     without, reader = 100 * np.array(facts["without"]), find_reader(facts)  # (L, H)
     layers, per_layer = without.shape
     names = [f"{layer + 1}.{head + 1}" for layer in range(layers) for head in range(per_layer)]
-    finding = f"Without layer 2, head {reader + 1} {percent(without_reader(facts))} of the second letters "
-    finding += "are right; "
-    finding += f"without any other of this layer at least {percent(without_other(facts))}"
+    finding = (
+        f"Without layer 2, head {reader + 1} {percent(without_reader(facts))} of the second letters "
+        "are right; "
+        f"without any other of this layer at least {percent(without_other(facts))}"
+    )
     whole, chance = Level(f"all heads: {percent(facts['second'])}", 100 * facts["second"]), 100 / len(VOWELS)
     heads = Axis("silent head (layer.head)", (-0.6, len(names) + 0.8), name_ticks(names))
     right = Axis("right second letters (%)", (0, 105), unit="%", digits=0)

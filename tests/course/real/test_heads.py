@@ -30,10 +30,10 @@ def test_shares_are_those_of_the_attention_weights(awake):
 
 
 def test_a_repeated_text_is_drawn_from_its_seed():
-    idx = heads.repeated(60, 49_152, 198, seed=3)
+    idx = heads.repeated_tokens(60, 49_152, 198, seed=3)
     assert idx[0] == 198
     assert torch.equal(idx[1:61], idx[61:])
-    assert torch.equal(idx, heads.repeated(60, 49_152, 198, seed=3))
+    assert torch.equal(idx, heads.repeated_tokens(60, 49_152, 198, seed=3))
     assert len(idx[1:61].unique()) == 60
 
 

@@ -67,3 +67,25 @@ def test_costs_of_a_stride_are_paired_by_seed(monkeypatch):
     monkeypatch.setattr(strides, "load_results", lambda name: {"runs": stored})
     costs = strides.stride_costs({"runs": dict.fromkeys(strides.stride_plans(), near)})
     assert costs == {code: {s: [0.75, 0.25] for s in strides.STRIDES} for code in branches.RIVALS}
+
+
+@pytest.mark.parametrize("before", [False, True])
+def test_a_model_is_isolated_within_the_context_only(corpus, before):
+    model = branches.build_branches(corpus, branches.CODES["Fourier"], seed=0)
+    model.isolated = before
+    with branches.isolation(model, not before):
+        assert model.isolated is not before
+    assert model.isolated is before
+
+
+def test_leakage_leaves_the_model_as_it_is_if_reading_fails(corpus, monkeypatch):
+    def fail(model, *_):
+        assert model.isolated
+        raise RuntimeError("out of memory")
+
+    model = branches.build_branches(corpus, branches.CODES["Fourier"], seed=0)
+    monkeypatch.setattr(branches, "evaluate_gaps", lambda *_: {})
+    monkeypatch.setattr(branches.parallel_texts, "leakage", fail)
+    with pytest.raises(RuntimeError, match="out of memory"):
+        branches.evaluate_branches(model, corpus)
+    assert not model.isolated

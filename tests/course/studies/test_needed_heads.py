@@ -21,7 +21,7 @@ def case():
     for p in model.parameters():
         torch.nn.init.normal_(p, std=0.3)
     asked = questions(corpus, 64, 12)
-    return corpus, model, asked, needed_heads.Asked(corpus, asked)
+    return corpus, model, asked, needed_heads.PromptRows(corpus, asked)
 
 
 def test_the_other_question_asks_for_the_other_name():
@@ -76,7 +76,7 @@ def test_two_silent_heads_stand_beside_one(case):
     def right(some):
         return metrics.role_accuracy(some, corpus.tokenizer, asked)
 
-    found = needed_heads.dissect(model, right, rows)
+    found = needed_heads.dissect_answers(model, right, rows)
     np.testing.assert_allclose(needed_heads.alone(found), metrics.ablate_heads(model, right), atol=1e-4)
     with metrics.without_heads(model, [(0, 3), (1, 1)]):
         assert found["without"][3][5] == found["without"][5][3] == pytest.approx(right(model), abs=1e-4)

@@ -29,10 +29,24 @@ def test_replaced_pairs_freeze_or_restart_and_the_others_continue():
 def test_putting_all_pairs_back_gives_the_loss_inside_the_window(version):
     torch.manual_seed(0)
     model = build(version, ModelConfig(CORPUS.tokenizer.vocab_size, order.WINDOW, 1, 2, 16))
-    found = order.measure_far(model, CORPUS)
+    losses = order.measure_far(model, CORPUS)
     assert not isinstance(model.encoding, order.Replaced)
-    assert found["inside"] == found["moved, all put back" if version == "v3" else "moved"]
-    assert ("long, slow frozen" in found) is (version == "v3")
+    assert losses["inside"] == losses["moved, all put back" if version == "v3" else "moved"]
+    assert ("long, slow frozen" in losses) is (version == "v3")
+
+
+def test_a_failed_measurement_leaves_the_encoding_as_it_is(monkeypatch):
+    def fail(model, *_):
+        if isinstance(model.encoding, order.Replaced):
+            raise RuntimeError("out of memory")
+        return torch.zeros(1, 4 * order.WINDOW)
+
+    model = build("v3", ModelConfig(CORPUS.tokenizer.vocab_size, order.WINDOW, 1, 2, 16))
+    encoding = model.encoding
+    monkeypatch.setattr(order, "losses_from", fail)
+    with pytest.raises(RuntimeError, match="out of memory"):
+        order.measure_far(model, CORPUS)
+    assert model.encoding is encoding
 
 
 def test_training_uses_every_position_of_four_windows():

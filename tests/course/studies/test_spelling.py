@@ -12,13 +12,13 @@ TINY = StudySize(steps=4, seeds=(1, 2), n_chars=20_000, n_questions=12)
 
 def test_a_twin_differs_in_the_vowel_of_the_right_name_alone():
     corpus = load_corpus("plain-tales", 20_000)
-    asked = spelling.ask(corpus, questions(corpus, 64, 40))
+    asked = spelling.second_letter_rows(corpus, questions(corpus, 64, 40))
     rows = torch.arange(len(asked.ids))
     differs = asked.ids != asked.twins
     assert (differs.sum(dim=1) == 1).all()
     assert differs[rows, asked.mention + 1].all()
     assert torch.equal(asked.ids[rows, asked.mention + 1], asked.vowel)
-    assert torch.equal(asked.twins[rows, asked.mention + 1], asked.other)
+    assert torch.equal(asked.twins[rows, asked.mention + 1], asked.twin_vowel)
     assert torch.equal(
         asked.ids[rows, asked.last], asked.ids[rows, asked.mention]
     )  # the first letter is given
@@ -39,7 +39,7 @@ def test_a_seed_that_spells_is_dissected_at_three_steps_and_another_at_the_end(m
 def test_the_vowel_that_layer_1_writes_is_exchanged_at_its_letter_only(monkeypatch):
     """Expect the twin's output of one head at the exchanged letter, and the model's own elsewhere."""
     corpus = load_corpus("plain-tales", 20_000)
-    asked = spelling.ask(corpus, questions(corpus, 64, 8))
+    asked = spelling.second_letter_rows(corpus, questions(corpus, 64, 8))
     model = spelling.build("v4", spelling.small_config(corpus, 64))
     layer, seen = attention_layers(model)[0], []
     layer.out.register_forward_hook(lambda _, inputs, __: seen.append(inputs[0].unflatten(-1, (4, -1))))
