@@ -252,13 +252,23 @@ class Dashboard(LiveOutput):
     # ------------------------------------------------------------ for readers without a kernel
 
     def panels(self) -> list[Panel]:
-        """Return the run as it is now, with the moves of dials: losses, and what the watches see."""
-        panels = [loss_panel(self, len(self.run.history)), *(panel for panel in self.newest if panel)]
-        return [self.with_moves(panel) for panel in panels]
+        """Return the run as it is now, with the moves of dials: losses, and what the watches see.
 
-    def with_moves(self, panel: Panel) -> Panel:
-        """Return a panel with a mark at each move of a dial, if its x counts steps."""
-        levels = [Level(words, step, "x") for step, words in self.moves() if panel.over_steps]
+        Only the legend of the losses names the moves.
+        """
+        losses = loss_panel(self, len(self.run.history))
+        watched = [panel for panel in self.newest if panel]
+        names = [f"{words} from step {step}" for step, words in self.moves()]
+        return [self.with_moves(losses, names), *map(self.with_moves, watched)]
+
+    def with_moves(self, panel: Panel, names: Sequence[str] = ()) -> Panel:
+        """Return a panel with an upright line at each move of a dial, if its x counts steps.
+
+        names  of the moves; by default the lines have none
+        """
+        moves = self.moves() if panel.over_steps else []
+        names = names or [""] * len(moves)
+        levels = [Level(name, step, "x") for (step, _), name in zip(moves, names, strict=True)]
         return replace(
             panel, marks=[*panel.marks, *levels], below=panel.below and self.with_moves(panel.below)
         )

@@ -81,14 +81,15 @@ class Run {
     return frame.panel ?? (this.newest[i] && { ...this.newest[i].panel, title: frame.title });
   }
 
-  // All panels as they are after some step, with a mark at each move of a dial where x counts steps.
+  // All panels as they are after some step, with a mark at each move of a dial where x counts steps. The marks have
+  // no names, because the timeline has them.
   panels(step) {
     const all = [this.lossPanel(step), ...this.frames.map((_, i) => this.panelAt(i, step))];
     return all.map(panel => panel && this.withMoves(panel));
   }
   withMoves(panel) {
     const moves = panel.over_steps ? this.moves : [], below = panel.below && this.withMoves(panel.below);
-    const moved = moves.map(([at, name]) => ({ kind: "level", axis: "x", at, name, colour: "" }));
+    const moved = moves.map(([at]) => ({ kind: "level", axis: "x", at, name: "", colour: "" }));
     return { ...panel, marks: [...panel.marks, ...moved], below };
   }
 

@@ -4,7 +4,7 @@
 // fills in Python's templates; it makes no sentence of its own.
 
 import {
-  Cells, clamp, fixed, html, LETTER, makePanel, nearest, paintCells, percent, put, range, svg, write,
+  Cells, clamp, fixed, html, makePanel, nearest, paintCells, percent, put, range, svg, write,
 } from "./figure.js";
 
 // Lengths are CSS pixels.
@@ -14,11 +14,9 @@ const ROOM = 8.5; // width that a letter needs
 const NARROW = 430; // A narrower panel has no room for small heads beside the large one.
 const NAME = 52; // width of a name of small heads
 const NARROWEST = 42; // least width of a small head that has the whole name of its column above it
-const PLACES = 200; // places along a curve that a name of a level should not cover
-const DOT = 6; // A dot counts as this many places, because a name that hides it hides a measurement.
-const SPARE = 5; // places that a name may cover before it looks for another box
-const LINE = 15; // height of a name of a level
-const BELOW = 5; // length by which a name of a level may reach below the axes
+// The legend shows by these dashes which level a name belongs to; still.py has the same ones.
+const DASHES = ["5 3", "1.5 3", "10 3", "9 3 1.5 3"];
+const SAMPLE = 22; // length of a line in the legend, long enough for two dashes of any kind
 // A panel with another one below and that one are together about as high as a panel alone.
 const UPPER = 190;
 const LOWER = 118;
@@ -52,16 +50,12 @@ export function readPanel(packed) {
 export const fill = (template, values) => template.replace(/\{(\w+)\}/g, (_, name) => values[name]);
 export const withUnit = (value, { digits, unit }) => (Number.isFinite(value) ? `${fixed(value, digits)}${unit}` : "–");
 
-// The number of the box that covers the fewest places and does not leave the axes, or least of all. A name keeps its
-// box while little is below it, so that it does not jump as a curve grows.
-function leastCrowded(boxes, crowd, [width, height], now) {
-  const count = ([left, top, right, bottom]) => {
-    const out = Math.max(0, -left, -top, right - width, bottom - height - BELOW);
-    return 1e4 * out + crowd.filter(([x, y]) => x > left && x < right && y > top && y < bottom).length;
-  };
-  if (now < boxes.length && count(boxes[now]) <= SPARE) return now;
-  const counts = boxes.map(count), best = counts.indexOf(Math.min(...counts));
-  return counts[now] <= counts[best] + SPARE ? now : best;
+const colourOf = ({ colour }) => (colour ? `--c: ${colour}` : "");
+
+// The dashes of the levels of a panel: named ones differ, and those without a name have the first kind.
+function dashesOf(levels) {
+  let named = 0;
+  return levels.map(({ name }) => DASHES[name ? named++ % DASHES.length : 0]);
 }
 
 // ---------------------------------------------------------------- views
@@ -153,13 +147,16 @@ export class CurvesView extends PanelView {
     axes.view(spec.x, spec.y);
     this.fit();
     const curves = spec.marks.filter(mark => mark.kind === "curve"), end = at ?? Infinity;
-    this.drawLevels(spec.marks.filter(mark => mark.kind === "level"), curves, end);
-    while (this.curves.length > curves.length) for (const part of Object.values(this.curves.pop())) part.remove();
+    const levels = spec.marks.filter(mark => mark.kind === "level"), dashes = dashesOf(levels);
+    this.drawLevels(levels, dashes, end);
+    while (this.curves.length > curves.length) {
+      for (const part of Object.values(this.curves.pop())) part.remove();
+    }
     curves.forEach((curve, i) => this.drawCurve(i, curve, spec.over_steps ? end : Infinity));
     const named = curves.filter(curve => curve.name);
     const read = this.pointed ?? (spec.over_steps ? at : null);
     const found = this.pointed === null ? null : this.readings(named, spec, read);
-    this.legend(named, spec, read);
+    this.legend(named, levels, dashes, spec, read);
     const x = found ?? (spec.over_steps ? at : null);
     this.showCursor(x, found === null ? "" : `${spec.x.label.split(" (")[0]} ${fixed(found, spec.x.digits)}`);
     this.panel.say(spec.title);
@@ -192,56 +189,60 @@ export class CurvesView extends PanelView {
     }
   }
 
-  // Dashed lines. Their names hide as little as can be of each other and of whole curves, whatever step is shown.
-  drawLevels(levels, curves, end) {
-    const { axes } = this, { width, height } = axes, crowd = levels.length ? curves.flatMap(curve => this.along(curve)) : [];
-    while (this.levels.length > levels.length) for (const part of Object.values(this.levels.pop())) part.remove?.();
-    levels.forEach(({ axis, at, name, colour }, i) => {
-      const make = (tag, looks) => svg(tag, looks, tag === "line" ? axes.inside : axes.layer);
-      const parts = (this.levels[i] ??= { line: make("line", { class: "level" }), text: make("text", { class: "name" }) });
-      const { line, text } = parts;
-      const place = axis === "y" ? axes.Y(at) : axes.X(at), flat = axis === "y", hidden = !flat && at > end;
-      put(line, flat ? { x1: 0, x2: width, y1: place, y2: place } : { x1: place, x2: place, y1: 0, y2: height });
-      const look = { style: colour ? `--c: ${colour}` : "", visibility: hidden ? "hidden" : "visible" };
-      for (const part of [line, text]) put(part, look);
-      write(text, name);
-      if (!name) return;
-      const wide = LETTER * name.length, spots = flat // x, upper edge, and whether a name ends there
-        ? [width - 4, 4].flatMap(x => [[x, place + 1, x > 4], [x, place - LINE - 2, x > 4]])
-        : range(Math.floor(height / LINE)).flatMap(row => [[place + 5, row * LINE, false], [place - 5, row * LINE, true]]);
-      const boxes = spots.map(([x, y, ends]) => [ends ? x - wide : x, y, ends ? x : x + wide, y + LINE]);
-      const k = (parts.spot = leastCrowded(boxes, crowd, [width, height], parts.spot)), [x, y, ends] = spots[k];
-      put(text, { x, y: y + 12, "text-anchor": ends ? "end" : "start" });
-      const [left, top] = boxes[k];
-      for (let across = left + 3; across < left + wide; across += 6) crowd.push([across, top + 4], [across, top + 11]);
+  // Dashed lines across the axes; an upright one behind the shown step is hidden.
+  drawLevels(levels, dashes, end) {
+    const { axes } = this;
+    const { width, height } = axes;
+    while (this.levels.length > levels.length) this.levels.pop().remove();
+    levels.forEach(({ axis, at }, i) => {
+      const line = (this.levels[i] ??= svg("line", { class: "level" }, axes.inside));
+      const [x, y] = [axes.X(at), axes.Y(at)];
+      put(line, axis === "y" ? { x1: 0, x2: width, y1: y, y2: y } : { x1: x, x2: x, y1: 0, y2: height });
+      const visibility = axis === "x" && at > end ? "hidden" : "visible";
+      put(line, { style: colourOf(levels[i]), "stroke-dasharray": dashes[i], visibility });
     });
   }
 
-  // Places along a curve, evenly from its first to its last point, and several at each dot.
-  along({ x, y, look }) {
-    const { axes } = this, last = y.length - 1, place = i => [axes.X(x[i]), axes.Y(y[i])];
-    const between = at => {
-      const [from, to] = [place(Math.floor(at)), place(Math.min(last, Math.floor(at) + 1))];
-      return from.map((pixel, side) => pixel + (at % 1) * (to[side] - pixel));
-    };
-    const lines = LINES.includes(look) && last >= 0 ? range(PLACES, k => between((k * last) / (PLACES - 1))) : [];
-    return [...lines, ...(DOTS.includes(look) ? range(DOT * y.length, k => place(k % y.length)) : [])];
+  // Whether a level is inside the axes.
+  shows({ axis, at }) {
+    const { axes } = this;
+    const [place, length] = axis === "y" ? [axes.Y(at), axes.height] : [axes.X(at), axes.width];
+    return place >= 0 && place <= length;
   }
 
-  legend(named, { over_steps: steps, y: axis }, read) {
-    const list = this.panel.legend;
-    while (list.children.length > named.length) list.lastChild.remove();
-    const own = steps ? named.at(-1) : null; // a baseline may go on: it is read where the run itself stands
+  // The legend: curves with a name and their values at some x, then levels with a name.
+  legend(named, levels, dashes, { over_steps: steps, y: axis }, read) {
+    const own = steps ? named.at(-1) : null; // A baseline may go on: it is read where the run itself stands.
     const at = read ?? (own?.y.length ? own.x.at(-1) : null);
-    named.forEach(({ name, colour, x, y, look }, i) => {
-      const entry = list.children[i] ?? html("li", {}, list);
-      if (!entry.firstChild) for (const tag of ["span", "b"]) html(tag, {}, entry);
-      put(entry, { style: `--colour: ${colour}`, class: look });
-      write(entry.firstChild, name);
-      const k = at === null || !y.length ? -1 : this.pointed === null ? x.findLastIndex(value => value <= at) : nearest(x, at);
+    named.forEach((curve, i) => {
+      const { name, colour, x, y, look } = curve;
+      const k = at === null || !y.length ? -1
+        : this.pointed === null ? x.findLastIndex(value => value <= at) : nearest(x, at);
       const lines = !["dots", "rings"].includes(look) || steps;
-      write(entry.lastChild, k >= 0 && lines ? withUnit(y[k], axis) : "");
+      const [, label, reading] = this.entry(i, { style: `--colour: ${colour}`, class: look }).children;
+      write(label, name);
+      write(reading, k >= 0 && lines ? withUnit(y[k], axis) : "");
     });
+    let count = named.length;
+    levels.forEach((level, i) => {
+      if (!level.name || !this.shows(level)) return;
+      const [sample, label, reading] = this.entry(count++, { style: "", class: "level" }).children;
+      put(sample.firstChild, { style: colourOf(level), "stroke-dasharray": dashes[i] });
+      write(label, level.name);
+      write(reading, "");
+    });
+    while (this.panel.legend.children.length > count) this.panel.legend.lastChild.remove();
+  }
+
+  // An entry of the legend: a sample that only levels show, a name, and a value.
+  entry(i, looks) {
+    const list = this.panel.legend, entry = list.children[i] ?? html("li", {}, list);
+    if (!entry.firstChild) {
+      const sample = svg("svg", { width: SAMPLE, height: 2, "aria-hidden": true }, entry);
+      svg("line", { class: "level", x2: SAMPLE, y1: 1, y2: 1 }, sample);
+      for (const tag of ["span", "b"]) html(tag, {}, entry);
+    }
+    return put(entry, looks);
   }
 
   showCursor(x, words) {
