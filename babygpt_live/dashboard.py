@@ -33,7 +33,8 @@ from babygpt_live.watch import Watch
 BLOCK = 256  # losses in a part
 RATE = 20.0  # messages a second at most
 SMOOTH = 10  # steps in a point of the smooth curve
-ROOM = 12  # moves of dials that are named on the way of a whole run
+# Names of moves of dials overlap on the timeline where a run has more than about twelve.
+MOST_MOVES = 12
 
 
 def train(
@@ -138,10 +139,13 @@ class Dashboard(LiveOutput):
         self.labels = {control.name: (control.label or control.name).split(" (")[0] for control in controls}
         self.frames: list[list[dict[str, Any]]] = [[] for _ in run.frames]
         self.newest: list[Panel | None] = [None for _ in run.frames]
-        self.heard, self.problem = 0, ""  # the number of the page's last command, and why it failed
-        self.sent, self.sent_frames = 0, [0] * len(self.frames)  # what the page has
+        self.heard = 0  # number of the page's last command
+        self.problem = ""  # why that command failed
+        self.sent = 0  # losses that the page has
+        self.sent_frames = [0] * len(self.frames)  # frames that it has, for each watch
         self.due, self.lock = 0.0, threading.Lock()
-        self.moved, self.walked = dict[int, str](), 0  # see `moves`; and steps of the run that were looked at
+        self.moved = dict[int, str]()  # step -> names and values of the dials that were moved
+        self.collected = 0  # steps of the run that `collect` has read
         self.collect()
         self.facts = self.describe_run(controls)
         self.page = Page(self.facts, self.everything)
@@ -173,13 +177,15 @@ class Dashboard(LiveOutput):
 
     def collect(self) -> None:
         """Make panels of the measurements that are new, and note which dials have moved."""
-        for step in self.run.history[self.walked :]:
-            self.walked += 1
+        for step in self.run.history[self.collected :]:
+            self.collected += 1
             if step.changed:
                 moves = [
                     f"{self.labels.get(name, name)} {format_number(x)}" for name, x in step.changed.items()
                 ]
-                close_steps = (begin for begin in self.moved if step.step - begin < self.run.total / ROOM)
+                close_steps = (
+                    begin for begin in self.moved if step.step - begin < self.run.total / MOST_MOVES
+                )
                 self.moved[next(close_steps, step.step)] = ", ".join(moves)
         for i, (watch, frames) in enumerate(self.run.frames.items()):
             while len(self.frames[i]) < len(frames):
@@ -238,7 +244,8 @@ class Dashboard(LiveOutput):
         if not at_once and now < self.due:
             return
         with self.lock:
-            self.due = max(self.due + 1 / RATE, now)  # RATE on average, however long a step takes
+            # Messages leave at RATE on average, however long a step takes.
+            self.due = max(self.due + 1 / RATE, now)
             try:
                 self.collect()
             finally:
@@ -397,11 +404,11 @@ def describe(run: LoopRun, awaited: str) -> str:
         words.append(f"loss {recent_loss(run):.3f}")
         if last.val_loss is not None:
             words.append(f"validation {last.val_loss:.3f}")
-        left = last.seconds / n_steps * (run.total - n_steps)
+        seconds_to_go = last.seconds / n_steps * (run.total - n_steps)
         if counts := run.validating:
             words.append("validating {:,} of {:,} windows".format(*counts))
         else:
-            words.append(f"{last.seconds:.0f} s" if run.state.over else f"about {left:.0f} s left")
+            words.append(f"{last.seconds:.0f} s" if run.state.over else f"about {seconds_to_go:.0f} s left")
     words.append(f"on {device_name(run.device)}")
     if run.error is not None:
         words.append(f"{type(run.error).__name__}: {run.error}")

@@ -238,9 +238,8 @@ def share_of(axis: Axis, coordinates: np.ndarray | float) -> np.ndarray:
     if axis.log:
         low, high, points = (np.log(np.maximum(numbers, LEAST)) for numbers in (low, high, points))
     with np.errstate(all="ignore"):
-        return np.clip(
-            (points - low) / ((high - low) or 1.0), -9, 9
-        )  # what is far outside is clipped in any case
+        # A point far outside is not drawn, so it may stand at any place there.
+        return np.clip((points - low) / ((high - low) or 1.0), -9, 9)
 
 
 def draw_axes(frame: Frame, lines: bool) -> str:
