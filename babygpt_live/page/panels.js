@@ -1,7 +1,7 @@
 // Panels as babygpt_live.panel describes them: curves, levels, cells, heads of attention, words.
 //
-// A view draws one panel after another in the same place. It reads values under a pointer or the arrow keys, and
-// fills in Python's templates; it makes no sentence of its own.
+// A view draws one panel after another in the same place. It reads values under a pointer or the arrow keys,
+// and fills in Python's templates; it makes no sentence of its own.
 
 import {
   Cells, clamp, fixed, html, makePanel, nearest, paintCells, percent, put, range, svg, write,
@@ -29,10 +29,12 @@ const DOTS = ["marked", "dots", "rings", "bars"]; // looks of curves that have a
 export function decode(part) {
   if (Array.isArray(part)) return part.map(decode);
   if (part === null || typeof part !== "object") return part;
-  if (!part.dtype) return Object.fromEntries(Object.entries(part).map(([key, value]) => [key, decode(value)]));
+  if (!part.dtype)
+    return Object.fromEntries(Object.entries(part).map(([key, value]) => [key, decode(value)]));
   const { dtype, data, scale = 1, shape } = part;
   const bytes = typeof data === "string" ? Uint8Array.from(atob(data), letter => letter.charCodeAt(0))
-    : new Uint8Array(data.buffer ?? data, data.byteOffset ?? 0, data.byteLength).slice(); // A copy is aligned.
+    // A copy is aligned.
+    : new Uint8Array(data.buffer ?? data, data.byteOffset ?? 0, data.byteLength).slice();
   const kinds = { f4: Float32Array, i2: Int16Array, i1: Int8Array };
   const numbers = Float32Array.from(new kinds[dtype](bytes.buffer), number => number * scale);
   return Object.assign(numbers, { shape });
@@ -48,7 +50,8 @@ export function readPanel(packed) {
 }
 
 export const fill = (template, values) => template.replace(/\{(\w+)\}/g, (_, name) => values[name]);
-export const withUnit = (value, { digits, unit }) => (Number.isFinite(value) ? `${fixed(value, digits)}${unit}` : "–");
+export const withUnit = (value, { digits, unit }) =>
+  Number.isFinite(value) ? `${fixed(value, digits)}${unit}` : "–";
 
 const colourOf = ({ colour }) => (colour ? `--c: ${colour}` : "");
 
@@ -121,7 +124,8 @@ export class CurvesView extends PanelView {
     };
     for (const kind of ["pointerdown", "pointermove"]) {
       this.plot.addEventListener(kind, event => {
-        if (kind === "pointerdown" && this.spec.over_steps && !event.button) this.plot.setPointerCapture(event.pointerId);
+        if (kind === "pointerdown" && this.spec.over_steps && !event.button)
+          this.plot.setPointerCapture(event.pointerId);
         if (this.plot.hasPointerCapture(event.pointerId)) this.host.scrub?.(Math.round(at(event)));
         read(at(event));
       });
@@ -172,11 +176,15 @@ export class CurvesView extends PanelView {
 
   drawCurve(i, { colour, x, y, look }, end) {
     const { axes } = this, parts = (this.curves[i] ??= {});
-    const make = (part, kind) => (parts[part] ??= svg("path", { class: kind, style: `--c: ${colour}` }, axes.inside));
+    const make = (part, kind) =>
+      (parts[part] ??= svg("path", { class: kind, style: `--c: ${colour}` }, axes.inside));
     let n = y.length;
     if (end < Infinity) while (n > 0 && x[n - 1] > end) n--;
     if (LINES.includes(look)) {
-      put(make("line", look === "thin" ? "thin" : "curve"), { d: axes.path(x, y, 0, n), style: `--c: ${colour}` });
+      put(make("line", look === "thin" ? "thin" : "curve"), {
+        d: axes.path(x, y, 0, n),
+        style: `--c: ${colour}`,
+      });
       put(make("future", "future"), { d: n < y.length ? axes.path(x, y, Math.max(0, n - 1)) : "" });
     }
     if (DOTS.includes(look)) {
@@ -270,10 +278,20 @@ export class CellsView extends PanelView {
     const { axes } = this;
     this.mark = spec.marks.find(mark => mark.kind === "cells");
     const [rows, columns] = this.mark.values.shape;
-    axes.view({ ...spec.x, span: [-0.5, columns - 0.5], least: 1 }, { ...spec.y, span: [rows - 0.5, -0.5], least: 1 });
+    axes.view(
+      { ...spec.x, span: [-0.5, columns - 0.5], least: 1 },
+      { ...spec.y, span: [rows - 0.5, -0.5], least: 1 },
+    );
     this.fit();
     axes.frames(this.mark.boxes);
-    this.cells.draw(this.mark.values, rows, columns, [this.mark.low, this.mark.high], spec.title, this.mark.label);
+    this.cells.draw(
+      this.mark.values,
+      rows,
+      columns,
+      [this.mark.low, this.mark.high],
+      spec.title,
+      this.mark.label,
+    );
     this.panel.say(spec.title);
   }
 }
@@ -291,8 +309,8 @@ function textTicks(letters, room, turned = false) {
   return { ticks, turned };
 }
 
-// Attention: one head large, all heads small beside it, and perhaps the row of one letter below. A click chooses a
-// head; in an explorer, its controls do, and a click sets them.
+// Attention: one head large, all heads small beside it, and perhaps the row of one letter below. A click
+// chooses a head; in an explorer, its controls do, and a click sets them.
 export class HeadsView extends CellsView {
   build(spec) {
     const { letters } = spec.marks.find(one => one.kind === "heads");
@@ -322,22 +340,33 @@ export class HeadsView extends CellsView {
     const { axes } = this, mark = (this.mark = spec.marks.find(one => one.kind === "heads"));
     const [layers, heads, length] = mark.weights.shape, { letters } = mark;
     const asked = "layer" in values && "head" in values ? [values.layer - 1, values.head - 1] : null;
-    const [layer, head] = (asked ?? this.chosen ?? mark.chosen).map((n, i) => clamp(n, 0, [layers, heads][i] - 1));
+    const [layer, head] = (asked ?? this.chosen ?? mark.chosen).map((n, i) =>
+      clamp(n, 0, [layers, heads][i] - 1),
+    );
     this.first = (layer * heads + head) * length * length;
     // A narrow panel has a row of small heads for each layer below; a wide one, a column beside.
     const narrow = this.wide < NARROW;
     const size = clamp(narrow ? (this.wide - NAME) / heads - 4 : axes.height / heads - 4, 24, SMALL);
     const beside = narrow ? 0 : layers * (size + 4) + NAME + 14;
-    const wide = Math.min(this.wide - beside, this.side + axes.left + 14), room = (wide - axes.left - 14) / length;
+    const wide = Math.min(this.wide - beside, this.side + axes.left + 14);
+    const room = (wide - axes.left - 14) / length;
     const spans = { x: [-0.5, length - 0.5], y: [length - 0.5, -0.5] };
     const ends = { x: textTicks(letters, room, true), y: textTicks(letters, axes.height / length) };
-    axes.view(...["x", "y"].map(side => ({ ...ends[side], span: spans[side], label: spec[side].label })), wide);
+    axes.view(
+      ...["x", "y"].map(side => ({ ...ends[side], span: spans[side], label: spec[side].label })),
+      wide,
+    );
     this.cells.draw(mark.weights, length, length, [0, 1], spec.title, mark.label, this.first);
     this.small.classList.toggle("below", narrow);
-    const places = `--columns: ${narrow ? heads : layers}; --size: ${Math.floor(size)}px; left: ${axes.left + axes.width + 18}px`;
+    const places = [
+      `--columns: ${narrow ? heads : layers}`,
+      `--size: ${Math.floor(size)}px`,
+      `left: ${axes.left + axes.width + 18}px`,
+    ].join("; ");
     put(this.small, { style: places });
     this.drawSmall(mark, narrow, size, layer, head);
-    const k = layer * heads + head, facts = { layer: layer + 1, head: head + 1, share: percent(mark.shares[k]) };
+    const k = layer * heads + head;
+    const facts = { layer: layer + 1, head: head + 1, share: percent(mark.shares[k]) };
     const own = layer === mark.chosen[0] && head === mark.chosen[1];
     this.panel.say(own ? spec.title : fill(mark.finding, facts));
   }
@@ -348,22 +377,34 @@ export class HeadsView extends CellsView {
     const { letters, row } = this.mark, m = letter ? clamp(letter, 1, letters.length) - 1 : this.mark.letter;
     const y = Float32Array.from(letters, (_, n) => this.weight(m, n)), most = y.indexOf(Math.max(...y));
     this.axes.frames([[m, m + 1]]);
-    return { ...below, title: fill(row, this.attended(m, most)), marks: [{ ...below.marks[0], y }], x: this.axes.sides.x };
+    return {
+      ...below,
+      title: fill(row, this.attended(m, most)),
+      marks: [{ ...below.marks[0], y }],
+      x: this.axes.sides.x,
+    };
   }
 
   // All heads, each a button, with names of the rows and columns of their grid.
   drawSmall({ weights }, narrow, size, layer, head) {
     const [layers, heads, length] = weights.shape;
     if (!this.names) {
-      this.names = [layers, heads].map(many => range(many, () => html("span", { "aria-hidden": true }, this.small)));
+      this.names = [layers, heads].map(many =>
+        range(many, () => html("span", { "aria-hidden": true }, this.small)),
+      );
       this.buttons = range(layers, i => range(heads, j => this.smallHead(i, j)));
     }
-    const [[columns, column], [rows, row]] = (narrow ? [1, 0] : [0, 1]).map(side => [this.names[side], ["layer", "head"][side]]);
+    const [[columns, column], [rows, row]] = (narrow ? [1, 0] : [0, 1]).map(side => [
+      this.names[side],
+      ["layer", "head"][side],
+    ]);
     columns.forEach((name, k) => {
       put(name, { style: `grid-area: 1 / ${k + 1}` });
       write(name, size < NARROWEST ? `${k + 1}` : `${column} ${k + 1}`);
     });
-    rows.forEach((name, k) => write(put(name, { style: `grid-area: ${k + 2} / ${columns.length + 1}` }), `${row} ${k + 1}`));
+    rows.forEach((name, k) =>
+      write(put(name, { style: `grid-area: ${k + 2} / ${columns.length + 1}` }), `${row} ${k + 1}`),
+    );
     this.buttons.flat().forEach((button, n) => {
       const [i, j] = [Math.floor(n / heads), n % heads];
       put(button, { style: `grid-area: ${narrow ? `${i + 2} / ${j + 1}` : `${j + 2} / ${i + 1}`}` });
@@ -373,7 +414,8 @@ export class HeadsView extends CellsView {
   }
 
   smallHead(i, j) {
-    const name = `layer ${i + 1}, head ${j + 1}`, button = html("button", { type: "button", title: name, "aria-label": name }, this.small);
+    const name = `layer ${i + 1}, head ${j + 1}`;
+    const button = html("button", { type: "button", title: name, "aria-label": name }, this.small);
     html("canvas", {}, button);
     button.onclick = () => {
       this.chosen = [i, j];
@@ -391,7 +433,8 @@ export class WordsView extends PanelView {
     this.panel.svg.remove();
     this.panel.box.style.setProperty("--grow", spec.width);
     this.page = html("div", { class: "words" }, this.plot);
-    for (const kind of ["pointerover", "pointerdown"]) this.page.addEventListener(kind, ({ target }) => this.read(target));
+    for (const kind of ["pointerover", "pointerdown"])
+      this.page.addEventListener(kind, ({ target }) => this.read(target));
     this.page.addEventListener("pointerleave", () => this.read(null));
   }
   read(target) {
@@ -414,7 +457,10 @@ export class WordsView extends PanelView {
       put(cell, { class: written ? "written" : "", style: written ? `--sure: ${percent(sure[i])}` : "" });
     });
     this.panel.say(spec.title);
-    put(this.page, { role: "img", "aria-label": `${spec.title}: ${characters.join("").replaceAll("•", " ")}` });
+    put(this.page, {
+      role: "img",
+      "aria-label": `${spec.title}: ${characters.join("").replaceAll("•", " ")}`,
+    });
   }
   remove() {}
 }
