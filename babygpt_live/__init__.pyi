@@ -1,3 +1,4 @@
+from .dashboard import show_dashboard as show_dashboard
 from .dashboard import train as train
 from .explorer import Choice as Choice
 from .explorer import Explorer as Explorer
@@ -19,6 +20,7 @@ from .panel import Level as Level
 from .panel import Panel as Panel
 from .panel import Trials as Trials
 from .panel import Words as Words
+from .run import LoopRun as LoopRun
 from .run import Run as Run
 from .style import COLOURS as COLOURS
 from .style import ENCODING_COLOURS as ENCODING_COLOURS

@@ -25,7 +25,7 @@ from babygpt.training.guard import require_vocabulary
 from babygpt_live.explorer import Range, format_number, still_of
 from babygpt_live.figures import running_mean
 from babygpt_live.panel import Axis, Curve, Level, Mark, Panel, as_plain, pack
-from babygpt_live.run import Run, State
+from babygpt_live.run import LoopRun, Run, State
 from babygpt_live.style import COLOURS, ENCODING_COLOURS
 from babygpt_live.view import PAGE, LiveOutput, script, style
 from babygpt_live.watch import Watch
@@ -33,7 +33,8 @@ from babygpt_live.watch import Watch
 BLOCK = 256  # losses in a part
 RATE = 20.0  # messages a second at most
 SMOOTH = 10  # steps in a point of the smooth curve
-ROOM = 12  # moves of dials that are named on the way of a whole run
+# Names of moves of dials overlap on the timeline where a run has more than about twelve.
+MOST_MOVES = 12
 
 
 def train(
@@ -70,12 +71,27 @@ def train(
     run = Run(model, objective, config, title, watches)
     earlier = list(Run.unfinished)
     if not any(earlier_run.is_training(model) for earlier_run in earlier):
-        run.measure_untrained()
+        run.measure_untrained(model)
     run.baseline = baseline
-    run.dashboard = Dashboard(run, floors or {}, controls, earlier)
-    display(run.dashboard)
+    show_dashboard(run, floors, controls, earlier)
     run.start(earlier)
     return run
+
+
+def show_dashboard(
+    run: LoopRun,
+    floors: Mapping[str, float] | None = None,
+    controls: Sequence[Range] = (),
+    earlier: Sequence[Run] = (),
+) -> None:
+    """Show the dashboard of a run, which follows its records from now on.
+
+    floors    name -> a loss that no model can pass, in the run's unit
+    controls  sliders and scales named like what `run.steer` takes
+    earlier   runs that must end before this one begins
+    """
+    run.dashboard = Dashboard(run, floors or {}, controls, earlier)
+    display(run.dashboard)
 
 
 class Page(anywidget.AnyWidget):
@@ -113,16 +129,23 @@ class Dashboard(LiveOutput):
     """
 
     def __init__(
-        self, run: Run, floors: Mapping[str, float], controls: Sequence[Range], earlier: Sequence[Run] = ()
+        self,
+        run: LoopRun,
+        floors: Mapping[str, float],
+        controls: Sequence[Range],
+        earlier: Sequence[Run] = (),
     ) -> None:
         self.run, self.floors, self.earlier = run, dict(floors), earlier
         self.labels = {control.name: (control.label or control.name).split(" (")[0] for control in controls}
         self.frames: list[list[dict[str, Any]]] = [[] for _ in run.frames]
         self.newest: list[Panel | None] = [None for _ in run.frames]
-        self.heard, self.problem = 0, ""  # the number of the page's last command, and why it failed
-        self.sent, self.sent_frames = 0, [0] * len(self.frames)  # what the page has
+        self.heard = 0  # number of the page's last command
+        self.problem = ""  # why that command failed
+        self.sent = 0  # losses that the page has
+        self.sent_frames = [0] * len(self.frames)  # frames that it has, for each watch
         self.due, self.lock = 0.0, threading.Lock()
-        self.moved, self.walked = dict[int, str](), 0  # see `moves`; and steps of the run that were looked at
+        self.moved = dict[int, str]()  # step -> names and values of the dials that were moved
+        self.collected = 0  # steps of the run that `collect` has read
         self.collect()
         self.facts = self.describe_run(controls)
         self.page = Page(self.facts, self.everything)
@@ -138,7 +161,7 @@ class Dashboard(LiveOutput):
         facts = {
             "title": run.title,
             "loss": as_plain(loss_panel(self, 0)),
-            "words": loss_words(run.title),
+            "words": loss_words(run.title, run.unit),
             "watches": len(self.newest),
             "controls": [control.facts() for control in controls],
             "total": run.total,
@@ -147,20 +170,22 @@ class Dashboard(LiveOutput):
         }
         if baseline is not None:
             losses = np.array([step.loss for step in baseline.history])
-            facts["baseline"] = {"losses": pack(losses), "words": gap_words(baseline.title)}
+            facts["baseline"] = {"losses": pack(losses), "words": gap_words(baseline.title, run.unit)}
         return facts
 
     # ------------------------------------------------------------ what is told
 
     def collect(self) -> None:
         """Make panels of the measurements that are new, and note which dials have moved."""
-        for step in self.run.history[self.walked :]:
-            self.walked += 1
+        for step in self.run.history[self.collected :]:
+            self.collected += 1
             if step.changed:
                 moves = [
                     f"{self.labels.get(name, name)} {format_number(x)}" for name, x in step.changed.items()
                 ]
-                close_steps = (begin for begin in self.moved if step.step - begin < self.run.total / ROOM)
+                close_steps = (
+                    begin for begin in self.moved if step.step - begin < self.run.total / MOST_MOVES
+                )
                 self.moved[next(close_steps, step.step)] = ", ".join(moves)
         for i, (watch, frames) in enumerate(self.run.frames.items()):
             while len(self.frames[i]) < len(frames):
@@ -219,7 +244,8 @@ class Dashboard(LiveOutput):
         if not at_once and now < self.due:
             return
         with self.lock:
-            self.due = max(self.due + 1 / RATE, now)  # RATE on average, however long a step takes
+            # Messages leave at RATE on average, however long a step takes.
+            self.due = max(self.due + 1 / RATE, now)
             try:
                 self.collect()
             finally:
@@ -252,13 +278,23 @@ class Dashboard(LiveOutput):
     # ------------------------------------------------------------ for readers without a kernel
 
     def panels(self) -> list[Panel]:
-        """Return the run as it is now, with the moves of dials: losses, and what the watches see."""
-        panels = [loss_panel(self, len(self.run.history)), *(panel for panel in self.newest if panel)]
-        return [self.with_moves(panel) for panel in panels]
+        """Return the run as it is now, with the moves of dials: losses, and what the watches see.
 
-    def with_moves(self, panel: Panel) -> Panel:
-        """Return a panel with a mark at each move of a dial, if its x counts steps."""
-        levels = [Level(words, step, "x") for step, words in self.moves() if panel.over_steps]
+        Only the legend of the losses names the moves.
+        """
+        losses = loss_panel(self, len(self.run.history))
+        watched = [panel for panel in self.newest if panel]
+        names = [f"{words} from step {step}" for step, words in self.moves()]
+        return [self.with_moves(losses, names), *map(self.with_moves, watched)]
+
+    def with_moves(self, panel: Panel, names: Sequence[str] = ()) -> Panel:
+        """Return a panel with an upright line at each move of a dial, if its x counts steps.
+
+        names  of the moves; by default the lines have none
+        """
+        moves = self.moves() if panel.over_steps else []
+        names = names or [""] * len(moves)
+        levels = [Level(name, step, "x") for (step, _), name in zip(moves, names, strict=True)]
         return replace(
             panel, marks=[*panel.marks, *levels], below=panel.below and self.with_moves(panel.below)
         )
@@ -271,21 +307,26 @@ class Dashboard(LiveOutput):
 # ------------------------------------------------------------ losses as panels
 
 
-def loss_words(title: str) -> dict[str, str]:
-    """Return the findings on a loss: the page fills in the numbers."""
+def loss_words(title: str, unit: str) -> dict[str, str]:
+    """Return the findings on a loss: the page fills in the numbers.
+
+    unit  of the loss, such as "nats per character", or nothing
+    """
+    nats = unit and f" {unit.split()[0]}"
     return {
         "untrained": f"{title}: the model is untrained",
-        "trained": f"{title}: the loss is {{loss}} nats at step {{step}}",
+        "trained": f"{title}: the loss is {{loss}}{nats} at step {{step}}",
     }
 
 
-def gap_words(title: str) -> dict[str, str]:
+def gap_words(title: str, unit: str) -> dict[str, str]:
     """Return the findings on a gap to a baseline: the page fills in the numbers."""
+    nats = unit and f" {unit.split()[0]}"
     return {
-        "unknown": f"gap to {title} (nats)",
-        "none": f"less than 0.01 nats from {title}",
-        "below": f"{{gap}} nats below {title}",
-        "above": f"{{gap}} nats above {title}",
+        "unknown": f"gap to {title}" + (nats and f" ({nats.strip()})"),
+        "none": f"less than 0.01{nats} from {title}",
+        "below": f"{{gap}}{nats} below {title}",
+        "above": f"{{gap}}{nats} above {title}",
     }
 
 
@@ -293,7 +334,7 @@ def loss_panel(board: Dashboard, n_steps: int) -> Panel:
     """Return the losses of the first `n_steps` steps with the floors, and the gap to a baseline below."""
     run, losses = board.run, [step.loss for step in board.run.history[:n_steps]]
     steps, mean = running_mean(losses, SMOOTH)
-    words = loss_words(run.title)
+    words = loss_words(run.title, run.unit)
     title = words["trained"].format(loss=f"{mean[-1]:.2f}", step=n_steps) if losses else words["untrained"]
     marks: list[Mark] = []
     colour = ENCODING_COLOURS.get(run.title, COLOURS["blue"])
@@ -310,18 +351,18 @@ def loss_panel(board: Dashboard, n_steps: int) -> Panel:
         title,
         marks,
         Axis("step", (0.0, run.total), digits=0),
-        Axis("loss (nats per character)", span),
+        Axis(f"loss ({run.unit})" if run.unit else "loss", span),
         over_steps=True,
         below=gap_panel(run, baseline, n_steps) if baseline else None,
     )
 
 
-def gap_panel(run: Run, baseline: Run, n_steps: int) -> Panel:
+def gap_panel(run: LoopRun, baseline: LoopRun, n_steps: int) -> Panel:
     """Return the gap between two smooth losses over the steps."""
     histories = run.history[:n_steps], baseline.history[:n_steps]
     means = [running_mean([step.loss for step in history], SMOOTH)[1] for history in histories]
     length = min(map(len, means))  # A baseline may have made fewer steps.
-    gap, words = means[0][:length] - means[1][:length], gap_words(baseline.title)
+    gap, words = means[0][:length] - means[1][:length], gap_words(baseline.title, run.unit)
     newest = gap[-1] if length else 0.0
     size = f"{abs(newest):.2f}"
     kind = "unknown" if not length else "none" if size == "0.00" else "below" if newest < 0 else "above"
@@ -330,22 +371,28 @@ def gap_panel(run: Run, baseline: Run, n_steps: int) -> Panel:
     high = float(np.ceil(20 * gap.max(initial=0.05)) / 20)
     marks: list[Mark] = [Curve("", COLOURS["red"], gap, np.arange(1.0, length + 1)), Level("", 0.0)]
     x = Axis("step", (0.0, run.total), digits=0)
-    return Panel(title, marks, x, Axis("gap (nats)", (low, high)), over_steps=True)
+    return Panel(
+        title,
+        marks,
+        x,
+        Axis(f"gap ({run.unit.split()[0]})" if run.unit else "gap", (low, high)),
+        over_steps=True,
+    )
 
 
-def recent_loss(run: Run) -> float:
+def recent_loss(run: LoopRun) -> float:
     """Return the mean loss of the last steps, nats: the end of the smooth curve."""
     return float(np.mean([step.loss for step in run.history[-SMOOTH:]]))
 
 
-def validation_words(run: Run) -> str:
+def validation_words(run: LoopRun) -> str:
     """Return how far a validation has come, or nothing."""
     if run.validating is None:
         return ""
     return "{}: {:,} of {:,} validation windows read".format(run.title, *run.validating)
 
 
-def describe(run: Run, awaited: str) -> str:
+def describe(run: LoopRun, awaited: str) -> str:
     """Describe the state of a run in a line.
 
     awaited  titles of the runs that it waits for, or nothing
@@ -357,11 +404,11 @@ def describe(run: Run, awaited: str) -> str:
         words.append(f"loss {recent_loss(run):.3f}")
         if last.val_loss is not None:
             words.append(f"validation {last.val_loss:.3f}")
-        left = last.seconds / n_steps * (run.total - n_steps)
+        seconds_to_go = last.seconds / n_steps * (run.total - n_steps)
         if counts := run.validating:
             words.append("validating {:,} of {:,} windows".format(*counts))
         else:
-            words.append(f"{last.seconds:.0f} s" if run.state.over else f"about {left:.0f} s left")
+            words.append(f"{last.seconds:.0f} s" if run.state.over else f"about {seconds_to_go:.0f} s left")
     words.append(f"on {device_name(run.device)}")
     if run.error is not None:
         words.append(f"{type(run.error).__name__}: {run.error}")

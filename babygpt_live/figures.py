@@ -22,10 +22,10 @@ def set_labels(ax: Axes, title: str, x: str, y: str) -> None:
     have = ax.set_title("", **LITERAL)
     figure: Any = ax.figure
     plots = (plot for plot in figure.axes if plot.get_label() != "<colorbar>")
-    begins, left = [plot.get_position(True).x0 for plot in plots], ax.get_position(True).x0
-    width = (
-        min((begin for begin in begins if begin > left + 0.02), default=1.0) - left
-    )  # a share of the figure's
+    starts = [plot.get_position(True).x0 for plot in plots]
+    start = ax.get_position(True).x0
+    # All of these are shares of the figure's width.
+    width = min((x for x in starts if x > start + 0.02), default=1.0) - start
     letter = LETTER * float(have.get_fontsize()) / (72 * figure.get_figwidth())
     have.set_text(textwrap.fill(title, max(1, int(width / letter) - 1)))
     ax.set(xlabel=x, ylabel=y)

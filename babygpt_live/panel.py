@@ -75,7 +75,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Level:
-    """Dashed line across the axes, with its name.
+    """Dashed line across the axes. Its name stands in the legend with the same dashes.
 
     at      value on the axis
     axis    "y" for a horizontal line, "x" for an upright one

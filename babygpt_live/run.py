@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -16,6 +17,7 @@ from joblib import cpu_count
 
 from babygpt.config import TrainConfig
 from babygpt.device import pick_device, placed
+from babygpt.errors import BadInput
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import Branches, Objective
 from babygpt.training import Step, Training
@@ -55,11 +57,13 @@ def background_threads() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-class Run:
-    """Model that trains in the background.
+class LoopRun:
+    """Run of a training loop that adds its own records; a dashboard shows them as they come.
 
     title       of the model
-    device      where it trains: the best there is, or BABYGPT_DEVICE
+    total       planned steps
+    device      where the loop trains
+    unit        of the loss, such as "nats per character"
     state       waiting, getting ready, running, paused, stopped, finished or failed
     history     a record for each step made so far
     frames      watch -> the steps after which it measured, each with the measurement
@@ -69,57 +73,96 @@ class Run:
     baseline    earlier run that its dashboard compares it with, or None
     listeners   called after each step with False, and with True after what nobody should miss
     dashboard   that shows it, or None
-    unfinished  all runs that were started and are not over, the first one first
     """
 
-    unfinished: ClassVar[list[Run]] = []
+    uniform_loss = 0.0  # of uniform guesses, where the task has any; the axis of losses reaches it
 
     def __init__(
         self,
-        model: LanguageModel,
-        objective: Objective,
-        config: TrainConfig,
         title: str,
+        total: int,
         watches: Sequence[Watch] = (),
+        unit: str = "",
+        device: torch.device | None = None,
     ) -> None:
-        self.title, self.total, self.device = title, config.steps, pick_device()
+        self.title, self.total, self.unit = title, total, unit
+        self.device = device or torch.device("cpu")
         self.state = State.WAITING
-        self.uniform_loss = math.log(model.config.vocab_size)  # nats; of uniform guesses
         self.history: list[Step] = []
         self.frames: dict[Watch, list[tuple[int, Any]]] = {watch: [] for watch in watches}
         self.validating: tuple[int, int] | None = None
         self.error: BaseException | None = None
         self.steered: dict[str, float] = {}
-        self.baseline: Run | None = None
+        self.baseline: LoopRun | None = None
         self.listeners: list[Callable[[bool], None]] = []
         self.dashboard: Any = None
+        self._started = 0.0
         self._unheard: BaseException | None = None  # the first error of a listener
-        self._work: Any = (model, objective, config)  # released at the end, optimizers and all
-        self._steered: SimpleQueue[tuple[str, float]] = SimpleQueue()
         self._going, self._stopping, self._over = (threading.Event() for _ in range(3))
         self._going.set()
 
-    def is_training(self, model: LanguageModel) -> bool:
-        """Return whether the run trains this model, now or later."""
-        work = self._work
-        return work is not None and work[0] is model
+    # ------------------------------------------------------------ for the loop
 
-    def measure_untrained(self) -> None:
+    def measure_untrained(self, model: Any) -> None:
         """Measure the untrained model, unless that is done. Raises the errors of the watches."""
         for watch, frames in self.frames.items():
             if not frames:
-                frames.append((0, watch.measure(self._work[0])))
+                frames.append((0, watch.measure(model)))
+
+    def steps(self) -> Iterator[int]:
+        """Yield the numbers of the planned steps, from 1. Wait through pauses, and end early after `stop`."""
+        self._started = time.monotonic()
+        self._set_state(State.RUNNING)
+        try:
+            for step in range(1, self.total + 1):
+                if not self._goes_on():
+                    break
+                yield step
+        finally:
+            self._set_state(State.FINISHED if len(self.history) == self.total else State.STOPPED)
+            self._over.set()
+
+    def record(self, step: int, loss: float, model: Any) -> None:
+        """Add the loss of a step, let the watches measure the model, and tell the dashboard.
+
+        step  counted from 1
+        loss  of the step's batch, in the run's unit
+        Raises BadInput if this is not the next of the planned steps.
+        """
+        if step != len(self.history) + 1 or step > self.total:
+            plan = f"step {len(self.history) + 1}" if len(self.history) < self.total else "no step"
+            raise BadInput(f"{self.title} cannot record step {step}: {plan} of {self.total} comes next")
+        seconds = time.monotonic() - self._started
+        self._add(Step(step, loss, lr=math.nan, seconds=seconds, tokens=0), model)
+
+    def _add(self, record: Step, model: Any) -> None:
+        self.history.append(record)
+        for watch, frames in self.frames.items():
+            if record.changed or record.step in watch.steps(self.total):
+                frames.append((record.step, watch.measure(model)))
+        self._notify(at_once=bool(record.changed))
+
+    def _goes_on(self) -> bool:
+        """Wait through a pause; return whether training goes on after it."""
+        if not self._going.is_set() and not self._stopping.is_set():
+            self._set_state(State.PAUSED)
+            self._going.wait()
+            if not self._stopping.is_set():
+                self._set_state(State.RUNNING)
+        return not self._stopping.is_set()
+
+    def _set_state(self, state: State) -> None:
+        self.state = state
+        self._notify(at_once=True)
+
+    def _notify(self, at_once: bool) -> None:
+        for listen in self.listeners:
+            try:
+                listen(at_once)
+            except Exception as error:  # A dashboard that fails must not end the training.
+                self._unheard = self._unheard or error
 
     # ------------------------------------------------------------ from any thread
-
-    def start(self, earlier: list[Run]) -> None:
-        """Train in a thread of its own as soon as the earlier runs are over.
-
-        earlier  emptied as they end
-        """
-        self.unfinished.append(self)
-        name = f"babygpt trainer {self.title}"
-        threading.Thread(target=self.train_after, args=(earlier,), name=name, daemon=True).start()
 
     def pause(self) -> None:
         """Stop before the next step, until `resume`. Only a run that trains can be paused."""
@@ -136,6 +179,55 @@ class Run:
         self._going.set()
 
     def steer(self, name: str, value: float) -> None:
+        """Set a number that the loop lets others set. Raises BadInput, because a loop alone has none."""
+        raise BadInput(f"the loop of {self.title} has no number {name!r} to set")
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until the run is over; return False if that took longer than `timeout` seconds."""
+        return self._over.wait(timeout)
+
+    def __repr__(self) -> str:
+        return f"<{self.title}: {self.state}, {len(self.history)} of {self.total} steps>"
+
+
+class Run(LoopRun):
+    """Language model that trains in the background, on the best device or on BABYGPT_DEVICE.
+
+    unfinished  all runs that were started and are not over, the first one first
+    """
+
+    unfinished: ClassVar[list[Run]] = []
+
+    def __init__(
+        self,
+        model: LanguageModel,
+        objective: Objective,
+        config: TrainConfig,
+        title: str,
+        watches: Sequence[Watch] = (),
+    ) -> None:
+        super().__init__(title, config.steps, watches, "nats per character", pick_device())
+        self.uniform_loss = math.log(model.config.vocab_size)
+        self._work: Any = (model, objective, config)  # released at the end, optimizers and all
+        self._steered: SimpleQueue[tuple[str, float]] = SimpleQueue()
+
+    def is_training(self, model: LanguageModel) -> bool:
+        """Return whether the run trains this model, now or later."""
+        work = self._work
+        return work is not None and work[0] is model
+
+    # ------------------------------------------------------------ from any thread
+
+    def start(self, earlier: list[Run]) -> None:
+        """Train in a thread of its own as soon as the earlier runs are over.
+
+        earlier  emptied as they end
+        """
+        self.unfinished.append(self)
+        name = f"babygpt trainer {self.title}"
+        threading.Thread(target=self.train_after, args=(earlier,), name=name, daemon=True).start()
+
+    def steer(self, name: str, value: float) -> None:
         """Set one of the encoding's numbers before the next step; `history` records it as `changed`.
 
         A run that is over ignores it.
@@ -149,10 +241,6 @@ class Run:
             model.encoding.require_steerable(name, value, texts)
             self.steered[name] = value
             self._steered.put((name, value))
-
-    def wait(self, timeout: float | None = None) -> bool:
-        """Wait until the run is over; return False if that took longer than `timeout` seconds."""
-        return self._over.wait(timeout)
 
     def wait_for_step(self, step: int) -> None:
         """Wait until `step` steps are made, or the run is over. Raises KeyboardInterrupt if interrupted."""
@@ -177,9 +265,6 @@ class Run:
             if self._over.is_set():
                 raise
             raise WaitInterrupted(self.title) from None
-
-    def __repr__(self) -> str:
-        return f"<{self.title}: {self.state}, {len(self.history)} of {self.total} steps>"
 
     # ------------------------------------------------------------ in the trainer's thread
 
@@ -206,17 +291,13 @@ class Run:
         if not self._stopping.is_set():
             self._set_state(State.PREPARING)  # pay all one-time costs now: then all steps take equally long
             with placed(model, self.device):
-                self.measure_untrained()
+                self.measure_untrained(model)
                 training = Training(model, objective, config)
                 if not self._stopping.is_set():
                     self._set_state(State.RUNNING)
                 while training.step < self.total and self._goes_on():
                     step = training.make_step(self._steering)
-                    self.history.append(step)
-                    for watch, frames in self.frames.items():
-                        if step.changed or step.step in watch.steps(self.total):
-                            frames.append((step.step, watch.measure(model)))
-                    self._notify(at_once=bool(step.changed))
+                    self._add(step, model)
                     if training.is_validated(step):
                         with self._count_windows(model, objective):
                             self.history[-1] = training.with_validation(step)
@@ -236,9 +317,8 @@ class Run:
         self._notify(at_once=True)
 
         def count(_: Any, inputs: tuple[Any, ...], output: Any) -> None:
-            if (
-                self.validating is not None
-            ):  # A copy of the model may still be used after the count has ended.
+            # A copy of the model may still be used after the count has ended.
+            if self.validating is not None:
                 self.validating = (min(self.validating[0] + len(inputs[0]), total), total)
                 self._notify(at_once=False)
 
@@ -249,27 +329,7 @@ class Run:
             hook.remove()
             self.validating = None
 
-    def _goes_on(self) -> bool:
-        """Wait through a pause; return whether training goes on after it."""
-        if not self._going.is_set() and not self._stopping.is_set():
-            self._set_state(State.PAUSED)
-            self._going.wait()
-            if not self._stopping.is_set():
-                self._set_state(State.RUNNING)
-        return not self._stopping.is_set()
-
     def _steering(self, step: int) -> Mapping[str, float]:
         """Return the numbers steered since the last step, each with its last value."""
         queued = range(self._steered.qsize())  # or more; only this thread takes from it
         return dict(self._steered.get_nowait() for _ in queued)
-
-    def _set_state(self, state: State) -> None:
-        self.state = state
-        self._notify(at_once=True)
-
-    def _notify(self, at_once: bool) -> None:
-        for listen in self.listeners:
-            try:
-                listen(at_once)
-            except Exception as error:  # what is shown must not end what trains; `result` raises it
-                self._unheard = self._unheard or error

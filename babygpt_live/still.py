@@ -55,8 +55,9 @@ INK = "#222"
 QUIET = "#555"
 GRID = "#ddd"
 FORBIDDEN = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # No XML may hold these.
-# Dots and names count this often in a crowd, because a name may sooner hide a piece of a line than them.
-DOT_WEIGHT = 9
+# The legend shows by these dashes which level a name belongs to; panels.js has the same ones.
+DASHES = ("5 3", "1.5 3", "10 3", "9 3 1.5 3")
+SAMPLE = 22  # length of a level's line in the legend: two dashes of any kind
 
 
 def draw_still(panels: Sequence[Panel]) -> tuple[str, str, int]:
@@ -237,9 +238,8 @@ def share_of(axis: Axis, coordinates: np.ndarray | float) -> np.ndarray:
     if axis.log:
         low, high, points = (np.log(np.maximum(numbers, LEAST)) for numbers in (low, high, points))
     with np.errstate(all="ignore"):
-        return np.clip(
-            (points - low) / ((high - low) or 1.0), -9, 9
-        )  # what is far outside is clipped in any case
+        # A point far outside is not drawn, so it may stand at any place there.
+        return np.clip((points - low) / ((high - low) or 1.0), -9, 9)
 
 
 def draw_axes(frame: Frame, lines: bool) -> str:
@@ -275,32 +275,70 @@ def draw_axes(frame: Frame, lines: bool) -> str:
 
 
 def draw_legend(panel: Panel, width: float) -> tuple[str, float]:
-    """Return names of curves or the ends of colours, and their height."""
-    curves = [mark for mark in panel.marks if isinstance(mark, Curve) and mark.name]
+    """Return names of curves and levels or the ends of colours, and their height."""
     parts, x, y = [], 0.0, LINE
-    for curve in curves:
-        wide = 26 + measure(curve.name)
+    for sample, name, room in legend_entries(panel):
+        wide = room + 10 + measure(name)
         if x and x + wide > width:
             x, y = 0.0, y + LINE
-        parts.append(f"<path d='M{x:.0f} {y - 5:.0f}h16' stroke='{clean(curve.colour)}' stroke-width='4'/>")
-        parts.append(write(x + 22, y, [curve.name]))
-        x += wide + 12
+        lines = wrap(name, width - room - 6)
+        parts.append(f"<g transform='translate({x:.0f},{y - 5:.0f})'>{sample}</g>")
+        parts.append(write(x + room + 6, y, lines))
+        x, y = x + wide + 12, y + LINE * (len(lines) - 1)
     for mark in panel.marks:
         if isinstance(mark, Cells):
-            low, high = mark.low, mark.high
-            limits = [low, 0.0 if low < 0 else high / 2, high]
-            parts.append(write(0, y, [mark.label]) if mark.label else "")
-            x = measure(mark.label)
-            for i, limit in enumerate(limits):  # numbers, and colours between them
-                room = measure(name_number(limit)) + 14
-                parts.append(write(x + room / 2, y, [name_number(limit)], "", "middle"))
-                bar = Frame(panel.x, panel.y, x + room, y - 11, 40, 12)
-                x = bar.left + bar.width
-                if limit < high:
-                    parts.append(
-                        paint(np.linspace(limit, limits[i + 1], 41)[None], low, high, bar) + bar.fill(EDGE)
-                    )
+            parts.append(draw_colours(panel, mark, y))
     return "".join(parts), y if parts else 0.0
+
+
+def legend_entries(panel: Panel) -> list[tuple[str, str, int]]:
+    """Return the entries of a legend: named curves, then named levels inside the axes.
+
+    returns  a sample of the line, which begins at (0, 0), the name, and the width of the sample
+    """
+    entries = [
+        (f"<path d='M0 0h16' stroke='{clean(mark.colour)}' stroke-width='4'/>", mark.name, 16)
+        for mark in panel.marks
+        if isinstance(mark, Curve) and mark.name
+    ]
+    axes = dict(zip("xy", axes_of(panel), strict=True))
+    for level, dashes in dashed_levels(panel):
+        if level.name and 0 <= share_of(axes[level.axis], level.at) <= 1:
+            sample = f"<path d='M0 0h{SAMPLE}' {pen_of(level, dashes)}/>"
+            entries.append((sample, level.name, SAMPLE))
+    return entries
+
+
+def dashed_levels(panel: Panel) -> list[tuple[Level, str]]:
+    """Return the levels with their dashes: named ones differ, those without a name have the first kind."""
+    levels = [mark for mark in panel.marks if isinstance(mark, Level)]
+    n_named = np.cumsum([bool(level.name) for level in levels])
+    return [
+        (level, DASHES[(int(n) - 1) % len(DASHES) if level.name else 0])
+        for level, n in zip(levels, n_named, strict=True)
+    ]
+
+
+def pen_of(level: Level, dashes: str) -> str:
+    """Return the look of a level as attributes of an element."""
+    return f"stroke='{clean(level.colour or INK)}' stroke-width='1.5' stroke-dasharray='{dashes}'"
+
+
+def draw_colours(panel: Panel, cells: Cells, y: float) -> str:
+    """Draw the scale of the colours of cells: three numbers, and colours between them."""
+    low, high = cells.low, cells.high
+    limits = [low, 0.0 if low < 0 else high / 2, high]
+    parts = [write(0, y, [cells.label]) if cells.label else ""]
+    x = measure(cells.label)
+    for i, limit in enumerate(limits):
+        room = measure(name_number(limit)) + 14
+        parts.append(write(x + room / 2, y, [name_number(limit)], "", "middle"))
+        bar = Frame(panel.x, panel.y, x + room, y - 11, 40, 12)
+        x = bar.left + bar.width
+        if limit < high:
+            shades = np.linspace(limit, limits[i + 1], 41)[None]
+            parts.append(paint(shades, low, high, bar) + bar.fill(EDGE))
+    return "".join(parts)
 
 
 def axes_of(panel: Panel) -> tuple[Axis, Axis]:
@@ -332,9 +370,8 @@ def draw_plot(
     left = max(margin, left_of(y, width))
     height = tall or max(PLOT, LINE * len(y.ticks or ()))
     frame = Frame(x, y, left, top + LABEL, width - left - 12, height)
-    crowd = np.empty((0, 2))  # places where the name of a level would hide something
     inside: list[str] = []
-    over: list[str] = []  # Names and dots stay whole at the edge of the plot.
+    over: list[str] = []  # Dots stay whole at the edge of the plot.
     for mark in panel.marks:
         if isinstance(mark, Cells):
             inside.append(paint(mark.values, mark.low, mark.high, frame) + frame.fill(EDGE))
@@ -347,15 +384,7 @@ def draw_plot(
             xs, ys = frame.to_x(mark.at()), frame.to_y(np.asarray(mark.y, float))
             inside.append(draw_line(mark, xs, ys, float(frame.to_y(0.0))))
             over.append(draw_dots(mark, xs, ys, frame))
-            if mark.look in ("line", "thin", "marked"):
-                crowd = np.concatenate([crowd, along(xs, ys)])
-            dots = np.stack([xs, ys], axis=1)
-            crowd = np.concatenate([crowd, np.tile(dots, (DOT_WEIGHT, 1))])
-    for mark in panel.marks:
-        if isinstance(mark, Level):
-            line, name, crowd = draw_level(mark, frame, crowd)
-            inside.append(line)
-            over.append(name)
+    inside += [draw_level(level, dashes, frame) for level, dashes in dashed_levels(panel)]
     body = f"<svg {frame.place()} viewBox='{frame.box()}' overflow='hidden'>{''.join(inside)}</svg>"  # clips
     grid = not any(isinstance(mark, Cells) for mark in panel.marks)
     svg = legend + draw_axes(frame, grid) + body + "".join(over)
@@ -394,48 +423,14 @@ def draw_dots(curve: Curve, x: np.ndarray, y: np.ndarray, frame: Frame) -> str:
     return f"<g {look}>{dots}</g>"
 
 
-def along(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return places on the lines between points: (POINTS, 2)."""
-    indices = np.linspace(0, len(x) - 1, POINTS) if len(x) else np.empty(0)
-    return np.stack(
-        [np.interp(indices, np.arange(len(part)), part) if len(x) else indices for part in (x, y)], axis=1
-    )
-
-
-def draw_level(level: Level, frame: Frame, crowd: np.ndarray) -> tuple[str, str, np.ndarray]:
-    """Return a dashed line, its name where the fewest points of a crowd are, and the crowd with the name.
-
-    crowd  (n, 2) places
-    """
+def draw_level(level: Level, dashes: str, frame: Frame) -> str:
+    """Draw a dashed line across a frame."""
     right, bottom = frame.left + frame.width, frame.top + frame.height
-    beside = float(frame.to_x(level.at)) - frame.left if level.axis == "x" else 0.0
-    names = wrap(level.name, max(beside, frame.width - beside) - 8)
-    wide, tall = max(map(measure, names), default=0.0), LINE * len(names)
     if level.axis == "y":
-        place = float(frame.to_y(level.at))
-        path, visible = f"M{frame.left:.1f} {place:.1f}H{right:.1f}", frame.top <= place <= bottom
-        corners = [(x, y) for x in (right - wide - 4, frame.left + 5) for y in (place + 1, place - tall - 1)]
+        path = f"M{frame.left:.1f} {float(frame.to_y(level.at)):.1f}H{right:.1f}"
     else:
-        place = float(frame.to_x(level.at))
-        path, visible = f"M{place:.1f} {frame.top:.1f}V{bottom:.1f}", frame.left <= place <= right
-        heights = np.arange(frame.top + 2, bottom - tall, LINE)
-        corners = [(x, float(y)) for y in heights for x in (place + 5, place - wide - 5)]
-    if not visible or not corners:
-        return "", "", crowd
-
-    def crowded(corner: tuple[float, float]) -> float:
-        x, y = corner
-        middle = np.array([x + wide / 2, y + tall / 2])
-        inside = frame.left <= x <= right - wide and frame.top <= y <= bottom - tall
-        return int((np.abs(crowd - middle) < (wide / 2 + 2, tall / 2)).all(axis=1).sum()) + 1e9 * (not inside)
-
-    x, y = min(corners, key=crowded)
-    box = [(x + i, y + j) for i in np.arange(0.0, wide, 4) for j in np.arange(2.0, tall, 4)]
-    colour = clean(level.colour or INK)
-    halo = f"fill='{colour}' paint-order='stroke' stroke='white' stroke-width='4' stroke-linejoin='round'"
-    line = f"<path d='{path}' stroke='{colour}' stroke-dasharray='4 3'/>"
-    name_places = np.tile(np.reshape(box, (-1, 2)), (DOT_WEIGHT, 1))
-    return line, write(x, y + LINE - 5, names, halo), np.concatenate([crowd, name_places])
+        path = f"M{float(frame.to_x(level.at)):.1f} {frame.top:.1f}V{bottom:.1f}"
+    return f"<path d='{path}' {pen_of(level, dashes)}/>"
 
 
 def paint(cells: np.ndarray, low: float, high: float, frame: Frame) -> str:

@@ -163,6 +163,21 @@ def test_contributing_watches_a_run(examples):
     as_plain(panel)
 
 
+def test_contributing_shows_a_loop_that_is_not_ours(examples):
+    run = examples["own_loop.py"].run
+    assert run.wait(60)
+    assert (run.state, len(run.history)) == ("finished", 200)
+    losses, weights = run.dashboard.panels()
+    assert (
+        losses.title
+        == f"line: the loss is {run.history[-1].loss:.2f} at step 200"
+        == ("line: the loss is 0.00 at step 200")
+    )
+    assert losses.y.label == "loss"
+    assert weights.title.startswith("After 200 steps the weights are ")
+    assert len(weights.marks[0].y) == 101  # the untrained model, and 100 measurements
+
+
 def test_contributing_adds_a_version_that_is_built_trained_and_saved(examples, tmp_path, monkeypatch):
     """Run the lines for `__init__.py` and `versions.py` as they stand there."""
     (lines,) = [code for code in blocks(CONTRIBUTING, "text") if "Version(" in code]

@@ -76,7 +76,7 @@ def panels(measurements: dict[str, Any], values: Mapping[str, Any]) -> list[Pane
     """Draw the losses up to the first position of the text, with the text itself at the foot."""
     first, live, stored = values["first"], measurements["live"], measurements["stored"]
     curves = live or {name: (positions, seeds.mean(axis=1)) for name, (positions, seeds) in stored.items()}
-    marks: list[Mark] = [Level("", PLACES[0], "x"), Level("v3 trained here and at 0", PLACES[1], "x")]
+    marks: list[Mark] = [Level("", PLACES[0], "x"), Level(f"v3 trained at {TRAINED['v3']}", PLACES[1], "x")]
     marks.append(
         Curve("the text", COLOURS["orange"], np.full(2, 0.04), np.array([first, first + WINDOW - 1]))
     )

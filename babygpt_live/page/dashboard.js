@@ -1,7 +1,8 @@
-// A dashboard: draws the numbers of a run as they come from the kernel, or from a worker, or as a file has them.
+// A dashboard: draws the numbers of a run as they come from the kernel, or from a worker, or as a file has
+// them.
 //
-// The model holds the run in parts, which dashboard.py describes. `head` tells how many there are, so that a page
-// that lacks one knows it. Whatever the page can do alone (go back, play, read values) asks nobody.
+// The model holds the run in parts, which dashboard.py describes. `head` tells how many there are, so that a
+// page that lacks one knows it. Whatever the page can do alone (go back, play, read values) asks nobody.
 
 import { addInput, fixed, html, makeRoot, put, range, sum, write } from "./figure.js";
 import { decode, fill, readPanel, viewOf } from "./panels.js";
@@ -37,7 +38,13 @@ class Series {
 class Run {
   constructor(get) {
     const facts = (this.facts = get("facts")), { baseline, smooth, total } = facts;
-    Object.assign(this, { get, series: new Series(smooth, total), frames: range(facts.watches, () => []), newest: [], moves: [] });
+    Object.assign(this, {
+      get,
+      series: new Series(smooth, total),
+      frames: range(facts.watches, () => []),
+      newest: [],
+      moves: [],
+    });
     this.loss = readPanel(facts.loss);
     if (baseline) {
       const losses = decode(baseline.losses);
@@ -69,7 +76,8 @@ class Run {
         have.push({ ...next, panel: next.panel && readPanel(next.panel) });
       }
       const newest = get(`panel${i}`);
-      if (newest && newest !== this.newest[i]?.packed) this.newest[i] = { packed: newest, panel: readPanel(newest) };
+      if (newest && newest !== this.newest[i]?.packed)
+        this.newest[i] = { packed: newest, panel: readPanel(newest) };
       return have.length === head.frames[i];
     });
   }
@@ -81,14 +89,15 @@ class Run {
     return frame.panel ?? (this.newest[i] && { ...this.newest[i].panel, title: frame.title });
   }
 
-  // All panels as they are after some step, with a mark at each move of a dial where x counts steps.
+  // All panels as they are after some step, with a mark at each move of a dial where x counts steps. The
+  // marks have no names, because the timeline has them.
   panels(step) {
     const all = [this.lossPanel(step), ...this.frames.map((_, i) => this.panelAt(i, step))];
     return all.map(panel => panel && this.withMoves(panel));
   }
   withMoves(panel) {
     const moves = panel.over_steps ? this.moves : [], below = panel.below && this.withMoves(panel.below);
-    const moved = moves.map(([at, name]) => ({ kind: "level", axis: "x", at, name, colour: "" }));
+    const moved = moves.map(([at]) => ({ kind: "level", axis: "x", at, name: "", colour: "" }));
     return { ...panel, marks: [...panel.marks, ...moved], below };
   }
 
@@ -98,16 +107,35 @@ class Run {
     const { losses, mean, steps } = series, { trained, untrained } = facts.words;
     const title = head.reading && step === this.made ? head.reading
       : step ? fill(trained, { loss: fixed(mean[step - 1]), step }) : untrained;
-    const curves = marks.filter(mark => mark.kind === "curve"), now = curves.slice(-2), before = this.before && curves.at(-3);
-    const own = [losses, mean], drawn = marks.map(mark => (now.includes(mark) ? { ...mark, x: steps, y: own[now.indexOf(mark)] }
-      : mark === before ? { ...mark, x: this.before.steps, y: this.before.mean } : mark));
-    const { span } = panel.y, top = Math.max(span[1], Math.ceil(2.05 * Math.max(0, ...mean.subarray(0, 20))) / 2);
-    return { ...panel, title, marks: drawn, y: { ...panel.y, span: [span[0], top] }, below: panel.below && this.gapPanel(step) };
+    const curves = marks.filter(mark => mark.kind === "curve");
+    const now = curves.slice(-2);
+    const before = this.before && curves.at(-3);
+    const own = [losses, mean],
+      drawn = marks.map(mark =>
+        now.includes(mark)
+          ? { ...mark, x: steps, y: own[now.indexOf(mark)] }
+          : mark === before
+            ? { ...mark, x: this.before.steps, y: this.before.mean }
+            : mark,
+      );
+    const { span } = panel.y;
+    const top = Math.max(span[1], Math.ceil(2.05 * Math.max(0, ...mean.subarray(0, 20))) / 2);
+    return {
+      ...panel,
+      title,
+      marks: drawn,
+      y: { ...panel.y, span: [span[0], top] },
+      below: panel.below && this.gapPanel(step),
+    };
   }
 
   gapPanel(step) {
-    const { gaps, compared, loss: { below } } = this, { words } = this.facts.baseline, { marks: [curve, zero], y } = below;
-    const shown = gaps.subarray(0, compared), now = step ? shown[Math.min(step, shown.length) - 1] : undefined, size = fixed(Math.abs(now));
+    const { gaps, compared, loss: { below } } = this;
+    const { words } = this.facts.baseline;
+    const { marks: [curve, zero], y } = below;
+    const shown = gaps.subarray(0, compared);
+    const now = step ? shown[Math.min(step, shown.length) - 1] : undefined;
+    const size = fixed(Math.abs(now));
     const kind = now === undefined ? "unknown" : size === "0.00" ? "none" : now < 0 ? "below" : "above";
     const [low, high] = shown.reduce(([a, b], x) => [Math.min(a, x), Math.max(b, x)], [-0.05, 0.05]);
     const span = [Math.floor(20 * low) / 20, Math.ceil(20 * high) / 20];
@@ -124,7 +152,17 @@ export class Board {
   constructor(get, el, tell = null) {
     this.run = new Run(get);
     const { facts } = this.run;
-    Object.assign(this, { tell, at: null, playing: null, speed: 0, painted: 0, timer: 0, asked: 0, told: {}, heard: performance.now() });
+    Object.assign(this, {
+      tell,
+      at: null,
+      playing: null,
+      speed: 0,
+      painted: 0,
+      timer: 0,
+      asked: 0,
+      told: {},
+      heard: performance.now(),
+    });
     this.root = makeRoot(el, "explorer dashboard", `training: ${facts.title}`);
     this.buildHead();
     this.inputs = tell ? this.buildDials(facts.controls) : {};
@@ -140,24 +178,41 @@ export class Board {
   }
 
   button(parent, words, act, label = "") {
-    const button = html("button", { type: "button", ...(label && { "aria-label": label, title: label }) }, parent, words);
+    const button = html(
+      "button",
+      { type: "button", ...(label && { "aria-label": label, title: label }) },
+      parent,
+      words,
+    );
     return Object.assign(button, { onclick: act });
   }
 
   buildHead() {
     const { facts } = this.run, head = html("div", { class: "row" }, this.root);
     if (this.tell) {
-      this.pause = this.button(head, "pause", () => this.command(this.run.head.state === "paused" ? "resume" : "pause"));
+      this.pause = this.button(head, "pause", () =>
+        this.command(this.run.head.state === "paused" ? "resume" : "pause"),
+      );
       this.stop = this.button(head, "stop", () => this.command("stop"));
       this.offer = this.button(head, "", () => this.command("stop_earlier"));
     }
     this.status = html("p", { class: "status" }, head);
-    if (document.fullscreenEnabled) this.button(head, "full screen", () => this.project(), "projector view: full screen, large letters");
+    if (document.fullscreenEnabled)
+      this.button(head, "full screen", () => this.project(), "projector view: full screen, large letters");
     const line = html("div", { class: "row time" }, this.root);
     this.play = this.button(line, "▶", () => this.replay(), "play the run");
-    this.pace = this.button(line, "×1", () => write(this.pace, `×${SPEEDS[(this.speed = (this.speed + 1) % SPEEDS.length)]}`), "speed");
+    this.pace = this.button(
+      line,
+      "×1",
+      () => write(this.pace, `×${SPEEDS[(this.speed = (this.speed + 1) % SPEEDS.length)]}`),
+      "speed",
+    );
     const track = html("div", { class: "track" }, line);
-    this.slider = html("input", { type: "range", min: 0, max: facts.total, step: 1, "aria-label": "show the run after step" }, track);
+    this.slider = html(
+      "input",
+      { type: "range", min: 0, max: facts.total, step: 1, "aria-label": "show the run after step" },
+      track,
+    );
     this.moves = html("div", { class: "moves" }, track);
     this.slider.oninput = () => this.goTo(Number(this.slider.value));
     this.place = html("output", { class: "step" }, line);
@@ -167,7 +222,10 @@ export class Board {
   buildDials(controls) {
     const box = html("div", { class: "explorer-controls" }, this.root);
     return Object.fromEntries(controls.map(control => {
-      const show = addInput(control, box, value => { show(value); this.command("steer", { name: control.name, value }); });
+      const show = addInput(control, box, value => {
+        show(value);
+        this.command("steer", { name: control.name, value });
+      });
       show(control.value);
       return [control.name, show];
     }));
@@ -188,7 +246,10 @@ export class Board {
       return this.wake(true);
     }
     clearTimeout(this.waiting);
-    this.waiting = setTimeout(() => this.root.classList.toggle("waits", this.run.head.heard < this.asked), PATIENCE);
+    this.waiting = setTimeout(
+      () => this.root.classList.toggle("waits", this.run.head.heard < this.asked),
+      PATIENCE,
+    );
   }
 
   // Read what has come, and draw it in the next frame.
@@ -258,7 +319,10 @@ export class Board {
     if (!this.hurry && now - this.painted < PACE - 2) return this.wake();
     if (this.playing !== null) this.advance(now);
     Object.assign(this, { painted: now, hurry: false });
-    const { run } = this, newest = run.made, step = this.at ?? newest, cursor = this.at !== null && this.at < newest ? this.at : null;
+    const { run } = this;
+    const newest = run.made;
+    const step = this.at ?? newest;
+    const cursor = this.at !== null && this.at < newest ? this.at : null;
     run.panels(step).forEach((spec, i) => {
       if (spec) (this.views[i] ??= viewOf(spec, this.panels, this.host)).draw(spec, cursor);
     });
@@ -270,7 +334,11 @@ export class Board {
 
   drawHead(step) {
     const { head, facts, made } = this.run;
-    const lost = this.gone ? "the kernel is gone: this is what it had sent · " : this.lateness ? `no news for ${this.lateness} s · ` : "";
+    const lost = this.gone
+      ? "the kernel is gone: this is what it had sent · "
+      : this.lateness
+        ? `no news for ${this.lateness} s · `
+        : "";
     write(this.status, lost + head.words);
     write(this.problem, head.problem);
     if (head.state !== this.spoken) write(this.voice, `${facts.title}: ${(this.spoken = head.state)}`);
@@ -280,19 +348,24 @@ export class Board {
       this.stop.disabled = this.gone || head.over;
       write(this.offer, head.offer);
       this.offer.hidden = !head.offer;
-      for (const input of this.root.querySelectorAll(".explorer-controls input")) input.disabled = this.gone || head.over;
+      for (const input of this.root.querySelectorAll(".explorer-controls input"))
+        input.disabled = this.gone || head.over;
     }
     for (const [name, value] of Object.entries(head.values)) { // A cell may have moved it.
       if (value !== this.told[name]) this.inputs[name]?.((this.told[name] = value));
     }
     this.slider.value = step;
     put(this.slider, { "aria-valuetext": `step ${step} of ${facts.total}` });
-    put(this.slider, { style: `--made: ${(100 * made) / facts.total}%; --at: ${(100 * step) / facts.total}%` });
+    put(this.slider, {
+      style: `--made: ${(100 * made) / facts.total}%; --at: ${(100 * step) / facts.total}%`,
+    });
     this.drawMoves(facts.total);
     write(this.play, this.playing === null ? "▶" : "❚❚");
     write(this.place, `step ${step} of ${facts.total}`);
     const idle = head.state === "waiting", follows = this.at === null;
-    const [now, back] = head.over ? ["at the end", "to the end"] : [idle ? "not started" : "live", "back to live"];
+    const [now, back] = head.over
+      ? ["at the end", "to the end"]
+      : [idle ? "not started" : "live", "back to live"];
     write(this.live, follows ? now : back);
     put(this.live, { "aria-pressed": follows, class: follows && !idle && !head.over ? "on-air" : "" });
     this.panels.classList.toggle("idle", idle);

@@ -1,12 +1,13 @@
-// An explorer of a trained model. The kernel measures, and sends panels for the present values of its controls;
-// the page chooses among them, and a head or a letter, without it.
+// An explorer of a trained model. The kernel measures, and sends panels for the present values of its
+// controls; the page chooses among them, and a head or a letter, without it.
 
 import { addInputs, html, mount, nearest, same, write } from "./figure.js";
 import { readPanel, viewOf } from "./panels.js";
 
 const PATIENCE = 1000; // ms without an answer, after which the page says that it waits
 
-// `addGrid` shows a control that has rows and columns; `moreViews` draw kinds of marks that panels.js does not know.
+// `addGrid` shows a control that has rows and columns; `moreViews` draw kinds of marks that panels.js does
+// not know.
 function make(page, addGrid, moreViews) {
   const { model, root, controls } = page, views = [];
   const host = {
@@ -21,7 +22,8 @@ function make(page, addGrid, moreViews) {
   const problem = html("p", { class: "problem", role: "alert" }, root);
   // Only these have inputs, and a button for all of them.
   const others = Object.fromEntries(all.filter(([, control]) => !control.columns));
-  const limits = grids.length === all.length ? {} : addInputs(Object.assign(Object.create(page), { controls: others }));
+  const limits =
+    grids.length === all.length ? {} : addInputs(Object.assign(Object.create(page), { controls: others }));
   let shown = null, frames = [], waiting = 0;
 
   function draw() {
@@ -34,7 +36,8 @@ function make(page, addGrid, moreViews) {
     Object.assign(limits, shown.limits);
     const frame = frames[Math.min(at, frames.length - 1)] ?? []; // A recording may have no answer.
     frame.forEach((spec, i) => {
-      const View = moreViews[spec.marks[0]?.kind], make = View ? (...parts) => new View(...parts) : viewOf.bind(null, spec);
+      const View = moreViews[spec.marks[0]?.kind];
+      const make = View ? (...parts) => new View(...parts) : viewOf.bind(null, spec);
       (views[i] ??= make(page.panels, host)).draw(spec, null, values);
     });
     root.classList.toggle("unanswered", !frame.length);

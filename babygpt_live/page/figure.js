@@ -1,9 +1,10 @@
-// What all pictures of the lab are made of: panels, axes, curves, matrices, handles, and the inputs below them.
-// Sizes are CSS pixels, so that letters stay as large as they are, however wide a panel is.
+// What all pictures of the lab are made of: panels, axes, curves, matrices, handles, and the inputs below
+// them. Sizes are CSS pixels, so that letters stay as large as they are, however wide a panel is.
 //
 // An explorer of a formula is a module with two functions. `measure` computes numbers from the values of the
 // controls. `build` makes the panels once and returns a function that draws what was measured. formulas.py
-// names the controls. Whatever moves sets a value of the model; the next frame draws the values of that moment.
+// names the controls. Whatever moves sets a value of the model; the next frame draws the values of that
+// moment.
 
 const SVG = "http://www.w3.org/2000/svg";
 const HEIGHT = 280; // height of a plot
@@ -16,7 +17,13 @@ const WIDTH = 360; // width of a picture without axes, in its own units
 export const LETTER = 7.3; // width of a letter of a tick, at most
 
 // The hues are those of babygpt_live, in shades that can be read on white and on black.
-export const COLOURS = { blue: "#2b7bbd", red: "#d55e00", green: "#00916a", pink: "#b5609a", grey: "#808080" };
+export const COLOURS = {
+  blue: "#2b7bbd",
+  red: "#d55e00",
+  green: "#00916a",
+  pink: "#b5609a",
+  grey: "#808080",
+};
 
 export function put(node, attributes = {}, parent = null, text = "") {
   for (const [name, value] of Object.entries(attributes)) {
@@ -83,7 +90,8 @@ function ticksOf({ span, log, least = 0 }, many) {
   const rough = (high - low) / many, power = 10 ** Math.floor(Math.log10(rough));
   const steps = [1, 2, 5, 10].map(n => n * power), i = steps.findIndex(step => step >= rough * 0.999);
   const ends = step => [Math.ceil(low / step - 1e-9), Math.floor(high / step + 1e-9)];
-  const [begin, end] = ends(steps[i]), step = Math.max(least, steps[begin === end && i ? i - 1 : i]); // An axis has two ticks at least.
+  // An axis has two ticks at least.
+  const [begin, end] = ends(steps[i]), step = Math.max(least, steps[begin === end && i ? i - 1 : i]);
   const [first, last] = ends(step);
   return range(last - first + 1, n => (first + n) * step);
 }
@@ -98,8 +106,8 @@ function valueAt({ span, log }, share) {
   return log ? Math.exp(at) : at;
 }
 
-// Axes are { label, span, ticks, log, least }: `span` from left to right, or from bottom to top; `ticks` are pairs
-// of a value and its name, or nothing for round numbers. `margin` of y is the least room for its names.
+// Axes are { label, span, ticks, log, least }: `span` from left to right, or from bottom to top; `ticks` are
+// pairs of a value and its name, or nothing for round numbers. `margin` of y is the least room for its names.
 export class Axes {
   constructor(panel, { x, y, height = HEIGHT }) {
     Object.assign(this, { panel, sides: { x, y }, total: height, left: LEFT, width: 300, onlay: [] });
@@ -108,7 +116,8 @@ export class Axes {
     this.caption = svg("text", { class: "label", y: 13 }, panel.svg);
     this.label = svg("text", { class: "label", y: height - 4, "text-anchor": "end" }, panel.svg);
     this.ticks = svg("g", { class: "ticks" }, panel.svg);
-    this.inside = svg("svg", { y: TOP, height: this.height }, panel.svg); // An SVG inside the other one clips curves that leave the axes.
+    // An SVG inside the other one clips curves that leave the axes.
+    this.inside = svg("svg", { y: TOP, height: this.height }, panel.svg);
     this.layer = svg("g", {}, panel.svg); // layer of handles
     this.lay();
   }
@@ -128,8 +137,13 @@ export class Axes {
 
   lay() {
     const { sides: { x, y }, room = WIDTH } = this, up = clamp(Math.floor(this.height / 36), 2, 6);
-    const upright = y.ticks ?? ticksOf(y, up).map(tick => [tick, format(tick)]), names = upright.flatMap(([, name]) => name.split("\n"));
-    this.left = clamp(12 + LETTER * Math.max(0, ...names.map(name => name.length)), y.margin ?? LEFT, Math.max(LEFT, 0.45 * room));
+    const upright = y.ticks ?? ticksOf(y, up).map(tick => [tick, format(tick)]);
+    const names = upright.flatMap(([, name]) => name.split("\n"));
+    this.left = clamp(
+      12 + LETTER * Math.max(0, ...names.map(name => name.length)),
+      y.margin ?? LEFT,
+      Math.max(LEFT, 0.45 * room),
+    );
     this.width = Math.max(40, room - this.left - RIGHT);
     put(this.inside, { x: this.left, width: this.width });
     for (const layer of [this.ticks, this.layer]) put(layer, { transform: `translate(${this.left},${TOP})` });
@@ -138,13 +152,22 @@ export class Axes {
     this.ticks.replaceChildren();
     const across = clamp(Math.floor(this.width / 60), 2, 8);
     for (const [at, name] of x.ticks ?? ticksOf(x, across).map(tick => [tick, format(tick)])) {
-      if (!x.ticks && !this.plain) svg("line", { x1: this.X(at), x2: this.X(at), y1: 0, y2: this.height }, this.ticks);
-      const turn = x.turned ? { transform: `rotate(-90 ${this.X(at)} ${this.height + 6})`, dy: 4 } : { dy: 10 };
-      const place = { x: this.X(at), y: this.height + 6, "text-anchor": x.turned ? "end" : "middle", ...turn };
+      if (!x.ticks && !this.plain)
+        svg("line", { x1: this.X(at), x2: this.X(at), y1: 0, y2: this.height }, this.ticks);
+      const turn = x.turned
+        ? { transform: `rotate(-90 ${this.X(at)} ${this.height + 6})`, dy: 4 }
+        : { dy: 10 };
+      const place = {
+        x: this.X(at),
+        y: this.height + 6,
+        "text-anchor": x.turned ? "end" : "middle",
+        ...turn,
+      };
       svg("text", place, this.ticks, name);
     }
     for (const [at, name] of upright) {
-      if (!y.ticks && !this.plain) svg("line", { x1: 0, x2: this.width, y1: this.Y(at), y2: this.Y(at) }, this.ticks);
+      if (!y.ticks && !this.plain)
+        svg("line", { x1: 0, x2: this.width, y1: this.Y(at), y2: this.Y(at) }, this.ticks);
       name.split("\n").forEach((line, i, lines) => {
         const down = this.Y(at) + 4 + 14 * (i - (lines.length - 1) / 2);
         svg("text", { x: -6, y: down, "text-anchor": "end" }, this.ticks, line);
@@ -227,7 +250,8 @@ export class Cells {
     axes.panel.plot.prepend(this.canvas);
     const scale = html("li", { class: "scale" }, axes.panel.legend);
     this.label = html("span", {}, scale);
-    this.scale = range(5, i => html(i % 2 ? "i" : "span", {}, scale)); // three numbers, and colours between them
+    // The scale has three numbers, and colours between them.
+    this.scale = range(5, i => html(i % 2 ? "i" : "span", {}, scale));
     const moves = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
     for (const kind of ["pointermove", "pointerdown"]) {
       this.canvas.addEventListener(kind, ({ offsetX, offsetY }) => {
@@ -241,7 +265,9 @@ export class Cells {
       event.preventDefault();
     });
     for (const kind of ["pointerleave", "blur"]) {
-      this.canvas.addEventListener(kind, ({ pointerType }) => { if (pointerType !== "touch") this.read(null); });
+      this.canvas.addEventListener(kind, ({ pointerType }) => {
+        if (pointerType !== "touch") this.read(null);
+      });
     }
     axes.onlay.push(() => this.lay());
     axes.lay();
@@ -264,7 +290,9 @@ export class Cells {
     this.size = [rows, columns];
     paintCells(this.canvas, values, rows, columns, ends, offset);
     const [low, high] = ends, numbers = [low, low < 0 ? 0 : high / 2, high];
-    const ink = numbers.map(number => `rgb(${inkOf(number, low).join(" ")} / ${Math.abs(number) / Math.max(-low, high)})`);
+    const ink = numbers.map(
+      number => `rgb(${inkOf(number, low).join(" ")} / ${Math.abs(number) / Math.max(-low, high)})`,
+    );
     write(this.label, label);
     this.scale.forEach((part, i) => {
       if (i % 2) put(part, { style: `--from: ${ink[(i - 1) / 2]}; --to: ${ink[(i + 1) / 2]}` });
@@ -291,8 +319,9 @@ export function paintCells(canvas, values, rows, columns, [low, high], offset = 
 
 // ---------------------------------------------------------------- panels
 
-// A panel: a finding in words, a legend, a picture, and what is read from it. `name` is that of the part of a lesson
-// that lights it up: words with the class light-NAME. `size` is that of a picture without axes, in its own units.
+// A panel: a finding in words, a legend, a picture, and what is read from it. `name` is that of the part of a
+// lesson that lights it up: words with the class light-NAME. `size` is that of a picture without axes, in its
+// own units.
 export function makePanel(parent, name, axes = null, size = null) {
   const width = !size ? "" : size[0] > WIDTH ? "wide" : size[0] < WIDTH ? "small" : "";
   const box = html("div", { class: `explorer-panel ${width}`, "data-part": name }, parent);
@@ -301,7 +330,14 @@ export function makePanel(parent, name, axes = null, size = null) {
   const plot = html("div", { class: "explorer-plot" }, box);
   const view = size ? { viewBox: `0 0 ${size.join(" ")}` } : {};
   const picture = svg("svg", { ...view, role: "group", "aria-label": name }, plot);
-  const panel = { box, title, legend, plot, svg: picture, readout: html("p", { class: "explorer-readout" }, box) };
+  const panel = {
+    box,
+    title,
+    legend,
+    plot,
+    svg: picture,
+    readout: html("p", { class: "explorer-readout" }, box),
+  };
   panel.say = words => write(title, words);
   panel.axes = axes && new Axes(panel, axes);
   return panel;
@@ -328,7 +364,9 @@ export class Page {
     this.panels = html("div", { class: "explorer-panels" }, root);
   }
 
-  values() { return Object.fromEntries(Object.keys(this.controls).map(name => [name, this.model.get(name)])); }
+  values() {
+    return Object.fromEntries(Object.keys(this.controls).map(name => [name, this.model.get(name)]));
+  }
 
   // Set a value, kept within the ends of its control; whole steps only once the hand lets go.
   set(name, value, settled = true) {
@@ -351,7 +389,8 @@ export class Page {
   panel(name, axes = null, size = axes ? null : [WIDTH, 250]) {
     const { x, y, labels, log = false, least = 0 } = axes ?? {};
     const view = axes && {
-      x: { label: labels[0], span: x, least }, y: { label: labels[1], span: [y[1], y[0]], log, least },
+      x: { label: labels[0], span: x, least },
+      y: { label: labels[1], span: [y[1], y[0]], log, least },
     };
     this.made.push(makePanel(this.panels, name, view, size));
     return this.made.at(-1);
@@ -364,33 +403,45 @@ export class Page {
     const ends = { "aria-valuemin": stops[0], "aria-valuemax": stops.at(-1) };
     const style = `color: ${colour}`;
     const names = { class: "handle", tabindex: 0, role: "slider", "aria-label": label, ...ends, style };
-    const own = layer.closest("svg[viewBox]")?.viewBox.baseVal.width ?? WIDTH, scale = Math.max(1, own / WIDTH);
+    const own = layer.closest("svg[viewBox]")?.viewBox.baseVal.width ?? WIDTH;
+    const scale = Math.max(1, own / WIDTH);
     const knob = svg("g", names, layer);
     svg("circle", { r: 22 * scale, class: "grip" }, knob);
     svg("circle", { r: 8 * scale }, knob);
-    let place = [0, 0], held = null;
+    let place = [0, 0],
+      held = null;
     const point = event => {
-      const { x, y } = new DOMPoint(event.clientX, event.clientY).matrixTransform(layer.getScreenCTM().inverse());
+      const { x, y } = new DOMPoint(event.clientX, event.clientY).matrixTransform(
+        layer.getScreenCTM().inverse(),
+      );
       return [x, y];
     };
-    knob.addEventListener("touchstart", event => event.preventDefault()); // touch-action has no effect inside an SVG
+    // The property touch-action has no effect inside an SVG.
+    knob.addEventListener("touchstart", event => event.preventDefault());
     knob.addEventListener("pointerdown", event => {
       held = point(event).map((n, i) => place[i] - n);
       knob.setPointerCapture(event.pointerId);
     });
     knob.addEventListener("pointermove", event => {
       if (!held) return;
-      const changes = moved(point(event).map((n, i) => n + held[i]), this.values());
+      const changes = moved(
+        point(event).map((n, i) => n + held[i]),
+        this.values(),
+      );
       for (const [changed, value] of Object.entries(changes)) this.set(changed, value, false);
     });
     for (const kind of ["pointerup", "pointercancel"]) {
       knob.addEventListener(kind, () => {
-        if (held) for (const moves of Object.keys(moved(place, this.values()))) this.set(moves, this.model.get(moves));
+        if (held)
+          for (const moves of Object.keys(moved(place, this.values())))
+            this.set(moves, this.model.get(moves));
         held = null;
       });
     }
     knob.addEventListener("keydown", event => {
-      const up = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 10, PageDown: -10 }[event.key];
+      const up = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 10, PageDown: -10 }[
+        event.key
+      ];
       const far = { Home: -stops.length, End: stops.length }[event.key];
       if (!(up ?? far)) return;
       this.step(name, up ?? far);
@@ -410,7 +461,8 @@ export class Page {
 export const nearest = (stops, value) =>
   stops.reduce((best, stop, i) => (Math.abs(stop - value) < Math.abs(stops[best] - value) ? i : best), 0);
 
-// An input for a control, in a row of `box`; `set` gets a new value. Returns what shows a value, and a highest one.
+// An input for a control, in a row of `box`; `set` gets a new value. Returns what shows a value, and a
+// highest one.
 export function addInput({ label, stops, options, labels, text }, box, set) {
   const row = html("label", text ? { class: "line" } : {}, box);
   html("span", {}, row, label);
@@ -451,7 +503,8 @@ export function addInputs(page) {
 
 // ---------------------------------------------------------------- what a page mounts
 
-// Words with the class light-NAME light up the panels of that name while a pointer is over them; a click goes there.
+// Words with the class light-NAME light up the panels of that name while a pointer is over them; a click goes
+// there.
 function lightUp({ type, target }) {
   const part = /(?:^| )light-(\S+)/.exec(target.closest?.("[class^='light-']")?.className ?? "")?.[1];
   for (const panel of document.querySelectorAll(".explorer-panel")) {
@@ -460,8 +513,8 @@ function lightUp({ type, target }) {
   }
 }
 
-// What holds an explorer or a dashboard. A key that is pressed inside is not one of JupyterLab's, such as an arrow
-// that goes to another cell.
+// What holds an explorer or a dashboard. A key that is pressed inside is not one of JupyterLab's, such as an
+// arrow that goes to another cell.
 export function makeRoot(el, kind, name) {
   const root = html("div", { class: kind, role: "group", "aria-label": name }, el);
   root.addEventListener("keydown", event => {
@@ -477,7 +530,8 @@ export function makeRoot(el, kind, name) {
   return root;
 }
 
-// Let `make(page)` build the panels of an explorer; it returns what draws them for the present values, in a frame.
+// Let `make(page)` build the panels of an explorer; it returns what draws them for the present values, in a
+// frame.
 export function mount({ model, el }, make, names = []) {
   const root = makeRoot(el, "explorer", model.get("title"));
   const page = new Page(model, root), draw = make(page);

@@ -1,10 +1,10 @@
 // Panels as babygpt_live.panel describes them: curves, levels, cells, heads of attention, words.
 //
-// A view draws one panel after another in the same place. It reads values under a pointer or the arrow keys, and
-// fills in Python's templates; it makes no sentence of its own.
+// A view draws one panel after another in the same place. It reads values under a pointer or the arrow keys,
+// and fills in Python's templates; it makes no sentence of its own.
 
 import {
-  Cells, clamp, fixed, html, LETTER, makePanel, nearest, paintCells, percent, put, range, svg, write,
+  Cells, clamp, fixed, html, makePanel, nearest, paintCells, percent, put, range, svg, write,
 } from "./figure.js";
 
 // Lengths are CSS pixels.
@@ -14,11 +14,9 @@ const ROOM = 8.5; // width that a letter needs
 const NARROW = 430; // A narrower panel has no room for small heads beside the large one.
 const NAME = 52; // width of a name of small heads
 const NARROWEST = 42; // least width of a small head that has the whole name of its column above it
-const PLACES = 200; // places along a curve that a name of a level should not cover
-const DOT = 6; // A dot counts as this many places, because a name that hides it hides a measurement.
-const SPARE = 5; // places that a name may cover before it looks for another box
-const LINE = 15; // height of a name of a level
-const BELOW = 5; // length by which a name of a level may reach below the axes
+// The legend shows by these dashes which level a name belongs to; still.py has the same ones.
+const DASHES = ["5 3", "1.5 3", "10 3", "9 3 1.5 3"];
+const SAMPLE = 22; // length of a line in the legend, long enough for two dashes of any kind
 // A panel with another one below and that one are together about as high as a panel alone.
 const UPPER = 190;
 const LOWER = 118;
@@ -31,10 +29,12 @@ const DOTS = ["marked", "dots", "rings", "bars"]; // looks of curves that have a
 export function decode(part) {
   if (Array.isArray(part)) return part.map(decode);
   if (part === null || typeof part !== "object") return part;
-  if (!part.dtype) return Object.fromEntries(Object.entries(part).map(([key, value]) => [key, decode(value)]));
+  if (!part.dtype)
+    return Object.fromEntries(Object.entries(part).map(([key, value]) => [key, decode(value)]));
   const { dtype, data, scale = 1, shape } = part;
   const bytes = typeof data === "string" ? Uint8Array.from(atob(data), letter => letter.charCodeAt(0))
-    : new Uint8Array(data.buffer ?? data, data.byteOffset ?? 0, data.byteLength).slice(); // A copy is aligned.
+    // A copy is aligned.
+    : new Uint8Array(data.buffer ?? data, data.byteOffset ?? 0, data.byteLength).slice();
   const kinds = { f4: Float32Array, i2: Int16Array, i1: Int8Array };
   const numbers = Float32Array.from(new kinds[dtype](bytes.buffer), number => number * scale);
   return Object.assign(numbers, { shape });
@@ -50,18 +50,15 @@ export function readPanel(packed) {
 }
 
 export const fill = (template, values) => template.replace(/\{(\w+)\}/g, (_, name) => values[name]);
-export const withUnit = (value, { digits, unit }) => (Number.isFinite(value) ? `${fixed(value, digits)}${unit}` : "–");
+export const withUnit = (value, { digits, unit }) =>
+  Number.isFinite(value) ? `${fixed(value, digits)}${unit}` : "–";
 
-// The number of the box that covers the fewest places and does not leave the axes, or least of all. A name keeps its
-// box while little is below it, so that it does not jump as a curve grows.
-function leastCrowded(boxes, crowd, [width, height], now) {
-  const count = ([left, top, right, bottom]) => {
-    const out = Math.max(0, -left, -top, right - width, bottom - height - BELOW);
-    return 1e4 * out + crowd.filter(([x, y]) => x > left && x < right && y > top && y < bottom).length;
-  };
-  if (now < boxes.length && count(boxes[now]) <= SPARE) return now;
-  const counts = boxes.map(count), best = counts.indexOf(Math.min(...counts));
-  return counts[now] <= counts[best] + SPARE ? now : best;
+const colourOf = ({ colour }) => (colour ? `--c: ${colour}` : "");
+
+// The dashes of the levels of a panel: named ones differ, and those without a name have the first kind.
+function dashesOf(levels) {
+  let named = 0;
+  return levels.map(({ name }) => DASHES[name ? named++ % DASHES.length : 0]);
 }
 
 // ---------------------------------------------------------------- views
@@ -127,7 +124,8 @@ export class CurvesView extends PanelView {
     };
     for (const kind of ["pointerdown", "pointermove"]) {
       this.plot.addEventListener(kind, event => {
-        if (kind === "pointerdown" && this.spec.over_steps && !event.button) this.plot.setPointerCapture(event.pointerId);
+        if (kind === "pointerdown" && this.spec.over_steps && !event.button)
+          this.plot.setPointerCapture(event.pointerId);
         if (this.plot.hasPointerCapture(event.pointerId)) this.host.scrub?.(Math.round(at(event)));
         read(at(event));
       });
@@ -153,13 +151,16 @@ export class CurvesView extends PanelView {
     axes.view(spec.x, spec.y);
     this.fit();
     const curves = spec.marks.filter(mark => mark.kind === "curve"), end = at ?? Infinity;
-    this.drawLevels(spec.marks.filter(mark => mark.kind === "level"), curves, end);
-    while (this.curves.length > curves.length) for (const part of Object.values(this.curves.pop())) part.remove();
+    const levels = spec.marks.filter(mark => mark.kind === "level"), dashes = dashesOf(levels);
+    this.drawLevels(levels, dashes, end);
+    while (this.curves.length > curves.length) {
+      for (const part of Object.values(this.curves.pop())) part.remove();
+    }
     curves.forEach((curve, i) => this.drawCurve(i, curve, spec.over_steps ? end : Infinity));
     const named = curves.filter(curve => curve.name);
     const read = this.pointed ?? (spec.over_steps ? at : null);
     const found = this.pointed === null ? null : this.readings(named, spec, read);
-    this.legend(named, spec, read);
+    this.legend(named, levels, dashes, spec, read);
     const x = found ?? (spec.over_steps ? at : null);
     this.showCursor(x, found === null ? "" : `${spec.x.label.split(" (")[0]} ${fixed(found, spec.x.digits)}`);
     this.panel.say(spec.title);
@@ -175,11 +176,15 @@ export class CurvesView extends PanelView {
 
   drawCurve(i, { colour, x, y, look }, end) {
     const { axes } = this, parts = (this.curves[i] ??= {});
-    const make = (part, kind) => (parts[part] ??= svg("path", { class: kind, style: `--c: ${colour}` }, axes.inside));
+    const make = (part, kind) =>
+      (parts[part] ??= svg("path", { class: kind, style: `--c: ${colour}` }, axes.inside));
     let n = y.length;
     if (end < Infinity) while (n > 0 && x[n - 1] > end) n--;
     if (LINES.includes(look)) {
-      put(make("line", look === "thin" ? "thin" : "curve"), { d: axes.path(x, y, 0, n), style: `--c: ${colour}` });
+      put(make("line", look === "thin" ? "thin" : "curve"), {
+        d: axes.path(x, y, 0, n),
+        style: `--c: ${colour}`,
+      });
       put(make("future", "future"), { d: n < y.length ? axes.path(x, y, Math.max(0, n - 1)) : "" });
     }
     if (DOTS.includes(look)) {
@@ -192,56 +197,60 @@ export class CurvesView extends PanelView {
     }
   }
 
-  // Dashed lines. Their names hide as little as can be of each other and of whole curves, whatever step is shown.
-  drawLevels(levels, curves, end) {
-    const { axes } = this, { width, height } = axes, crowd = levels.length ? curves.flatMap(curve => this.along(curve)) : [];
-    while (this.levels.length > levels.length) for (const part of Object.values(this.levels.pop())) part.remove?.();
-    levels.forEach(({ axis, at, name, colour }, i) => {
-      const make = (tag, looks) => svg(tag, looks, tag === "line" ? axes.inside : axes.layer);
-      const parts = (this.levels[i] ??= { line: make("line", { class: "level" }), text: make("text", { class: "name" }) });
-      const { line, text } = parts;
-      const place = axis === "y" ? axes.Y(at) : axes.X(at), flat = axis === "y", hidden = !flat && at > end;
-      put(line, flat ? { x1: 0, x2: width, y1: place, y2: place } : { x1: place, x2: place, y1: 0, y2: height });
-      const look = { style: colour ? `--c: ${colour}` : "", visibility: hidden ? "hidden" : "visible" };
-      for (const part of [line, text]) put(part, look);
-      write(text, name);
-      if (!name) return;
-      const wide = LETTER * name.length, spots = flat // x, upper edge, and whether a name ends there
-        ? [width - 4, 4].flatMap(x => [[x, place + 1, x > 4], [x, place - LINE - 2, x > 4]])
-        : range(Math.floor(height / LINE)).flatMap(row => [[place + 5, row * LINE, false], [place - 5, row * LINE, true]]);
-      const boxes = spots.map(([x, y, ends]) => [ends ? x - wide : x, y, ends ? x : x + wide, y + LINE]);
-      const k = (parts.spot = leastCrowded(boxes, crowd, [width, height], parts.spot)), [x, y, ends] = spots[k];
-      put(text, { x, y: y + 12, "text-anchor": ends ? "end" : "start" });
-      const [left, top] = boxes[k];
-      for (let across = left + 3; across < left + wide; across += 6) crowd.push([across, top + 4], [across, top + 11]);
+  // Dashed lines across the axes; an upright one behind the shown step is hidden.
+  drawLevels(levels, dashes, end) {
+    const { axes } = this;
+    const { width, height } = axes;
+    while (this.levels.length > levels.length) this.levels.pop().remove();
+    levels.forEach(({ axis, at }, i) => {
+      const line = (this.levels[i] ??= svg("line", { class: "level" }, axes.inside));
+      const [x, y] = [axes.X(at), axes.Y(at)];
+      put(line, axis === "y" ? { x1: 0, x2: width, y1: y, y2: y } : { x1: x, x2: x, y1: 0, y2: height });
+      const visibility = axis === "x" && at > end ? "hidden" : "visible";
+      put(line, { style: colourOf(levels[i]), "stroke-dasharray": dashes[i], visibility });
     });
   }
 
-  // Places along a curve, evenly from its first to its last point, and several at each dot.
-  along({ x, y, look }) {
-    const { axes } = this, last = y.length - 1, place = i => [axes.X(x[i]), axes.Y(y[i])];
-    const between = at => {
-      const [from, to] = [place(Math.floor(at)), place(Math.min(last, Math.floor(at) + 1))];
-      return from.map((pixel, side) => pixel + (at % 1) * (to[side] - pixel));
-    };
-    const lines = LINES.includes(look) && last >= 0 ? range(PLACES, k => between((k * last) / (PLACES - 1))) : [];
-    return [...lines, ...(DOTS.includes(look) ? range(DOT * y.length, k => place(k % y.length)) : [])];
+  // Whether a level is inside the axes.
+  shows({ axis, at }) {
+    const { axes } = this;
+    const [place, length] = axis === "y" ? [axes.Y(at), axes.height] : [axes.X(at), axes.width];
+    return place >= 0 && place <= length;
   }
 
-  legend(named, { over_steps: steps, y: axis }, read) {
-    const list = this.panel.legend;
-    while (list.children.length > named.length) list.lastChild.remove();
-    const own = steps ? named.at(-1) : null; // a baseline may go on: it is read where the run itself stands
+  // The legend: curves with a name and their values at some x, then levels with a name.
+  legend(named, levels, dashes, { over_steps: steps, y: axis }, read) {
+    const own = steps ? named.at(-1) : null; // A baseline may go on: it is read where the run itself stands.
     const at = read ?? (own?.y.length ? own.x.at(-1) : null);
-    named.forEach(({ name, colour, x, y, look }, i) => {
-      const entry = list.children[i] ?? html("li", {}, list);
-      if (!entry.firstChild) for (const tag of ["span", "b"]) html(tag, {}, entry);
-      put(entry, { style: `--colour: ${colour}`, class: look });
-      write(entry.firstChild, name);
-      const k = at === null || !y.length ? -1 : this.pointed === null ? x.findLastIndex(value => value <= at) : nearest(x, at);
+    named.forEach((curve, i) => {
+      const { name, colour, x, y, look } = curve;
+      const k = at === null || !y.length ? -1
+        : this.pointed === null ? x.findLastIndex(value => value <= at) : nearest(x, at);
       const lines = !["dots", "rings"].includes(look) || steps;
-      write(entry.lastChild, k >= 0 && lines ? withUnit(y[k], axis) : "");
+      const [, label, reading] = this.entry(i, { style: `--colour: ${colour}`, class: look }).children;
+      write(label, name);
+      write(reading, k >= 0 && lines ? withUnit(y[k], axis) : "");
     });
+    let count = named.length;
+    levels.forEach((level, i) => {
+      if (!level.name || !this.shows(level)) return;
+      const [sample, label, reading] = this.entry(count++, { style: "", class: "level" }).children;
+      put(sample.firstChild, { style: colourOf(level), "stroke-dasharray": dashes[i] });
+      write(label, level.name);
+      write(reading, "");
+    });
+    while (this.panel.legend.children.length > count) this.panel.legend.lastChild.remove();
+  }
+
+  // An entry of the legend: a sample that only levels show, a name, and a value.
+  entry(i, looks) {
+    const list = this.panel.legend, entry = list.children[i] ?? html("li", {}, list);
+    if (!entry.firstChild) {
+      const sample = svg("svg", { width: SAMPLE, height: 2, "aria-hidden": true }, entry);
+      svg("line", { class: "level", x2: SAMPLE, y1: 1, y2: 1 }, sample);
+      for (const tag of ["span", "b"]) html(tag, {}, entry);
+    }
+    return put(entry, looks);
   }
 
   showCursor(x, words) {
@@ -269,10 +278,20 @@ export class CellsView extends PanelView {
     const { axes } = this;
     this.mark = spec.marks.find(mark => mark.kind === "cells");
     const [rows, columns] = this.mark.values.shape;
-    axes.view({ ...spec.x, span: [-0.5, columns - 0.5], least: 1 }, { ...spec.y, span: [rows - 0.5, -0.5], least: 1 });
+    axes.view(
+      { ...spec.x, span: [-0.5, columns - 0.5], least: 1 },
+      { ...spec.y, span: [rows - 0.5, -0.5], least: 1 },
+    );
     this.fit();
     axes.frames(this.mark.boxes);
-    this.cells.draw(this.mark.values, rows, columns, [this.mark.low, this.mark.high], spec.title, this.mark.label);
+    this.cells.draw(
+      this.mark.values,
+      rows,
+      columns,
+      [this.mark.low, this.mark.high],
+      spec.title,
+      this.mark.label,
+    );
     this.panel.say(spec.title);
   }
 }
@@ -290,8 +309,8 @@ function textTicks(letters, room, turned = false) {
   return { ticks, turned };
 }
 
-// Attention: one head large, all heads small beside it, and perhaps the row of one letter below. A click chooses a
-// head; in an explorer, its controls do, and a click sets them.
+// Attention: one head large, all heads small beside it, and perhaps the row of one letter below. A click
+// chooses a head; in an explorer, its controls do, and a click sets them.
 export class HeadsView extends CellsView {
   build(spec) {
     const { letters } = spec.marks.find(one => one.kind === "heads");
@@ -321,22 +340,33 @@ export class HeadsView extends CellsView {
     const { axes } = this, mark = (this.mark = spec.marks.find(one => one.kind === "heads"));
     const [layers, heads, length] = mark.weights.shape, { letters } = mark;
     const asked = "layer" in values && "head" in values ? [values.layer - 1, values.head - 1] : null;
-    const [layer, head] = (asked ?? this.chosen ?? mark.chosen).map((n, i) => clamp(n, 0, [layers, heads][i] - 1));
+    const [layer, head] = (asked ?? this.chosen ?? mark.chosen).map((n, i) =>
+      clamp(n, 0, [layers, heads][i] - 1),
+    );
     this.first = (layer * heads + head) * length * length;
     // A narrow panel has a row of small heads for each layer below; a wide one, a column beside.
     const narrow = this.wide < NARROW;
     const size = clamp(narrow ? (this.wide - NAME) / heads - 4 : axes.height / heads - 4, 24, SMALL);
     const beside = narrow ? 0 : layers * (size + 4) + NAME + 14;
-    const wide = Math.min(this.wide - beside, this.side + axes.left + 14), room = (wide - axes.left - 14) / length;
+    const wide = Math.min(this.wide - beside, this.side + axes.left + 14);
+    const room = (wide - axes.left - 14) / length;
     const spans = { x: [-0.5, length - 0.5], y: [length - 0.5, -0.5] };
     const ends = { x: textTicks(letters, room, true), y: textTicks(letters, axes.height / length) };
-    axes.view(...["x", "y"].map(side => ({ ...ends[side], span: spans[side], label: spec[side].label })), wide);
+    axes.view(
+      ...["x", "y"].map(side => ({ ...ends[side], span: spans[side], label: spec[side].label })),
+      wide,
+    );
     this.cells.draw(mark.weights, length, length, [0, 1], spec.title, mark.label, this.first);
     this.small.classList.toggle("below", narrow);
-    const places = `--columns: ${narrow ? heads : layers}; --size: ${Math.floor(size)}px; left: ${axes.left + axes.width + 18}px`;
+    const places = [
+      `--columns: ${narrow ? heads : layers}`,
+      `--size: ${Math.floor(size)}px`,
+      `left: ${axes.left + axes.width + 18}px`,
+    ].join("; ");
     put(this.small, { style: places });
     this.drawSmall(mark, narrow, size, layer, head);
-    const k = layer * heads + head, facts = { layer: layer + 1, head: head + 1, share: percent(mark.shares[k]) };
+    const k = layer * heads + head;
+    const facts = { layer: layer + 1, head: head + 1, share: percent(mark.shares[k]) };
     const own = layer === mark.chosen[0] && head === mark.chosen[1];
     this.panel.say(own ? spec.title : fill(mark.finding, facts));
   }
@@ -347,22 +377,34 @@ export class HeadsView extends CellsView {
     const { letters, row } = this.mark, m = letter ? clamp(letter, 1, letters.length) - 1 : this.mark.letter;
     const y = Float32Array.from(letters, (_, n) => this.weight(m, n)), most = y.indexOf(Math.max(...y));
     this.axes.frames([[m, m + 1]]);
-    return { ...below, title: fill(row, this.attended(m, most)), marks: [{ ...below.marks[0], y }], x: this.axes.sides.x };
+    return {
+      ...below,
+      title: fill(row, this.attended(m, most)),
+      marks: [{ ...below.marks[0], y }],
+      x: this.axes.sides.x,
+    };
   }
 
   // All heads, each a button, with names of the rows and columns of their grid.
   drawSmall({ weights }, narrow, size, layer, head) {
     const [layers, heads, length] = weights.shape;
     if (!this.names) {
-      this.names = [layers, heads].map(many => range(many, () => html("span", { "aria-hidden": true }, this.small)));
+      this.names = [layers, heads].map(many =>
+        range(many, () => html("span", { "aria-hidden": true }, this.small)),
+      );
       this.buttons = range(layers, i => range(heads, j => this.smallHead(i, j)));
     }
-    const [[columns, column], [rows, row]] = (narrow ? [1, 0] : [0, 1]).map(side => [this.names[side], ["layer", "head"][side]]);
+    const [[columns, column], [rows, row]] = (narrow ? [1, 0] : [0, 1]).map(side => [
+      this.names[side],
+      ["layer", "head"][side],
+    ]);
     columns.forEach((name, k) => {
       put(name, { style: `grid-area: 1 / ${k + 1}` });
       write(name, size < NARROWEST ? `${k + 1}` : `${column} ${k + 1}`);
     });
-    rows.forEach((name, k) => write(put(name, { style: `grid-area: ${k + 2} / ${columns.length + 1}` }), `${row} ${k + 1}`));
+    rows.forEach((name, k) =>
+      write(put(name, { style: `grid-area: ${k + 2} / ${columns.length + 1}` }), `${row} ${k + 1}`),
+    );
     this.buttons.flat().forEach((button, n) => {
       const [i, j] = [Math.floor(n / heads), n % heads];
       put(button, { style: `grid-area: ${narrow ? `${i + 2} / ${j + 1}` : `${j + 2} / ${i + 1}`}` });
@@ -372,7 +414,8 @@ export class HeadsView extends CellsView {
   }
 
   smallHead(i, j) {
-    const name = `layer ${i + 1}, head ${j + 1}`, button = html("button", { type: "button", title: name, "aria-label": name }, this.small);
+    const name = `layer ${i + 1}, head ${j + 1}`;
+    const button = html("button", { type: "button", title: name, "aria-label": name }, this.small);
     html("canvas", {}, button);
     button.onclick = () => {
       this.chosen = [i, j];
@@ -390,7 +433,8 @@ export class WordsView extends PanelView {
     this.panel.svg.remove();
     this.panel.box.style.setProperty("--grow", spec.width);
     this.page = html("div", { class: "words" }, this.plot);
-    for (const kind of ["pointerover", "pointerdown"]) this.page.addEventListener(kind, ({ target }) => this.read(target));
+    for (const kind of ["pointerover", "pointerdown"])
+      this.page.addEventListener(kind, ({ target }) => this.read(target));
     this.page.addEventListener("pointerleave", () => this.read(null));
   }
   read(target) {
@@ -413,7 +457,10 @@ export class WordsView extends PanelView {
       put(cell, { class: written ? "written" : "", style: written ? `--sure: ${percent(sure[i])}` : "" });
     });
     this.panel.say(spec.title);
-    put(this.page, { role: "img", "aria-label": `${spec.title}: ${characters.join("").replaceAll("•", " ")}` });
+    put(this.page, {
+      role: "img",
+      "aria-label": `${spec.title}: ${characters.join("").replaceAll("•", " ")}`,
+    });
   }
   remove() {}
 }

@@ -1,6 +1,7 @@
 // Texts of the reader's own, read by the rule of `as_text` in babygpt/data/corpus.py; one table tests both.
 
-// Return the bytes of a file as a text, with "\n" at the end of each line. Raises an error that names the fault.
+// Return the bytes of a file as a text, with "\n" at the end of each line. Raises an error that names the
+// fault.
 function asText(bytes, name) {
   let text;
   try {
@@ -10,16 +11,21 @@ function asText(bytes, name) {
   }
   const letters = [...text], nul = letters.indexOf("\0");
   if (nul >= 0) {
-    throw new Error(`${name} is not UTF-8 text: character ${nul} is NUL, as in UTF-16 or a binary file; save it as UTF-8`);
+    throw new Error(
+      `${name} is not UTF-8 text: character ${nul} is NUL, as in UTF-16 or a binary file; save it as UTF-8`,
+    );
   }
   return text.replace(/\r\n?/g, "\n");
 }
 
-// Return where the first byte stands that belongs to no character: the longest readable beginning ends before it.
+// Return where the first byte stands that belongs to no character: the longest readable beginning ends before
+// it.
 function firstFault(bytes) {
   const readable = length => {
     try {
-      return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes.subarray(0, length), { stream: true });
+      return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes.subarray(0, length), {
+        stream: true,
+      });
     } catch {
       return null;
     }

@@ -1,8 +1,12 @@
 // One model in a worker: its encoding, first weights, batches, training loop, and what it can do so far.
 // The arithmetic of a step is gpt.c, compiled to WebAssembly.
 
-const HEAD_DIM = 16, BLOCK = 64, VALIDATED = 32; // channels; tokens; windows, a multiple of every batch
-const LR_MATRIX = 0.03, LR_OTHER = 0.02, WARMUP = 10;
+const HEAD_DIM = 16; // channels
+const BLOCK = 64; // tokens
+const VALIDATED = 32; // windows, a multiple of every batch size
+const LR_MATRIX = 0.03;
+const LR_OTHER = 0.02;
+const WARMUP = 10; // steps
 const USUAL = { theta: 10000, steepness: 1, alpha: 0.7, sigma: 5, wider: 4 }; // of encodings, as in babygpt
 
 // Numbers between 0 and 1 that follow from a seed (mulberry32).
@@ -17,12 +21,16 @@ function randomNumbers(seed) {
 
 class GPT {
   // engine    exports of gpt.wasm, new
-  // encoding  { name: "none", "sinusoid", "rope", "alibi", "gaussian" or "learned", and other values than USUAL }
+  // encoding  { name: "none", "sinusoid", "rope", "alibi", "gaussian" or "learned",
+  //             and other values than USUAL }
   constructor(engine, encoding, vocabSize, { layers = 2, heads = 4, batch = 8, rate = 1 } = {}) {
-    const total = engine.make(layers, heads, vocabSize, batch), width = heads * HEAD_DIM, pairs = HEAD_DIM / 2;
+    const total = engine.make(layers, heads, vocabSize, batch);
+    const width = heads * HEAD_DIM;
+    const pairs = HEAD_DIM / 2;
     const { buffer } = engine.memory, padded = 8 * Math.ceil(vocabSize / 8);
     const at = name => new Uint32Array(buffer, engine[name].value, 1)[0];
-    const floats = (name, n) => new Float32Array(buffer, at(name), n), ints = (name, n) => new Int32Array(buffer, at(name), n);
+    const floats = (name, n) => new Float32Array(buffer, at(name), n);
+    const ints = (name, n) => new Int32Array(buffer, at(name), n);
     Object.assign(this, { engine, vocabSize, padded, layers, heads, batch, width, rate, steps: 0 });
     this.tokens = ints("tokens", batch * BLOCK); // (B, T)
     this.targets = ints("targets", batch * BLOCK); // (B, T)
@@ -30,8 +38,14 @@ class GPT {
     this.probabilities = floats("logits", batch * BLOCK * padded); // (B T, V) of the next token
     this.attention = floats("attention", layers * batch * heads * BLOCK * BLOCK); // (L, B, H, T, T)
     this.heard = floats("heard", layers * heads); // (L, H)  0 for a head that is switched off
-    [this.weights, this.grad, this.mean, this.square] = ["w", "grad", "mean", "square"].map(name => floats(name, total));
-    this.tables = { cosine: floats("cosine", BLOCK * pairs), sine: floats("sine", BLOCK * pairs), bias: floats("bias", heads * BLOCK) };
+    [this.weights, this.grad, this.mean, this.square] = ["w", "grad", "mean", "square"].map(name =>
+      floats(name, total),
+    );
+    this.tables = {
+      cosine: floats("cosine", BLOCK * pairs),
+      sine: floats("sine", BLOCK * pairs),
+      bias: floats("bias", heads * BLOCK),
+    };
     this.shapes = [["embed", padded, width]]; // name, rows (in), columns (out), in their order
     for (let i = 0; i < layers; i++) {
       for (const name of ["q", "k", "v", "out"]) this.shapes.push([`${i}.${name}`, width, width]);
@@ -44,9 +58,11 @@ class GPT {
     this.encode(encoding);
   }
 
-  // Fill the tables of the encoding: what is added to embeddings, angles of q and k, and what is added to scores.
+  // Fill the tables of the encoding: what is added to embeddings, angles of q and k, and what is added to
+  // scores.
   encode({ name, ...values }) {
-    const { theta, steepness, alpha, sigma, wider } = { ...USUAL, ...values }, { cosine, sine, bias } = this.tables;
+    const { theta, steepness, alpha, sigma, wider } = { ...USUAL, ...values };
+    const { cosine, sine, bias } = this.tables;
     const { width, heads } = this, pairs = HEAD_DIM / 2, turns = ["rope", "gaussian"].includes(name);
     const bell = (distance, wide) => Math.exp(-(distance ** 2) / (2 * wide ** 2));
     for (let t = 0; t < BLOCK; t++) {
@@ -59,20 +75,33 @@ class GPT {
         [this.added[t * width + c], this.added[t * width + c + 1]] = [Math.sin(angle), Math.cos(angle)];
       }
       for (let h = 0; h < heads; h++) {
-        const kernel = Math.log(Math.max(1e-30, alpha * bell(t, sigma) + (1 - alpha) * bell(t, wider * sigma)));
-        bias[h * BLOCK + t] = name === "alibi" ? -steepness * t * 2 ** ((-8 * (h + 1)) / heads) : name === "gaussian" ? kernel : 0;
+        const kernel = Math.log(
+          Math.max(1e-30, alpha * bell(t, sigma) + (1 - alpha) * bell(t, wider * sigma)),
+        );
+        bias[h * BLOCK + t] =
+          name === "alibi"
+            ? -steepness * t * 2 ** ((-8 * (h + 1)) / heads)
+            : name === "gaussian"
+              ? kernel
+              : 0;
       }
     }
   }
 
-  // PyTorch's first weights: embeddings from a normal distribution, matrices uniform, what writes to the stream 0.
+  // PyTorch's first weights: embeddings from a normal distribution, matrices uniform, what writes to the
+  // stream 0.
   initialise(random) {
     const normal = () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
     let at = 0;
     for (const [name, rows, columns] of this.shapes) {
       if (name === "added" && !this.learned) return;
       const zero = name === "head" || /out|down/.test(name), bound = 1 / Math.sqrt(rows);
-      const draw = name === "embed" ? normal : name === "added" ? () => 0.02 * normal() : () => (2 * random() - 1) * bound;
+      const draw =
+        name === "embed"
+          ? normal
+          : name === "added"
+            ? () => 0.02 * normal()
+            : () => (2 * random() - 1) * bound;
       for (let i = 0; i < rows * columns; i++) this.weights[at++] = zero ? 0 : draw();
     }
   }
@@ -88,7 +117,10 @@ class GPT {
   }
 
   loss(windows) {
-    return this.likelihood.subarray(0, windows * BLOCK).reduce((sum, p) => sum - Math.log(p), 0) / (windows * BLOCK);
+    return (
+      this.likelihood.subarray(0, windows * BLOCK).reduce((sum, p) => sum - Math.log(p), 0) /
+      (windows * BLOCK)
+    );
   }
 
   // Put windows of a text that begin at some places into the batch.
@@ -101,7 +133,8 @@ class GPT {
 
   // The mean loss on windows that lie evenly over a text, nats per character.
   validate(text) {
-    const apart = (text.length - BLOCK - 1) / VALIDATED, starts = Array.from({ length: VALIDATED }, (_, i) => Math.floor(i * apart));
+    const apart = (text.length - BLOCK - 1) / VALIDATED;
+    const starts = Array.from({ length: VALIDATED }, (_, i) => Math.floor(i * apart));
     let total = 0;
     for (let from = 0; from < VALIDATED; from += this.batch) {
       this.load(text, starts.slice(from, from + this.batch));
@@ -122,13 +155,19 @@ class GPT {
   // The score of a query and an equal key, by head and by their distance, (H, T) in one list.
   reach() {
     const { cosine, bias } = this.tables, pairs = HEAD_DIM / 2;
-    const means = Array.from({ length: BLOCK }, (_, t) => cosine.subarray(t * pairs, (t + 1) * pairs).reduce((sum, c) => sum + c, 0) / pairs);
+    const means = Array.from(
+      { length: BLOCK },
+      (_, t) => cosine.subarray(t * pairs, (t + 1) * pairs).reduce((sum, c) => sum + c, 0) / pairs,
+    );
     return bias.map((b, i) => b + 2 * Math.sqrt(HEAD_DIM) * means[i % BLOCK]);
   }
 
-  // Where the heads look in a text, (L, H, n, n) in one list, and how likely each character is after it, (V,).
+  // Where the heads look in a text, (L, H, n, n) in one list, and how likely each character is after it,
+  // (V,).
   look(text) {
-    const n = text.length, { layers, heads, batch } = this, weights = new Float32Array(layers * heads * n * n);
+    const n = text.length;
+    const { layers, heads, batch } = this;
+    const weights = new Float32Array(layers * heads * n * n);
     this.tokens.fill(0).set(text);
     this.engine.forward(1);
     for (let i = 0; i < layers * heads * n; i++) {
@@ -136,10 +175,14 @@ class GPT {
       const from = (((layer * batch) * heads + head) * BLOCK + row) * BLOCK;
       weights.set(this.attention.subarray(from, from + n), i * n);
     }
-    return { weights, next: this.probabilities.slice((n - 1) * this.padded, (n - 1) * this.padded + this.vocabSize) };
+    return {
+      weights,
+      next: this.probabilities.slice((n - 1) * this.padded, (n - 1) * this.padded + this.vocabSize),
+    };
   }
 
-  // The log-probability of the end of each text, given its beginning: [[beginning, end], ...], lists of tokens.
+  // The log-probability of the end of each text, given its beginning: [[beginning, end], ...], lists of
+  // tokens.
   logProbabilities(texts) {
     const found = [];
     for (let from = 0; from < texts.length; from += this.batch) {
@@ -161,12 +204,15 @@ class GPT {
 
   // The share of questions whose right answer is likelier than the wrong one; a tie counts half.
   share(questions) { // [prompt, right answer, wrong answer], lists of tokens
-    const p = this.logProbabilities(questions.flatMap(([prompt, ...answers]) => answers.map(end => [prompt, end])));
+    const p = this.logProbabilities(
+      questions.flatMap(([prompt, ...answers]) => answers.map(end => [prompt, end])),
+    );
     const points = questions.map((_, i) => (Math.sign(p[2 * i] - p[2 * i + 1]) + 1) / 2);
     return points.reduce((sum, point) => sum + point, 0) / questions.length;
   }
 
-  // Continue a text until `end` comes or the window is full: with the likeliest token, or with one that is drawn.
+  // Continue a text until `end` comes or the window is full: with the likeliest token, or with one that is
+  // drawn.
   continue(text, end, random = null) {
     const row = [...text];
     this.tokens.fill(0).set(row);
@@ -192,12 +238,13 @@ function tell(more) {
   postMessage({ step: model.steps, losses: losses.splice(0), ...more });
 }
 
-// Train a model, from its first weights or from a `state` of an earlier one, and post its losses every `often`
-// steps. Every `every` steps it also posts what it can do: its share of right answers to `questions`, and its loss on
-// `valid`. Afterwards it stays, for a reader's questions.
+// Train a model, from its first weights or from a `state` of an earlier one, and post its losses every
+// `often` steps. Every `every` steps it also posts what it can do: its share of right answers to `questions`,
+// and its loss on `valid`. Afterwards it stays, for a reader's questions.
 async function trainModel(data) {
   const { wasm, text, newline, vocabSize, encoding, shape, seed, steps, every, often, state } = (task = data);
-  const { instance } = await WebAssembly.instantiate(wasm, {}), random = randomNumbers(seed + (state?.steps ?? 0));
+  const { instance } = await WebAssembly.instantiate(wasm, {});
+  const random = randomNumbers(seed + (state?.steps ?? 0));
   model = new GPT(instance.exports, encoding, vocabSize, shape);
   model.initialise(random);
   for (const name of state ? ["weights", "mean", "square"] : []) model[name].set(state[name]);
@@ -227,12 +274,21 @@ function examine(off = []) {
   }));
 }
 
-// What the model makes of the reader's text. A whole answer also writes on, and counts without the heads that are off.
+// What the model makes of the reader's text. A whole answer also writes on, and counts without the heads that
+// are off.
 function look(whole) {
   if (!asked) return {};
-  const { text, off, drawn } = asked, written = () => model.continue(text, task.newline, drawn ? randomNumbers(drawn) : null);
+  const { text, off, drawn } = asked;
+  const written = () => model.continue(text, task.newline, drawn ? randomNumbers(drawn) : null);
   const looked = model.without(off, () => ({ ...model.look(text), ...(whole && { written: written() }) }));
-  return { looked: { ...looked, text, off, ...(whole && off.length && { silenced: examine(off), sound: examine() }) } };
+  return {
+    looked: {
+      ...looked,
+      text,
+      off,
+      ...(whole && off.length && { silenced: examine(off), sound: examine() }),
+    },
+  };
 }
 
 // Let messages in. A timer would wait for 4 ms.
@@ -245,11 +301,17 @@ function turn() {
 }
 
 onmessage = ({ data }) => {
-  if (data.wasm) return [asked] = [data.asked, trainModel(data).catch(error => postMessage({ error: String(error) }))];
+  if (data.wasm)
+    return ([asked] = [data.asked, trainModel(data).catch(error => postMessage({ error: String(error) }))]);
   if ("paused" in data) (paused = data.paused) || wake();
   if (data.asked) asked = data.asked;
   if (!model) return;
   if (data.encoding) model.encode(data.encoding);
-  const { steps, weights, mean, square } = model, kept = data.keep && { steps, weights: weights.slice(), mean: mean.slice(), square: square.slice() };
-  tell({ ...(data.encoding && { reach: model.reach() }), ...((data.asked || data.encoding) && look(true)), kept });
+  const { steps, weights, mean, square } = model;
+  const kept = data.keep && { steps, weights: weights.slice(), mean: mean.slice(), square: square.slice() };
+  tell({
+    ...(data.encoding && { reach: model.reach() }),
+    ...((data.asked || data.encoding) && look(true)),
+    kept,
+  });
 };

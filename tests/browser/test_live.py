@@ -133,8 +133,9 @@ def test_a_waiting_cell_serves_the_page_and_later_cells_run_in_order(notebook: N
     until(notebook, "board.run.moves.length")
     click(notebook, "pause")
     until(notebook, "board.run.head.state === 'paused'")
-    for mark in ("text.name", ".moves i"):  # in the picture, on the timeline
-        assert "θ 7,940" in notebook.page.locator(f"{DASHBOARD} {mark}").all_text_contents()
+    assert "θ 7,940" in notebook.page.locator(f"{DASHBOARD} .moves i").all_text_contents()
+    upright = "[...document.querySelectorAll('{} svg svg line.level')].filter(it => it.x1.baseVal.value > 0)"
+    assert notebook.page.evaluate(f"{upright.format(DASHBOARD)}.length") > 0  # the move, in the picture
     click(notebook, "resume")
     until_it_goes_on(notebook)
     stop(notebook)

@@ -28,13 +28,15 @@ DRAW = """async ([module, packed]) => {
     const view = viewOf(spec, root, { wake: () => {} });
     view.draw(spec);
     const all = (selector, found = it => it.textContent) => [...root.querySelectorAll(selector)].map(found);
-    window.read = x => { view.pointed = x; view.draw(spec); return all("b"); };
+    window.read = x => { view.pointed = x; view.draw(spec); return all("li:not(.level) b"); };
     window.cell = at => { view.cells.read(at); return all(".explorer-readout")[0]; };
     const tick = it => [it.textContent, ...["text-anchor", "x", "y"].map(name => it.getAttribute(name))];
-    window.scrub = step => { view.draw(spec, step); return all("b"); };
+    window.scrub = step => { view.draw(spec, step); return all("li:not(.level) b"); };
     window.lefts = () => all(".axes > svg", it => it.getAttribute("x"));
     return { title: all(".explorer-title").join("; "), legend: all(".explorer-legend li:not(.scale) span"),
         all: all("text, li, i, p, span"),
+        dashes: ["svg svg", ".explorer-legend"].map(place =>
+            all(`${place} line.level`, it => it.getAttribute("stroke-dasharray")).filter(Boolean)),
         ticks: all(".ticks text", tick), lines: all("path.curve", it => it.getAttribute("d")) };
 }"""
 FIXED = """async ([module, numbers]) => {
@@ -113,12 +115,10 @@ def test_page_and_still_have_the_same_words(name: str, draw: Any):
     texts = [text.text or "" for text in ElementTree.fromstring(svg).iter(f"{SVG}text")]
     panels = [panel, *([panel.below] if panel.below else [])]
     assert shown["title"] == words == "; ".join(one.title for one in panels)
-    curves = [mark.name for mark in panel.marks if isinstance(mark, Curve)]
-    assert shown["legend"] == curves
-    expected = [mark.name for mark in panel.marks if isinstance(mark, Level)] + [
-        name for _, name in panel.y.ticks or ()
-    ]
-    expected += [*curves, *filter(None, (axis.label for one in panels for axis in (one.x, one.y)))]
+    names = [mark.name for kind in (Curve, Level) for mark in panel.marks if isinstance(mark, kind)]
+    assert shown["legend"] == names
+    expected = [name for _, name in panel.y.ticks or ()]
+    expected += [*names, *filter(None, (axis.label for one in panels for axis in (one.x, one.y)))]
     expected += {
         "cells": ["vote (nats)", "−4", "0", "4"],
         "below": ["vote (nats)", "Under it"],
@@ -128,6 +128,19 @@ def test_page_and_still_have_the_same_words(name: str, draw: Any):
     for word in expected:
         assert word in shown["all"], word
         assert word in " ".join(texts), word
+
+
+def test_dashes_show_in_page_and_still_which_level_a_name_belongs_to(draw: Any):
+    levels = [Level("", 0.5), *(Level(f"level {n}", n / 8, "xy"[n % 2]) for n in range(6)), Level("far", 2.0)]
+    panel = Panel("Levels", levels)
+    _, shown = draw(panel)
+    assert shown["legend"] == [f"level {n}" for n in range(6)]
+    in_axes, in_legend = shown["dashes"]
+    assert in_axes == [in_legend[0], *in_legend, in_axes[-1]]
+    assert len(set(in_legend)) == len(set(in_legend[:4])) == 4
+    root = ElementTree.fromstring(draw_still([panel])[0])
+    dashes = [path.get("stroke-dasharray") for path in root.iter(f"{SVG}path")]
+    assert [one for one in dashes if one] == [*in_legend, *in_axes]
 
 
 @pytest.mark.parametrize("name", ["curves", "log"])
@@ -226,5 +239,8 @@ def test_losses_and_gaps_are_the_panels_that_python_makes(draw: Callable[[Panel]
         for (colour, x, y), curve in zip(panel["curves"], curves, strict=True):
             assert colour == curve.colour
             np.testing.assert_allclose([x, y], [curve.at(), curve.y], rtol=1e-6, atol=1e-6)
-        levels = [[mark.name, mark.at, mark.axis] for mark in want.marks if isinstance(mark, Level)]
-        assert panel["levels"] == levels
+        levels = [mark for mark in want.marks if isinstance(mark, Level)]
+        # The page names moves of dials on its timeline alone.
+        names = ["" if level.axis == "x" else level.name for level in levels]
+        expected_levels = [[n, level.at, level.axis] for n, level in zip(names, levels, strict=True)]
+        assert panel["levels"] == expected_levels

@@ -277,7 +277,7 @@ def test_panels_of_losses_hold_the_run_its_baseline_floors_and_moves(make, objec
     np.testing.assert_allclose([smooth.x, smooth.y], [steps, mean])
     assert [(level.name, level.at, level.axis) for level in levels] == [
         ("floor 0.5", 0.5, "y"),
-        ("theta 5", 5, "x"),
+        ("theta 5 from step 5", 5, "x"),
     ]
     assert panel.title == f"steered: the loss is {mean[-1]:.2f} nats at step 12"
     assert (grey.colour, smooth.colour) == (live.COLOURS["grey"], live.COLOURS["blue"])
@@ -285,7 +285,7 @@ def test_panels_of_losses_hold_the_run_its_baseline_floors_and_moves(make, objec
     assert smooth.name == "steered, mean of 10 steps"
     gap = panel.below
     for marked in (gap, over_steps):
-        assert marked.marks[-1] == Level("theta 5", 5, "x")
+        assert marked.marks[-1] == Level("", 5, "x")
     assert other.marks == [Level("", 6)]  # its x counts no steps
     np.testing.assert_allclose(gap.marks[0].y, mean - live.running_mean(before, 10)[1])
     assert set(gap.marks[0].y[:4]) == {0.0}  # until the dial moves

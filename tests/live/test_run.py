@@ -347,3 +347,44 @@ def test_the_watches_measure_a_steered_model_at_once(make, gated, start):
     gated.let_go()
     run.result()
     assert run.frames[watch] == [(0, 10_000.0), (4, 500.0), (8, 500.0)]
+
+
+# ---------------------------------------------------------------- loops of others
+
+
+def test_a_loop_records_its_steps_in_their_order_and_no_more_than_planned():
+    run = live.LoopRun("line", 2)
+    with pytest.raises(BadInput, match=r"line cannot record step 2: step 1 of 2 comes next"):
+        run.record(2, 1.0, None)
+    for step in run.steps():
+        run.record(step, 0.5 * step, None)
+    assert [(record.step, record.loss) for record in run.history] == [(1, 0.5), (2, 1.0)]
+    with pytest.raises(BadInput, match=r"step 3: no step of 2 comes next"):
+        run.record(3, 1.0, None)
+    with pytest.raises(BadInput, match="no number 'theta'"):
+        run.steer("theta", 1.0)
+    assert (run.state, run.wait(0)) == (State.FINISHED, True)
+
+
+def test_a_loop_waits_through_a_pause_and_ends_before_its_next_step():
+    run, steps = live.LoopRun("line", 9, [Watch(lambda model: model, lambda *_: None, times=3)]), []
+    listener = Listener(run)
+
+    def loop():
+        run.measure_untrained("untrained")
+        for step in run.steps():
+            run.record(step, 1.0, f"after {step}")
+            steps.append(step)
+            if step == 4:
+                run.pause()
+
+    thread = threading.Thread(target=loop, daemon=True)
+    thread.start()
+    listener.wait_for(State.PAUSED)
+    assert steps == [1, 2, 3, 4]
+    run.stop()
+    assert run.wait(LONG)
+    thread.join(LONG)
+    assert listener.states == [State.RUNNING, State.PAUSED, State.STOPPED]
+    assert list(run.frames.values()) == [[(0, "untrained"), (3, "after 3")]]
+    assert steps == [1, 2, 3, 4]

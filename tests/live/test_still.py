@@ -68,7 +68,7 @@ def test_a_curve_stands_where_its_numbers_say_and_breaks_where_they_are_missing(
 def test_levels_lie_across_and_are_named():
     levels = [Level("floor", 0.5), Level("dial", 30, "x")]
     root = read(Panel("t", levels, Axis("step", (0, 40)), Axis("loss", (0, 2))))
-    flat, upright = (p.get("d") for p in root.iter(f"{SVG}path") if p.get("stroke-dasharray"))
+    flat, upright = (p.get("d") for p in plot_of(root).iter(f"{SVG}path"))
     y, x = float(flat.split("M")[1].split("H")[0].split()[1]), float(upright.split("M")[1].split()[0])
     assert values_at([y], ticks(root, "y"))[0] == pytest.approx(0.5, abs=0.02)
     assert values_at([x], ticks(root, "x"))[0] == pytest.approx(30, abs=0.2)
@@ -137,38 +137,49 @@ def test_a_long_run_is_a_small_picture_that_ends_with_its_last_point():
     assert values_at(line[-1:, 0], ticks(root, "x"))[0] == pytest.approx(4_999, abs=10)
 
 
-def boxes(root):
-    """Return left, top, right and bottom of each name with a halo, of a level."""
-    names = [text for text in root.iter(f"{SVG}text") if text.get("paint-order")]
-    places = [(float(text.get("x")), float(text.get("y")), measure(text.text)) for text in names]
-    return [(x, y - FONT + 3, x + wide, y + 3) for x, y, wide in places]
+def plot_of(root):
+    """Return the part of a picture of one panel that holds what is inside the axes."""
+    (plot,) = (svg for svg in root.iter(f"{SVG}svg") if svg is not root)
+    return plot
 
 
-def test_names_of_levels_avoid_each_other_the_curves_and_the_edges():
-    falling = Curve("", "red", np.linspace(2, 0.45, 50))
-    levels = [Level("floor 0.326", 0.326), Level("reachable 0.41", 0.41), Level("a dial moved", 48, "x")]
+def dashes_of(root):
+    """Return the dashes of levels: of the lines inside the axes, and of the samples in the legend."""
+    inside = [path.get("stroke-dasharray") for path in plot_of(root).iter(f"{SVG}path")]
+    dashes = [path.get("stroke-dasharray") for path in root.iter(f"{SVG}path")]
+    lines, dashes = [d for d in inside if d], [d for d in dashes if d]
+    return lines, dashes[: len(dashes) - len(lines)]
+
+
+def test_names_of_levels_stand_in_the_legend_with_the_dashes_of_their_lines():
+    falling = Curve("loss", "red", np.linspace(2, 0.45, 50))
+    levels = [Level("", 1.0), Level("floor 0.326", 0.326), Level("a dial moved", 48, "x"), Level("low", 0.1)]
     root = read(Panel("t", [*levels, falling], Axis("", (0, 49)), Axis("", (0, 2))))
-    one, two, dial = boxes(root)
-    for a, b in ((one, two), (one, dial), (two, dial)):
-        assert a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1], (a, b)
-    (line,) = points(root)
-    for left, top, right, bottom in (one, two, dial):
-        inside = (line > (left, top)) & (line < (right, bottom))
-        assert not inside.all(axis=1).any()
-        assert right <= 360
-    assert not boxes(read(Panel("t", [Level("beyond", 3.0), Level("before", -1.0, "x")])))
+    lines, samples = dashes_of(root)
+    assert lines[1:] == samples
+    assert len(set(samples)) == 3
+    assert lines[0] == samples[0]  # a line without a name, beside the first one with a name
+    assert texts(root)[1:5] == ["loss", "floor 0.326", "a dial moved", "low"]
+    feet = [float(text.get("y")) for text in root.iter(f"{SVG}text") if text.text in texts(root)[1:5]]
+    assert max(feet) + 3 < float(plot_of(root).get("y"))
 
 
-def test_the_name_of_an_upright_level_is_broken_and_hides_no_dot():
-    axes = Axis("", (0, 1)), Axis("", (0, 7.5))
-    x, y = np.array([0.3, *np.linspace(0.2, 0.9, 20)]), np.array([7.1, *[0.2, 6.2] * 10])
-    root = read(Panel("t", [Curve("", "red", y, x, "dots"), Level("an upright level", 0.1, "x")], *axes))
-    ((left, top, right, bottom),) = boxes(root)
-    places = [(float(dot.get("cx")), float(dot.get("cy"))) for dot in root.iter(f"{SVG}circle")]
-    assert not [(x, y) for x, y in places if left <= x <= right and top <= y <= bottom]
-    names = boxes(read(Panel("t", [Level("an upright level with a long name", 0.45, "x")], *axes)))
-    assert len(names) == 2
-    assert max(right for *_, right, _ in names) <= 360
+def test_a_level_outside_the_axes_has_no_name():
+    root = read(Panel("t", [Level("beyond", 3.0), Level("before", -1.0, "x"), Level("edge", 1.0)]))
+    assert "edge" in texts(root)
+    assert not {"beyond", "before"} & set(texts(root))
+
+
+def test_long_names_in_a_legend_are_broken_and_move_the_plot_down():
+    name = "a level with a name that is longer than the panel is wide"
+    short, long = (read(Panel("t", [Level(words, 0.5), Level("next", 0.6)])) for words in ("a", name))
+    legend = [text for text in long.iter(f"{SVG}text") if text.text and text.text in f"{name} next"][1:]
+    assert [text.text for text in legend] == [*wrap(name, 360 - 28), "next"]
+    feet = [float(text.get("y")) for text in legend]
+    assert max(float(text.get("x")) + measure(text.text) for text in legend) <= 360
+    assert max(feet) + 3 < float(plot_of(long).get("y"))
+    assert min(np.diff(feet)) > FONT
+    assert float(plot_of(long).get("y")) > float(plot_of(short).get("y"))
 
 
 def test_long_words_are_broken_and_chinese_ones_are_wide():

@@ -193,7 +193,7 @@ def test_a_run_is_recorded_from_the_untrained_model_to_the_last_step(side: int, 
 
     watch = Watch(lambda model: rng.random((side, side)), panel, times=60)
     run = Run(model, NextToken(corpus, 8), TrainConfig(steps=60, batch_size=4), "v1", [watch])
-    run.measure_untrained()
+    run.measure_untrained(model)
     dashboard = Dashboard(run, {}, [Slider("theta", 3, 1, 9, "θ (tokens)")])
     run.train_after([])
     recording = record_run(dashboard)

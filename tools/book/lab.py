@@ -129,7 +129,7 @@ def lab_html(root: str = "", first: str = "rope", second: str = "none", small: b
         "dials": DIALS,
         "smooth": SMOOTH,
         "beginnings": BEGINNINGS,
-        "words": WORDS | {"losses": loss_words("{name}"), "gaps": gap_words("{name}")},
+        "words": WORDS | {"losses": loss_words("{name}", "nats"), "gaps": gap_words("{name}", "nats")},
         "panels": with_base64(as_plain(panels())),
     }
     folder = f"{root}{FOLDER}/"

@@ -1,13 +1,24 @@
 // ALiBi: what distance takes from a score in each head, and how far each head looks, beside RoPE.
 
-import { COLOURS, explorer, format, frequencies, percent, range, ropeScore, softmax } from "../../../babygpt_live/page/figure.js";
+import {
+  COLOURS,
+  explorer,
+  format,
+  frequencies,
+  percent,
+  range,
+  ropeScore,
+  softmax,
+} from "../../../babygpt_live/page/figure.js";
 
 const HEAD_DIM = 32, SHARPNESS = 2, FURTHEST = 64, HEADS = [1, 2, 3, 4, 5, 6];
-const LEVER = 150; // length from the start of head 1's line to the handle that turns it, in the picture's units
+// Length from the start of head 1's line to the handle that turns it, in the picture's units.
+const LEVER = 150;
 
 const nameOf = head => `head ${head}`;
 const slopeOf = (head, heads) => 2 ** ((-8 * head) / heads);
-const hueOf = head => `oklch(60% 0.14 ${94 + 46 * head})`; // Hues of one lightness can be read on white and on black.
+// Hues of one lightness can be read on white and on black.
+const hueOf = head => `oklch(60% 0.14 ${94 + 46 * head})`;
 const each = (table, f) => Object.fromEntries(Object.entries(table).map(([name, value]) => [name, f(value)]));
 
 function cumulate(values) {
@@ -41,8 +52,13 @@ function build(page) {
   const [scores, shares] = [score, attention].map(({ axes }) => curvesOf(axes));
   const lines = [score, attention].map(({ axes }) => axes.line("x"));
   for (const { axes } of [score, attention]) {
-    page.handle(axes.layer, "distance", "currentColor", ({ distance }) => [axes.X(distance), 0.95 * axes.height],
-      ([at]) => ({ distance: axes.x(at) }));
+    page.handle(
+      axes.layer,
+      "distance",
+      "currentColor",
+      ({ distance }) => [axes.X(distance), 0.95 * axes.height],
+      ([at]) => ({ distance: axes.x(at) }),
+    );
   }
   // Head 1's line is a lever: it points at the hand.
   const { axes } = score;
@@ -57,7 +73,9 @@ function build(page) {
     scores(all);
     shares(weights);
     for (const line of lines) line(distance);
-    score.say(`Score at distance ${away}: ${first} ${format(all[first][away])}, RoPE ${format(all.RoPE[away])}`);
+    score.say(
+      `Score at distance ${away}: ${first} ${format(all[first][away])}, RoPE ${format(all.RoPE[away])}`,
+    );
     attention.say(`Within ${away} tokens: ${first} ${percent(near[first])}, RoPE ${percent(near.RoPE)}`);
   };
 }

@@ -1,4 +1,5 @@
-// The Gaussian kernel: its two parts over the distance, and what they do to the scores and the attention of RoPE.
+// The Gaussian kernel: its two parts over the distance, and what they do to the scores and the attention of
+// RoPE.
 
 import {
   COLOURS, explorer, format, frequencies, html, percent, range, ropeScore, softmax, sum, unevenness,
@@ -23,19 +24,29 @@ export function measure({ kernel, position, sigma1, sigma2, alpha1, alpha2 }) {
   const speeds = frequencies(HEAD_DIM, 10_000);
   const turned = all.map(m => HIGHEST * ropeScore(m, speeds));
   const plain = all.map(m => all.map(n => turned[Math.abs(m - n)]));
-  const relative = (score, m, n) => score + logs[Math.abs(m - n)], absolute = (score, m, n) => score * K[m] * K[n];
+  const relative = (score, m, n) => score + logs[Math.abs(m - n)];
+  const absolute = (score, m, n) => score * K[m] * K[n];
   const change = { relative, absolute }[kernel];
   const scores = plain.map((row, m) => row.map((score, n) => change(score, m, n)));
   const [withK, rope] = [scores, plain].map(rows => softmax(rows[last].slice(0, last + 1)));
   const parts = [0, 1].map(i => all.map(m => Math.exp(logParts(m)[i])));
-  const found = { K, parts, half: reach(1 / 2), hundredth: reach(1 / 100), scores, plain, step: unevenness(scores) };
+  const found = {
+    K,
+    parts,
+    half: reach(1 / 2),
+    hundredth: reach(1 / 100),
+    scores,
+    plain,
+    step: unevenness(scores),
+  };
   return { ...found, rows: { with: withK, rope } };
 }
 
 function build(page) {
   const { blue, red, green, pink, grey } = COLOURS;
   const distance = { x: [0, FURTHEST], y: [100, 1e-4], labels: ["distance (tokens)", "K"], log: true };
-  const fall = page.panel("kernel", distance), whole = fall.axes.curve("K", blue, { style: "stroke-width: 4" });
+  const fall = page.panel("kernel", distance);
+  const whole = fall.axes.curve("K", blue, { style: "stroke-width: 4" });
   const parts = [green, pink].map((colour, i) => {
     const [n, sigma, alpha, inside] = ["₁₂"[i], `sigma${i + 1}`, `alpha${i + 1}`, x => Math.min(x, FURTHEST)];
     // At distance σ a part has fallen to its weight times exp(-1/2).
@@ -47,7 +58,10 @@ function build(page) {
 
   const cells = [-0.5, FURTHEST + 0.5], labels = ["position of the key n", "position of the query m"];
   const map = page.panel("scores", { x: cells, y: cells, labels });
-  const matrix = map.axes.matrix("score", (m, n, score) => `query m = ${m}, key n = ${n}: score ${format(score)}`);
+  const matrix = map.axes.matrix(
+    "score",
+    (m, n, score) => `query m = ${m}, key n = ${n}: score ${format(score)}`,
+  );
   const query = map.axes.line("y", { "stroke-width": 2 });
   html("li", { style: `--colour: ${red}` }, map.legend, "query: drag it");
   const edge = ({ position }) => [map.axes.width, map.axes.Y(position)];
@@ -65,7 +79,9 @@ function build(page) {
     map.say(finding);
     matrix(found.scores, HIGHEST, finding);
     query(position);
-    const [near, plain] = [found.rows.with, found.rows.rope].map(weights => percent(sum(weights.slice(-NEAR - 1))));
+    const [near, plain] = [found.rows.with, found.rows.rope].map(weights =>
+      percent(sum(weights.slice(-NEAR - 1))),
+    );
     row.say(`${near} of attention within ${NEAR} tokens; RoPE alone: ${plain}`);
     for (const [name, draw] of Object.entries(curves)) draw(found.rows[name]);
   };

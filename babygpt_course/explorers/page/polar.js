@@ -26,7 +26,12 @@ const GATES = {
   "cos(iω + φ)": { q: cosines, k: cosines, masks: "qk", words: "Waves begin at cos φ" },
   "... α on keys only": { q: cosines, k: cosines, masks: "k", words: "Waves begin at cos φ" },
   "[cos, sin]": { q: wave => pairs(wave), k: wave => pairs(wave), masks: "k" },
-  "[cos, sin], φ between": { q: wave => pairs(wave), k: pairs, masks: "k", words: "At i = j, scores times cos φ" },
+  "[cos, sin], φ between": {
+    q: wave => pairs(wave),
+    k: pairs,
+    masks: "k",
+    words: "At i = j, scores times cos φ",
+  },
 };
 
 function norm(vector) { // A model norms like this; the eps is that of float64.
@@ -45,11 +50,17 @@ export function measure({ gate, order, alpha, phi, theta }) {
   const plain = scoresOf(gated("q", 1), gated("k", 1)); // alpha = 1 is no MASK
   const largest = f => most(scores.map((row, i) => row.map((_, j) => f(i, j))));
   const spread = values => Math.max(...values) - Math.min(...values);
-  const across = SUMS.map(n => range(SUMS[0] + 1, at => plain[(n - SUMS[0]) / 2 + at][(n + SUMS[0]) / 2 - at]));
+  const across = SUMS.map(n =>
+    range(SUMS[0] + 1, at => plain[(n - SUMS[0]) / 2 + at][(n + SUMS[0]) / 2 - at]),
+  );
   const doubled = Math.max(0, Math.ceil(Math.log2(most(plain) / 12 + 1e-9)));
   return {
-    gates, scores, step: unevenness(plain), across,
-    moved: largest((i, j) => scores[i][j] - plain[i][j]), uneven: largest((i, j) => plain[i][j] - plain[j][i]),
+    gates,
+    scores,
+    step: unevenness(plain),
+    across,
+    moved: largest((i, j) => scores[i][j] - plain[i][j]),
+    uneven: largest((i, j) => plain[i][j] - plain[j][i]),
     apart: Math.max(...range(SUMS[0] + 1, at => spread(across.map(row => row[at])))),
     top: { gates: last === norm ? 2 : 1, scores: 12 * 2 ** doubled },
   };
@@ -57,10 +68,13 @@ export function measure({ gate, order, alpha, phi, theta }) {
 
 // A hand that is dragged to the angle phi, and its shadow.
 function dial(page, colour, dark) {
-  const panel = page.panel("phase", null, [220, 210]), [x, y] = CENTRE, draw = look => svg("path", look, panel.svg);
+  const panel = page.panel("phase", null, [220, 210]);
+  const [x, y] = CENTRE;
+  const draw = look => svg("path", look, panel.svg);
   const tip = (phi, r = RADIUS) => onCircle(CENTRE, r, radians(phi));
   svg("circle", { cx: x, cy: y, r: RADIUS, class: "ring" }, panel.svg);
-  const shadow = draw({ class: "hand", stroke: dark, style: "stroke-width: 12" }), drop = draw({ class: "mark" });
+  const shadow = draw({ class: "hand", stroke: dark, style: "stroke-width: 12" });
+  const drop = draw({ class: "mark" });
   const [arc, hand] = ["curve", "hand"].map(look => draw({ class: look, stroke: colour }));
   html("li", { style: `--colour: ${colour}` }, panel.legend, "φ: drag it");
   html("li", { style: `--colour: ${dark}` }, panel.legend, "cos φ");
@@ -73,7 +87,9 @@ function dial(page, colour, dark) {
     put(hand, { d: `M${x} ${y}L${to} ${up}` });
     put(arc, { d: `M${range(31, i => tip((phi * i) / 30, 30).join(" ")).join("L")}` });
     put(panel.svg, { opacity: words ? 1 : 0.4 });
-    panel.say(words ? `${words} = ${format(Number(Math.cos(radians(phi)).toFixed(2)))}` : "This gate has no φ");
+    panel.say(
+      words ? `${words} = ${format(Number(Math.cos(radians(phi)).toFixed(2)))}` : "This gate has no φ",
+    );
   };
 }
 
@@ -86,11 +102,15 @@ function build(page) {
   const masked = range(Math.floor(LAST / PERIOD), i => [i * PERIOD + MASK, (i + 1) * PERIOD]);
   const sides = ["position of the key j", "position of the query i"];
   const map = page.panel("scores", { x: places, y: places, labels: sides });
-  const scores = map.axes.matrix("score", (i, j, score) => `query i = ${i}, key j = ${j}: score ${format(score)}`);
+  const scores = map.axes.matrix(
+    "score",
+    (i, j, score) => `query i = ${i}, key j = ${j}: score ${format(score)}`,
+  );
 
   const ends = [-SUMS[0], SUMS[0]];
   const lines = page.panel("across", { x: ends, y: [12, -12], labels: ["i − j (tokens)", "score"] });
-  const looks = [["70", 8], ["a0", 5], ["", 2]]; // The widest curve lies below, so that coinciding ones can be seen.
+  // The widest curve lies below, so that coinciding ones can be seen.
+  const looks = [["70", 8], ["a0", 5], ["", 2]];
   const curves = looks.map(([fade, width], i) =>
     lines.axes.curve(`i + j = ${SUMS[i]}`, blue + fade, { style: `stroke-width: ${width}` }));
   const phase = dial(page, red, green);
@@ -105,7 +125,9 @@ function build(page) {
     const finding = `φ = ${format(Math.round(values.phi))}°: ${change}`;
     map.say(finding);
     scores(found.scores, top.scores, finding);
-    lines.say(`Scores change by ${found.apart.toFixed(1)} along i + j, by ${found.uneven.toFixed(1)} if i and j swap`);
+    lines.say(
+      `Scores change by ${found.apart.toFixed(1)} along i + j, by ${found.uneven.toFixed(1)} if i and j swap`,
+    );
     lines.axes.span(ends, [top.scores, -top.scores]);
     curves.forEach((curve, i) => curve(found.across[i], range(SUMS[0] + 1, n => 2 * n - SUMS[0])));
     phase(values);

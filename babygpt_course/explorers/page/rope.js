@@ -1,6 +1,18 @@
-// RoPE: two hands that turn with the positions of a query and a key, and the distances that some hands show alike.
+// RoPE: two hands that turn with the positions of a query and a key, and the distances that some hands show
+// alike.
 
-import { COLOURS, explorer, format, frequencies, html, onCircle, range, sum, svg, write } from "../../../babygpt_live/page/figure.js";
+import {
+  COLOURS,
+  explorer,
+  format,
+  frequencies,
+  html,
+  onCircle,
+  range,
+  sum,
+  svg,
+  write,
+} from "../../../babygpt_live/page/figure.js";
 
 const HEAD_DIM = 32;
 const FURTHEST = 64;
@@ -15,10 +27,13 @@ const LETTER = 19;
 const apart = angle => Math.abs(angle - 2 * Math.PI * Math.round(angle / (2 * Math.PI))) * (180 / Math.PI);
 
 export function measure({ position, distance, pair, n_hands, theta }) {
-  const speeds = frequencies(HEAD_DIM, theta).slice(pair, pair + n_hands), [omega] = speeds, shown = Math.round(distance);
+  const speeds = frequencies(HEAD_DIM, theta).slice(pair, pair + n_hands);
+  const [omega] = speeds;
+  const shown = Math.round(distance);
   const hands = [0, LATER].map(later => [position + later, position + later - distance].map(n => n * omega));
   const most = away => Math.max(...speeds.map(speed => apart(away * speed)));
-  const first = range(FURTHEST + 1, n => apart((n - shown) * omega)), all = range(FURTHEST + 1, n => most(n - shown));
+  const first = range(FURTHEST + 1, n => apart((n - shown) * omega));
+  const all = range(FURTHEST + 1, n => most(n - shown));
   const twins = all.filter((degrees, n) => n !== shown && degrees <= ALIKE).length;
   const pairs = sum(range(FURTHEST, n => (most(n + 1) <= ALIKE ? FURTHEST - n : 0)));
   return { omega, hands, between: distance * omega, first, all, twins, pairs };
@@ -72,18 +87,33 @@ function build(page) {
   const [here, later] = ["clock", "later"].map((part, n) => {
     const face = clock(page, part);
     ["position", "distance"].forEach((name, i) => { // turning q moves both tokens, turning k only the key
-      page.handle(face.layer, name, [blue, red][i], (v, found) => face.tip(found.hands[n][i], RADII[i]), (point, v) => {
-        const { omega, hands } = measure(v), tokens = turned(point, hands[n][i]) / omega;
-        return { [name]: v[name] + (name === "position" ? tokens : -tokens) };
-      });
+      page.handle(
+        face.layer,
+        name,
+        [blue, red][i],
+        (v, found) => face.tip(found.hands[n][i], RADII[i]),
+        (point, v) => {
+          const { omega, hands } = measure(v),
+            tokens = turned(point, hands[n][i]) / omega;
+          return { [name]: v[name] + (name === "position" ? tokens : -tokens) };
+        },
+      );
     });
     return face;
   });
 
   const labels = ["distance (tokens)", "difference (degrees)"];
   const panel = page.panel("alike", { x: [0, FURTHEST], y: [180, 0], labels }), { axes } = panel;
-  const alone = axes.curve("first hand", COLOURS.grey), every = axes.curve("hand that differs most", blue), limit = axes.line("y");
-  page.handle(axes.layer, "distance", red, v => [axes.X(v.distance), axes.Y(0)], ([x]) => ({ distance: axes.x(x) }));
+  const alone = axes.curve("first hand", COLOURS.grey);
+  const every = axes.curve("hand that differs most", blue);
+  const limit = axes.line("y");
+  page.handle(
+    axes.layer,
+    "distance",
+    red,
+    v => [axes.X(v.distance), axes.Y(0)],
+    ([x]) => ({ distance: axes.x(x) }),
+  );
 
   return ({ position, distance, pair, n_hands }, found) => {
     text.say("Drag the blue query: the orange key follows. Drag the key alone.");
@@ -98,10 +128,15 @@ function build(page) {
     alone(n_hands > 1 ? found.first : undefined);
     every(found.all);
     limit(ALIKE);
-    const hands = `${n_hands} hand${n_hands > 1 ? "s" : ""}`, many = `${found.twins || "no"} other distance${found.twins === 1 ? "" : "s"}`;
+    const hands = `${n_hands} hand${n_hands > 1 ? "s" : ""}`;
+    const many = `${found.twins || "no"} other distance${found.twins === 1 ? "" : "s"}`;
     panel.say(`${hands}: ${many} within ${ALIKE}° of distance ${Math.round(distance)}`);
     const total = format((FURTHEST * (FURTHEST + 1)) / 2);
-    write(panel.readout, `Of ${total} pairs of distances, ${found.pairs} are within ${ALIKE}° on ${n_hands > 1 ? "all hands" : "this hand"}.`);
+    write(
+      panel.readout,
+      `Of ${total} pairs of distances, ${found.pairs} are within ${ALIKE}° on ` +
+            `${n_hands > 1 ? "all hands" : "this hand"}.`,
+    );
   };
 }
 

@@ -1,6 +1,17 @@
-// Switches: a grid of small buttons that a reader switches off, and a table of what was measured in each trial.
+// Switches: a grid of small buttons that a reader switches off, and a table of what was measured in each
+// trial.
 
-import { clamp, COLOURS, html, makePanel, percent, put, range, same, write } from "../../../babygpt_live/page/figure.js";
+import {
+  clamp,
+  COLOURS,
+  html,
+  makePanel,
+  percent,
+  put,
+  range,
+  same,
+  write,
+} from "../../../babygpt_live/page/figure.js";
 import { PanelView, withUnit } from "../../../babygpt_live/page/panels.js";
 
 const SMALL = 40; // More switches than this are drawn small.
@@ -8,8 +19,8 @@ const KEPT = 8; // trials in the table, beside the baseline
 const KINDS = Object.values(COLOURS);
 const byPlace = (a, b) => a[0] - b[0] || a[1] - b[1];
 
-// The grid of a control, before the panels. Wide pages have a column for each row of the control, narrow ones a row:
-// 30 layers of 9 heads then have targets of 24 px on both. Returns what shows a value.
+// The grid of a control, before the panels. Wide pages have a column for each row of the control, narrow ones
+// a row: 30 layers of 9 heads then have targets of 24 px on both. Returns what shows a value.
 export function addSwitches(page, control) {
   const { name, label, rows, columns, row, column, names, options } = control;
   const cells = range(rows * columns, k => [Math.floor(k / columns), k % columns]);
@@ -17,14 +28,26 @@ export function addSwitches(page, control) {
   page.panels.prepend(box);
   html("p", {}, box, label).style.fontWeight = 600;
   const legend = html("ul", { class: "explorer-legend" }, box);
-  if (names[0]) names.forEach((kind, i) => html("li", { style: `--colour: ${KINDS[i % KINDS.length]}` }, legend, kind));
-  const places = { role: "group", "aria-label": `${label}. Arrow keys move.`, style: `--rows: ${rows}; --columns: ${columns}` };
+  if (names[0])
+    names.forEach((kind, i) => html("li", { style: `--colour: ${KINDS[i % KINDS.length]}` }, legend, kind));
+  const places = {
+    role: "group",
+    "aria-label": `${label}. Arrow keys move.`,
+    style: `--rows: ${rows}; --columns: ${columns}`,
+  };
   const grid = html("div", { class: "switches-grid", ...places }, box);
   for (const [side, word, many] of [["r", row, rows], ["c", column, columns]]) {
-    const name = i => html("span", { class: side, style: `--${side}: ${i}`, "aria-hidden": true }, grid, i ? `${i + 1}` : `${word} 1`);
+    const name = i =>
+      html(
+        "span",
+        { class: side, style: `--${side}: ${i}`, "aria-hidden": true },
+        grid,
+        i ? `${i + 1}` : `${word} 1`,
+      );
     range(many, name);
   }
-  const bar = html("div", { class: "switches-bar" }, box), reading = html("p", { class: "explorer-readout" }, bar);
+  const bar = html("div", { class: "switches-bar" }, box);
+  const reading = html("p", { class: "explorer-readout" }, bar);
   // On a phone the panel is out of sight.
   const finding = html("p", { class: "switches-finding", "aria-hidden": true }, bar);
   const count = html("p", {}, bar), all = html("button", { type: "button" }, bar, "all on");
@@ -40,11 +63,18 @@ export function addSwitches(page, control) {
   const buttons = cells.map((cell, k) => {
     const [i, j] = cell, colour = KINDS[control.kinds[i][j] % KINDS.length];
     const look = `--r: ${i}; --c: ${j}; --colour: ${colour}; --shade: ${percent(control.shades[i][j])}`;
-    const button = html("button", { type: "button", style: look, "aria-label": `switch off ${words(cell)}` }, grid);
+    const button = html(
+      "button",
+      { type: "button", style: look, "aria-label": `switch off ${words(cell)}` },
+      grid,
+    );
     if (recorded && !recorded.has(String(cell))) put(button, { "aria-disabled": true });
     button.addEventListener("click", () => {
       if (button.ariaDisabled) return;
-      page.set(name, isOff(cell) ? off().filter(other => !same(other, cell)) : [...off(), cell].sort(byPlace));
+      page.set(
+        name,
+        isOff(cell) ? off().filter(other => !same(other, cell)) : [...off(), cell].sort(byPlace),
+      );
     });
     for (const kind of ["pointermove", "pointerdown", "focus"]) button.addEventListener(kind, () => read(k));
     return button;
@@ -60,7 +90,9 @@ export function addSwitches(page, control) {
     const turned = columns > 1 && buttons[1].offsetTop > buttons[0].offsetTop;
     const way = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] }[event.key];
     if (!way) return;
-    const [i, j] = cells[buttons.indexOf(event.target)].map((n, side) => clamp(n + way[turned ? 1 - side : side], 0, [rows, columns][side] - 1));
+    const [i, j] = cells[buttons.indexOf(event.target)].map((n, side) =>
+      clamp(n + way[turned ? 1 - side : side], 0, [rows, columns][side] - 1),
+    );
     buttons[i * columns + j].focus();
     event.preventDefault();
   });
@@ -77,7 +109,8 @@ export function addSwitches(page, control) {
   };
 }
 
-// What was measured: the baseline in grey, and the trials of this visit, the newest first. A name brings its trial back.
+// What was measured: the baseline in grey, and the trials of this visit, the newest first. A name brings its
+// trial back.
 export class TrialsView extends PanelView {
   build(spec) {
     this.panel = makePanel(this.parent, spec.title);
@@ -95,9 +128,13 @@ export class TrialsView extends PanelView {
     for (const trial of trials) if (!known(trial)) this.add(trial, quantities);
     while (this.rows.length > KEPT + 1) this.rows.pop().row.remove();
     const whole = this.rows[0].trial.values;
-    const full = quantities.map(({ span }, i) => Math.max(span[1], ...this.rows.map(({ trial }) => trial.values[i])));
+    const full = quantities.map(({ span }, i) =>
+      Math.max(span[1], ...this.rows.map(({ trial }) => trial.values[i])),
+    );
     for (const { trial, bars } of this.rows) {
-      bars.forEach((bar, i) => put(bar, { style: `--share: ${trial.values[i] / full[i]}; --whole: ${whole[i] / full[i]}` }));
+      bars.forEach((bar, i) =>
+        put(bar, { style: `--share: ${trial.values[i] / full[i]}; --whole: ${whole[i] / full[i]}` }),
+      );
     }
     this.choose(trials.at(-1), title);
   }
@@ -115,11 +152,19 @@ export class TrialsView extends PanelView {
     put(this.plot, { style: `--columns: ${labels.length - 1}` });
   }
   add(trial, quantities) {
-    const row = html("tr"), button = html("button", { type: "button" }, html("th", { scope: "row" }, row), trial.name);
+    const row = html("tr");
+    const button = html("button", { type: "button" }, html("th", { scope: "row" }, row), trial.name);
     button.addEventListener("click", () => this.host.choose?.(trial.settings));
     const bars = quantities.map((quantity, i) => {
-      const value = trial.values[i], text = typeof value === "string", first = this.rows[0]?.trial.values[i] ?? value;
-      const cell = html("td", text && value !== first ? { class: "other" } : {}, row, text ? value : withUnit(value, quantity));
+      const value = trial.values[i];
+      const text = typeof value === "string";
+      const first = this.rows[0]?.trial.values[i] ?? value;
+      const cell = html(
+        "td",
+        text && value !== first ? { class: "other" } : {},
+        row,
+        text ? value : withUnit(value, quantity),
+      );
       return html("i", text ? { hidden: true } : {}, cell);
     });
     this.rows.splice(1, 0, { trial, row, button, bars });
