@@ -126,7 +126,8 @@ def ask_tensors(attempt: Any, *given: Any, what: str, shapes: Mapping[str, tuple
 def require_shape(got: Any, what: str, shape: tuple[int, ...]) -> Tensor:
     """Return what an answer returned as a detached tensor. Raises Wrong unless it has this shape.
 
-    what  describes the inputs in a sentence; empty if the caller puts it before the message
+    what     describes the inputs in a sentence; empty if the caller puts it before the message
+    returns  float64 for numbers of any other precision, so that a check may compute with all alike
     """
     before = f"for {what} " * bool(what)
     if (found := as_numbers(got)) is None:
@@ -136,7 +137,7 @@ def require_shape(got: Any, what: str, shape: tuple[int, ...]) -> Tensor:
     require(not unfit, f"{before}{unfit}")
     right = tuple(found.shape) == shape
     require(right, f"{before}came out: shape {tuple(found.shape)}; should be shape {shape}")
-    return found
+    return found.double() if found.is_floating_point() else found
 
 
 def ask_bool(attempt: Any, *given: Any, what: str) -> bool:

@@ -51,7 +51,8 @@ def other_layouts(x: Tensor, positions: Tensor, theta: float) -> dict[str, Tenso
 def rotates(attempt: Any, draw: Generator, asked: str) -> None:
     """Ask for rotations of growing size, at positions and with a theta that the text never names."""
     theta, again = 0.0, (1, 2, 9, 6)  # asked twice with one theta: angles belong to positions, not to a shape
-    sizes = (((1, 1, 2, 2), 9), ((1, 1, 2, 4), 40), ((2, 3, 5, 8), 40), (again, 3001), (again, 1001))
+    long = ((1, 1, 70, 12), 300)
+    sizes = (((1, 1, 2, 2), 9), ((1, 1, 2, 4), 40), ((2, 3, 5, 8), 40), (again, 3001), (again, 1001), long)
     for shape, most in sizes:  # (B, H, T, D), and the positions' limit, which is odd where float16 is even
         x = torch.randn(shape, generator=draw)
         positions = torch.randint(-most, most, (shape[2],), generator=draw)
@@ -148,6 +149,10 @@ def converts(attempt: Any, draw: Generator, sizes: Sequence[tuple[int, int, int]
         what = f"{n_query} query and {n_key} key heads of {D} channels, scores [head, query, key]"
         hint = "".join(f". {text}" for text in sorted(set.intersection(*hints))[:1])
         require_equal(rope_scores(got, x, positions, D, split=False), want, what, {}, hint)
+        for name, W, ours in zip(("W_q", "W_k"), weights, got, strict=True):
+            what = f"{name} of shape {tuple(W.shape)} and head_dim {D}"
+            changed = ". The scores are right, but only the order of the rows may change, not their numbers"
+            require_equal(ours, interleave_rows_answer(W, D), what, hint=changed, atol=0)
 
 
 LAYOUTS = Exercise(

@@ -1,5 +1,6 @@
 """Exercises of notebook 08: a paired verdict, the step of a click, and an encoding of your own."""
 
+from collections.abc import Callable, Iterator
 from functools import cache, partial
 from math import inf
 from statistics import fmean, stdev
@@ -20,7 +21,8 @@ from babygpt.models.transformer import Transformer
 from babygpt.objectives import NextToken
 from babygpt.positions import Positions
 from babygpt.training import train
-from babygpt_course.exercises.checks import Unusable, Wrong, ask_parts, expect, require, require_equal
+from babygpt_course.exercises.agreement import Agrees, Case
+from babygpt_course.exercises.checks import Unusable, Wrong, ask_parts, require, require_equal
 from babygpt_course.exercises.compare import describe
 from babygpt_course.exercises.exercise import Exercise, each, integer, randomize_, read_tasks
 
@@ -54,6 +56,10 @@ SPECIMENS = (  # differences in thousandths of a nat, for all kinds of verdicts
     (-70, 12, -45, -52, 3, -33, -61, -9, -28, -75, 14, -30),
     (61, -12, 40, 5, 33, -20, 48, 22, 57, -8, 16, 35, 28, -5, 44, 10, 30, 52, -16, 25),
     (-23, -24, -22, -23, -24, -21, -23, -22, -24, -23, -21, -22),
+    (18, 17, 19, 18, 70, 17, 18, 19, 18, 17, 18, 19),  # without its largest and smallest below 0.02
+    # Decided, although the median and the last seed have the other sign.
+    (-1, -2, 98, 104, -1, -3, 101, 99, -2, -1, 102, 97, -2, 103, -1, -3, 100, -2, 96, -1),
+    (88, 95, 36, -12, 60, 5, 73, -20, 48, 52, 57, -8, 16, 30),  # decided, and not by its last twelve alone
 )
 
 
@@ -117,6 +123,8 @@ CURVES = (  # percent, where 90 is enough: at once, once and for all, after a fa
     (95,),
     (80,),
     (95, 80, 97, 98),
+    (95, 80, 97),
+    (80, 95, 80, 97, 98),
     (50, 48, 65, 92, 97, 99, 98),
     (51, 91, 96, 70, 88, 93, 95),
     (95, 93, 90, 97, 99, 98, 99),
@@ -127,31 +135,39 @@ CURVES = (  # percent, where 90 is enough: at once, once and for all, after a fa
 LIMITS = (0.9, 0.8, 0.75, 0.6)
 
 
-def finds_clicks(attempt: Any, draw: Generator, never: bool) -> None:
-    """Ask for the click of seeds that have one, or of seeds that have none, at uneven steps and any limit."""
+def high_steps(at: list[int], shares: list[float], least: float) -> list[int]:
+    return [step for step, share in zip(at, shares, strict=True) if share >= least]
+
+
+CLICK_MISTAKES: dict[str, Callable[..., float]] = {
+    "That is the first share that is high enough; a later one may fall below": (
+        lambda *given: [*high_steps(*given), inf][0]
+    ),
+    "That is an index; return the step": lambda at, *rest: at.index(int(click_answer(at, *rest))),
+    "That is the last share that is too low; the click comes after it": (
+        lambda at, *rest: max({*at} - {*high_steps(at, *rest)}, default=0)
+    ),
+    "That is the last step; the click is the first from which on all are high enough": lambda at, *_: at[-1],
+    "`least` itself is high enough": lambda at, shares, least: click_answer(at, shares, least + 0.001),
+    "The limit is `least`, and not always 0.9": lambda at, shares, _: click_answer(at, shares, 0.9),
+}
+
+
+def draw_curves(draw: Generator, never: bool) -> Iterator[Case]:
+    """Draw seeds that have a click, or seeds that have none, at uneven steps and with any limit."""
     for curve in (curve for curve in CURVES if (curve[-1] < 90) is never):
         for least in LIMITS:
             shares = [least if share == 90 else round(least + (share - 90) / 100, 2) for share in curve]
             gaps = 10 * torch.randint(1, 30, (len(curve),), generator=draw)
             at = gaps.cumsum(dim=0).tolist()
-            want, high = click_answer(at, shares, least), [i for i, s in enumerate(shares) if s >= least]
-            low = [step for step, share in zip(at, shares, strict=True) if share < least]
-            sentences = {
-                "That is the first share that is high enough; a later one may fall below": at[high[0]]
-                if high
-                else inf,
-                "That is an index; return the step": at.index(int(want)) if want < inf else -1,
-                "That is the last share that is too low; the click comes after it": max(low, default=0),
-                "That is the last step; the click is the first from which on all are high enough": at[-1],
-                "`least` itself is high enough": click_answer(at, shares, least + 0.001),
-                "The limit is `least`, and not always 0.9": click_answer(at, shares, 0.9),
-            }
-            mistakes = {sentence: wrong for sentence, wrong in sentences.items() if wrong != want}
-            what = f"at {at}, shares {shares}, least {least}"
-            expect(attempt, at, shares, least, want=want, what=what, mistakes=mistakes)
+            yield Case(f"at {at}, shares {shares}, least {least}", (at, shares, least))
 
 
-CLICK = Exercise(TASKS["The click"], each(finds_clicks, False, True), click_answer)
+CLICK = Exercise(
+    TASKS["The click"],
+    [Agrees(partial(draw_curves, never=never), click_answer, CLICK_MISTAKES) for never in (False, True)],
+    click_answer,
+)
 
 SEEDS, WINDOW, STEPS, TIMES = (1, 2, 3), 24, 80, 4
 INSIDE, NOISE = 0.02, 2.0  # nats that it may lose inside; by how many deviations it must win outside
