@@ -69,7 +69,7 @@ def draw_texts(draw: Generator, kind: str) -> Iterator[Case]:
     else:
         rng, kinds = dice(draw), ((9, "abc"), (30, "\nefgh "), (300, "我你他AaBb。šŁ"), (5000, "ab \n"))
         # š and Ł equal a and A in one byte of their code points.
-        drawn = ["".join(rng.choices(some, range(1, len(some) + 1), k=n)) for n, some in kinds]
+        drawn = ["".join(rng.choices(alphabet, range(1, len(alphabet) + 1), k=n)) for n, alphabet in kinds]
         drawn.append(f" {drawn[1]}\n")
     yield from (Case(repr(text[:40]), (text,)) for text in drawn)
 
@@ -95,9 +95,9 @@ def two_texts(answer: Any, _: Generator) -> None:
 
 
 def anagrams(answer: Any, _: Generator) -> None:
-    one, other = map(Counter, texts(answer, 2))
-    more = f"the first has {dict(one - other)} more, and the second {dict(other - one)}"
-    require(one == other, f"the two texts do not hold the same characters: {more}")
+    first, second = map(Counter, texts(answer, 2))
+    more = f"the first has {dict(first - second)} more, and the second {dict(second - first)}"
+    require(first == second, f"the two texts do not hold the same characters: {more}")
 
 
 def first_is_certain(answer: Any, _: Generator) -> None:

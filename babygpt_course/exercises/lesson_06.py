@@ -155,10 +155,10 @@ def split_gap_answer(loss: Callable, n: int) -> tuple[float, float]:
 
 def made_up_loss(plain: float, of_number: Sequence[float], of_others: Sequence[float], numbers: Any) -> float:
     """Return the loss of a made-up model that pays for branch numbers, for other texts, or for both."""
-    given = {b for part in things(numbers) or [] if (b := whole(part)) in range(len(of_number))}
-    if not given or len(given) < len(numbers):
+    branches = {b for part in things(numbers) or [] if (b := whole(part)) in range(len(of_number))}
+    if not branches or len(branches) < len(numbers):
         raise BadInput(f"numbers ({describe(numbers)}) must be a tuple of different numbers, such as (0, 2)")
-    return plain + fmean(of_number[b] for b in given if b is not None) + of_others[len(given) - 1]
+    return plain + fmean(of_number[b] for b in branches if b is not None) + of_others[len(branches) - 1]
 
 
 def split(attempt: Any, draw: Generator, numbers: bool, others: bool) -> None:
@@ -169,8 +169,8 @@ def split(attempt: Any, draw: Generator, numbers: bool, others: bool) -> None:
         free, one_text = [0.0] * 10, 0.5 + float(torch.rand(1, generator=draw))
         both = partial(made_up_loss, one_text, of_number, of_others)
         loss = partial(made_up_loss, one_text, of_number if numbers else free, of_others if others else free)
-        wanted = "two costs: of numbers, of other texts"
-        got, to_name = (ask_parts(attempt, f, n, what=f"n = {n}", wanted=wanted) for f in (loss, both))
+        costs_asked = "two costs: of numbers, of other texts"
+        got, to_name = (ask_parts(attempt, f, n, what=f"n = {n}", expected=costs_asked) for f in (loss, both))
         # Mistakes are told apart by a model that pays for both: with one of the costs some look alike.
         alone, last = fmean(both((b,)) for b in range(n)), both((n - 1,))
         together, zero = both(tuple(range(n))), both((0,))
@@ -187,8 +187,8 @@ def split(attempt: Any, draw: Generator, numbers: bool, others: bool) -> None:
         paid = ["something" if pays else "nothing" for pays in (numbers, others)]
         model = f"a model that pays {paid[0]} for numbers and {paid[1]} for other texts"
         costs = dict(zip(("numbers", "other texts"), split_gap_answer(loss, n), strict=True))
-        for one, (name, other) in zip(got, costs.items(), strict=True):
-            require_equal(one, other, f"n = {n} and {model}, the cost of the {name}", hint=hint)
+        for cost, (name, expected_cost) in zip(got, costs.items(), strict=True):
+            require_equal(cost, expected_cost, f"n = {n} and {model}, the cost of the {name}", hint=hint)
 
 
 SPLIT_GAP = Exercise(

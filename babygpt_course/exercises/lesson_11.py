@@ -145,10 +145,10 @@ def stands_out_answer(
     loss: Callable[[list], float], n_layer: int, n_head: int, head: tuple[int, int]
 ) -> bool:
     """Whether silencing this head costs five times the median of others, and more than noise."""
-    others = [at for at in product(range(n_layer), range(n_head)) if at != head]
+    others = [candidate for candidate in product(range(n_layer), range(n_head)) if candidate != head]
     controls = random.sample(others, min(20, len(others)))
     whole = loss([])
-    usual = median(loss([at]) - whole for at in controls)
+    usual = median(loss([candidate]) - whole for candidate in controls)
     return loss([head]) - whole > max(5 * usual, 0.1)
 
 
@@ -156,12 +156,12 @@ def black_box(whole: float, costs: dict[Head, float], rng: random.Random) -> Cal
     """Return the loss of a model whose heads cost so many nats each, with noise in every call."""
 
     def loss(silent: Any) -> float:
-        listed = isinstance(silent, list | tuple | set) and all(isinstance(at, tuple) for at in silent)
+        listed = isinstance(silent, list | tuple | set) and all(isinstance(head, tuple) for head in silent)
         if not listed or not set(silent) <= set(costs):
-            known = f"a list of heads of this model, such as [(0, {max(costs)[1]})]"
-            raise BadInput(f"`loss` needs {known}, and was given {describe(silent)}")
+            sentence = f"a list of heads of this model, such as [(0, {max(costs)[1]})]"
+            raise BadInput(f"`loss` needs {sentence}, and was given {describe(silent)}")
         # As large as it may be: a limit that is smaller than the noise shows.
-        return whole + sum(costs[at] for at in set(silent)) + rng.choice((-NOISE, NOISE))
+        return whole + sum(costs[head] for head in set(silent)) + rng.choice((-NOISE, NOISE))
 
     return loss
 
@@ -183,8 +183,8 @@ def drawn_costs(
         chosen, idle = rng.sample(heads, needed), rng.sample(heads, len(heads) // 10)
     else:
         chosen, idle = [(needed[0], i) for i in range(n_head)], [(needed[1], i) for i in range(1, n_head)]
-    costs = {at: size * rng.uniform(0.7, 1.3) for at in heads} | dict.fromkeys(idle, 0.0)
-    return costs | {at: max(size, 0.03) * rng.uniform(13, 60) for at in chosen}
+    costs = {head: size * rng.uniform(0.7, 1.3) for head in heads} | dict.fromkeys(idle, 0.0)
+    return costs | {head: max(size, 0.03) * rng.uniform(13, 60) for head in chosen}
 
 
 LIMIT = "Is your limit too high, or the head among its own controls?"
@@ -219,22 +219,22 @@ MODELS: dict[bool | None, tuple[Model, ...]] = {  # by what is asked of them
 }
 
 
-def compares(attempt: Any, draw: Generator, asked: bool | None) -> None:
+def compares(attempt: Any, draw: Generator, stands: bool | None) -> None:
     """Ask for all heads of some models that stand out (True), that do not, or for all heads (None)."""
-    for advice, (n_layer, n_head), whole, size, needed in MODELS[asked]:
+    for advice, (n_layer, n_head), whole, size, needed in MODELS[stands]:
         rng = dice(draw)
         costs = drawn_costs(rng, n_layer, n_head, size, needed)
         loss = black_box(whole, costs, rng)
-        for at, cost in costs.items():
-            others = [other for head, other in costs.items() if head != at]
+        for at_head, cost in costs.items():
+            others = [rival for head, rival in costs.items() if head != at_head]
             right = cost > max(5 * median(others), 0.1)
-            if asked in {None, right}:
-                what = f"head {at} of {count(n_layer, 'layer')} with {count(n_head, 'head')} each"
-                found = ask_bool(attempt, loss, n_layer, n_head, at, what=what)
-                verdict = f"you find that {what} {'stands out' if found else 'does not stand out'}"
+            if stands in {None, right}:
+                what = f"head {at_head} of {count(n_layer, 'layer')} with {count(n_head, 'head')} each"
+                answer = ask_bool(attempt, loss, n_layer, n_head, at_head, what=what)
+                verdict = f"you find that {what} {'stands out' if answer else 'does not stand out'}"
                 usual = f"others {median(others):.2f} in the median, up to {max(others):.2f}"
                 why = f"It costs {cost:.2f} nats, {usual}, and the whole model has a loss of {whole:.2f}"
-                require(found == right, f"{verdict}. {why}. {advice}")
+                require(answer == right, f"{verdict}. {why}. {advice}")
 
 
 STANDS_OUT = Exercise(
@@ -278,8 +278,8 @@ def draw_caches(draw: Generator, kind: str) -> Iterator[Case]:
         newest = first + integer(draw, 3, 9)
         caches = [torch.cat((first, newest)), torch.cat((first, newest + torch.arange(2)))]
         for number in (5, integer(draw, 20, 60)):  # one hole somewhere, then right before the newest token
-            for at in (integer(draw, 1, number), number - 1):
-                hole = (torch.arange(number) >= at) * integer(draw, 3, 50_000)
+            for hole_start in (integer(draw, 1, number), number - 1):
+                hole = (torch.arange(number) >= hole_start) * integer(draw, 3, 50_000)
                 caches.append(start + torch.arange(number) + hole)
     for held in caches:
         for n in (1, 3, 300):
@@ -353,10 +353,10 @@ ALL: Ends = ((5, 50), (1000, 5000), (30, 60))
 
 def draw_turns(draw: Generator, kinds: Sequence[Ends]) -> Iterator[Case]:
     """Draw theta, the length and the share between each of these ends, so that rounding never decides."""
-    for ends in 4 * list(kinds):
+    for limits in 4 * list(kinds):
         near = True
         while near:
-            D, (theta, length, percent) = 2 * integer(draw, 8, 65), (integer(draw, *two) for two in ends)
+            D, (theta, length, percent) = 2 * integer(draw, 8, 65), (integer(draw, *two) for two in limits)
             share = percent / 100
             near = bool(((circles(D, theta, length - 1) / share).log().abs() < 0.01).any())
         what = f"head_dim {D}, theta {theta}, length {length}, share {share:g}"
