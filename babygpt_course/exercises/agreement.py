@@ -44,25 +44,27 @@ class Agrees:
 
     def __call__(self, attempt: Any, draw: Generator) -> None:
         """Ask for all cases, the smallest first. Raises Wrong at the first that differs."""
-        for what, given in sorted(self.cases(draw), key=lambda case: size(case.given)):
-            result = ask(attempt, *given, what=what)
+        for what, arguments in sorted(self.cases(draw), key=lambda case: size(case.given)):
+            result = ask(attempt, *arguments, what=what)
             try:
-                got = self.view(result, *given)
+                got = self.view(result, *arguments)
             except Wrong as error:
                 raise Wrong(f"for {what} {str(error).removeprefix('for ')}") from error
-            want = self.view(self.solution(*given), *given)
+            want = self.view(self.solution(*arguments), *arguments)
             if text := difference(got, want, self.atol):
-                raise Wrong(f"for {what} {text}{self.explanation(got, want, given)}")
+                raise Wrong(f"for {what} {text}{self.explanation(got, want, arguments)}")
 
-    def explanation(self, got: Any, want: Any, given: tuple[Any, ...]) -> str:
+    def explanation(self, got: Any, want: Any, arguments: tuple[Any, ...]) -> str:
         """Return the known mistakes that give just this wrong value, or the hint."""
-        known = [sentence for sentence, wrong in self.mistakes.items() if self.gives(wrong, got, want, given)]
-        return f". {'. Or: '.join(known[:2])}" if known else self.hint(got, want, *given)
+        sentences = [
+            sentence for sentence, wrong in self.mistakes.items() if self.gives(wrong, got, want, arguments)
+        ]
+        return f". {'. Or: '.join(sentences[:2])}" if sentences else self.hint(got, want, *arguments)
 
-    def gives(self, mistake: Callable[..., Any], got: Any, want: Any, given: tuple[Any, ...]) -> bool:
+    def gives(self, mistake: Callable[..., Any], got: Any, want: Any, arguments: tuple[Any, ...]) -> bool:
         """Return whether a mistake gives this value for these arguments; it may not apply to them at all."""
         try:
-            value = self.view(mistake(*given), *given)
+            value = self.view(mistake(*arguments), *arguments)
         except (ValueError, IndexError, ArithmeticError, RuntimeError, Wrong):
             return False
         return not difference(got, value, self.atol) and bool(difference(value, want, self.atol))

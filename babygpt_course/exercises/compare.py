@@ -109,24 +109,24 @@ def unfit_type(numbers: Tensor, want: Tensor | None = None) -> str:
     return f"came out: numbers of type {dtype}; should be {right}" if right else ""
 
 
-def came_out(got: Any, wanted: str) -> str:
+def came_out(got: Any, expected: str) -> str:
     """Return what came out and what should, in words."""
     if got is None:
         return "came out: None. Is a `return` missing?"
     if isinstance(got, Iterator):
         return f"came out: an iterator ({type(got).__name__}), which can be read once only; make a list of it"
-    return f"came out: {describe(got)}; {wanted}"
+    return f"came out: {describe(got)}; {expected}"
 
 
 def apart(got: Any, want: Any) -> str:
     """Return two values in words, with as many digits as tell them apart, or else with their types."""
     texts = [(describe(got, digits), describe(want, digits)) for digits in (4, 6, 9, 17)]
     types = [f"{text} ({type(value).__name__})" for text, value in zip(texts[0], (got, want), strict=True)]
-    one, other = next((two for two in texts if two[0] != two[1]), types)
+    shown, reference = next((two for two in texts if two[0] != two[1]), types)
     return (
         came_out(got, "")
         if got is None or isinstance(got, Iterator)
-        else f"came out: {one}; should be: {other}"
+        else f"came out: {shown}; should be: {reference}"
     )
 
 
@@ -144,8 +144,8 @@ def difference(got: Any, want: Any, atol: float = 1e-4) -> str:
         return difference_of_numbers(got, torch.as_tensor(want).detach().cpu(), atol)
     if (parts := things(got)) is None or len(parts) != len(want):
         return came_out(got, f"should be {len(want)} things: {describe(want)}")
-    found = [difference(g, w, atol) for g, w in zip(parts, want, strict=True)]
-    return next((f"number {i + 1} of {len(want)} {text}" for i, text in enumerate(found) if text), "")
+    differences = [difference(g, w, atol) for g, w in zip(parts, want, strict=True)]
+    return next((f"number {i + 1} of {len(want)} {text}" for i, text in enumerate(differences) if text), "")
 
 
 def difference_of_numbers(got: Any, want: Tensor, atol: float) -> str:

@@ -102,20 +102,20 @@ class Drawing:
         return file.getvalue(), {"alt": repr(self)}
 
 
-def answer_figure(yours: np.ndarray, wanted: np.ndarray, differ: str, x: str, y: str) -> Figure:
+def answer_figure(yours: np.ndarray, expected: np.ndarray, differ: str, x: str, y: str) -> Figure:
     """Draw a new figure with two matrices in the same colours, and the first minus the second.
 
-    yours, wanted  (rows, columns)
-    differ         the title of the difference
+    yours, expected  (rows, columns)
+    differ           the title of the difference
     """
     figure = Figure(figsize=(12, 3.6), layout="constrained")
-    known = [np.abs(part[np.isfinite(part)]) for part in (yours, wanted)]
-    top = max([float(part.max()) for part in known if part.size], default=0.0) or 1.0
-    signed = bool((yours < 0).any() or (wanted < 0).any())
+    sizes = [np.abs(part[np.isfinite(part)]) for part in (yours, expected)]
+    top = max([float(part.max()) for part in sizes if part.size], default=0.0) or 1.0
+    signed = bool((yours < 0).any() or (expected < 0).any())
     axes = figure.subplots(1, 3)
-    for ax, matrix, title in zip(axes, (yours, wanted), ("Yours", "Wanted"), strict=False):
+    for ax, matrix, title in zip(axes, (yours, expected), ("Yours", "Wanted"), strict=False):
         draw_matrix(ax, matrix, title, x, y, diverging=signed, top=top)
-    draw_matrix(axes[2], yours - wanted, differ, x, y, diverging=True, top=top)
+    draw_matrix(axes[2], yours - expected, differ, x, y, diverging=True, top=top)
     return figure
 
 
@@ -177,7 +177,7 @@ class Exercise:
             reasons[requirement] = self._explain(error) + KEEPS * (again and isinstance(error, Wrong))
             ended = isinstance(error, Unusable | OutOfTime)
             beginning = beginning or " / ".join(output.split("\n")[:3]).strip(" /")
-        rows = [(MARKS["fails" if why else "holds"], asked, why) for asked, why in reasons.items()]
+        rows = [(MARKS["fails" if why else "holds"], name, why) for name, why in reasons.items()]
         return Report(rows, beginning, "" if any(reasons.values()) else self._praise(attempt))
 
     def _explain(self, error: BaseException | None) -> str:
@@ -204,18 +204,18 @@ class Exercise:
         if self.picture is None:
             return Words("This exercise has no picture: `check` says it in words.")
         matrix, x, y = self.picture
-        wanted = as_matrix(matrix(self.answer))
+        expected = as_matrix(matrix(self.answer))
         yours, error, _ = run_with_timeout(self.seconds, lambda: as_matrix(matrix(attempt)))
-        if error is None and yours.shape != wanted.shape:
-            error = Wrong(f"it is {tuple(yours.shape)}, and should be {tuple(wanted.shape)}")
+        if error is None and yours.shape != expected.shape:
+            error = Wrong(f"it is {tuple(yours.shape)}, and should be {tuple(expected.shape)}")
         if error is not None:
             return Words(f"There is nothing to draw yet: {self._explain(error)}")
-        wrong = ~yours.isclose(wanted, 1e-5, 1e-4)
+        wrong = ~yours.isclose(expected, 1e-5, 1e-4)
         words = "No difference"
         if number := int(wrong.sum()):
-            furthest = (yours - wanted)[wrong].abs().nan_to_num(torch.inf).max()
+            furthest = (yours - expected)[wrong].abs().nan_to_num(torch.inf).max()
             words = f"{number} of {wrong.numel()} differ, by up to {furthest:.2g}"
-        return Drawing(answer_figure(yours.numpy(), wanted.numpy(), words, x, y), words)
+        return Drawing(answer_figure(yours.numpy(), expected.numpy(), words, x, y), words)
 
     def hint(self) -> Words:
         """Return one more hint each time, until there are no more."""
@@ -253,13 +253,13 @@ def randomize_(model: nn.Module, draw: Generator) -> Any:
     return model
 
 
-def each(check: Callable[..., object], *asked: Any) -> list[Check]:
-    """Return a check for each thing asked: `check`, given one more argument, or those in a tuple."""
+def each(check: Callable[..., object], *variants: Any) -> list[Check]:
+    """Return a check for each variant: `check`, given one more argument, or those in a tuple."""
 
     def with_more(more: Any) -> Check:
         return lambda attempt, draw: check(attempt, draw, *(more if isinstance(more, tuple) else (more,)))
 
-    return list(map(with_more, asked))
+    return list(map(with_more, variants))
 
 
 def read_tasks(lesson: str) -> dict[str, str]:

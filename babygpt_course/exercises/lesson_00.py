@@ -27,30 +27,30 @@ def words_exchanged(story: str, one: str, other: str) -> str:
     return " ".join(names.get(word, word) for word in story.split(" "))
 
 
-def mirrors(attempt: Any, draw: Generator, asked: str) -> None:
+def mirrors(attempt: Any, draw: Generator, aspect: str) -> None:
     """Ask for the mirrors of stories in two languages, the shortest first."""
     rng, letters = dice(draw), ".\na b c d e f g h i j k l m n o p q r s t u v w x y z? xx zz"
     stories = [grammar.sample(rng) for grammar in (english(), chinese()) for _ in range(6)]
     for story in sorted(stories, key=lambda story: len(story.text)):
         if not (question := story.question()):
             continue
-        one, other, told = question.answer, question.rival, story.text
-        mirror = story.swap(one, other).text
-        asks = {one + letters: other + letters, told: mirror, f"{told}\n" * 3: f"{mirror}\n" * 3}
-        if asked == "characters":  # up to the answer, which is another one in the mirror
-            asks = {told[: len(question.prompt) - 1]: mirror}  # a prompt begins with a line end
+        name, rival, original = question.answer, question.rival, story.text
+        mirror = story.swap(name, rival).text
+        asks = {name + letters: rival + letters, original: mirror, f"{original}\n" * 3: f"{mirror}\n" * 3}
+        if aspect == "characters":  # up to the answer, which is another one in the mirror
+            asks = {original[: len(question.prompt) - 1]: mirror}  # a prompt begins with a line end
         for text, want in asks.items():
-            what = f"{text!r} with {one!r} and {other!r}"
-            got = plain(ask(attempt, text, one, other, what=what))
-            if asked == "the mirror":
-                expect(attempt, got, one, other, want=text, what=f"the mirror of {what}")
-            elif asked == "the names" or not isinstance(got, str):
+            what = f"{text!r} with {name!r} and {rival!r}"
+            got = plain(ask(attempt, text, name, rival, what=what))
+            if aspect == "the mirror":
+                expect(attempt, got, name, rival, want=text, what=f"the mirror of {what}")
+            elif aspect == "the names" or not isinstance(got, str):
                 require_equal(got, want, what, {"That is the story itself": text})
             else:
                 hint = ""
-                if got.strip() == words_exchanged(text, one, other).strip():
+                if got.strip() == words_exchanged(text, name, rival).strip():
                     hint = ". A full stop may touch a name, and Chinese has no spaces"
-                elif one not in got or other not in got:
+                elif name not in got or rival not in got:
                     hint = ". Once the first name has become the second, the two cannot be told apart"
                 came = f"came out: {got!r}, which holds other characters than the story{hint}"
                 require(sorted(got) == sorted(text), f"for {what} {came}")
@@ -90,7 +90,7 @@ def gives_unit(attempt: Any, draw: Generator, number: int) -> None:
     drawn = [torch.rand(n, generator=draw) * 0.9 + 0.05 for n in (3, 8, 2000)]  # long: products underflow
     for p in (torch.tensor([0.5]), torch.tensor([0.25, 0.5, 0.5, 0.001]), torch.tensor([0.5, 1e-7]), *drawn):
         what = f"p = {describe(p)}"
-        got = ask_parts(attempt, p, what=what, wanted="three numbers: nats, bits, perplexity", number=3)
+        got = ask_parts(attempt, p, what=what, expected="three numbers: nats, bits, perplexity", number=3)
         require_equal(got[number], units_answer(p)[number], what, unit_mistakes(p)[number])
 
 

@@ -2,6 +2,8 @@
 
 import math
 from collections import Counter
+from collections.abc import Iterator
+from functools import partial
 from itertools import pairwise
 from statistics import fmean
 from typing import Any
@@ -9,7 +11,8 @@ from typing import Any
 import torch
 from torch import Generator, Tensor
 
-from babygpt_course.exercises.checks import ask_tensors, expect, require, require_equal, texts
+from babygpt_course.exercises.agreement import Agrees, Case
+from babygpt_course.exercises.checks import ask_tensors, require, require_equal, texts
 from babygpt_course.exercises.compare import beyond, count
 from babygpt_course.exercises.exercise import Exercise, dice, each, integer, read_tasks
 
@@ -56,25 +59,27 @@ LOSS_MISTAKES = {
 }
 
 
-def finds_loss(attempt: Any, draw: Generator, kind: str) -> None:
-    """Ask for the loss of three texts, the shortest first."""
+def draw_texts(draw: Generator, kind: str) -> Iterator[Case]:
+    """Draw texts without doubt, of two characters, or of any."""
     if kind == "certain":
-        asked = [p * integer(draw, 2, 6) + p[: integer(draw, 0, 2)] for p in ("ab", "abc", "abcde")]
+        drawn = [p * integer(draw, 2, 6) + p[: integer(draw, 0, 2)] for p in ("ab", "abc", "abcde")]
     elif kind == "two characters":
         patterns = [(p, dice(draw).sample("abcdefgh", 2)) for p in ("0001", "00110", "0100110")]
-        asked = ["".join(letters[int(i)] for i in pattern) for pattern, letters in patterns]
+        drawn = ["".join(letters[int(i)] for i in pattern) for pattern, letters in patterns]
     else:
         rng, kinds = dice(draw), ((9, "abc"), (30, "\nefgh "), (300, "我你他AaBb。šŁ"), (5000, "ab \n"))
         # š and Ł equal a and A in one byte of their code points.
-        asked = ["".join(rng.choices(some, range(1, len(some) + 1), k=n)) for n, some in kinds]
-        asked.append(f" {asked[1]}\n")
-    for text in asked:
-        expect(attempt, text, want=v1_loss(text), what=repr(text[:40]), mistakes=LOSS_MISTAKES)
+        drawn = ["".join(rng.choices(alphabet, range(1, len(alphabet) + 1), k=n)) for n, alphabet in kinds]
+        drawn.append(f" {drawn[1]}\n")
+    yield from (Case(repr(text[:40]), (text,)) for text in drawn)
 
 
 BIGRAM_LOSS = Exercise(
     TASKS["A loss by counting"],
-    each(finds_loss, "certain", "two characters", "any"),
+    [
+        Agrees(partial(draw_texts, kind=kind), v1_loss, LOSS_MISTAKES)
+        for kind in ("certain", "two characters", "any")
+    ],
     bigram_loss_answer,
     mistakes=LOSS_MISTAKES,
 )
@@ -90,9 +95,9 @@ def two_texts(answer: Any, _: Generator) -> None:
 
 
 def anagrams(answer: Any, _: Generator) -> None:
-    one, other = map(Counter, texts(answer, 2))
-    more = f"the first has {dict(one - other)} more, and the second {dict(other - one)}"
-    require(one == other, f"the two texts do not hold the same characters: {more}")
+    first, second = map(Counter, texts(answer, 2))
+    more = f"the first has {dict(first - second)} more, and the second {dict(second - first)}"
+    require(first == second, f"the two texts do not hold the same characters: {more}")
 
 
 def first_is_certain(answer: Any, _: Generator) -> None:

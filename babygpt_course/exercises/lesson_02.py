@@ -62,10 +62,11 @@ def differing_window(got: Any, want: Tensor, ids: Tensor, newline: int, space: i
     if not (ours := spell(got, letters)):
         return ""
     pairs = enumerate(zip_longest(ours, spell(want, letters)))
-    n, (one, other) = next(((n, two) for n, two in pairs if two[0] != two[1]), (0, ("", "")))
-    if one is None:
-        return f". Window {n} is missing; it should be {other!r}"
-    return f". Window {n} is {one!r}; {'there should be none' if other is None else f'should be {other!r}'}"
+    n, (window, expected) = next(((n, two) for n, two in pairs if two[0] != two[1]), (0, ("", "")))
+    if window is None:
+        return f". Window {n} is missing; it should be {expected!r}"
+    wish = "there should be none" if expected is None else f"should be {expected!r}"
+    return f". Window {n} is {window!r}; {wish}"
 
 
 def draw_lines(draw: Generator, *words: int) -> Iterator[Case]:
@@ -75,24 +76,24 @@ def draw_lines(draw: Generator, *words: int) -> Iterator[Case]:
     whole = "".join(" ".join(line) + "|" for line in drawn)
     last = len(" ".join(drawn[-1][1:]))  # a window so long ends with the text, if that has no last line end
     short = "|".join(whole.split("|")[:2]) + "|"
-    asked = [(short, 1), (short, 2), *product((whole, whole[:-1]), (1, 3, 6, 12, last, last + 1))]
-    asked += [(whole[-2::-1] + "|", 3), (12 * whole, 5)]  # one of the same shape, and a long one
+    texts_and_lengths = [(short, 1), (short, 2), *product((whole, whole[:-1]), (1, 3, 6, 12, last, last + 1))]
+    texts_and_lengths += [(whole[-2::-1] + "|", 3), (12 * whole, 5)]  # one of the same shape, and a long one
     if 1 in words:  # no window at all: lines of one word, and a text that is too short
-        asked = [("y|z|", integer(draw, 1, 5)), ("y z|", integer(draw, 3, 6)), *asked]
-    for number, (text, length) in enumerate(asked):
+        texts_and_lengths = [("y|z|", integer(draw, 1, 5)), ("y z|", integer(draw, 3, 6)), *texts_and_lengths]
+    for number, (text, length) in enumerate(texts_and_lengths):
         near = integer(draw, 2048, 49_000) + torch.tensor(
             [0, 1, 256, 257, 512]
         )  # alike in a byte, or float16
         kinds = range(5), rng.sample(range(50_000), 5), near.tolist()
         numbers = dict(zip("xyz |", rng.sample(kinds[number % 3], 5), strict=True))
-        given = torch.tensor([numbers[letter] for letter in text]), numbers["|"], numbers[" "], length
-        letters = letters_of(*given[:3])
-        spelt = "".join(letters[i] for i in given[0].tolist())
+        arguments = torch.tensor([numbers[letter] for letter in text]), numbers["|"], numbers[" "], length
+        letters = letters_of(*arguments[:3])
+        spelt = "".join(letters[i] for i in arguments[0].tolist())
         what = f"the text {describe(spelt)} (| is its line end) and length {length}"
         what += f", with the ids {letters}" * (max(letters) > 4)
-        if not len(second_word_answer(*given)):
+        if not len(second_word_answer(*arguments)):
             what += f" (so no window: a tensor of shape (0, {length}) is asked)"
-        yield Case(what, given)
+        yield Case(what, arguments)
 
 
 def asks_windows(*words: int) -> Agrees:
@@ -117,7 +118,7 @@ def votes_answer(E: Tensor, P: Tensor, W: Tensor, b: Tensor) -> tuple[Tensor, Te
     return of_token + mean, of_position - mean
 
 
-def splits_votes(attempt: Any, draw: Generator, asked: str) -> None:
+def splits_votes(attempt: Any, draw: Generator, aspect: str) -> None:
     """Ask for the votes of v2 in several sizes; look at their sum, or at the positions' mean or steps."""
     for V, T, C in ((2, 3, 1), (4, 2, 3), (5, 7, 4), (5, 7, 4), (3, 1, 2), (9, 300, 4)):
         E, P, W, b = (torch.randn(shape, generator=draw) + 0.5 for shape in ((V, C), (T, C), (V, C), (V,)))
@@ -130,15 +131,15 @@ def splits_votes(attempt: Any, draw: Generator, asked: str) -> None:
             ". The bias is missing": -b,
             ". The bias is there twice": b,
         }
-        known = next((sentence for sentence, x in mistakes.items() if (off - x).abs().max() < 1e-4), "")
+        explanation = next((sentence for sentence, x in mistakes.items() if (off - x).abs().max() < 1e-4), "")
         worst, mean = describe(off.flatten()[off.abs().argmax()]), of_position.mean(dim=0)
         steps, want = of_position - of_position[0], (P - P[0]) @ W.T
         last = f"position {T - 1} differ from those of position 0 by {describe(steps[-1])}"
         excess, wrong = {
-            "sum": (off, f"token + position is not v2's logits: off by {worst}{known}"),
+            "sum": (off, f"token + position is not v2's logits: off by {worst}{explanation}"),
             "mean": (mean, f"the positions vote {describe(mean)} on average; should be 0 for each character"),
             "step": (steps - want, f"the votes of {last}; should be {describe(want[-1])}"),
-        }[asked]
+        }[aspect]
         require(excess.abs().max() < 2e-4, f"for {what} {wrong}")
 
 
@@ -170,11 +171,11 @@ def cube_exceptions(votes: Tensor, draw: Generator) -> dict[str, Tensor]:
     """Add 0.4 or −0.4 to the 8 corners of a drawn cube of the votes, so that each mean stays as it is."""
     if min(votes.shape) < 2:
         return {}
-    ends = [torch.randperm(n, generator=draw)[:2].sort().values for n in votes.shape]
+    edges = [torch.randperm(n, generator=draw)[:2].sort().values for n in votes.shape]
     corners = torch.cartesian_prod(*[torch.arange(2)] * 3)  # (8, 3)
-    at = tuple(end[corner] for end, corner in zip(ends, corners.T, strict=True))
-    changed = votes.index_put(at, 0.4 * (-1.0) ** corners.sum(dim=1), accumulate=True)
-    where = ", ".join(f"{a} and {b}" for a, b in (end.tolist() for end in ends))
+    indices = tuple(end[corner] for end, corner in zip(edges, corners.T, strict=True))
+    changed = votes.index_put(indices, 0.4 * (-1.0) ** corners.sum(dim=1), accumulate=True)
+    where = ", ".join(f"{a} and {b}" for a, b in (end.tolist() for end in edges))
     return {f"a sum, with opposite exceptions at positions, tokens and candidates {where}": changed}
 
 
@@ -188,8 +189,8 @@ def classifies(attempt: Any, draw: Generator, kind: str) -> None:
         centred = mean.log() - mean.log().mean(dim=-1, keepdim=True)
         steps = centred - centred[:1]
         mixed = (steps - steps[:, :1]).abs().max() > 0.1  # few draws give nearly a sum: these are left out
-        at = [integer(draw, 0, size) for size in votes.shape]
-        spot = torch.tensor(at[:1] * 2), torch.tensor(at[1:2] * 2), torch.tensor([V - 2, V - 1])
+        cell = [integer(draw, 0, size) for size in votes.shape]
+        spot = torch.tensor(cell[:1] * 2), torch.tensor(cell[1:2] * 2), torch.tensor([V - 2, V - 1])
         late, small = [T - 1, max(1, T - 2)], 0.02 if many == (T, V) else 0.05
         tokens = [V - 1, max(1, V - 2)]  # neither position 0 nor token 0 takes part in opposite exceptions
         opposite = {f"positions {late} after token {V - 1}": (late, [V - 1] * 2)} if T > 2 else {}
@@ -205,13 +206,13 @@ def classifies(attempt: Any, draw: Generator, kind: str) -> None:
             },
             "mean": {"the mean of a position's and a token's probabilities": mean.log()} if mixed else {},
             "exception": {
-                f"a sum, with an exception at position {at[0]} that leaves the row's mean as it is": (
+                f"a sum, with an exception at position {cell[0]} that leaves the row's mean as it is": (
                     votes.index_put(spot, torch.tensor([0.4, -0.4]), accumulate=True)
                 )
             }
             | {
                 f"a sum, with opposite exceptions at {where}": votes.index_put(
-                    (torch.tensor(t), torch.tensor(a), torch.tensor(at[2:] * 2)),
+                    (torch.tensor(t), torch.tensor(a), torch.tensor(cell[2:] * 2)),
                     torch.tensor([0.4, -0.4]),
                     accumulate=True,
                 )
@@ -222,7 +223,7 @@ def classifies(attempt: Any, draw: Generator, kind: str) -> None:
                 f"a sum, with an exception of {size} nats at position {t} after token {a}": votes.index_put(
                     tuple(map(torch.tensor, (t, a, b))), torch.tensor(size), accumulate=True
                 )
-                for size, (t, a, b) in product((small, -small, 1.0, -3.0), (at, (T - 1, V - 1, V - 1)))
+                for size, (t, a, b) in product((small, -small, 1.0, -3.0), (cell, (T - 1, V - 1, V - 1)))
             },
         }[kind]
         for name, table in ((name, of_it.softmax(-1).double()) for name, of_it in tables.items()):
@@ -246,19 +247,19 @@ def few_texts(answer: Any, _: Any = None) -> tuple[str, ...]:
 
 def v2_fails(answer: Any, _: Generator) -> None:
     """Find the lowest loss of any v2 on the texts: a convex problem, solved by L-BFGS."""
-    given = few_texts(answer)
-    letters = sorted(set("".join(given)))
-    ids = torch.tensor([[letters.index(letter) for letter in text] for text in given])
-    N, T, V = len(given), ids.shape[1] - 1, len(letters)
+    texts = few_texts(answer)
+    letters = sorted(set("".join(texts)))
+    ids = torch.tensor([[letters.index(letter) for letter in text] for text in texts])
+    N, T, V = len(texts), ids.shape[1] - 1, len(letters)
     position, token, following = torch.arange(T).repeat(N), ids[:, :-1].flatten(), ids[:, 1:].flatten()
     votes = torch.zeros(T + V, V, dtype=torch.float64, requires_grad=True)  # of positions, then of tokens
     solver = torch.optim.LBFGS([votes], max_iter=300, line_search_fn="strong_wolfe")
 
     def loss() -> Tensor:
         solver.zero_grad()
-        found = F.cross_entropy(votes[position] + votes[T + token], following)
-        found.backward()
-        return found
+        mean_loss = F.cross_entropy(votes[position] + votes[T + token], following)
+        mean_loss.backward()
+        return mean_loss
 
     solver.step(loss)
     lowest = loss().item()
@@ -267,9 +268,9 @@ def v2_fails(answer: Any, _: Generator) -> None:
 
 
 def leaves_no_doubt(answer: Any, _: Generator) -> None:
-    given = few_texts(answer)
-    for position, token in ((p, text[p]) for text in given for p in range(len(text) - 1)):
-        after = sorted({text[position + 1] for text in given if text[position] == token})
+    texts = few_texts(answer)
+    for position, token in ((p, text[p]) for text in texts for p in range(len(text) - 1)):
+        after = sorted({text[position + 1] for text in texts if text[position] == token})
         listed = " and ".join(map(repr, after))
         require(len(after) == 1, f"at position {position}, after {token!r}, come {listed}")
 

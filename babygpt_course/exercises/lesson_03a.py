@@ -20,16 +20,16 @@ def scale_answer(D: int, q_size: float, k_size: float) -> tuple[float, float]:
     return variance, variance**-0.5
 
 
-def scales(attempt: Any, draw: Generator, asked: int, any_size: bool) -> None:
+def scales(attempt: Any, draw: Generator, part: int, any_size: bool) -> None:
     """Ask for the variance or the factor of heads of three widths; draw scores to show a wrong factor."""
     for D in (4, 1, 24, 512):
         sizes = (1.0, 1.0)
         if any_size:
             sizes = (round(0.3 + float(torch.rand((), generator=draw)), 2), float(integer(draw, 2, 6)))
         what = f"D = {D}, channels of q and k with deviations {sizes[0]:g} and {sizes[1]:g}"
-        got = ask_tensors(attempt, D, *sizes, what=what, shapes={"variance": (), "factor": ()})[asked]
+        got = ask_tensors(attempt, D, *sizes, what=what, shapes={"variance": (), "factor": ()})[part]
         variance, factor = scale_answer(D, *sizes)
-        if not asked:
+        if not part:
             both = "Both sizes count, and as squares: the variance of a product is the product of variances"
             mistakes = {
                 both: D * sizes[0] * sizes[1],
@@ -54,27 +54,29 @@ SCALE = Exercise(
 
 def mask_answer(lengths: Tensor, T: int) -> Tensor:
     """Which token may read which (B, T, T), for texts of these lengths (B,) with padding on their left."""
-    at = torch.arange(T)
-    real = at >= T - lengths[:, None]  # (B, T)
-    return (at[:, None] >= at) & real[:, None, :] | torch.eye(T, dtype=torch.bool)
+    positions = torch.arange(T)
+    real = positions >= T - lengths[:, None]  # (B, T)
+    return (positions[:, None] >= positions) & real[:, None, :] | torch.eye(T, dtype=torch.bool)
 
 
-def masks(attempt: Any, draw: Generator, asked: str) -> None:
+def masks(attempt: Any, draw: Generator, aspect: str) -> None:
     """Ask for the masks of several texts at once, and look at the rows of real tokens or of padding."""
     for lengths, T in (
         ([2], 3),
         ([3, 1], 3),
+        ([3, 1], 4),
         ([4, 0, 5, 2], 5),
         ([integer(draw, 1, 9) for _ in range(6)], 9),
-        ([257, 300, 1, integer(draw, 2, 256)], 300),
+        ([257, integer(draw, 2, 256)], 258),  # a byte holds 255 at most
     ):
         what, B = f"lengths {lengths} and T = {T}", len(lengths)
-        given = torch.tensor(lengths)
-        got, want = ask_tensor(attempt, given, T, what=what, shape=(B, T, T)), mask_answer(given, T)
+        real_tokens = torch.tensor(lengths)
+        got = ask_tensor(attempt, real_tokens, T, what=what, shape=(B, T, T))
+        want = mask_answer(real_tokens, T)
         require(((got == 0) | (got == 1)).all(), f"for {what} each entry should be True or False")
-        real = torch.arange(T) >= T - given[:, None]  # (B, T)
+        real = torch.arange(T) >= T - real_tokens[:, None]  # (B, T)
         itself, more = torch.eye(T, dtype=torch.bool), got.bool() & ~want
-        if asked == "padding":
+        if aspect == "padding":
             rules = {
                 "without itself a row of padding is empty, and its softmax is nan": ~real[..., None]
                 & ~got.bool(),
@@ -91,8 +93,8 @@ def masks(attempt: Any, draw: Generator, asked: str) -> None:
             }
         for text, where in rules.items():
             row = next(iter(where.nonzero().tolist()), None)
-            at = "" if row is None else "in text {}, query {}, key {}".format(*row)
-            require(row is None, f"for {what} {text}: {at}")
+            entry = "" if row is None else "in text {}, query {}, key {}".format(*row)
+            require(row is None, f"for {what} {text}: {entry}")
 
 
 def masks_drawn(attempt: Any) -> Tensor:
@@ -121,21 +123,22 @@ def two_words(answer: Any, _: Any = None) -> tuple[str, ...]:
     return texts(answer, 2)
 
 
-def predict(answer: Any, draw: Generator, layers: int, at: range, differ: bool) -> None:
+def predict(answer: Any, draw: Generator, layers: int, positions: range, differ: bool) -> None:
     """Require that a random causal NoPE model predicts different things, or the same, after some letters."""
-    one, other = two_words(answer)
+    first, second = two_words(answer)
     config = ModelConfig(len(LETTERS), block_size=LENGTH, n_layer=layers, n_head=2, n_embd=16)
     model = randomize_(Transformer(config, Encoding()), draw)
-    ids = torch.tensor([[LETTERS.index(letter) for letter in text] for text in (one, other)])
+    ids = torch.tensor([[LETTERS.index(letter) for letter in text] for text in (first, second)])
     with torch.inference_mode():
         logits = model(ids)
     gaps = (logits[0] - logits[1]).abs().amax(dim=-1)  # (LENGTH,)
-    for t in at:
-        after, same = f"{one[: t + 1]!r} and {other[: t + 1]!r}", "the same" if differ else "different things"
-        found = f"one layer predicts {same} after {after}"
+    for t in positions:
+        after = f"{first[: t + 1]!r} and {second[: t + 1]!r}"
+        same = "the same" if differ else "different things"
+        sentence = f"one layer predicts {same} after {after}"
         if layers > 1:
-            found = f"two layers, too, predict the same at the end of {one!r} and {other!r}"
-        require((gaps[t] > 1e-4) == differ, found)
+            sentence = f"two layers, too, predict the same at the end of {first!r} and {second!r}"
+        require((gaps[t] > 1e-4) == differ, sentence)
 
 
 HALF_BLIND = Exercise(

@@ -48,10 +48,11 @@ def other_layouts(x: Tensor, positions: Tensor, theta: float) -> dict[str, Tenso
     }
 
 
-def rotates(attempt: Any, draw: Generator, asked: str) -> None:
+def rotates(attempt: Any, draw: Generator, aspect: str) -> None:
     """Ask for rotations of growing size, at positions and with a theta that the text never names."""
     theta, again = 0.0, (1, 2, 9, 6)  # asked twice with one theta: angles belong to positions, not to a shape
-    sizes = (((1, 1, 2, 2), 9), ((1, 1, 2, 4), 40), ((2, 3, 5, 8), 40), (again, 3001), (again, 1001))
+    long = ((1, 1, 70, 12), 300)
+    sizes = (((1, 1, 2, 2), 9), ((1, 1, 2, 4), 40), ((2, 3, 5, 8), 40), (again, 3001), (again, 1001), long)
     for shape, most in sizes:  # (B, H, T, D), and the positions' limit, which is odd where float16 is even
         x = torch.randn(shape, generator=draw)
         positions = torch.randint(-most, most, (shape[2],), generator=draw)
@@ -59,12 +60,12 @@ def rotates(attempt: Any, draw: Generator, asked: str) -> None:
         theta = theta if most == 1001 else float(integer(draw, 50, 5000))
         what = f"x of shape {shape}, positions {describe(positions)}, theta {theta:.0f}"
         mistakes = other_layouts(x, positions, theta)
-        if asked == "lengths":
+        if aspect == "lengths":
             turned = ask_tensor(attempt, x, positions, theta, what=what, shape=shape)
-            known = [f". {text}" for text, wrong in mistakes.items() if not difference(turned, wrong, 1e-3)]
-            hint = [*known, ". A rotation keeps them: is each pair turned by one angle?"][0]
+            hints = [f". {text}" for text, wrong in mistakes.items() if not difference(turned, wrong, 1e-3)]
+            hint = [*hints, ". A rotation keeps them: is each pair turned by one angle?"][0]
             require_equal(turned.norm(dim=-1), x.norm(dim=-1), f"{what} lengths:", {}, hint, 1e-3)
-        elif asked == "position 0":
+        elif aspect == "position 0":
             expect(attempt, x, 0 * positions, theta, want=x, what=f"{what}, but all positions 0,")
         else:
             order = pairs_side_by_side(shape[-1])
@@ -148,6 +149,10 @@ def converts(attempt: Any, draw: Generator, sizes: Sequence[tuple[int, int, int]
         what = f"{n_query} query and {n_key} key heads of {D} channels, scores [head, query, key]"
         hint = "".join(f". {text}" for text in sorted(set.intersection(*hints))[:1])
         require_equal(rope_scores(got, x, positions, D, split=False), want, what, {}, hint)
+        for name, W, ours in zip(("W_q", "W_k"), weights, got, strict=True):
+            what = f"{name} of shape {tuple(W.shape)} and head_dim {D}"
+            changed = ". The scores are right, but only the order of the rows may change, not their numbers"
+            require_equal(ours, interleave_rows_answer(W, D), what, hint=changed, atol=0)
 
 
 LAYOUTS = Exercise(
@@ -164,13 +169,13 @@ LAYOUTS = Exercise(
 
 def controlled_effect_answer(model: Any, score: Callable[..., float], layer: int, head: int) -> float:
     """Score without a random other head of the same layer, minus the score without this head."""
-    others = [other for other in range(model.config.n_head) if other != head]
+    others = [index for index in range(model.config.n_head) if index != head]
     control = others[int(torch.randint(len(others), ()))]
-    found = []
+    scores = []
     for silent in (control, head):
         with without_heads(model, [(layer, silent)]):
-            found.append(score(model))
-    return found[0] - found[1]
+            scores.append(score(model))
+    return scores[0] - scores[1]
 
 
 def drawn_model(draw: Generator, n_layer: int, n_head: int) -> tuple[Any, Callable[..., float], str]:
@@ -193,13 +198,13 @@ def measures(attempt: Any, draw: Generator, sizes: Sequence[tuple[int, int]], ca
     for n_layer, n_head in sizes:
         model, score, what = drawn_model(draw, n_layer, n_head)
         without, whole = dict[tuple[int, int], float](), score(model)
-        for at in product(range(n_layer), range(n_head)):
-            with without_heads(model, [at]):
-                without[at] = score(model)
+        for spot in product(range(n_layer), range(n_head)):
+            with without_heads(model, [spot]):
+                without[spot] = score(model)
         heads = list(without) if calls == 1 else [dice(draw).choice(list(without))]
-        for (layer, head), alone in ((at, without[at]) for at in heads):
-            gaps = {at: other - alone for at, other in without.items() if at != (layer, head)}
-            beside = [gap for (other, _), gap in gaps.items() if other == layer]
+        for (layer, head), alone in ((spot, without[spot]) for spot in heads):
+            gaps = {spot: scored - alone for spot, scored in without.items() if spot != (layer, head)}
+            beside = [gap for (rival, _), gap in gaps.items() if rival == layer]
             right = [*beside, sum(beside) / len(beside)]  # the mean over all controls is right as well
             mistakes = {
                 "This compares with the whole model. The control is missing": [whole - alone],
@@ -210,21 +215,26 @@ def measures(attempt: Any, draw: Generator, sizes: Sequence[tuple[int, int]], ca
                 "Your control is a head of another layer": [*gaps.values()],
                 "That is one score, and no difference": [alone, *(alone + gap for gap in beside)],
             }
-            one = f"{what}, layer {layer}, head {head}"
-            given = f"scores without each head: {', '.join(f'{at} {x:.4f}' for at, x in without.items())}"
+            case = f"{what}, layer {layer}, head {head}"
+            scores = ", ".join(f"{spot} {x:.4f}" for spot, x in without.items())
             came = set[int]()
             for _ in range(calls):
-                got = float(ask_tensor(attempt, model, score, layer, head, what=one, shape=()))
+                got = float(ask_tensor(attempt, model, score, layer, head, what=case, shape=()))
                 near = [i for i, value in enumerate(right) if abs(got - value) < 1e-5]
                 hints = [
-                    f". {hint}" for hint, some in mistakes.items() if min(abs(got - x) for x in some) < 1e-5
+                    f". {hint}"
+                    for hint, values in mistakes.items()
+                    if min(abs(got - x) for x in values) < 1e-5
                 ]
-                require(near, f"for {one} came out: {got:.5f}; {given}{[*hints, ''][0]}")
+                require(
+                    near,
+                    f"for {case} came out: {got:.5f}; scores without each head: {scores}{[*hints, ''][0]}",
+                )
                 came.add(near[-1])
             # By chance a fair draw misses one of three heads in 40 calls 5 times in ten million.
             few = calls > 1 and len(beside) not in came and len(came) < len(beside)
             missing = f"{calls} calls drew {len(came)} of {count(len(beside), 'other head')} for a control"
-            require(not few, f"for {one} {missing}: draw it by chance, and each of them")
+            require(not few, f"for {case} {missing}: draw it by chance, and each of them")
 
 
 ABLATION = Exercise(

@@ -59,20 +59,20 @@ def misturned(x: Tensor) -> dict[str, Tensor]:
     }
 
 
-def rotates(attempt: Any, draw: Generator, asked: str) -> None:
+def rotates(attempt: Any, draw: Generator, aspect: str) -> None:
     """Compare lengths or directions of the learner's vectors with those of a rotated x times K."""
     # (..., T, D); from 2049 on float16 has even numbers only, and its errors show in all rows of length 30
-    shapes = (1, 2), (3, 2), (2, 6, 4), (2, 3, 8, 8), (2, 3, 8, 8), (1, 2, 30, 6), (300, 4), (3000, 2)
+    shapes = (1, 2), (3, 2), (2, 6, 4), (2, 3, 8, 8), (2, 3, 8, 8), (1, 2, 30, 6), (300, 4), (2500, 6)
     for shape, kernel in product(shapes, (lambda m: 1.5 * (m + 1.0).cos(), torch.special.bessel_j0)):
         x, times = 3 * torch.randn(shape, generator=draw), torch.arange(shape[-2])
         what = f"x of shape {shape}, K(0), K(1), … = {describe(kernel(times)[:SHOWN])}"
         ours = ask_tensor(attempt, x, kernel, what=what, shape=shape)
-        wanted = rotate(x.view(1, -1, *shape[-2:]), times).view(shape)
-        if asked == "numbers":
+        rotated = rotate(x.view(1, -1, *shape[-2:]), times).view(shape).double()
+        if aspect == "numbers":
             require_equal(bool(ours.isfinite().all()), True, f"{what} all numbers are finite")
-        elif asked == "lengths":
-            ratio = ours.norm(dim=-1) / wanted.norm(dim=-1)
-            scale = kernel(times).abs().expand_as(ratio)
+        elif aspect == "lengths":
+            ratio = ours.norm(dim=-1) / rotated.norm(dim=-1)
+            scale = kernel(times).abs().expand_as(ratio).double()
             hint, rows = "", ratio.reshape(-1, shape[-2])  # (…, T)
             off = ~rows.isclose(scale.reshape(rows.shape), atol=1e-4)
             if (first := int(off.any(dim=0).int().argmax())) > 0 and ((rows - 1)[off].abs() < 1e-4).all():
@@ -88,12 +88,13 @@ def rotates(attempt: Any, draw: Generator, asked: str) -> None:
         else:
             hint = ". In row m, channels 2i and 2i + 1 turn by m · 10000^(−2i/D), the first to the second"
             turned = {text: wrong * kernel(times)[:, None] for text, wrong in misturned(x).items()}
-            mistakes = {"A K below 0 turns a vector round: is it multiplied by K itself?": wanted, **turned}
+            mistakes = {"A K below 0 turns a vector round: is it multiplied by K itself?": rotated, **turned}
             mistakes = {text: F.normalize(wrong, dim=-1) for text, wrong in mistakes.items()}
-            one, other = F.normalize(ours, dim=-1), F.normalize(wanted * kernel(times)[:, None], dim=-1)
+            directions = F.normalize(ours, dim=-1)
+            expected = F.normalize(rotated * kernel(times)[:, None], dim=-1)
             # A float32 of an angle is coarser where the angle is large.
             atol, wrong = 1e-4 if shape[-2] <= 30 else 1e-3, "the directions are not those of RoPE:"
-            require_equal(one, other, f"{what} {wrong}", mistakes, hint, atol)
+            require_equal(directions, expected, f"{what} {wrong}", mistakes, hint, atol)
 
 
 REPAIRED = Exercise(
@@ -137,9 +138,9 @@ def draw_heads(draw: Generator, first: tuple[int, ...], far: int, same: bool = F
         yield Case(what, (alphas, sigmas, queries, keys))
 
 
-def asks_bias(*given: Any) -> Agrees:
+def asks_bias(*arguments: Any) -> Agrees:
     """Return the check on heads that `draw_heads` draws, given these arguments."""
-    return Agrees(lambda draw: draw_heads(draw, *given), exact_bias, BIAS_MISTAKES, atol=1e-3)
+    return Agrees(lambda draw: draw_heads(draw, *arguments), exact_bias, BIAS_MISTAKES, atol=1e-3)
 
 
 def kernel_drawn(attempt: Any) -> Tensor:

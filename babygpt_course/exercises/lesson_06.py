@@ -13,7 +13,7 @@ from babygpt.data.batches import interleave
 from babygpt.errors import BadInput
 from babygpt.positions import Positions, causal_mask
 from babygpt_course.exercises.agreement import Agrees, Case
-from babygpt_course.exercises.checks import ask, ask_parts, require_equal
+from babygpt_course.exercises.checks import ask_parts, require_equal
 from babygpt_course.exercises.compare import describe, difference, plain, things, whole
 from babygpt_course.exercises.exercise import Exercise, dice, each, integer, read_tasks
 
@@ -28,8 +28,8 @@ def sees_answer(query: tuple[int, int], key: tuple[int, int], isolated: bool) ->
     return key[0] < query[0] or (own and key[0] == query[0])
 
 
-def ask_pairs(attempt: Any, draw: Generator, masks: tuple[bool, ...], own: bool) -> None:
-    """Ask about all pairs of some times and branches, within a branch or between two."""
+def draw_pairs(draw: Generator, masks: tuple[bool, ...], own: bool) -> Iterator[Case]:
+    """Draw pairs of some times and branches, within a branch or between two."""
     for isolated in masks:
         n, far = integer(draw, 1, 9), integer(draw, 70, 900)
         times = [0, n, n + 1, far, far + 256, 4096 * far, 4096 * far + 1]  # equal in a byte, or as float16
@@ -38,21 +38,33 @@ def ask_pairs(attempt: Any, draw: Generator, masks: tuple[bool, ...], own: bool)
         near = [two for two in pairs if max(*two[0], *two[1]) <= n + 1]
         for query, key in [*near, *dice(draw).sample(pairs, 50)]:
             key = int(str(key[0])), int(str(key[1]))  # equal to the query, and another object
-            at = [Positions(torch.tensor([t]), torch.tensor([b])) for t, b in (query, key)]
-            want = bool(causal_mask(at[0], at[1], isolated))
             what = f"query (time, branch) {query}, key {key}{', isolated' if isolated else ''}"
-            got = ask(attempt, query, key, isolated, what=what)
-            rules = {
-                "True or False is asked for": not isinstance(plain(got), bool),
-                "A token sees itself": query == key,
-                "Tokens of one time are written together: neither sees the other": key[0] == query[0],
-                "No token sees a later one": key[0] > query[0],
-                "A token sees its own past": own,
-                "Isolated means: no token of another branch": isolated,
-                "With the open mask it sees the past of every branch": True,
-            }
-            hint = next(rule for rule, decides in rules.items() if decides)
-            require_equal(got, want, what, hint=f". {hint}")
+            yield Case(what, (query, key, isolated))
+
+
+def may_look(query: tuple[int, int], key: tuple[int, int], isolated: bool) -> bool:
+    """Return what the package's own mask says of these two tokens."""
+    here, there = (Positions(torch.tensor([t]), torch.tensor([b])) for t, b in (query, key))
+    return bool(causal_mask(here, there, isolated))
+
+
+def deciding_rule(got: Any, _: bool, query: tuple[int, int], key: tuple[int, int], isolated: bool) -> str:
+    """Return the rule that decides about two tokens, as the end of a sentence."""
+    rules = {
+        "True or False is asked for": not isinstance(plain(got), bool),
+        "A token sees itself": query == key,
+        "Tokens of one time are written together: neither sees the other": key[0] == query[0],
+        "No token sees a later one": key[0] > query[0],
+        "A token sees its own past": query[1] == key[1],
+        "Isolated means: no token of another branch": isolated,
+        "With the open mask it sees the past of every branch": True,
+    }
+    return f". {next(rule for rule, decides in rules.items() if decides)}"
+
+
+def asks_pairs(masks: tuple[bool, ...], own: bool) -> Agrees:
+    """Return the check on pairs within a branch or between two, with these masks."""
+    return Agrees(partial(draw_pairs, masks=masks, own=own), may_look, hint=deciding_rule)
 
 
 def sees_drawn(attempt: Any) -> Tensor:
@@ -63,7 +75,7 @@ def sees_drawn(attempt: Any) -> Tensor:
 
 SEES = Exercise(
     TASKS["Who sees whom?"],
-    each(ask_pairs, ((False, True), True), ((False,), False), ((True,), False)),
+    [asks_pairs((False, True), True), asks_pairs((False,), False), asks_pairs((True,), False)],
     sees_answer,
     picture=(sees_drawn, "key: times 0 to 4, three branches each", "query"),
 )
@@ -143,21 +155,22 @@ def split_gap_answer(loss: Callable, n: int) -> tuple[float, float]:
 
 def made_up_loss(plain: float, of_number: Sequence[float], of_others: Sequence[float], numbers: Any) -> float:
     """Return the loss of a made-up model that pays for branch numbers, for other texts, or for both."""
-    given = {b for part in things(numbers) or [] if (b := whole(part)) in range(len(of_number))}
-    if not given or len(given) < len(numbers):
+    branches = {b for part in things(numbers) or [] if (b := whole(part)) in range(len(of_number))}
+    if not branches or len(branches) < len(numbers):
         raise BadInput(f"numbers ({describe(numbers)}) must be a tuple of different numbers, such as (0, 2)")
-    return plain + fmean(of_number[b] for b in given if b is not None) + of_others[len(given) - 1]
+    return plain + fmean(of_number[b] for b in branches if b is not None) + of_others[len(branches) - 1]
 
 
 def split(attempt: Any, draw: Generator, numbers: bool, others: bool) -> None:
     for n in (3, 2, integer(draw, 4, 9), 1):
-        of_number = [0.0, *torch.rand(9, generator=draw).tolist()]
-        of_others = [0.0, *(0.1 + torch.rand(9, generator=draw)).tolist()]
+        sign_and_size = {3: 1, 2: -1}.get(n, 3)  # a cost may be below 0, and above 1
+        of_number = [0.0, *(sign_and_size * torch.rand(9, generator=draw)).tolist()]
+        of_others = [0.0, *(sign_and_size * (0.1 + torch.rand(9, generator=draw))).tolist()]
         free, one_text = [0.0] * 10, 0.5 + float(torch.rand(1, generator=draw))
         both = partial(made_up_loss, one_text, of_number, of_others)
         loss = partial(made_up_loss, one_text, of_number if numbers else free, of_others if others else free)
-        wanted = "two costs: of numbers, of other texts"
-        got, to_name = (ask_parts(attempt, f, n, what=f"n = {n}", wanted=wanted) for f in (loss, both))
+        costs_asked = "two costs: of numbers, of other texts"
+        got, to_name = (ask_parts(attempt, f, n, what=f"n = {n}", expected=costs_asked) for f in (loss, both))
         # Mistakes are told apart by a model that pays for both: with one of the costs some look alike.
         alone, last = fmean(both((b,)) for b in range(n)), both((n - 1,))
         together, zero = both(tuple(range(n))), both((0,))
@@ -174,8 +187,8 @@ def split(attempt: Any, draw: Generator, numbers: bool, others: bool) -> None:
         paid = ["something" if pays else "nothing" for pays in (numbers, others)]
         model = f"a model that pays {paid[0]} for numbers and {paid[1]} for other texts"
         costs = dict(zip(("numbers", "other texts"), split_gap_answer(loss, n), strict=True))
-        for one, (name, other) in zip(got, costs.items(), strict=True):
-            require_equal(one, other, f"n = {n} and {model}, the cost of the {name}", hint=hint)
+        for cost, (name, expected_cost) in zip(got, costs.items(), strict=True):
+            require_equal(cost, expected_cost, f"n = {n} and {model}, the cost of the {name}", hint=hint)
 
 
 SPLIT_GAP = Exercise(

@@ -24,16 +24,16 @@ def nelbo_answer(log_prob: LogProb, n: int) -> float:
     """The NELBO of a text of n tokens, in nats: over all ways to mask it, the sum of loss times weight."""
     total = 0.0
     for size in range(1, n + 1):
-        for some in combinations(range(n), size):
-            masked = frozenset(some)
-            loss = -sum(log_prob(masked, i) for i in some)
+        for subset in combinations(range(n), size):
+            masked = frozenset(subset)
+            loss = -sum(log_prob(masked, i) for i in subset)
             total += loss / (size * math.comb(n, size))
     return total
 
 
 def subsets(n: int) -> list[tuple[int, ...]]:
     """Return all ways to mask some of n tokens."""
-    return [some for size in range(1, n + 1) for some in combinations(range(n), size)]
+    return [subset for size in range(1, n + 1) for subset in combinations(range(n), size)]
 
 
 def look_up(table: Mapping[Any, float], masked: frozenset[int], i: int) -> float:
@@ -47,21 +47,22 @@ def ask_bounds(attempt: Any, draw: Generator, *lengths: int) -> None:
     """Ask about models that give each token a random probability for each way to mask the text."""
     for n in lengths:
         ways = subsets(n)
-        table = {(some, i): -3 * float(torch.rand((), generator=draw)) for some in ways for i in some}
+        table = {(subset, i): -3 * float(torch.rand((), generator=draw)) for subset in ways for i in subset}
         log_prob = partial(look_up, table)
-        want, losses = nelbo_answer(log_prob, n), {some: -sum(table[some, i] for i in some) for some in ways}
+        want = nelbo_answer(log_prob, n)
+        losses = {subset: -sum(table[subset, i] for i in subset) for subset in ways}
         shared, mean = "Sets of the same size share their weight: divide by C(n, l)", fmean(losses.values())
         per_token = "The mean over the masked tokens of a way is its loss divided by l; each size l "
         no_l = "Where is the 1/l? A set of l tokens weighs 1/(l · C(n, l))"
         mistakes = {
-            no_l: sum(loss / math.comb(n, len(some)) for some, loss in losses.items()),
+            no_l: sum(loss / math.comb(n, len(subset)) for subset, loss in losses.items()),
             "That is all tokens masked at once; the NELBO asks for every way to mask some": losses[ways[-1]],
             "The weights: sets of one size share 1/l, so that each gets 1/(l · C(n, l))": mean,
             f"{per_token}then counts once, and n of these means make a text": want / n,
             "A loss is *minus* the logarithm": -want,
-            shared: sum(loss / len(some) for some, loss in losses.items()),
+            shared: sum(loss / len(subset) for subset, loss in losses.items()),
         }
-        listed = ", ".join(f"{[*some]} token {i}: {p:.3f}" for (some, i), p in table.items())
+        listed = ", ".join(f"{[*subset]} token {i}: {p:.3f}" for (subset, i), p in table.items())
         what = f"n = {count(n, 'token')}" + f" and log-probabilities {listed}" * (n < 3)
         expect(attempt, log_prob, n, want=want, what=what, mistakes=mistakes)
 
@@ -70,10 +71,10 @@ def is_tight(attempt: Any, draw: Generator) -> None:
     """Ask about models that know the joint probabilities of n letters out of two, for the text 0…0."""
     for n in (2, 3, 4):
         joint, table = torch.rand([2] * n, generator=draw, dtype=torch.float64) + 0.05, dict[Any, float]()
-        for some in subsets(n):
-            seen = joint[tuple(slice(None) if j in some else 0 for j in range(n))]
-            for at, i in enumerate(some):
-                table[some, i] = float((seen.select(at, 0).sum() / seen.sum()).log())
+        for subset in subsets(n):
+            marginal = joint[tuple(slice(None) if j in subset else 0 for j in range(n))]
+            for axis, i in enumerate(subset):
+                table[subset, i] = float((marginal.select(axis, 0).sum() / marginal.sum()).log())
         want = float((joint.sum() / joint[(0,) * n]).log())
         what = f"n = {n} tokens and a model that knows the true probabilities"
         expect(attempt, partial(look_up, table), n, want=want, what=what)
@@ -92,16 +93,16 @@ def language(answer: Any, _: Any = None) -> list[str]:
 
 def needs_all(answer: Any, _: Generator) -> None:
     for i, letters in enumerate(zip(*language(answer), strict=True)):
-        known = f"character {i} is {letters[0]!r} in every text: that one is known from the start"
-        require(len(set(letters)) > 1, known)
+        sentence = f"character {i} is {letters[0]!r} in every text: that one is known from the start"
+        require(len(set(letters)) > 1, sentence)
 
 
 def impossible_at_once(answer: Any, _: Generator) -> None:
-    given = language(answer)
-    columns = list(zip(*given, strict=True))
-    chances = [math.prod(map(tuple.count, columns, text)) / len(given) ** len(columns) for text in given]
+    texts = language(answer)
+    columns = list(zip(*texts, strict=True))
+    chances = [math.prod(map(tuple.count, columns, text)) / len(texts) ** len(columns) for text in texts]
     wrong = 1 - sum(chances)
-    none = f"{beyond(wrong, IMPOSSIBLE, '%')} of what is filled in at once is none of {describe(given)}"
+    none = f"{beyond(wrong, IMPOSSIBLE, '%')} of what is filled in at once is none of {describe(texts)}"
     require(wrong >= IMPOSSIBLE, f"{none}; should be {IMPOSSIBLE:.0%} or more")
 
 
@@ -121,7 +122,7 @@ def remask_answer(
     return holes, (due + taken.sum(dim=1)).minimum(holes.sum(dim=1))
 
 
-def takes_back(attempt: Any, draw: Generator, asked: str) -> None:
+def takes_back(attempt: Any, draw: Generator, aspect: str) -> None:
     """Ask about texts of growing size, and look at one thing in the holes or in the numbers to fill."""
     extremes = (1, 4, 0), (1, 4, 4 + integer(draw, 1, 6))  # letters to take back: none, and all
     sizes = ((1, 4, 1), *extremes, (2, 5, None), (5, 12, None), (5, 12, None), (3, 30, None), (2, 300, 280))
@@ -129,9 +130,9 @@ def takes_back(attempt: Any, draw: Generator, asked: str) -> None:
         kind = torch.randint(4, (B, T), generator=draw)
         masked, given = kind == 0, kind == 1
         confidence = torch.rand(B, T, generator=draw)
-        again, due = 1 + integer(draw, 0, T if asked == "fill" else T // 5 + 1), integer(draw, 0, 4)
+        again, due = 1 + integer(draw, 0, T if aspect == "fill" else T // 5 + 1), integer(draw, 0, 4)
         again = again if number is None else number
-        if asked == "ties":  # also 1.0, and so many letters to take back that all of these are among them
+        if aspect == "ties":  # also 1.0, and so many letters to take back that all of these are among them
             confidence = (2 * confidence).round() / 2
             again = again if number is not None else 1 + integer(draw, 0, T)
         elif B == 5:  # float16 cannot tell these apart
@@ -148,27 +149,27 @@ def takes_back(attempt: Any, draw: Generator, asked: str) -> None:
         flag = ((parts[0] == 0) | (parts[0] == 1)).all()
         require(flag, f"for {what} each entry of the holes should be True or False")
         holes, written = parts[0].bool(), ~masked & ~given
-        taken, wanted = holes & written, written.sum(dim=1).clamp(max=again)
-        if asked == "written":
+        taken, counts = holes & written, written.sum(dim=1).clamp(max=again)
+        if aspect == "written":
             lost = "a hole is filled in here; it should stay a hole"
             require(not (masked & ~holes).any(), f"for {what} {lost}")
             require(not (holes & given).any(), f"for {what} a letter of the prompt is taken back")
-        elif asked == "fill":
-            want = (due + wanted).minimum(masked.sum(dim=1) + wanted)
+        elif aspect == "fill":
+            want = (due + counts).minimum(masked.sum(dim=1) + counts)
             mistakes = {
                 "What is taken back has to be filled in as well": masked.sum(dim=1).clamp(max=due),
-                "A text cannot fill more holes than it has": due + wanted,
+                "A text cannot fill more holes than it has": due + counts,
                 f"Count what was taken back; a text may have fewer than {again} letters": (
-                    (masked.sum(dim=1) + wanted).clamp(max=due + again)
+                    (masked.sum(dim=1) + counts).clamp(max=due + again)
                 ),
             }
             require_equal(parts[1], want.float(), f"{what} the numbers to fill", mistakes)
         else:
-            require_equal(taken.sum(dim=1), wanted, f"{what} the number of letters taken back in each text")
+            require_equal(taken.sum(dim=1), counts, f"{what} the number of letters taken back in each text")
             surest = confidence.masked_fill(~taken, -torch.inf).amax(dim=1)
-            kept = confidence.masked_fill(~written | taken, torch.inf).amin(dim=1)
+            spared = confidence.masked_fill(~written | taken, torch.inf).amin(dim=1)
             worse = f"one of {describe(surest.max())} is taken back, while a less sure one stays"
-            require((surest <= kept).all(), f"for {what} {worse}")
+            require((surest <= spared).all(), f"for {what} {worse}")
 
 
 REMASK = Exercise(

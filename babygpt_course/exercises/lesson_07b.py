@@ -25,8 +25,8 @@ SETTINGS |= {"sine": (False, True), "alpha on": ("queries and keys", "keys")}
 def controls_answer(arms: Arms, one: str, other: str) -> list[str]:
     """Return the names of the arms that change one setting of `one` to that of `other`, and no more."""
     first, second = arms[one], arms[other]
-    wanted = [{**first, s: second[s]} for s in first if first[s] != second[s]]
-    return [name for name, settings in arms.items() if settings in wanted]
+    changed_arms = [{**first, s: second[s]} for s in first if first[s] != second[s]]
+    return [name for name, settings in arms.items() if settings in changed_arms]
 
 
 def draw_arms(toss: random.Random, number: int) -> tuple[Arms, str, str]:
@@ -37,29 +37,33 @@ def draw_arms(toss: random.Random, number: int) -> tuple[Arms, str, str]:
     near = [{**first, s: value} for s in SETTINGS for value in SETTINGS[s] if toss.random() < 0.6]
     far = [{**second, s: first[s]} for s in SETTINGS]
     for count in (number - 1, 1, 2):  # so many settings differ from `second`, also by a third value
-        some = toss.sample(sorted(SETTINGS), max(0, count))
-        far.append({**second, **{s: toss.choice([v for v in SETTINGS[s] if v != second[s]]) for s in some}})
+        changed = toss.sample(sorted(SETTINGS), max(0, count))
+        far.append(
+            {**second, **{s: toss.choice([v for v in SETTINGS[s] if v != second[s]]) for s in changed}}
+        )
     arms = dict(zip(toss.sample(string.ascii_uppercase, 26), [first, second, *near, *far], strict=False))
-    one, other, *_ = arms
-    return dict(sorted(arms.items())), one, other
+    first_name, second_name, *_ = arms
+    return dict(sorted(arms.items())), first_name, second_name
 
 
 def find_controls(attempt: Any, draw: Generator, *numbers: int) -> None:
     """Ask for the controls of two arms that differ in so many settings, nine times each."""
     for number in 9 * numbers:
-        arms, one, other = draw_arms(dice(draw), number)
-        first, second = arms[one], arms[other]
-        what = f"one = {one!r} {first}, other = {other!r} {second}"
-        got = ask(attempt, arms, one, other, what=what)
+        arms, first_name, second_name = draw_arms(dice(draw), number)
+        first, second = arms[first_name], arms[second_name]
+        what = f"one = {first_name!r} {first}, other = {second_name!r} {second}"
+        got = ask(attempt, arms, first_name, second_name, what=what)
         names = members(got)
         right = names is not None and all(isinstance(name, str) and name in arms for name in names)
         require(right, f"for {what} {came_out(got, 'should be a list of names of arms')}")
-        want = controls_answer(arms, one, other)
+        want = controls_answer(arms, first_name, second_name)
         for name in sorted({*(names or [])} ^ {*want}):
             new = {s: value for s, value in arms[name].items() if value != first[s]}
             wrong = f"you name {name!r}, which changes {new or 'nothing'}"
             require(name not in want, f"for {what} you leave out {name!r}, which changes {new} and no more")
-            require(name in want, f"for {what} {wrong}; should be one setting, to the value in {other!r}")
+            require(
+                name in want, f"for {what} {wrong}; should be one setting, to the value in {second_name!r}"
+            )
 
 
 CONTROLS = Exercise(TASKS["Find the control arms"], each(find_controls, 1, 2, (0, 3, 4, 5)), controls_answer)
@@ -77,9 +81,9 @@ def fixed_phase_answer(
     return queries, keys
 
 
-def gates(*given: Any, ahead: float = math.pi / 4, on: str = "keys") -> tuple[Tensor, Tensor]:
+def gates(*arguments: Any, ahead: float = math.pi / 4, on: str = "keys") -> tuple[Tensor, Tensor]:
     """Answer with the keys' waves ahead by this angle, and α on these ("keys", "queries", "both" or "")."""
-    q, k, positions, omega, masked, alpha = given
+    q, k, positions, omega, masked, alpha = arguments
     size = torch.where(masked, alpha, 1.0)[:, None, :, None]
     sizes = [size if on in (name, "both") else 1.0 for name in ("queries", "keys")]
     waves = [positions[:, None] * omega + phase for phase in (0.0, ahead)]
@@ -100,9 +104,9 @@ PHASE_MISTAKES = {
 }
 
 
-def exact_phase(*given: Any) -> tuple[Tensor, Tensor]:
+def exact_phase(*arguments: Any) -> tuple[Tensor, Tensor]:
     """Return the solution's queries and keys, computed in float64."""
-    q, k, positions, omega, masked, alpha = given
+    q, k, positions, omega, masked, alpha = arguments
     return fixed_phase_answer(q.double(), k.double(), positions, omega.double(), masked, alpha)
 
 
@@ -152,10 +156,10 @@ OMEGA, RIGHT, FAR, LEAD = (1.0, 0.5, 0.25, 0.125), 2, 8, 0.5
 
 def phases(answer: Any, _: Any = None) -> Tensor:
     """Return the learner's phases (4,). Raises Unusable if they are not four finite numbers."""
-    found = as_numbers(answer)
-    if found is None or found.shape != (len(OMEGA),) or not found.isfinite().all():
+    numbers = as_numbers(answer)
+    if numbers is None or numbers.shape != (len(OMEGA),) or not numbers.isfinite().all():
         raise Unusable(f"this should be {len(OMEGA)} finite phases, and is {describe(answer)}")
-    return found.double()
+    return numbers.double()
 
 
 def scores_around(answer: Any) -> dict[int, float]:

@@ -1,5 +1,6 @@
 """Exercises of notebook 08: a paired verdict, the step of a click, and an encoding of your own."""
 
+from collections.abc import Callable, Iterator
 from functools import cache, partial
 from math import inf
 from statistics import fmean, stdev
@@ -20,7 +21,8 @@ from babygpt.models.transformer import Transformer
 from babygpt.objectives import NextToken
 from babygpt.positions import Positions
 from babygpt.training import train
-from babygpt_course.exercises.checks import Unusable, Wrong, ask_parts, expect, require, require_equal
+from babygpt_course.exercises.agreement import Agrees, Case
+from babygpt_course.exercises.checks import Unusable, Wrong, ask_parts, require, require_equal
 from babygpt_course.exercises.compare import describe
 from babygpt_course.exercises.exercise import Exercise, each, integer, randomize_, read_tasks
 
@@ -54,6 +56,10 @@ SPECIMENS = (  # differences in thousandths of a nat, for all kinds of verdicts
     (-70, 12, -45, -52, 3, -33, -61, -9, -28, -75, 14, -30),
     (61, -12, 40, 5, 33, -20, 48, 22, 57, -8, 16, 35, 28, -5, 44, 10, 30, 52, -16, 25),
     (-23, -24, -22, -23, -24, -21, -23, -22, -24, -23, -21, -22),
+    (18, 17, 19, 18, 70, 17, 18, 19, 18, 17, 18, 19),  # without its largest and smallest below 0.02
+    # Decided, although the median and the last seed have the other sign.
+    (-1, -2, 98, 104, -1, -3, 101, 99, -2, -1, 102, 97, -2, 103, -1, -3, 100, -2, 96, -1),
+    (88, 95, 36, -12, 60, 5, 73, -20, 48, 52, 57, -8, 16, 30),  # decided, and not by its last twelve alone
 )
 
 
@@ -65,10 +71,10 @@ def judges(attempt: Any, draw: Generator, part: int) -> None:
         ours = [b + gap / 1000 for b, gap in zip(theirs, thousandths, strict=True)]
         listed = ", ".join(f"{gap:+d}" for gap in thousandths)
         what = f"{n} seeds with ours − theirs = {listed} thousandths of a nat,"
-        got = ask_parts(attempt, ours, theirs, what=what, wanted="mean, half width and verdict", number=3)
+        got = ask_parts(attempt, ours, theirs, what=what, expected="mean, half width and verdict", number=3)
         want = mean, half, word = verdict_answer(ours, theirs)
         gaps, limit = differences(ours, theirs), critical_t(n)
-        error, apart = stdev(gaps) / n**0.5, stdev(differences(sorted(ours), sorted(theirs)))
+        error, sorted_spread = stdev(gaps) / n**0.5, stdev(differences(sorted(ours), sorted(theirs)))
         two = "That is for two models with no seed in common. First subtract, seed by seed"
         mistakes = {
             "The runs are a sample: divide by n − 1": half * ((n - 1) / n) ** 0.5,
@@ -79,12 +85,12 @@ def judges(attempt: Any, draw: Generator, part: int) -> None:
             "That is the error of the mean: multiply by critical_t(n)": error,
             "That is the deviation of the differences; the mean varies less, by √n": limit * stdev(gaps),
             "That is the whole width": 2 * half,
-            "Do not sort: a pair is two losses of one seed": limit * apart / n**0.5,
+            "Do not sort: a pair is two losses of one seed": limit * sorted_spread / n**0.5,
         }
         hint = ""
         if part == 2:
-            ends = f"{mean - half:+.3f} to {mean + half:+.3f}"
-            why = f"The interval from {ends} leaves out 0, and a mean of {mean:+.3f} counts"
+            interval = f"{mean - half:+.3f} to {mean + half:+.3f}"
+            why = f"The interval from {interval} leaves out 0, and a mean of {mean:+.3f} counts"
             if str(got[2]).strip().lower() == word:
                 why = f"Write {word!r} in small letters, and nothing around it"
             elif (got[2], word) in (("better", "worse"), ("worse", "better")):
@@ -92,7 +98,7 @@ def judges(attempt: Any, draw: Generator, part: int) -> None:
             elif n < 12:
                 why = "Fewer than twelve seeds never decide"
             elif abs(mean) <= half:
-                why = f"The interval from {ends} does not leave out 0"
+                why = f"The interval from {interval} does not leave out 0"
             elif word == "undecided":
                 why = f"A mean of {mean:+.3f} is less than 0.02 nats"
             hint = f". {why}"
@@ -117,6 +123,8 @@ CURVES = (  # percent, where 90 is enough: at once, once and for all, after a fa
     (95,),
     (80,),
     (95, 80, 97, 98),
+    (95, 80, 97),
+    (80, 95, 80, 97, 98),
     (50, 48, 65, 92, 97, 99, 98),
     (51, 91, 96, 70, 88, 93, 95),
     (95, 93, 90, 97, 99, 98, 99),
@@ -127,31 +135,39 @@ CURVES = (  # percent, where 90 is enough: at once, once and for all, after a fa
 LIMITS = (0.9, 0.8, 0.75, 0.6)
 
 
-def finds_clicks(attempt: Any, draw: Generator, never: bool) -> None:
-    """Ask for the click of seeds that have one, or of seeds that have none, at uneven steps and any limit."""
+def high_steps(steps: list[int], shares: list[float], least: float) -> list[int]:
+    return [step for step, share in zip(steps, shares, strict=True) if share >= least]
+
+
+CLICK_MISTAKES: dict[str, Callable[..., float]] = {
+    "That is the first share that is high enough; a later one may fall below": (
+        lambda *given: [*high_steps(*given), inf][0]
+    ),
+    "That is an index; return the step": lambda at, *rest: at.index(int(click_answer(at, *rest))),
+    "That is the last share that is too low; the click comes after it": (
+        lambda at, *rest: max({*at} - {*high_steps(at, *rest)}, default=0)
+    ),
+    "That is the last step; the click is the first from which on all are high enough": lambda at, *_: at[-1],
+    "`least` itself is high enough": lambda at, shares, least: click_answer(at, shares, least + 0.001),
+    "The limit is `least`, and not always 0.9": lambda at, shares, _: click_answer(at, shares, 0.9),
+}
+
+
+def draw_curves(draw: Generator, never: bool) -> Iterator[Case]:
+    """Draw seeds that have a click, or seeds that have none, at uneven steps and with any limit."""
     for curve in (curve for curve in CURVES if (curve[-1] < 90) is never):
         for least in LIMITS:
             shares = [least if share == 90 else round(least + (share - 90) / 100, 2) for share in curve]
             gaps = 10 * torch.randint(1, 30, (len(curve),), generator=draw)
-            at = gaps.cumsum(dim=0).tolist()
-            want, high = click_answer(at, shares, least), [i for i, s in enumerate(shares) if s >= least]
-            low = [step for step, share in zip(at, shares, strict=True) if share < least]
-            sentences = {
-                "That is the first share that is high enough; a later one may fall below": at[high[0]]
-                if high
-                else inf,
-                "That is an index; return the step": at.index(int(want)) if want < inf else -1,
-                "That is the last share that is too low; the click comes after it": max(low, default=0),
-                "That is the last step; the click is the first from which on all are high enough": at[-1],
-                "`least` itself is high enough": click_answer(at, shares, least + 0.001),
-                "The limit is `least`, and not always 0.9": click_answer(at, shares, 0.9),
-            }
-            mistakes = {sentence: wrong for sentence, wrong in sentences.items() if wrong != want}
-            what = f"at {at}, shares {shares}, least {least}"
-            expect(attempt, at, shares, least, want=want, what=what, mistakes=mistakes)
+            steps = gaps.cumsum(dim=0).tolist()
+            yield Case(f"at {steps}, shares {shares}, least {least}", (steps, shares, least))
 
 
-CLICK = Exercise(TASKS["The click"], each(finds_clicks, False, True), click_answer)
+CLICK = Exercise(
+    TASKS["The click"],
+    [Agrees(partial(draw_curves, never=never), click_answer, CLICK_MISTAKES) for never in (False, True)],
+    click_answer,
+)
 
 SEEDS, WINDOW, STEPS, TIMES = (1, 2, 3), 24, 80, 4
 INSIDE, NOISE = 0.02, 2.0  # nats that it may lose inside; by how many deviations it must win outside
@@ -184,19 +200,21 @@ def small_world() -> tuple[Corpus, ModelConfig]:
 def new_encoding(make: Any, _: Any = None) -> Encoding:
     """Return a new encoding of the learner's. Raises Unusable if there is none."""
     name = type(make).__name__
-    made = f"this is an encoding already. Give the class, which makes one for each head_dim: check({name})"
-    require(not isinstance(make, Encoding), made, Unusable)
+    sentence = (
+        f"this is an encoding already. Give the class, which makes one for each head_dim: check({name})"
+    )
+    require(not isinstance(make, Encoding), sentence, Unusable)
     require(callable(make), f"this should be a class or a function, and is {describe(make)}", Unusable)
     config, called = small_world()[1], "called with (head_dim, n_head) it"
     try:
-        one, other = (make(config.head_dim, config.n_head) for _ in range(2))
+        encoding, second = (make(config.head_dim, config.n_head) for _ in range(2))
     except Exception as error:
         raise Unusable(f"{called} raised {type(error).__name__}: {describe(error)}") from error
-    right = isinstance(one, Encoding)
-    require(right, f"{called} should return an Encoding, and returns {describe(one)}", Unusable)
+    right = isinstance(encoding, Encoding)
+    require(right, f"{called} should return an Encoding, and returns {describe(encoding)}", Unusable)
     why = "it should return a new encoding each time: what one seed has learned is not the next one's"
-    require(one is not other, why, Unusable)
-    return one
+    require(encoding is not second, why, Unusable)
+    return encoding
 
 
 def random_model(make: Any, draw: Generator, length: int) -> tuple[Transformer, Tensor]:
@@ -265,11 +283,11 @@ def beats_rope(make: Any, draw: Generator) -> None:
             raise Wrong(f"not trained: a promise is broken ({error})") from error
     mine, ids = random_model(make, Generator().manual_seed(0), TIMES * WINDOW)
     rope, _ = random_model(plain_rope, Generator().manual_seed(0), TIMES * WINDOW)
-    other = list(mine.encoding.parameters()) or (mine(ids[None]) - rope(ids[None])).abs().max() > 1e-4
+    different = list(mine.encoding.parameters()) or (mine(ids[None]) - rope(ids[None])).abs().max() > 1e-4
     then = "Change something; from then on this check trains, which takes a few seconds"
-    require(other, f"not trained: with random weights it does what RoPE does. {then}")
+    require(different, f"not trained: with random weights it does what RoPE does. {then}")
     pairs = [(train_losses(make, seed), rope_losses(seed)) for seed in SEEDS]
-    inside, outside = ([ours[at] - theirs[at] for ours, theirs in pairs] for at in range(2))
+    inside, outside = ([ours[part] - theirs[part] for ours, theirs in pairs] for part in range(2))
     signs = [", ".join(f"{gap:+.3f}" for gap in gaps) for gaps in (inside, outside)]
     gaps = f"{len(SEEDS)} seeds, too few to decide, against RoPE: inside {signs[0]}, outside {signs[1]} nats"
     require(fmean(inside) <= INSIDE, f"{gaps}. Inside the window it is worse")

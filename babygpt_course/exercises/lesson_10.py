@@ -39,25 +39,25 @@ def compare_ntk(attempt: Any, draw: Generator, part: str) -> None:
         what = f"head_dim {head_dim}, theta {theta:.0f}, factor {s:g}"
         got = require_shape(ask(attempt, head_dim, theta, s, what=what), what, (head_dim // 2,))
         slower, middle = sinusoidal.frequencies(head_dim, theta) / got, head_dim // 4
-        wanted = s ** (torch.arange(head_dim // 2) / middle)  # in equal ratios: 1 at first, s in the middle
+        expected = s ** (torch.arange(head_dim // 2) / middle)  # in equal ratios: 1 at first, s in the middle
         lessons = s ** (middle / (len(got) - 1))
         mistakes = {
-            "That is position interpolation, which slows all of them": wanted[-1],
+            "That is position interpolation, which slows all of them": expected[-1],
             "Are these wavelengths? Frequencies are asked, in radians per token": 1 / (2 * math.pi),
             "It is as quick as it was": 1.0,
             "It has become quicker": 1 / s,
             "That is what `theta * factor` does: the exponent of this pair is not -1": s**0.5,
             "That is the lesson's base, which slows the last pair so much": lessons,
         }
-        both = not difference(slower[[0, middle]], wanted[[0, middle]], atol=1e-3)
+        both = not difference(slower[[0, middle]], expected[[0, middle]], atol=1e-3)
         hint = ". These two pairs are right, but the ratio must be the same from pair to pair" if both else ""
         parts: dict[str, tuple[Any, str]] = {
             "first": (0, "the quickest pair is"),
             "middle": (middle, f"pair {middle} is"),
             "all": (slice(None), "pairs are"),
         }
-        at, name = parts[part]
-        require_equal(slower[at], wanted[at], f"{what} {name} so many times slower:", mistakes, hint)
+        index, name = parts[part]
+        require_equal(slower[index], expected[index], f"{what} {name} so many times slower:", mistakes, hint)
 
 
 NTK = Exercise(
@@ -70,9 +70,9 @@ def yarn_answer(
 ) -> tuple[Tensor, float]:
     """YaRN's frequencies (P,) for texts `factor` times as long, and what it multiplies scores by."""
     turns = window * frequencies / (2 * math.pi)
-    kept = ((turns - fewest) / (most - fewest)).clamp(0, 1)
+    share = ((turns - fewest) / (most - fewest)).clamp(0, 1)
     # Queries and keys both get 1 + 0.1 ln(factor), and a score is a product of the two.
-    return frequencies * (kept + (1 - kept) / factor), (1 + 0.1 * math.log(factor)) ** 2
+    return frequencies * (share + (1 - share) / factor), (1 + 0.1 * math.log(factor)) ** 2
 
 
 def compare_yarn(attempt: Any, draw: Generator, low: float, high: float, scores: bool = False) -> None:
@@ -89,9 +89,11 @@ def compare_yarn(attempt: Any, draw: Generator, low: float, high: float, scores:
         turns = fewest * mark.clamp(max=1) + more * (mark - 1).clamp(0, 1) + 2 * most * (mark - 2).clamp(0)
         what = f"window {window}, factor {s:g}, fewest {fewest:g}, most {most:g}, "
         what += f"pairs that turn {describe(turns)} times in the window"
-        given = turns * 2 * math.pi / window, window, s, fewest, most
-        got, number = ask_parts(attempt, *given, what=what, wanted="two things, the frequencies and a number")
-        ratio = given[0] / require_shape(got, what, (pairs,))
+        arguments = turns * 2 * math.pi / window, window, s, fewest, most
+        got, number = ask_parts(
+            attempt, *arguments, what=what, expected="two things, the frequencies and a number"
+        )
+        ratio = arguments[0] / require_shape(got, what, (pairs,))
         if scores:
             once = 1 + 0.1 * math.log(s)
             mistakes: dict[str, Any] = {
@@ -103,20 +105,20 @@ def compare_yarn(attempt: Any, draw: Generator, low: float, high: float, scores:
             continue
         share, turned, stretched = ((k * turns - fewest) / (most - fewest) for k in (1, 2 * math.pi, s))
         by_logarithm = (turns / fewest).log() / math.log(most / fewest)
-        kept = share.clamp(0, 1)  # of the old frequency
+        true_share = share.clamp(0, 1)  # of the old frequency
         shares = {
             "You left them as they were": torch.ones_like(turns),
             "You slowed them by the whole factor": torch.zeros_like(turns),
-            "Is your ramp the wrong way round? Pairs that turn often keep their frequency": 1 - kept,
+            "Is your ramp the wrong way round? Pairs that turn often keep their frequency": 1 - true_share,
             "A turn is 2π radians": turned.clamp(0, 1),
             "Count turns in the window of training, not in the stretched one": stretched.clamp(0, 1),
             "The share grows evenly with the turns, not with their logarithm": by_logarithm.clamp(0, 1),
             "A share is never below 0 or above 1": share,
         }
         mistakes = {sentence: 1 / (share + (1 - share) / s) for sentence, share in shares.items()}
-        mistakes["Mix the frequencies, not the wavelengths"] = kept + (1 - kept) * s
+        mistakes["Mix the frequencies, not the wavelengths"] = true_share + (1 - true_share) * s
         times = "they are so many times slower:"
-        require_equal(ratio, 1 / (kept + (1 - kept) / s), f"{what} {times}", mistakes)
+        require_equal(ratio, 1 / (true_share + (1 - true_share) / s), f"{what} {times}", mistakes)
 
 
 YARN = Exercise(
@@ -137,9 +139,9 @@ def forgets_answer(reader: Callable[[str], str], distance: int) -> bool:
     right = 0
     for _ in range(100):
         key, earlier, later = random.sample("ABCDEFGH", 3)
-        digit, one, other = random.sample("0123456789", 3)
-        before = f"<{earlier}{one}>" + "." * random.randrange(100)
-        between = f"<{later}{other}>".ljust(distance - 4, ".")
+        digit, earlier_digit, later_digit = random.sample("0123456789", 3)
+        before = f"<{earlier}{earlier_digit}>" + "." * random.randrange(100)
+        between = f"<{later}{later_digit}>".ljust(distance - 4, ".")
         right += reader(f"{before}<{key}{digit}>{between}[{key}") == digit
     return right < 60
 
@@ -177,11 +179,11 @@ def readers(kind: str, distance: int, chance: random.Random) -> dict[str, Choose
             f"one that reads {distance - 1} characters back": latest(lambda n: n.back < distance),
             window: latest(lambda n: not near <= n.back <= far),
         }
-    ends = f"one that keeps the first {FIRST} characters of a text, and the last {half}"
+    label = f"one that keeps the first {FIRST} characters of a text, and the last {half}"
     return {
         "one that gives the digit told last, whatever its key": lambda key, notes: notes[-1].digit,
         "one that gives the digit told first, whatever its key": lambda key, notes: notes[0].digit,
-        ends: latest(lambda n: n.end <= FIRST or n.back <= half),
+        label: latest(lambda n: n.end <= FIRST or n.back <= half),
         **{f"one that always says {digit}": partial(lambda digit, *_: digit, digit) for digit in DIGITS},
         **{f"one that knows the digit of {k} only": latest(only=k) for k in KEYS},
     }
@@ -202,12 +204,12 @@ def evidence(reader: Callable[[str], str], distance: int, rng: random.Random) ->
     for _ in range(QUESTIONS):
         key, *others = rng.sample(KEYS, 3)
         digit = rng.choice(DIGITS)
-        before, between = (f"<{other}{rng.choice(DIGITS)}>" for other in others)
+        before, between = (f"<{rival}{rng.choice(DIGITS)}>" for rival in others)
         text = f"{'.' * rng.randrange(60)}{before}<{key}{digit}>{between}{'.' * (distance - 8)}[{key}"
         if (answer := reader(text)) != digit:
             wrong.append((len(text), f"; asked {describe(text)} it says {answer}"))
     right = f"Of {QUESTIONS} questions of the checker it answers {QUESTIONS - len(wrong)} correctly"
-    return right + (min(wrong, key=lambda one: one[0])[1] if len(wrong) >= QUESTIONS / 2 else "")
+    return right + (min(wrong, key=lambda pair: pair[0])[1] if len(wrong) >= QUESTIONS / 2 else "")
 
 
 def listening(reader: Callable[[str], str], heard: list[str]) -> Callable[[str], str]:
@@ -227,9 +229,9 @@ def judge(attempt: Any, draw: Generator, kind: str) -> None:
         chance = dice(draw)
         for name, choose in readers(kind, distance, chance).items():
             what, reader, heard = f"{name} (distance {distance})", partial(read, choose, chance), list[str]()
-            found = ask_bool(attempt, listening(reader, heard), distance, what=what)
-            if found is (kind == "remembers"):
-                verdict = f"you find that this one {'forgets' if found else 'remembers'}: {what}"
+            answer = ask_bool(attempt, listening(reader, heard), distance, what=what)
+            if answer is (kind == "remembers"):
+                verdict = f"you find that this one {'forgets' if answer else 'remembers'}: {what}"
                 yours = [*heard, "You asked it nothing"][0]
                 raise Wrong(f"{verdict}. {yours}. {evidence(reader, distance, dice(draw))}")
 

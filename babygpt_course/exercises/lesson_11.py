@@ -2,7 +2,7 @@
 
 import math
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import product
 from statistics import median
@@ -14,7 +14,7 @@ from torch.nn.functional import pad
 
 from babygpt.errors import BadInput
 from babygpt_course.exercises.agreement import Agrees, Case
-from babygpt_course.exercises.checks import ask, ask_bool, require, require_equal
+from babygpt_course.exercises.checks import ask_bool, require
 from babygpt_course.exercises.compare import count, describe
 from babygpt_course.exercises.exercise import Exercise, dice, each, integer, read_tasks
 
@@ -28,35 +28,66 @@ def induction_answer(weights: Tensor, idx: Tensor) -> Tensor:
     return (weights * follower).sum(dim=-1)[..., follower.any(dim=1)].mean(dim=-1)
 
 
-def wrong_shares(weights: Tensor, same: Tensor, follower: Tensor) -> dict[str, Tensor]:
-    """Measure heads with each mistake: sentence for the learner -> (n_layer, n_head).
+def followers(idx: Tensor) -> tuple[Tensor, Tensor]:
+    """Return which tokens are equal, and where followers of earlier occurrences stand: (T, T) each."""
+    same = idx[:, None] == idx
+    return same, pad(same[:, :-1], (1, 0)).tril(-1)
 
-    same, follower  (T, T)  which tokens are equal, and where followers of earlier occurrences stand
+
+def share(weights: Tensor, columns: Tensor, rows: Tensor) -> Tensor:
+    """Return the mean attention to some columns (T, T), over some rows (T,): (n_layer, n_head)."""
+    return (weights * columns).sum(dim=-1)[..., rows].mean(dim=-1)
+
+
+def misread(columns: Callable[[Tensor, Tensor], Tensor], rows: str = "followed") -> Callable[..., Tensor]:
+    """Return an answer that looks at wrong columns, or takes the mean over wrong rows.
+
+    columns  which tokens are equal, and where followers stand, (T, T) each -> what is looked at (T, T)
+    rows     "followed": tokens with a follower of an earlier occurrence; "looking": those with anything in
+             their columns; "again": those with an equal token before them, be it a neighbour; "all"
     """
-    found, seen = (weights * follower).sum(dim=-1), follower.any(dim=1)  # (n_layer, n_head, T) and (T,)
-    number, equal = follower.sum(dim=1), same.tril(-1)
-    present = pad(equal[:, :-1], (1, 0))
-    last = follower & (follower.flip(1).cumsum(dim=1).flip(1) == 1)
 
-    def share(columns: Tensor, rows: Tensor = seen) -> Tensor:
-        return (weights * columns).sum(dim=-1)[..., rows].mean(dim=-1)
+    def answer(weights: Tensor, idx: Tensor) -> Tensor:
+        same, follower = followers(idx)
+        looked = columns(same, follower)
+        over = {"followed": follower, "looking": looked, "again": same.tril(-1), "all": same}[rows]
+        return share(weights, looked, over.any(dim=1))
 
-    itself = "That is the equal token itself. Induction looks at the token that followed it"
-    before = "That is the token before the equal one. Its follower comes after it"
-    neighbour = "Leave a token out of the mean if its only equal token before it is its neighbour"
-    above = "Weights above the diagonal are 0. Is a row of your table the token that looks?"
-    one_each = "Add up the attention to all followers of a token, and do not take their mean"
-    return {
-        itself: share(equal),
-        before: share(pad(equal[:, 1:], (0, 1))),
-        "Earlier occurrences are all that there are, not only the last one": share(last),
-        one_each: (found / number)[..., seen].mean(dim=-1),
-        "The mean is over tokens with an earlier occurrence, not over all tokens": found.mean(dim=-1),
-        "The mean is over tokens, not over pairs of a token and a follower": found.sum(dim=-1) / number.sum(),
-        "The present token is no follower: n + 1 must lie before m": share(present, present.any(dim=1)),
-        neighbour: share(follower, equal.any(dim=1)),
-        above: share(follower.T),
-    }
+    return answer
+
+
+def share_of_pairs(weights: Tensor, idx: Tensor) -> Tensor:
+    follower = followers(idx)[1]
+    return (weights * follower).sum(dim=(-2, -1)) / follower.sum()
+
+
+SHARE_MISTAKES: dict[str, Callable[..., Tensor]] = {
+    "That is the equal token itself. Induction looks at the token that followed it": misread(
+        lambda same, _: same.tril(-1)
+    ),
+    "That is the token before the equal one. Its follower comes after it": misread(
+        lambda same, _: pad(same.tril(-1)[:, 1:], (0, 1))
+    ),
+    "Earlier occurrences are all that there are, not only the last one": misread(
+        lambda _, follower: follower & (follower.flip(1).cumsum(dim=1).flip(1) == 1)
+    ),
+    "Add up the attention to all followers of a token, and do not take their mean": misread(
+        lambda _, follower: follower / follower.sum(dim=1, keepdim=True).clamp(min=1)
+    ),
+    "The mean is over tokens with an earlier occurrence, not over all tokens": misread(
+        lambda _, follower: follower, "all"
+    ),
+    "The mean is over tokens, not over pairs of a token and a follower": share_of_pairs,
+    "The present token is no follower: n + 1 must lie before m": misread(
+        lambda same, _: pad(same.tril(-1)[:, :-1], (1, 0)), "looking"
+    ),
+    "Leave a token out of the mean if its only equal token before it is its neighbour": misread(
+        lambda _, follower: follower, "again"
+    ),
+    "Weights above the diagonal are 0. Is a row of your table the token that looks?": misread(
+        lambda _, follower: follower.T
+    ),
+}
 
 
 def drawn_text(draw: Generator, T: int, kind: str) -> Tensor:
@@ -78,23 +109,31 @@ def drawn_text(draw: Generator, T: int, kind: str) -> Tensor:
     return torch.randperm(50_000, generator=draw)[text]
 
 
-def finds_heads(attempt: Any, draw: Generator, kind: str) -> None:
-    """Ask for the shares of random causal attention on texts of one kind."""
+def draw_attention(draw: Generator, kind: str) -> Iterator[Case]:
+    """Draw random causal attention on texts of one kind."""
     for n_layer, n_head, T in ((1, 1, 6), (1, 2, 9), (3, 2, 24), (2, 4, 40), (3, 2, 24), (2, 1, 300)):
         idx = drawn_text(draw, T, kind)
         scores = 2 * torch.randn(n_layer, n_head, T, T, generator=draw)
         weights = scores.masked_fill(torch.ones(T, T).triu(1) > 0, -torch.inf).softmax(dim=-1)
-        same = idx[:, None] == idx
-        follower = pad(same[:, :-1], (1, 0)).tril(-1)
-        m = int(follower.any(dim=1).nonzero()[0])
-        hint = f". The followers for token {m} are {follower[m].nonzero().flatten().tolist()}"
-        what = f"idx {describe(idx.tolist())}, weights of shape {tuple(weights.shape)}"
-        got, want = ask(attempt, weights, idx, what=what), induction_answer(weights, idx)
-        require_equal(got, want, what, wrong_shares(weights, same, follower), hint, 1e-5)
+        yield Case(f"idx {describe(idx.tolist())}, weights of shape {tuple(weights.shape)}", (weights, idx))
+
+
+def first_followers(_: Any, __: Tensor, weights: Tensor, idx: Tensor) -> str:
+    """Return the followers for the first token that has any, as the end of a sentence."""
+    follower = followers(idx)[1]
+    m = int(follower.any(dim=1).nonzero()[0])
+    return f". The followers for token {m} are {follower[m].nonzero().flatten().tolist()}"
 
 
 INDUCTION = Exercise(
-    TASKS["Find the heads of a kind"], each(finds_heads, "twice", "often", "side by side"), induction_answer
+    TASKS["Find the heads of a kind"],
+    [
+        Agrees(
+            partial(draw_attention, kind=kind), induction_answer, SHARE_MISTAKES, first_followers, atol=1e-5
+        )
+        for kind in ("twice", "often", "side by side")
+    ],
+    induction_answer,
 )
 
 
@@ -106,10 +145,10 @@ def stands_out_answer(
     loss: Callable[[list], float], n_layer: int, n_head: int, head: tuple[int, int]
 ) -> bool:
     """Whether silencing this head costs five times the median of others, and more than noise."""
-    others = [at for at in product(range(n_layer), range(n_head)) if at != head]
+    others = [candidate for candidate in product(range(n_layer), range(n_head)) if candidate != head]
     controls = random.sample(others, min(20, len(others)))
     whole = loss([])
-    usual = median(loss([at]) - whole for at in controls)
+    usual = median(loss([candidate]) - whole for candidate in controls)
     return loss([head]) - whole > max(5 * usual, 0.1)
 
 
@@ -117,12 +156,12 @@ def black_box(whole: float, costs: dict[Head, float], rng: random.Random) -> Cal
     """Return the loss of a model whose heads cost so many nats each, with noise in every call."""
 
     def loss(silent: Any) -> float:
-        listed = isinstance(silent, list | tuple | set) and all(isinstance(at, tuple) for at in silent)
+        listed = isinstance(silent, list | tuple | set) and all(isinstance(head, tuple) for head in silent)
         if not listed or not set(silent) <= set(costs):
-            known = f"a list of heads of this model, such as [(0, {max(costs)[1]})]"
-            raise BadInput(f"`loss` needs {known}, and was given {describe(silent)}")
+            sentence = f"a list of heads of this model, such as [(0, {max(costs)[1]})]"
+            raise BadInput(f"`loss` needs {sentence}, and was given {describe(silent)}")
         # As large as it may be: a limit that is smaller than the noise shows.
-        return whole + sum(costs[at] for at in set(silent)) + rng.choice((-NOISE, NOISE))
+        return whole + sum(costs[head] for head in set(silent)) + rng.choice((-NOISE, NOISE))
 
     return loss
 
@@ -144,8 +183,8 @@ def drawn_costs(
         chosen, idle = rng.sample(heads, needed), rng.sample(heads, len(heads) // 10)
     else:
         chosen, idle = [(needed[0], i) for i in range(n_head)], [(needed[1], i) for i in range(1, n_head)]
-    costs = {at: size * rng.uniform(0.7, 1.3) for at in heads} | dict.fromkeys(idle, 0.0)
-    return costs | {at: max(size, 0.03) * rng.uniform(13, 60) for at in chosen}
+    costs = {head: size * rng.uniform(0.7, 1.3) for head in heads} | dict.fromkeys(idle, 0.0)
+    return costs | {head: max(size, 0.03) * rng.uniform(13, 60) for head in chosen}
 
 
 LIMIT = "Is your limit too high, or the head among its own controls?"
@@ -180,22 +219,22 @@ MODELS: dict[bool | None, tuple[Model, ...]] = {  # by what is asked of them
 }
 
 
-def compares(attempt: Any, draw: Generator, asked: bool | None) -> None:
+def compares(attempt: Any, draw: Generator, stands: bool | None) -> None:
     """Ask for all heads of some models that stand out (True), that do not, or for all heads (None)."""
-    for advice, (n_layer, n_head), whole, size, needed in MODELS[asked]:
+    for advice, (n_layer, n_head), whole, size, needed in MODELS[stands]:
         rng = dice(draw)
         costs = drawn_costs(rng, n_layer, n_head, size, needed)
         loss = black_box(whole, costs, rng)
-        for at, cost in costs.items():
-            others = [other for head, other in costs.items() if head != at]
+        for at_head, cost in costs.items():
+            others = [rival for head, rival in costs.items() if head != at_head]
             right = cost > max(5 * median(others), 0.1)
-            if asked in {None, right}:
-                what = f"head {at} of {count(n_layer, 'layer')} with {count(n_head, 'head')} each"
-                found = ask_bool(attempt, loss, n_layer, n_head, at, what=what)
-                verdict = f"you find that {what} {'stands out' if found else 'does not stand out'}"
+            if stands in {None, right}:
+                what = f"head {at_head} of {count(n_layer, 'layer')} with {count(n_head, 'head')} each"
+                answer = ask_bool(attempt, loss, n_layer, n_head, at_head, what=what)
+                verdict = f"you find that {what} {'stands out' if answer else 'does not stand out'}"
                 usual = f"others {median(others):.2f} in the median, up to {max(others):.2f}"
                 why = f"It costs {cost:.2f} nats, {usual}, and the whole model has a loss of {whole:.2f}"
-                require(found == right, f"{verdict}. {why}. {advice}")
+                require(answer == right, f"{verdict}. {why}. {advice}")
 
 
 STANDS_OUT = Exercise(
@@ -239,8 +278,8 @@ def draw_caches(draw: Generator, kind: str) -> Iterator[Case]:
         newest = first + integer(draw, 3, 9)
         caches = [torch.cat((first, newest)), torch.cat((first, newest + torch.arange(2)))]
         for number in (5, integer(draw, 20, 60)):  # one hole somewhere, then right before the newest token
-            for at in (integer(draw, 1, number), number - 1):
-                hole = (torch.arange(number) >= at) * integer(draw, 3, 50_000)
+            for hole_start in (integer(draw, 1, number), number - 1):
+                hole = (torch.arange(number) >= hole_start) * integer(draw, 3, 50_000)
                 caches.append(start + torch.arange(number) + hole)
     for held in caches:
         for n in (1, 3, 300):
@@ -268,6 +307,42 @@ def circles(D: int, theta: float, steps: int, exponent: float = -2) -> Tensor:
     return steps / (2 * math.pi) * theta ** (exponent * torch.arange(D // 2, dtype=torch.float64) / D)
 
 
+def miscounted(turns: Callable[[int, float, int], Tensor]) -> Callable[..., int]:
+    """Return an answer that counts pairs by wrong turns: (head_dim, theta, length) -> circles (D/2,).
+
+    It raises ValueError where it counts all pairs: many mistakes do, and so does an answer that never looks
+    at them.
+    """
+
+    def count(D: int, theta: float, length: int, share: float) -> int:
+        number = int((turns(D, theta, length) >= share).sum())
+        if number == D // 2:
+            raise ValueError("all pairs are counted")
+        return number
+
+    return count
+
+
+TURNING_MISTAKES: dict[str, Callable[..., int]] = {
+    "A full circle is 2π radians": miscounted(
+        lambda D, theta, length: 2 * math.pi * circles(D, theta, length - 1)
+    ),
+    "From the first to the last token there are length − 1 steps": miscounted(circles),
+    "That is the turn of one step": miscounted(lambda D, theta, _: circles(D, theta, 1)),
+    "You counted channels, and a pair has two": miscounted(
+        lambda D, theta, length: circles(D, theta, length - 1).repeat(2)
+    ),
+    "The exponent is −2i/D, not −i/D": miscounted(lambda D, theta, length: circles(D, theta, length - 1, -1)),
+    "In −2i/D, D is the number of channels, not of pairs": miscounted(
+        lambda D, theta, length: circles(D, theta, length - 1, -4)
+    ),
+    "The exponent −2i/D is negative: later pairs turn more slowly": miscounted(
+        lambda D, theta, length: circles(D, theta, length - 1, 2)
+    ),
+    "These are all pairs that there are": lambda D, *_: D // 2,
+}
+
+
 Ends = tuple[tuple[int, int], ...]
 ONCE: Ends = ((50, 200_000), (40, 5000), (100, 101))  # ends of theta, of the length, of the share in percent
 PART: Ends = ((50, 200_000), (50, 500), (1, 300))
@@ -276,37 +351,31 @@ NONE: Ends = ((50, 200_000), (2, 7), (100, 400))
 ALL: Ends = ((5, 50), (1000, 5000), (30, 60))
 
 
-def counts_pairs(attempt: Any, draw: Generator, *kinds: Ends) -> None:
-    """Ask for the number of pairs that turn, with numbers between each of these ends."""
-    for ends in 4 * kinds:
+def draw_turns(draw: Generator, kinds: Sequence[Ends]) -> Iterator[Case]:
+    """Draw theta, the length and the share between each of these ends, so that rounding never decides."""
+    for limits in 4 * list(kinds):
         near = True
         while near:
-            D, (theta, length, percent) = 2 * integer(draw, 8, 65), (integer(draw, *two) for two in ends)
-            share, right = percent / 100, circles(D, theta, length - 1)
-            near = bool(((right / share).log().abs() < 0.01).any())
-        wrong = {
-            "A full circle is 2π radians": 2 * math.pi * right,
-            "From the first to the last token there are length − 1 steps": circles(D, theta, length),
-            "That is the turn of one step": circles(D, theta, 1),
-            "You counted channels, and a pair has two": right.repeat(2),
-            "The exponent is −2i/D, not −i/D": circles(D, theta, length - 1, -1),
-            "In −2i/D, D is the number of channels, not of pairs": circles(D, theta, length - 1, -4),
-            "The exponent −2i/D is negative: later pairs turn more slowly": circles(D, theta, length - 1, 2),
-        }
-        want = int((right >= share).sum())
-        around = [f"pair {i} turns by {right[i]:.3f}" for i in (want - 1, want) if 0 <= i < D // 2]
+            D, (theta, length, percent) = 2 * integer(draw, 8, 65), (integer(draw, *two) for two in limits)
+            share = percent / 100
+            near = bool(((circles(D, theta, length - 1) / share).log().abs() < 0.01).any())
         what = f"head_dim {D}, theta {theta}, length {length}, share {share:g}"
-        numbers = {text: int((turned >= share).sum()) for text, turned in wrong.items()}
-        # Many mistakes count all pairs, and so does an answer that never looks at them.
-        mistakes = {text: number for text, number in numbers.items() if number != D // 2}
-        mistakes["These are all pairs that there are"] = D // 2
-        got = ask(attempt, D, float(theta), length, share, what=what)
-        require_equal(got, want, what, mistakes, f". In circles, {' and '.join(around)}")
+        yield Case(what, (D, float(theta), length, share))
+
+
+def pairs_around(_: Any, number: int, D: int, theta: float, length: int, share: float) -> str:
+    """Return how far the last pair turns that counts, and the next one, as the end of a sentence."""
+    turns = circles(D, theta, length - 1)
+    around = [f"pair {i} turns by {turns[i]:.3f}" for i in (number - 1, number) if 0 <= i < D // 2]
+    return f". In circles, {' and '.join(around)}"
 
 
 TURNING = Exercise(
     TASKS["How far a pair reaches"],
-    each(counts_pairs, (ONCE,), (PART, SHORT), (NONE, ALL)),
+    [
+        Agrees(partial(draw_turns, kinds=kinds), turning_answer, TURNING_MISTAKES, hint=pairs_around)
+        for kinds in ((ONCE,), (PART, SHORT), (NONE, ALL))
+    ],
     turning_answer,
 )
 

@@ -77,6 +77,8 @@ CAUSE_MISTAKES = [
     ("no control", partial(caused, places=(0,)), [LEFT_OUT], "which is 'not met'"),
     ("too near", partial(caused, places=(0, 500), at=500), [AWAY], "wherever training stood"),
     ("at least 1.9", partial(caused, least=1.9), [LEFT_OUT, AWAY]),
+    ("at least 1.5", partial(caused, least=1.5), [LEFT_OUT, AWAY]),
+    ("before the text", partial(caused, places=(-1, 1000)), [SAME, LEFT_OUT, AWAY], "from 0 to 1000"),
     ("right, at least 1.4", partial(caused, least=1.4), []),
     ("luck counts", partial(caused, least=0.0), [SAME, LEFT_OUT], "is the same everywhere"),
     ("two models compared", between_models, [SAME, LEFT_OUT], "you say 'far'"),

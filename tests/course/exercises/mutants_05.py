@@ -43,6 +43,7 @@ def bias(alphas, sigmas, queries, keys, two=2, log=True, safe=True, weights=True
 KEPT_PLACES = {}  # shape -> positions of queries and keys, or the weights, of the first call
 KEPT_KERNELS = {}  # T -> the first kernel
 REPAIRED_MISTAKES = [
+    ("right, in float64", lambda x, K: repaired_answer(x.double(), lambda m: K(m.double())), []),
     ("along the channels", lambda x, K: specimen(x, K, False, "pairs"), [RUNS, SCALES, TURNS]),
     ("layouts mixed", specimen, [SCALES, TURNS], "of one layout"),
     ("lengths change", specimen, [SCALES, TURNS], "does your rotation keep lengths"),

@@ -88,6 +88,7 @@ SPLIT_GAP_MISTAKES = [
     ("second", gap(lambda n, a, t, z, _: (0.0, t - z)), [OWN, BOTH], "stands second"),
     ("without 0", gap(lambda n, a, t, z, _: (n / (n - 1) * (a - z), t - a)), [OWN, OTHERS, BOTH]),
     ("added up", gap(lambda n, a, t, z, _: (n * a - z, t - n * a)), [OWN, OTHERS, BOTH], "do not add"),
+    ("never below 0", lambda *a: [max(cost, 0.0) for cost in split(*a)], [OWN, OTHERS, BOTH]),
     ("0 for all", lambda loss, n: (0.0, loss((0,) * n)), [OWN, OTHERS, BOTH], "different numbers"),
 ]
 RIGHT = [

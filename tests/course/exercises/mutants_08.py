@@ -59,6 +59,12 @@ def confirmed_by(last, ours, theirs, average=fmean):
     return mean, half, decided if agree else "undecided"
 
 
+def last_agrees(ours, theirs):
+    """Return the word of a rule that asks the last seed to have the sign of the mean."""
+    mean, half, decided = verdict(ours, theirs)
+    return mean, half, decided if mean * (ours[-1] - theirs[-1]) > 0 else "undecided"
+
+
 class Peeks(Encoding):
     """Each token gets a share of the one after it, in a batch of so many texts; or of one in another text."""
 
@@ -112,6 +118,9 @@ VERDICT_MISTAKES = [
     ("the last six confirm", partial(confirmed_by, slice(-6, None)), [WORD], "leaves out 0, and a mean"),
     ("the last five confirm", partial(confirmed_by, slice(-5, None)), [WORD], "leaves out 0, and a mean"),
     ("the first six confirm", partial(confirmed_by, slice(6)), [WORD], "leaves out 0, and a mean"),
+    ("the last twelve count", lambda a, b: (*verdict(a, b)[:2], verdict(a[-12:], b[-12:])[2]), [WORD]),
+    ("the last one confirms", last_agrees, [WORD], "leaves out 0, and a mean"),
+    ("without the extremes", partial(verdict, average=lambda gaps: fmean(sorted(gaps)[1:-1])), [WORD]),
     ("the median counts", partial(verdict, average=median), [WORD], ""),
     ("capitals", lambda a, b: (*verdict(a, b)[:2], verdict(a, b)[2].title()), [WORD], "in small letters"),
     ("small effects count", partial(verdict, smallest=0.0), [WORD], "less than 0.02"),
@@ -144,7 +153,14 @@ def first_step(at, shares, least):
     return at.index(click) + 1 if click < math.inf else math.inf
 
 
+def after_an_equal_share(at, shares, least):
+    """Look for the last share that is too low by its value, which finds an earlier one that is as low."""
+    low = [share for share in shares if share < least]
+    return [*at, math.inf][shares.index(low[-1]) + 1 if low else 0]
+
+
 CLICK_MISTAKES = [
+    ("an equal share", after_an_equal_share, [FOUND]),
     ("the first one", first_high, [FOUND, NEVER], "a later one may fall below"),
     ("the last one below", last_low, [FOUND, NEVER], "the click comes after it"),
     ("more than the limit", lambda a, s, least: click_answer(a, s, least + 0.005), [FOUND], "itself is high"),
