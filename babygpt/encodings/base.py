@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from babygpt.config import require_kind
@@ -20,7 +19,7 @@ LARGEST_WHOLE = 2**53  # above it a float does not hold every whole number, and 
 
 def norm(x: Tensor) -> Tensor:
     """Normalise the last axis to a root mean square of 1: RMSNorm without parameters."""
-    return F.rms_norm(x, (x.shape[-1],))
+    return torch.rms_norm(x, (x.shape[-1],))
 
 
 def distances(queries: Positions, keys: Positions) -> Tensor:

@@ -57,13 +57,21 @@ class Attention(nn.Module):
         self.n_head = config.n_head
         self.to_q, self.to_k, self.to_v, self.out = (nn.Linear(C, C, bias=False) for _ in range(4))
 
+    def matrix(self) -> Tensor:
+        """Return the matrices of queries, keys and values below each other, for one product: (3 C, C)."""
+        for layer in (self.to_q, self.to_k, self.to_v):
+            if type(layer).forward is not nn.Linear.forward:
+                raise BadInput(f"attention multiplies by matrices alone, and one is a {type(layer).__name__}")
+        return torch.cat([self.to_q.weight, self.to_k.weight, self.to_v.weight])
+
     def qkv(self, x: Tensor, context: Context) -> tuple[Tensor, Tensor, Tensor]:
         """Compute queries, keys and values as they meet: (B, T, C) -> 3 x (B, H, T, D)."""
-        q, k, v = (
-            project(x).unflatten(-1, (self.n_head, -1)).transpose(1, 2)  # (B, H, T, D)
-            for project in (self.to_q, self.to_k, self.to_v)
-        )
-        q, k = context.encoding.transform_qk(norm(q), norm(k), context.positions)
+        B, T, C = x.shape
+        matrix = context.cache.once(self, self.matrix) if context.cache else self.matrix()  # (3 C, C)
+        qkv = F.linear(x, matrix).view(B, T, 3 * self.n_head, C // self.n_head).transpose(1, 2)
+        qk, v = qkv.split((2 * self.n_head, self.n_head), dim=1)
+        q, k = norm(qk).chunk(2, dim=1)  # (B, H, T, D)
+        q, k = context.encoding.transform_qk(q, k, context.positions)
         return q, k, v
 
     def forward(self, x: Tensor, context: Context) -> Tensor:
