@@ -10,6 +10,7 @@ from babygpt.config import ModelConfig
 from babygpt.encodings.base import Encoding
 from babygpt.encodings.base import norm as norm
 from babygpt.errors import BadInput
+from babygpt.models.attention import attend
 from babygpt.models.cache import KVCache, resolve_positions
 from babygpt.models.language_model import LanguageModel
 from babygpt.positions import Positions, causal_mask
@@ -21,8 +22,9 @@ class Context:
 
     encoding   the layer's: transforms q and k
     positions  of the tokens
-    attn_mask  None, or a term to add to the scores, (B or 1, H or 1, Tq, Tk), -inf where a token may not look
-    causal     without a mask, whether a token sees only itself and the tokens before it in the row
+    attn_mask  None, or a term to add to the scores, (B or 1, H or 1, Tq, Tk), -inf where a token may not
+               look; or (B or 1, H or 1, 1, Tk), a term of each key that is added for every query
+    causal     where the mask does not say it, whether a token sees only itself and those before it in the row
     cache      keys and values of earlier tokens, or None
     """
 
@@ -31,6 +33,11 @@ class Context:
     attn_mask: Tensor | None
     causal: bool
     cache: KVCache | None
+
+    @property
+    def hides_later(self) -> bool:
+        """Whether attention itself has to hide the tokens after each query, if it reads a whole text."""
+        return self.causal and (self.attn_mask is None or self.attn_mask.shape[-2] == 1)
 
 
 # q and k are normalised, so scores cannot grow with their length, and attention cannot become sharp. A factor
@@ -78,10 +85,8 @@ class Attention(nn.Module):
         q, k, v = self.qkv(x, context)
         if context.cache is not None:
             k, v = context.cache.append(self, k, v)
-        causal = context.causal and context.attn_mask is None and q.shape[2] == k.shape[2]
-        y = F.scaled_dot_product_attention(
-            q, k, v, attn_mask=context.attn_mask, is_causal=causal, scale=score_scale(v, self.sharpness)
-        )
+        causal = context.hides_later and q.shape[2] == k.shape[2]
+        y = attend(q, k, v, context.attn_mask, causal, score_scale(v, self.sharpness))
         return self.out(y.transpose(1, 2).flatten(2))  # (B, T, C)
 
 
@@ -152,17 +157,22 @@ class Transformer(LanguageModel):
 
         queries   positions of Tq tokens
         keys      positions of the Tk tokens they may look at
-        returns   for each block None, if attention's own causal mask is enough, or
+        returns   for each block None, if attention's own causal mask is enough;
+                  (1, H or 1, 1, Tk) numbers of the keys, if it is enough beside these; or
                   (B or 1, H or 1, Tq, Tk), -inf where a token may not look
         """
         layers = [self.encoding.of_layer(i) for i in range(len(self.blocks))]
-        biases = {layer: layer.score_bias(queries, keys) for layer in dict.fromkeys(layers)}
-        unbiased = all(bias is None for bias in biases.values())
         sees_all = not self.causal or (not self.isolated and queries.is_last_of(keys))
         in_order = queries is keys and not self.isolated  # attention's own mask goes by the order of the row
-        if unbiased and (sees_all or (in_order and keys.is_increasing)):
-            return [None] * len(layers)
-        hidden = torch.zeros(1, len(queries), len(keys), device=queries.time.device)
+        by_key = self.causal and in_order and keys.in_a_row and len(keys) > 1
+        biases = {
+            layer: layer.score_bias(keys.last if by_key and layer.separable else queries, keys)
+            for layer in dict.fromkeys(layers)
+        }
+        short = all(bias is None or (by_key and bias.shape[-2] == 1) for bias in biases.values())
+        if short and (sees_all or (in_order and keys.is_increasing)):
+            return [None if (bias := biases[layer]) is None else bias[None] for layer in layers]
+        hidden = torch.zeros(1, len(queries), len(keys), device=queries.device)
         if not sees_all:
             visible = causal_mask(queries, keys, self.isolated)  # (B|, 1, Tq, Tk)
             hidden = torch.zeros_like(visible, dtype=hidden.dtype).masked_fill(~visible, -torch.inf)
