@@ -37,7 +37,7 @@ class Positions:
         token, and most encodings need no more than the first and the last.
         """
         positions = cls.__new__(cls)  # its fields are frozen, so they are set here as __init__ sets them
-        row = start, n, torch.device("cpu" if device is None else device)
+        row = start, n, torch.get_default_device() if device is None else torch.device(device)
         vars(positions).update(branch=None, masked=masked, start=start, row=row)
         return positions
 
