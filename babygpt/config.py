@@ -50,12 +50,13 @@ def require_kind(name: str, value: Any, annotation: Any) -> None:
         for part, kind in zip(value, get_args(annotation), strict=False):
             require_kind(name, part, kind)
     kinds = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
-    wanted = [KINDS[kind] for kind in kinds if kind in KINDS]
-    if not wanted or (value is None and type(None) in kinds):
+    allowed = [KINDS[kind] for kind in kinds if kind in KINDS]
+    if not allowed or (value is None and type(None) in kinds):
         return
-    number = value.item() if getattr(value, "ndim", None) == 0 else value  # of NumPy or PyTorch
-    if not isinstance(number, tuple(kind for kind, _ in wanted)):
-        raise BadInput(f"{name} ({value!r}) must be {' or '.join(words for _, words in wanted)}")
+    is_scalar = getattr(value, "ndim", None) == 0  # a number of NumPy or PyTorch
+    number = value.item() if is_scalar else value
+    if not isinstance(number, tuple(kind for kind, _ in allowed)):
+        raise BadInput(f"{name} ({value!r}) must be {' or '.join(words for _, words in allowed)}")
 
 
 def require_kinds(owner: Any, values: Mapping[str, Any]) -> None:
@@ -68,14 +69,14 @@ def require_kinds(owner: Any, values: Mapping[str, Any]) -> None:
 
 def checked(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
     """Let a function refuse arguments that are not of their annotated kinds, with BadInput. A decorator."""
-    known = signature(function)
+    parameters = signature(function)
 
     @wraps(function)
-    def door(*args: Arguments.args, **named: Arguments.kwargs) -> Result:
-        require_kinds(function, known.bind(*args, **named).arguments)
+    def check_and_call(*args: Arguments.args, **named: Arguments.kwargs) -> Result:
+        require_kinds(function, parameters.bind(*args, **named).arguments)
         return function(*args, **named)
 
-    return door
+    return check_and_call
 
 
 def require_positive(config: Any, *names: str) -> None:

@@ -15,8 +15,12 @@ from babygpt.config import ModelConfig, TrainConfig
 from babygpt.errors import BadInput
 
 FLOAT = 4  # bytes
-LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")  # of a container
-LOGIT, SCORE, CHANNEL = 36, 12, 80  # bytes that one of these takes while a model reads without a gradient
+# Linux writes the memory limit of a container into one of these files, by the version of its cgroups.
+LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+# Bytes that one number of these kinds takes while a model reads without a gradient.
+LOGIT = 36
+SCORE = 12
+CHANNEL = 80
 SMALL = 2**24  # bytes that every machine has
 WORDS = ("not enough memory", "allocate memory", "out of memory", "bad_alloc", "bad allocation")
 
@@ -26,12 +30,12 @@ def pick_device() -> torch.device:
 
     Raises BadInput if BABYGPT_DEVICE names a device that this machine lacks.
     """
-    here = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
-    usable = [name for name, there in here.items() if there]
-    wanted = os.environ.get("BABYGPT_DEVICE") or usable[0]
-    if wanted not in usable:
-        raise BadInput(f"BABYGPT_DEVICE ({wanted}) must be one of those at hand: {', '.join(usable)}")
-    return torch.device(wanted)
+    devices = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
+    usable = [name for name, is_available in devices.items() if is_available]
+    name = os.environ.get("BABYGPT_DEVICE") or usable[0]
+    if name not in usable:
+        raise BadInput(f"BABYGPT_DEVICE ({name}) must be one of those at hand: {', '.join(usable)}")
+    return torch.device(name)
 
 
 @contextmanager
@@ -94,8 +98,9 @@ def device_memory(device: torch.device) -> int:
     """Return all memory of a device in bytes; of the CPU as much as this container may use."""
     if device.type == "cuda":
         return int(torch.cuda.get_device_properties(device).total_memory)
-    found = [Path(name).read_text(encoding="utf-8").strip() for name in LIMITS if Path(name).is_file()]
-    return min([psutil.virtual_memory().total, *(int(text) for text in found if text.isdecimal())])
+    texts = [Path(name).read_text(encoding="utf-8").strip() for name in LIMITS if Path(name).is_file()]
+    limits = [int(text) for text in texts if text.isdecimal()]  # "max" is no limit
+    return min([psutil.virtual_memory().total, *limits])
 
 
 def require_memory_to_build(shape: ModelConfig, n_blocks: int) -> None:
@@ -122,8 +127,9 @@ def require_memory_to_train(model: Any, plan: TrainConfig, length: int) -> None:
     length  tokens in a window
     """
     shape, device = model.config, next(model.parameters()).device
-    kept = 8 if device.type == "cpu" else 4  # numbers per channel of a block; a GPU keeps bfloat16
-    of_token = max(1, kept * shape.n_layer * hasattr(model, "blocks")) * shape.n_embd + 2 * shape.vocab_size
+    per_channel = 8 if device.type == "cpu" else 4  # numbers that a block keeps; a GPU keeps bfloat16
+    n_blocks = shape.n_layer if hasattr(model, "blocks") else 0
+    of_token = max(1, per_channel * n_blocks) * shape.n_embd + 2 * shape.vocab_size
     numbers = 3 * sum(p.numel() for p in model.parameters()) + plan.batch_size * length * of_token
     size, available = FLOAT * numbers, device_memory(device)
     if size > available:
@@ -158,5 +164,6 @@ def portions(
 
 def is_out_of_memory(error: BaseException) -> bool:
     """Return whether an error says that memory ran out, in the words of Python, NumPy, PyTorch or C++."""
-    said = isinstance(error, (RuntimeError, OSError)) and any(words in str(error).lower() for words in WORDS)
-    return said or isinstance(error, MemoryError)
+    message = str(error).lower()
+    is_worded = isinstance(error, (RuntimeError, OSError)) and any(words in message for words in WORDS)
+    return is_worded or isinstance(error, MemoryError)

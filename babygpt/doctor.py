@@ -30,8 +30,9 @@ from babygpt.packages import (
 
 MANAGER = "@jupyter-widgets/jupyterlab-manager"
 DISK = 1e9  # bytes: the corpus, checkpoints and figures need less
-LAB = {"jupyterlab", "ipywidgets", "anywidget"}  # of the extra; an editor or transformers bring the others
-NEEDLESS = {  # of the extra, in an editor
+# Packages that only the extra `lab` brings. An editor or the package transformers may bring its other ones.
+LAB = {"jupyterlab", "ipywidgets", "anywidget"}
+NEEDLESS = {  # packages of the extra that an editor can do without
     "jupyterlab": "VS Code and Colab open notebooks without it",
     "gguf": "only lesson 11 needs it",
     "tokenizers": "only lesson 11 needs it",
@@ -74,7 +75,7 @@ def version_of(name: str) -> str | None:
 
 def format_diagnoses(findings: list[Diagnosis]) -> str:
     """Return one line for each finding, ✓ or ✗ first."""
-    width = max((len(one.name) for one in findings), default=0)
+    width = max((len(f.name) for f in findings), default=0)
     return "\n".join(f"{'✓' if f.ok else '✗'} {f.name:<{width}}  {f.detail}" for f in findings)
 
 
@@ -104,7 +105,8 @@ def processor() -> Iterator[Diagnosis]:
         return
     yield Diagnosis("device", True, name)
     yield Diagnosis("memory", True, f"{device_memory(torch.device('cpu')) / 1e9:.1f} GB")
-    slow = threads > allowed and "OMP_NUM_THREADS" in os.environ  # else training takes what is allowed
+    # Without the variable, training takes no more threads than are allowed.
+    slow = threads > allowed and "OMP_NUM_THREADS" in os.environ
     advice = f", which slows training: set OMP_NUM_THREADS={allowed}" if slow else ""
     yield Diagnosis("threads", not slow, f"{threads} for PyTorch, {allowed} allowed{advice}")
 
@@ -133,13 +135,13 @@ def lab(needs: list[Requirement]) -> Iterator[Diagnosis]:
 
 def jupyter() -> Diagnosis:
     """Check that the command `jupyter` starts the JupyterLab of this Python, not another environment's."""
-    found, advice = shutil.which("jupyter"), f"type `{shell_line([sys.executable, '-m', 'jupyterlab'])}`"
-    if found is None:
+    command, advice = shutil.which("jupyter"), f"type `{shell_line([sys.executable, '-m', 'jupyterlab'])}`"
+    if command is None:
         return Diagnosis("jupyter", True, f"is not on the PATH: to open the course, {advice}")
-    if Path(found).parent.resolve() == Path(sysconfig.get_path("scripts")).resolve():
-        return Diagnosis("jupyter", True, found)
+    if Path(command).parent.resolve() == Path(sysconfig.get_path("scripts")).resolve():
+        return Diagnosis("jupyter", True, command)
     running = "ipykernel" in sys.modules  # the course is open already
-    return Diagnosis("jupyter", running, f"{found} is of another environment: to open the course, {advice}")
+    return Diagnosis("jupyter", running, f"{command} is of another environment: to open the course, {advice}")
 
 
 def widgets(in_editor: bool = False) -> Diagnosis:

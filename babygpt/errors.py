@@ -17,9 +17,11 @@ def suggestion(word: object, names: Iterable[str], titles: Iterable[str] = ()) -
 
     titles  other words for the names, in the same order: "RoPE" for v4
     """
-    wanted, spellings = str(word).casefold().strip(), dict[str, str]()
-    for name, title in zip(known := list(names), [*titles, *known], strict=False):
+    choices = list(names)
+    spellings: dict[str, str] = {}
+    # Two names may share a title; then the first of them is meant.
+    for name, title in zip(choices, [*titles, *choices], strict=False):
         spellings.setdefault(title.casefold(), name)
-    spellings |= {name.casefold(): name for name in known}
-    near = get_close_matches(wanted, spellings, n=1, cutoff=0.75)
+    spellings |= {name.casefold(): name for name in choices}
+    near = get_close_matches(str(word).casefold().strip(), spellings, n=1, cutoff=0.75)
     return f"; did you mean {spellings[near[0]]}?" if near else ""

@@ -14,7 +14,9 @@ from filelock import FileLock, Timeout
 
 from babygpt.errors import BadInput
 
-PART, LOCK, PROBE = ".babygpt-part", ".babygpt-lock", ".babygpt-probe"
+PART = ".babygpt-part"
+LOCK = ".babygpt-lock"
+PROBE = ".babygpt-probe"
 
 
 def is_left_behind(path: Path) -> bool:
@@ -81,7 +83,7 @@ def write_atomically(path: Path, content: bytes) -> None:
     try:
         target = path.resolve()
         target.parent.mkdir(parents=True, exist_ok=True)
-        part = hidden_sibling(target, PART)  # one name: the next call replaces what a killed one left
+        part = hidden_sibling(target, PART)  # the next call replaces what a killed one left
         try:
             with open(part, "wb") as file:
                 file.write(content)

@@ -50,10 +50,10 @@ def write_stories(n_stories: int = 5_000, seed: int = 0) -> str:
     """Write stories of one line each, in which only the order of the names shows who did what to whom."""
     draw, stories = random.Random(seed), []
     for _ in range(n_stories):
-        doer, other = draw.sample(NAMES, 2)
+        doer, receiver = draw.sample(NAMES, 2)
         verb, place = draw.choice(VERBS), draw.choice(PLACES)
-        question = draw.choice([f"who {verb}? {doer}.", f"{verb} whom? {other}."])
-        stories.append(f"{place} {doer} {verb} {other}. {question}\n")
+        question = draw.choice([f"who {verb}? {doer}.", f"{verb} whom? {receiver}."])
+        stories.append(f"{place} {doer} {verb} {receiver}. {question}\n")
     return "".join(stories)
 
 
@@ -219,9 +219,9 @@ def train(model: GPT, train_ids: Tensor, val_ids: Tensor, config: Config) -> lis
     Source: Jordan et al. 2024, Muon; Loshchilov and Hutter 2019, arXiv:1711.05101.
     """
     muon = torch.optim.Muon(model.blocks.parameters(), lr=config.lr_matrix, weight_decay=0.0)
-    other = [*model.token_embedding.parameters(), *model.head.parameters()]
+    token_vectors = [*model.token_embedding.parameters(), *model.head.parameters()]
     # By default AdamW averages squared gradients over 1,000 steps, but our runs are shorter: 0.95 means 20.
-    adamw = torch.optim.AdamW(other, lr=config.lr_other, betas=(0.9, 0.95), weight_decay=0.0)
+    adamw = torch.optim.AdamW(token_vectors, lr=config.lr_other, betas=(0.9, 0.95), weight_decay=0.0)
     generator, losses = torch.Generator().manual_seed(config.seed), []
 
     for step in range(config.steps):
@@ -257,7 +257,7 @@ def generate(model: GPT, idx: Tensor, n_tokens: int, config: Config) -> Tensor:
     return idx
 
 
-def read_text(path: Path, n_chars: int) -> str:
+def read_training_text(path: Path, n_chars: int) -> str:
     """Return the text of a UTF-8 file, or exit with one line if it cannot be read or is below n_chars."""
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -277,11 +277,11 @@ def main() -> None:
     if args.steps < 1:
         sys.exit(f"--steps ({args.steps}) must be at least 1")
     config = Config(steps=args.steps)
-    torch.manual_seed(config.seed)  # of the first weights, and of the tokens that are drawn
+    torch.manual_seed(config.seed)  # decides the first weights, and the tokens that are drawn
     torch.set_num_threads(1)  # on a busy computer, several threads wait for each other most of the time
 
     fewest = 10 * (config.block_size + 1)  # then the last tenth, for validation, has a window and its targets
-    text = read_text(args.file, fewest) if args.file else write_stories()
+    text = read_training_text(args.file, fewest) if args.file else write_stories()
     tokenizer = CharTokenizer(text)
     ids = tokenizer.encode(text)  # (N,)
     n_val = len(ids) // 10

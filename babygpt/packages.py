@@ -16,7 +16,7 @@ from packaging.utils import canonicalize_name
 DISTRIBUTION = "babygpt-course"
 STRANGERS = "babygpt"  # the distribution of another project, whose package has the same import name
 CLONE = Path(__file__).resolve().parent.parent  # a folder without pyproject.toml if only the wheel is here
-DISTRIBUTIONS = {"PIL": "pillow"}  # of a module whose name differs by more than letter case
+DISTRIBUTIONS = {"PIL": "pillow"}  # modules whose distribution has quite another name
 
 
 def requirements(extra: str = "") -> list[Requirement]:
@@ -39,14 +39,15 @@ def shell_line(words: Sequence[str]) -> str:
     if os.name != "nt":
         return shlex.join(words)
     quoted = [word if re.fullmatch(r"[\w.:\\/=-]+", word) else f'"{word}"' for word in words]
-    return ("& " if quoted[0].startswith('"') else "") + " ".join(quoted)  # else PowerShell prints a string
+    # Without &, PowerShell prints a quoted program name instead of running it.
+    return ("& " if quoted[0].startswith('"') else "") + " ".join(quoted)
 
 
 def install_command(extra: str = "", needs: Sequence[Requirement] = ()) -> str:
     """Return the command that installs what an extra adds, or what babygpt always needs.
 
-    In an environment that `make` made, make repairs it. In another one pip installs the packages by name: no
-    package index has this distribution, and somebody with a wheel has nothing else.
+    In an environment that `make` made, make repairs it. In another one pip installs the packages by name,
+    because no package index has this distribution.
 
     needs  the packages to install, all of the extra by default
     """

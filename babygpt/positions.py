@@ -78,18 +78,18 @@ class Positions:
         if self.in_a_row and more.in_a_row and not masked and more.first == self.first + len(self):
             return Positions.arange(len(self) + len(more), self.first, self.device)
 
-        def join(one: Tensor | None, other: Tensor | None) -> Tensor | None:
-            return None if one is None or other is None else torch.cat([one, other], dim=-1)
+        def join(ours: Tensor | None, theirs: Tensor | None) -> Tensor | None:
+            return None if ours is None or theirs is None else torch.cat([ours, theirs], dim=-1)
 
         time = torch.cat([self.time, more.time], dim=-1)
         goes_on = self.start is not None and more.start == self.start + len(self)
         start = self.start if goes_on else None
         return Positions(time, join(self.branch, more.branch), join(self.masked, more.masked), start)
 
-    def select(self, at: Tensor) -> Positions:
+    def select(self, tokens: Tensor) -> Positions:
         """Return the positions of some tokens of one sequence: of (n,) indices, or of a (T,) mask."""
-        branch, masked = (None if part is None else part[at] for part in (self.branch, self.masked))
-        return Positions(self.time[at], branch, masked)
+        branch, masked = (None if part is None else part[tokens] for part in (self.branch, self.masked))
+        return Positions(self.time[tokens], branch, masked)
 
     def to(self, device: torch.device | str) -> Positions:
         """Return these positions on a device."""
@@ -143,7 +143,7 @@ def causal_mask(queries: Positions, keys: Positions, isolated: bool = False) -> 
     if queries.branch is None or keys.branch is None:
         if isolated:
             raise BadInput("isolated branches need positions.branch: which text each token belongs to")
-        return key_time <= query_time  # one text: nothing but the token itself has its time
+        return key_time <= query_time  # in one text only the token itself has its time
     query_branch, key_branch = pairs(queries.branch, keys.branch)
     own = query_branch == key_branch
     if isolated:

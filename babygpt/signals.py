@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 HANG_UP = getattr(signal, "SIGHUP", signal.SIGTERM)  # Windows has none
-ENDING = {signal.SIGTERM, HANG_UP}  # by default they kill the process
+ENDING = {signal.SIGTERM, HANG_UP}  # they kill the process by default
 
 
 class Ended(SystemExit):

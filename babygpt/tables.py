@@ -39,8 +39,8 @@ class Table:
 
     heading  one word or two for each column
     rows     texts, one for each column
-    stable   how many of the columns are equal on every machine: these are in the plain-text form
-    open     how many of the rows are seen at once, the others folding out; None for all
+    stable   number of columns that are equal on every machine: these are in the plain-text form
+    open     number of rows that are seen at once, the others folding out; None for all
     """
 
     heading: Sequence[str]
@@ -53,9 +53,9 @@ class Table:
 
     def _repr_html_(self) -> str:
         more = self.rows[len(self.rows) if self.open is None else self.open :]
-        seen = self._table(self.rows[: len(self.rows) - len(more)])
+        table = self._table(self.rows[: len(self.rows) - len(more)])
         folded = f"<details><summary>{len(more)} more</summary>{self._table(more)}</details>"
-        return seen + (folded if more else "")
+        return table + (folded if more else "")
 
     def _table(self, rows: Sequence[Sequence[str]]) -> str:
         head = "".join(f"<th style='text-align:left'>{escape(h)}</th>" for h in self.heading)

@@ -34,7 +34,7 @@ RUNGS = {
     COURSE.name: [
         {"real", "explorers"},
         {"studies", "predictions"},
-        {"claims", "exercises", "museum", "notes"},
+        {"claims", "exercises", "museum"},
         {"tools"},
         {"commands"},
         {"__init__"},
@@ -46,7 +46,7 @@ ONLY_IN = {
     "anywidget": {"explorer", "dashboard", "predictions"},
     "traitlets": {"explorer", "dashboard", "explorers", "predictions"},
     "IPython": {"view", "dashboard", "waiting", "predictions"},
-    "matplotlib": {"figures", "style", "studies", "exercises", "notes"},
+    "matplotlib": {"figures", "style", "studies", "exercises"},
     "playwright": set(),
     "click": {"cli", "commands"},
     "pooch": {"data", "real"},
@@ -157,7 +157,7 @@ def reached(files: list[Path]) -> set[Path]:
     return seen
 
 
-@pytest.mark.parametrize("room", ["studies", "claims", "notes", "commands"])
+@pytest.mark.parametrize("room", ["studies", "claims", "commands"])
 def test_what_the_shell_runs_imports_nothing_that_draws_in_a_page(room: str) -> None:
     """Look through other modules, too: a study that imports an explorer needs the extra `lab`."""
     seen = {path.relative_to(ROOT).as_posix() for path in reached([*(COURSE / room).rglob("*.py")])}
@@ -165,11 +165,11 @@ def test_what_the_shell_runs_imports_nothing_that_draws_in_a_page(room: str) -> 
     assert [path for path in sorted(seen) if path.startswith(f"{LIVE.name}/") and path not in STILL] == []
 
 
-@pytest.mark.parametrize("name", ["loop", "checkpoint", "optimizers", "guard"])
+@pytest.mark.parametrize("name", ["loop", "checkpoint", "saved_run", "optimizers", "guard"])
 def test_only_one_file_of_training_knows_of_several_processes(name: str) -> None:
     """Let a saved run name its `Team`, which one process is by default, and nothing else of them."""
     known = set(imported(PACKAGE / "training" / f"{name}.py", PACKAGE))
-    team = {"babygpt.training.distributed.Team"} if name == "checkpoint" else set()
+    team = {"babygpt.training.distributed.Team"} if name == "saved_run" else set()
     several = ("babygpt.training.distributed", "torch.distributed")
     assert {n for n in known if n.startswith(several)} == team
 

@@ -7,7 +7,7 @@ from babygpt.packages import DISTRIBUTION
 
 COMMANDS = {  # name -> its module, and the first sentence of its help: to import them all takes seconds
     "train": ("babygpt.cli.train", "Train VERSION on a corpus and write a checkpoint."),
-    "generate": ("babygpt.cli.train", "Continue a prompt with the checkpoint MODEL."),
+    "generate": ("babygpt.cli.generate", "Continue prompts with one checkpoint, or with several."),
     "doctor": ("babygpt.cli", "Check what is installed, and whether it suffices."),
 }
 
@@ -34,5 +34,5 @@ def doctor() -> None:
 
     diagnoses = checks()
     click.echo(format_diagnoses(diagnoses))
-    if not all(one.ok for one in diagnoses):
+    if not all(diagnosis.ok for diagnosis in diagnoses):
         raise click.ClickException("something above needs attention")

@@ -1,6 +1,7 @@
 """Tools that the commands share: lazy groups, errors in one line, and options."""
 
 import os
+import shlex
 import sys
 import traceback
 from collections import ChainMap
@@ -22,8 +23,9 @@ from babygpt.packages import missing_package
 from babygpt.signals import ENDING, Ended, end_at_once, handled
 
 Command = Callable[..., None]
-Table = Mapping[str, tuple[str, str]]  # name of a command -> its module, and the sentence that --help shows
-USER_ERRORS = (BadInput, FloatingPointError, OSError, UnicodeError)  # of the input or of the machine
+# Name of a command -> its module, and the sentence that --help shows.
+CommandTable = Mapping[str, tuple[str, str]]
+USER_ERRORS = (BadInput, FloatingPointError, OSError, UnicodeError)  # the input or the machine is at fault
 OUR_FAULT = "This is a fault of babygpt, not of what you typed. Please report it, with all that follows:"
 PATH = click.Path(path_type=Path)
 SEED = click.IntRange(SEEDS.start, SEEDS.stop - 1)
@@ -39,12 +41,14 @@ class CommandGroup(click.Group):
     entry_points  group of entry points whose values are more such tables; other packages register them
     """
 
-    def __init__(self, *args: Any, lazy: Table | None = None, entry_points: str = "", **named: Any) -> None:
+    def __init__(
+        self, *args: Any, lazy: CommandTable | None = None, entry_points: str = "", **named: Any
+    ) -> None:
         super().__init__(*args, **named)
         self.own, self.entry_points = lazy or {}, entry_points
 
     @cached_property
-    def lazy(self) -> Table:
+    def lazy(self) -> CommandTable:
         """The group's own table, then those that other packages registered."""
         registered = metadata.entry_points(group=self.entry_points) if self.entry_points else ()
         return {**self.own, **ChainMap(*(point.load() for point in registered))}
@@ -59,7 +63,7 @@ class CommandGroup(click.Group):
         if cmd_name not in table:
             return super().get_command(ctx, cmd_name)
         command: click.Command = getattr(import_module(table[cmd_name][0]), cmd_name.replace("-", "_"))
-        if "babygpt.device" in sys.modules:  # with PyTorch, which `doctor` has not imported yet
+        if "babygpt.device" in sys.modules:  # `doctor` starts without PyTorch
             sys.modules["babygpt.device"].use_allowed_threads()
         return command
 
@@ -151,9 +155,9 @@ def typed(ctx: click.Context, names: Iterable[str]) -> list[str]:
 
 def warn_unused(ctx: click.Context, names: Iterable[str], where: str) -> None:
     """Warn in one line of those of these flags that were given, because they change nothing there."""
-    given = [flag_of(name) for name in typed(ctx, names)]
-    if given:
-        click.echo(f"{' and '.join(given)} {'play' if len(given) > 1 else 'plays'} no part {where}", err=True)
+    flags = [flag_of(name) for name in typed(ctx, names)]
+    if flags:
+        click.echo(f"{' and '.join(flags)} {'play' if len(flags) > 1 else 'plays'} no part {where}", err=True)
 
 
 def adopt(ctx: click.Context, values: dict[str, Any], began: Mapping[str, Any], path: Path) -> None:
@@ -163,9 +167,9 @@ def adopt(ctx: click.Context, values: dict[str, Any], began: Mapping[str, Any], 
     began   numbers of the run in `path`
     Raises BadInput if a flag that was given differs.
     """
-    given = typed(ctx, values)
+    typed_names = typed(ctx, values)
     for name in sorted(began.keys() & values.keys()):
-        if name not in given:
+        if name not in typed_names:
             values[name] = began[name]
         elif values[name] != began[name]:
             raise BadInput(f"{flag_of(name)} ({values[name]}): the run in {path} began with {began[name]}")
@@ -230,3 +234,8 @@ def output_lock(path: Path, flag: str, overwrite: bool, ways: str = "--overwrite
             if named and path.exists() and path.samefile(value):
                 raise BadInput(f"{flag} ({path}) is what {flag_of(name)} names; choose another")
         yield
+
+
+def command_line() -> str:
+    """Return the command that runs, as it could be typed again."""
+    return shlex.join(["python", "-m", "babygpt", *sys.argv[1:]])

@@ -1,46 +1,32 @@
-"""The commands `train` and `generate`, for one text at a time.
+"""The command `train`, for one text at a time and for several in one sequence.
 
 PyTorch is imported when a command runs, so that `--help` need not wait for it.
 """
 
 from __future__ import annotations
 
-import inspect
 import math
 import re
-from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from babygpt.cli import options as shell
+from babygpt.cli.encoding_options import OPTIONS, built_with, chosen_options, encoding_flags, versions
 from babygpt.config import SAVE_EVERY, ModelConfig, TrainConfig
 from babygpt.errors import BadInput, suggestion
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from babygpt.data.corpus import Corpus
-    from babygpt.data.tokenizer import CharTokenizer
-    from babygpt.models.language_model import LanguageModel
-    from babygpt.models.versions import Version
-    from babygpt.training.checkpoint import Checkpoint, SavedRun
+    from babygpt.training.checkpoint import Checkpoint
     from babygpt.training.distributed import Team
+    from babygpt.training.saved_run import SavedRun
 
-# ---------------------------------------------------------------- flags for the options of an encoding
-
-OPTIONS = "babygpt.encoding_options"  # where a context holds them
-LAYERED = ("per_layer", "layers")
-
-
-def versions() -> dict[str, Version]:
-    """Return the table of versions. The first call imports PyTorch."""
-    from babygpt.models.versions import VERSIONS
-
-    return VERSIONS
+BRANCH_TEXTS = 256  # texts that the interference gap is measured on
+BRANCH_FLAGS = ("branches", "length", "by_samples")  # of the objective of several texts in one sequence
 
 
 class TrainCommand(click.Command):
@@ -52,70 +38,11 @@ class TrainCommand(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if set(args) - set(ctx.help_option_names):
-            ctx.meta[OPTIONS] = encoding_options({word for arg in args for word in re.split("[,=]", arg)})
+            ctx.meta[OPTIONS] = encoding_flags({word for arg in args for word in re.split("[,=]", arg)})
         return super().parse_args(ctx, args)
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         return [*ctx.meta.get(OPTIONS, {}).values(), *super().get_params(ctx)]
-
-
-def encoding_options(named: Collection[str]) -> dict[str, click.Option]:
-    """Return the options of all encodings that `train` knows, hidden unless those of a version in `named`."""
-    found = {}
-    for version in sorted(versions(), key=lambda version: version in named):  # their defaults come last
-        kind = versions()[version]
-        for name, default in {} if kind.branches else kind.options().items():
-            flag = "--learnable/--fixed" if name == "learnable" else shell.flag_of(name)
-            form = shell.form_of(default, described(kind.encoding, name))
-            found[name] = click.Option([flag, name], hidden=version not in named, **form)
-    return found
-
-
-def described(maker: Any, argument: str) -> str:
-    """Return what the docstring of a class or function says of an argument, or that of a base class."""
-    made = inspect.signature(maker).return_annotation if inspect.isfunction(maker) else maker
-    for place in (maker, *getattr(made, "__mro__", ())):
-        lines = re.search(rf"^{argument} +(\S.*(?:\n +\S.*)*)", inspect.getdoc(place) or "", re.MULTILINE)
-        if lines:
-            return " ".join(lines[1].split())
-    return ""
-
-
-def defaults_of(version: str, layers: Sequence[str] | None) -> dict[str, Any]:
-    """Return the options of a version's encoding, or of those of its layers: name -> default."""
-    kinds = [versions()[name] for name in layers or [version] if name in versions()]
-    return {name: default for kind in kinds for name, default in kind.options().items()}
-
-
-def chosen_options(ctx: click.Context, version: str) -> dict[str, Any]:
-    """Return what was chosen on the command line, as `build` takes it.
-
-    Raises BadInput, naming the flag and the versions that have it, for an option that the encoding lacks.
-    """
-    given = {name: ctx.params[name] for name in shell.typed(ctx, (*ctx.meta[OPTIONS], *LAYERED))}
-    taken = defaults_of(version, given.get("layers"))
-    for name in given:
-        if name not in (*taken, *LAYERED):
-            has = [
-                other for other, kind in versions().items() if name in kind.options() and not kind.branches
-            ]
-            raise BadInput(f"{shell.flag_of(name)}: {version} has no such choice; {', '.join(has)} have")
-    return given
-
-
-def built_with(ctx: click.Context, version: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the value of every flag in a model that was built with these options, None where it has none.
-
-    Lists, which JSON makes of tuples, are tuples again.
-    """
-    layers = options.get("layers", [])
-    found = {
-        **dict.fromkeys(ctx.meta[OPTIONS]),
-        "per_layer": False,
-        **defaults_of(version, layers),
-        **options,
-    }
-    return {name: tuple(x) if isinstance(x, list) else x for name, x in found.items()} | {"layers": layers}
 
 
 def known_version(ctx: click.Context, param: click.Parameter, value: str) -> str:
@@ -134,7 +61,14 @@ def list_versions(ctx: click.Context, param: click.Parameter, value: bool) -> No
         ctx.exit()
 
 
-# ---------------------------------------------------------------- training
+def branch_counts(ctx: click.Context, param: click.Parameter, value: str) -> list[int]:
+    """Return the fewest and the most texts of a sample from "2" or "2,4". Raise BadInput for other text."""
+    counts = shell.list_of(int)(ctx, param, value)
+    if len(counts) not in (1, 2):
+        raise BadInput(
+            f"--branches ({value}) must be one number of texts, or the fewest and the most, as in 2,4"
+        )
+    return [counts[0], counts[-1]]
 
 
 @click.command(cls=TrainCommand)
@@ -166,6 +100,15 @@ def list_versions(ctx: click.Context, param: click.Parameter, value: bool) -> No
 @shell.options_from(TrainConfig)
 @click.option("--per-layer", is_flag=True, help="give each layer an encoding of its own")
 @click.option("--layers", default="", callback=shell.list_of(str), help="their versions, as v4,v4,v4,nope")
+@shell.shown(
+    "--branches",
+    default="1,8",
+    callback=branch_counts,
+    help="v6: texts in a sample, or the fewest and the most",
+)
+@click.option("--length", type=int, help="v6: tokens of a text  [default: three quarters of the window]")
+@click.option("--by-samples", is_flag=True, help="v6: let --batch-size count samples, and not texts")
+@click.option("--isolated", is_flag=True, help="v6: let each text see nothing but itself")
 @click.pass_context
 def train(ctx: click.Context, version: str, out: Path | None, **values: Any) -> None:
     """Train VERSION on a corpus and write a checkpoint. Ctrl-C stops early and keeps what was learned.
@@ -176,27 +119,28 @@ def train(ctx: click.Context, version: str, out: Path | None, **values: Any) -> 
     v7 and those beside it learn to fill in masked characters, all others to predict the next one. The two
     losses cannot be compared; what can be, with care, is the NELBO: no text is less likely than it says.
 
-    The versions of parallel branches, v6 and those beside it, are trained by `pretrain`. What may be chosen
-    of an encoding is stored with the model; a flag that VERSION's encoding does not have is refused.
+    The versions of parallel branches, v6 and those beside it, read several texts in one sequence. Options of
+    an encoding are stored with the model; a flag that VERSION's encoding does not have is refused.
 
     A run that was stopped or killed goes on from its last checkpoint when the same command is given with
-    --resume. With --from, a new run begins with another's weights, on any text with the same characters.
+    --resume. With --from, a new run begins with another's weights, on any text with the same characters;
+    with --learnable, a table or kernel that was fixed is trained from then on.
     `torchrun --nproc-per-node N -m babygpt train ...` shares every batch among N processes.
     """
     from babygpt.training.distributed import distributed
 
     out = out or Path("weights") / f"{version}.safetensors"
     with distributed() as team:
-        if versions()[version].branches:
-            raise BadInput(f"{version} reads several texts at once; `pretrain` trains such models")
         if values["resume"] and values["overwrite"]:
             raise BadInput("--resume continues the file that --overwrite would replace: choose one of them")
         if team.world_size > 1 and values["corpus"] == "-":  # the first reader leaves the others nothing
             raise BadInput("--corpus - (standard input) is read by one process; torchrun needs a file's path")
-        if team.is_main and not versions()[version].masks:
-            shell.warn_unused(ctx, ["bound"], f"in training {version}")
-        replace = values["overwrite"] or values["resume"]
-        lock = shell.output_lock(out, "--out", replace, "--overwrite or --resume")
+        if team.is_main:
+            kind = versions()[version]
+            unused = ([] if kind.masks else ["bound"]) + ([] if kind.branches else list(BRANCH_FLAGS))
+            shell.warn_unused(ctx, unused, f"in training {version}")
+        may_replace = values["overwrite"] or values["resume"]
+        lock = shell.output_lock(out, "--out", may_replace, "--overwrite or --resume")
         with lock if team.is_main else nullcontext():
             run, corpus = start(ctx, version, out, values, team)
             run.train(values["save_every"])
@@ -220,36 +164,49 @@ def start(
 
     from babygpt.data.corpus import load_corpus
     from babygpt.device import compile_in_place, pick_device
+    from babygpt.models.inputs import require_branch_codes
     from babygpt.models.versions import build
     from babygpt.objectives import objective_for
-    from babygpt.training.checkpoint import SavedRun, go_on, load_unfinished, require_same_text
+    from babygpt.training.saved_run import SavedRun, go_on, load_unfinished, require_same_text
 
-    masks, options, saved, first = versions()[version].masks, chosen_options(ctx, version), None, None
+    kind, options, saved, first = versions()[version], chosen_options(ctx, version), None, None
     if values["keep"] == "best" and not values["eval_every"]:
         values["eval_every"] = SAVE_EVERY
     if values["resume"]:
         saved, began = load_unfinished(out, version)
         options = saved.options
+        began |= {name: saved.info[name] for name in BRANCH_FLAGS if name in saved.info}
         shell.adopt(ctx, values, began | built_with(ctx, version, options), out)  # flags that were not given
     elif values["from"]:
         first = load_first(ctx, version, values)
         options = first.options
-    corpus = load_corpus(values["corpus"], with_mask=masks)
+    corpus = load_corpus(values["corpus"], with_mask=kind.masks)
     if saved:
         require_same_text(out, saved, corpus)
     if first:
         corpus = corpus.encoded_by(first.tokenizer)
     config = ModelConfig(corpus.tokenizer.vocab_size, **shell.fields_of(ModelConfig, values))
     plan = TrainConfig(**shell.fields_of(TrainConfig, values))
-    objective = objective_for(version, corpus, config.block_size, bound=values["bound"])
+    objective = objective_for(
+        version,
+        corpus,
+        config.block_size,
+        bound=values["bound"],
+        n_branches=tuple(values["branches"]),
+        length=values["length"],
+        by_samples=values["by_samples"],
+    )
     torch.manual_seed(plan.seed)
     model = (first.model if first else build(version, config, **options)).to(pick_device())
+    if kind.branches:
+        require_branch_codes(model, values["branches"][1])
     if values["compiled"]:
         compile_in_place(model)
     training = team.training(model, objective, plan)
     info = {"corpus": values["corpus"], "text": corpus.fingerprint(), "train": asdict(plan)}
     info |= {"keep": values["keep"]}
-    info |= {"bound": values["bound"]} if masks else {}
+    info |= {"bound": values["bound"]} if kind.masks else {}
+    info |= {name: values[name] for name in BRANCH_FLAGS} if kind.branches else {}
     run = SavedRun(out, training, corpus.tokenizer, info, team)
     if saved:
         go_on(run, saved)
@@ -259,6 +216,8 @@ def start(
 def load_first(ctx: click.Context, version: str, values: dict[str, Any]) -> Checkpoint:
     """Return the checkpoint that --from names, and take its shape for flags that were not given.
 
+    A fixed table or kernel may be trained from now on: --learnable makes a model that begins with the same
+    outputs.
     Raises BadInput if it is of another version, or if a flag that was given differs.
     """
     from babygpt.training.checkpoint import load
@@ -266,18 +225,55 @@ def load_first(ctx: click.Context, version: str, values: dict[str, Any]) -> Chec
     first, path = load(values["from"]), values["from"]
     if first.version != version:
         raise BadInput(f"--from ({path}) is a {first.version}, not a {version}")
-    shell.adopt(ctx, values, asdict(first.model.config) | built_with(ctx, version, first.options), path)
+    built = built_with(ctx, version, first.options)
+    if shell.typed(ctx, ["learnable"]) and values["learnable"] and built["learnable"] is False:
+        first = make_learnable(first)
+        built["learnable"] = True
+    shell.adopt(ctx, values, asdict(first.model.config) | built, path)
     return first
 
 
+def make_learnable(first: Checkpoint) -> Checkpoint:
+    """Return a checkpoint whose encoding is trained from now on, with a model of the same outputs.
+
+    Raises BadInput if no such model has the same outputs, because numbers of the encoding were steered.
+    """
+    import torch
+
+    from babygpt.models.versions import build
+    from babygpt.training.lost_changes import nearly_equal, outputs
+
+    options = first.options | {"learnable": True}
+    model = build(first.version, first.model.config, **options)
+    # What is learnable from now on keeps the values that its options give it.
+    model.load_state_dict(model.state_dict() | first.model.state_dict())
+    with torch.no_grad():
+        same = all(map(nearly_equal, outputs(model), outputs(first.model)))
+    if not same:
+        raise BadInput("--learnable: the checkpoint's encoding has other numbers than its options say")
+    return replace(first, model=model)
+
+
 def measure(run: SavedRun, corpus: Corpus) -> dict[str, float | None]:
-    """Return the validation loss of a trained model, and the NELBO of a model that fills in masked tokens."""
+    """Return the validation loss of a trained model in nats per character, and what else its kind has.
+
+    A model that fills in masked tokens has a NELBO. One of branches is measured on BRANCH_TEXTS texts: with
+    as many in a sequence as a sample holds at most, and the same texts "alone".
+    """
     from babygpt.metrics.denoising import nelbo
-    from babygpt.objectives import MaskedDiffusion
+    from babygpt.metrics.parallel_texts import parallel_loss
+    from babygpt.models.transformer import Transformer
+    from babygpt.objectives import Branches, MaskedDiffusion
 
     objective, model = run.training.objective, run.training.model
-    known = [loss for step, loss in run.curve if step == run.kept_step]
-    val_loss = known[0] if known else objective.validate(model)
+    if isinstance(objective, Branches):
+        assert isinstance(model, Transformer)
+        n = objective.n_branches[1]
+        n_texts = n * math.ceil(BRANCH_TEXTS / n)
+        alone, beside = (parallel_loss(model, objective.val, k, objective.length, n_texts) for k in (1, n))
+        return {"val_loss": beside, "alone": alone, "interference_gap": beside - alone}
+    stored = [loss for step, loss in run.curve if step == run.kept_step]
+    val_loss = stored[0] if stored else objective.validate(model)
     if not isinstance(objective, MaskedDiffusion):
         return {"val_loss": val_loss}
     bound, error = nelbo(model, corpus.val)
@@ -286,6 +282,12 @@ def measure(run: SavedRun, corpus: Corpus) -> dict[str, float | None]:
 
 def describe(losses: dict[str, float | None]) -> str:
     """Describe the validation losses in words, each by its name."""
+    if "alone" in losses:
+        return (
+            f"validation loss in branches {losses['val_loss']:.3f} nats per character, of the same "
+            f"{BRANCH_TEXTS} texts alone {losses['alone']:.3f}, "
+            f"interference gap {losses['interference_gap']:.3f}"
+        )
     if "nelbo" not in losses:
         return f"validation loss {losses['val_loss']:.3f} nats per character"
     error = "" if losses["nelbo_se"] is None else f" ± {losses['nelbo_se']:.3f} (standard error)"
@@ -293,102 +295,3 @@ def describe(losses: dict[str, float | None]) -> str:
         f"validation loss of masked characters {losses['val_loss']:.3f} nats (no bound on anything), "
         f"NELBO {losses['nelbo']:.3f}{error} nats per character"
     )
-
-
-# ---------------------------------------------------------------- writing
-
-
-@click.command()
-@click.argument("model", type=shell.PATH)
-@click.option("--prompt", multiple=True, help="text to continue, once for each  [default: a line end]")
-@shell.shown("--samples", default=1, type=click.IntRange(1), help="texts to write for each prompt")
-@shell.sampling_options
-@click.option("--stop", help="end a text after this word; for a line end write --stop $'\\n'")
-@shell.shown("--confidence-threshold", default=0.95, help="v7: what is surer appears at once")
-@click.option("--block", type=int, help="v7: characters filled in together  [default: half the window]")
-@click.option("--hole", help="v7: a character of a prompt that stands for one to fill in  [default: _]")
-@click.pass_context
-def generate(ctx: click.Context, model: Path, prompt: tuple[str, ...], **values: Any) -> None:
-    """Continue a prompt with the checkpoint MODEL, character by character, or a v7 block by block.
-
-    A v7 also fills in holes, as in --prompt "ada ch____ ben". It adds nothing to such a prompt.
-    """
-    import torch
-
-    from babygpt import sampling
-    from babygpt.device import pick_device, use_allowed_threads
-    from babygpt.training.checkpoint import load
-
-    use_allowed_threads()
-    loaded = load(model)
-    kind, tokenizer = versions()[loaded.version], loaded.tokenizer
-    if kind.branches:
-        raise BadInput(f"{model} is a {loaded.version}: use `parallel-generate --model {model} --branches 2`")
-    ends = encode_stop(tokenizer, values["stop"]) if values["stop"] else None
-    network, stop = loaded.model.to(pick_device()), "" if ends is None else tokenizer.decode(ends)
-    usual = "" if "_" in tokenizer.ids else "_"  # such a model has read "_" as text
-    hole = (usual if values["hole"] is None else values["hole"]) if kind.masks else ""
-    idx = [first_tokens(tokenizer, text, hole) for text in prompt or [None] for _ in range(values["samples"])]
-    how = {name: values[name] for name in ("temperature", "top_k", "top_p")}
-    how["generator"] = torch.Generator().manual_seed(values["seed"])
-    if kind.masks:
-        written = [write_by_filling_in(network, ids, values, how) for ids in idx]
-    else:
-        where = f"in a {loaded.version}, which writes one character after another"
-        shell.warn_unused(ctx, ["confidence_threshold", "block", "hole"], where)
-        written = sampling.generate(network, idx, values["tokens"], stop=ends, **how)
-    for number, (begin, ids) in enumerate(zip(idx, written, strict=True), start=1):
-        text = tokenizer.decode(ids)
-        end = text.find(stop, len(begin)) if stop else -1
-        if len(written) > 1:
-            click.echo(f"--- {number} of {len(written)} ---")
-        click.echo(text if end < 0 else text[: end + len(stop)])
-
-
-def write_by_filling_in(
-    network: LanguageModel, ids: Tensor, values: Mapping[str, Any], how: Mapping[str, Any]
-) -> Tensor:
-    """Return a text (T,) with its holes filled in, or continued if it has none."""
-    from babygpt import sampling
-    from babygpt.objectives.diffusion import mask_token_id
-
-    order = sampling.by_confidence(values["confidence_threshold"])
-    if bool((ids == mask_token_id(network)).any()):
-        return sampling.fill_in(network, ids[None], order, **how).tokens[0]
-    block, n_tokens = values["block"], values["tokens"]
-    return sampling.continue_text(network, ids[None], n_tokens, order, block=block, **how).tokens[0]
-
-
-def encode_stop(tokenizer: CharTokenizer, stop: str) -> Tensor:
-    """Return the token ids at which a text ends: (S,). Raise BadInput for an unknown character."""
-    from babygpt.data.corpus import with_line_ends
-
-    if "\\" in stop and "\\" not in tokenizer.ids:
-        hint = "for a line end write --stop $'\\n' in a POSIX shell, or --stop \"`n\" in PowerShell"
-        raise BadInput(f"--stop ({stop}) holds a backslash, which the model does not know: {hint}")
-    return tokenizer.encode(with_line_ends(stop))
-
-
-def first_tokens(tokenizer: CharTokenizer, prompt: str | None, hole: str) -> Tensor:
-    """Return the token ids of a prompt, of a line end if there is none: (T,).
-
-    hole  a character that stands for MASK in a prompt; "" for none
-    Raises BadInput for an unknown character, without a prompt for a vocabulary without a line end, and for a
-    hole that could be text.
-    """
-    from babygpt.data.corpus import with_line_ends
-    from babygpt.data.tokenizer import in_short
-
-    if prompt is None and "\n" not in tokenizer.ids:
-        known = in_short(tokenizer.characters)
-        raise BadInput(f"the model knows no line end to begin with: give a --prompt of {known}")
-    text = "\n" if prompt is None else with_line_ends(prompt)
-    if not hole or hole not in text:
-        return tokenizer.encode(text)
-    if len(hole) > 1 or hole in tokenizer.ids:
-        raise BadInput(f"--hole ({hole}) must be one character that the model does not know")
-    import torch
-
-    ids = tokenizer.encode(text.replace(hole, tokenizer.characters[0]))
-    holes = torch.tensor([character == hole for character in text])
-    return ids.masked_fill(holes, tokenizer.vocab_size - 1)  # MASK is the last token

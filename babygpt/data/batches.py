@@ -55,12 +55,12 @@ def consecutive_windows(
     yields      (B, T) inputs and (B, T) targets, each target the token after its input
     """
     x, y = ids[:-1], ids[1:]
-    whole = len(x) // block_size * block_size
-    if whole:
-        inputs, targets = (part[:whole].view(-1, block_size).split(batch_size) for part in (x, y))
+    n_whole = len(x) // block_size * block_size  # tokens that fill whole windows
+    if n_whole:
+        inputs, targets = (part[:n_whole].view(-1, block_size).split(batch_size) for part in (x, y))
         yield from zip(inputs, targets, strict=True)
-    if whole < len(x):
-        yield x[None, whole:], y[None, whole:]
+    if n_whole < len(x):
+        yield x[None, n_whole:], y[None, n_whole:]
 
 
 class BranchBatch(NamedTuple):
@@ -102,7 +102,7 @@ def interleave(
     tokens, targets = torch.cat([t[:-1] for t in texts]), torch.cat([t[1:] for t in texts])
     time = torch.cat([torch.arange(len(t) - 1) + start for t, start in zip(texts, offsets, strict=True)])
     branch = torch.cat([torch.full((len(t) - 1,), b) for t, b in zip(texts, numbers, strict=True)])
-    order = torch.argsort(time * (int(branch.max()) + 1) + branch)
+    order = torch.argsort(time * (int(branch.max()) + 1) + branch)  # one key sorts by time, then by branch
     return BranchBatch(*(part[order][None] for part in (tokens, targets, time, branch)))
 
 
@@ -115,9 +115,10 @@ def collate(samples: Sequence[BranchBatch]) -> BranchBatch:
     returns  (B, T) parts, T the longest
     """
     last = max(int(sample.time.max()) for sample in samples)
+    paddings = (0, IGNORED, last + 1, 0)  # one for tokens, targets, time and branch each
     padded = [
-        pad_sequence([part[0] for part in parts], batch_first=True, padding_value=fill)
-        for parts, fill in zip(zip(*samples, strict=True), (0, IGNORED, last + 1, 0), strict=True)
+        pad_sequence([row[0] for row in rows], batch_first=True, padding_value=padding)
+        for rows, padding in zip(zip(*samples, strict=True), paddings, strict=True)
     ]
     return BranchBatch(*padded)
 
@@ -140,9 +141,9 @@ def branch_batches(
         raise BadInput(f"{len(texts)} texts do not make one sample of {n} branches")
     groups = torch.randperm(len(texts), generator=generator)[: len(texts) // n * n].view(-1, n)
     free = block_size - (texts.shape[1] - 1)
-    for some in groups.split(batch_size):
-        offsets = torch.randint(free + 1, some.shape, generator=generator)
-        rows = zip(some, offsets.tolist(), strict=True)
+    for samples in groups.split(batch_size):
+        offsets = torch.randint(free + 1, samples.shape, generator=generator)
+        rows = zip(samples, offsets.tolist(), strict=True)
         yield collate([interleave(list(texts[group]), starts) for group, starts in rows])
 
 

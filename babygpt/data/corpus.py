@@ -24,7 +24,9 @@ SHAKESPEARE_URL = "https://raw.githubusercontent.com/karpathy/char-rnn/master/da
 SHAKESPEARE_SHA256 = "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed"
 SHAKESPEARE_VARIABLE = "BABYGPT_SHAKESPEARE"
 TRAIN_SHARE = 0.9
-TRAIN_SEED, VAL_SEED, QUESTION_SEED = 0, 1, 2
+TRAIN_SEED = 0
+VAL_SEED = 1
+QUESTION_SEED = 2
 GRAMMARS = {"tales": tales.english, "plain-tales": tales.plain, "tales-zh": tales.chinese}
 NAMES = (*GRAMMARS, "recall", "shakespeare")  # any other name is a path, or "-"
 
@@ -58,8 +60,8 @@ class Corpus:
 
     def require_tokens(self, n: int, what: str) -> None:
         """Raise BadInput unless both parts hold n tokens. `what` needs them, such as "block_size (64)"."""
-        short = min(("training", self.train), ("validation", self.val), key=lambda part: len(part[1]))
-        name, ids = short
+        parts = {"training": self.train, "validation": self.val}
+        name, ids = min(parts.items(), key=lambda part: len(part[1]))
         if len(ids) < n:
             whole = len(self.train) + len(self.val)
             raise BadInput(
@@ -130,16 +132,17 @@ def recall_corpus(n_chars: int = 400_000, spacing: Spacing = USUAL, with_mask: b
     Raises BadInput if n_chars is below 1.
     """
     tokenizer = CharTokenizer(recall.alphabet(), with_mask)
-    return _written("recall", tokenizer, partial(recall.write, spacing=spacing), n_chars)
+    return _written("recall", tokenizer, partial(recall.write_recall_text, spacing=spacing), n_chars)
 
 
 def _written(
     name: str,
     tokenizer: CharTokenizer,
-    write: Callable[[int, int], str],  # of a length and a seed
+    write: Callable[[int, int], str],
     n_chars: int,
     grammar: Grammar | None = None,
 ) -> Corpus:
+    """Return a corpus whose two parts `write` made from a length in characters and a seed."""
     if n_chars < 1:
         raise BadInput(f"n_chars ({n_chars}) must be at least 1 character of training text")
     n_val = round(n_chars * (1 - TRAIN_SHARE) / TRAIN_SHARE)
@@ -167,8 +170,8 @@ def read_text(path: Path) -> str:
             return read_folder(path)
         if not path.is_file():
             hint = suggestion(path, NAMES)
-            known = f"a corpus is {', '.join(NAMES)}, or the path of a text file"
-            raise BadInput(f"no file at {path}; {known}{hint}")
+            choices = f"a corpus is {', '.join(NAMES)}, or the path of a text file"
+            raise BadInput(f"no file at {path}; {choices}{hint}")
         return as_text(path.read_bytes(), str(path))
     except OSError as error:
         raise BadInput(f"{path} cannot be read: {error.strerror}") from None
@@ -218,13 +221,13 @@ def shakespeare() -> str:
         if not Path(local).is_file():
             raise BadInput(f"{SHAKESPEARE_VARIABLE} ({local}) must be the path of a file, or not be set")
         text = read_text(Path(local))
-        found = hashlib.sha256(Path(local).read_bytes()).hexdigest()
-        if found != SHAKESPEARE_SHA256:
-            raise BadInput(f"{local} has SHA-256 {found}, not {SHAKESPEARE_SHA256}: not Tiny Shakespeare")
+        digest = hashlib.sha256(Path(local).read_bytes()).hexdigest()
+        if digest != SHAKESPEARE_SHA256:
+            raise BadInput(f"{local} has SHA-256 {digest}, not {SHAKESPEARE_SHA256}: not Tiny Shakespeare")
         return text
-    known, cache = f"sha256:{SHAKESPEARE_SHA256}", pooch.os_cache("babygpt")
+    checksum, cache = f"sha256:{SHAKESPEARE_SHA256}", pooch.os_cache("babygpt")
     try:
-        path = pooch.retrieve(SHAKESPEARE_URL, known, "tinyshakespeare.txt", cache)
+        path = pooch.retrieve(SHAKESPEARE_URL, checksum, "tinyshakespeare.txt", cache)
     except ValueError as error:
         raise BadInput(f"the download of Tiny Shakespeare is not what it should be: {error}") from error
     except OSError as error:

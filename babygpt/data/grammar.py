@@ -41,7 +41,7 @@ class Grammar:
 
     words: dict[str, tuple[str, ...]]
     rules: dict[str, tuple[str, ...]]
-    _known: dict[Item, Pairs] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _pairs: dict[Item, Pairs] = field(default_factory=dict, init=False, repr=False, compare=False)
     _edges: dict[tuple[Item, int], Chars] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @cached_property
@@ -51,11 +51,11 @@ class Grammar:
     @cached_property
     def _by_first(self) -> dict[str, dict[str, list[str]]]:
         """Return the words of each kind by their first character."""
-        found: dict[str, dict[str, list[str]]] = {kind: defaultdict(list) for kind in self.words}
+        by_first: dict[str, dict[str, list[str]]] = {kind: defaultdict(list) for kind in self.words}
         for kind, words in self.words.items():
             for word in words:
-                found[kind][word[:1]].append(word)
-        return found
+                by_first[kind][word[:1]].append(word)
+        return by_first
 
     # ---- writing -------------------------------------------------------------------------------
 
@@ -121,15 +121,15 @@ class Grammar:
         if n % 2:
             raise BadInput(f"n ({n}) must be even: questions come in mirror pairs")
         rng = random.Random(seed)
-        found: list[Question] = []
+        collected: list[Question] = []
         for _ in range(200 * n + 1):  # an end, in case no story fits
-            if len(found) == n:
-                return found
+            if len(collected) == n:
+                return collected
             story = self.sample(rng)
             question = story.question()
             mirror = question and story.swap(question.answer, question.rival).question()
             if question and mirror and max(question.length, mirror.length) <= max_chars:
-                found += [question, mirror]
+                collected += [question, mirror]
         raise BadInput(f"max_chars ({max_chars}) is too short: too few stories fit in it")
 
     # ---- reading -------------------------------------------------------------------------------
@@ -144,18 +144,18 @@ class Grammar:
         text      a story without the line end
         Raises BadInput if the grammar cannot write it.
         """
-        found = self.derivations(text)
-        if not found:
+        log_probs = self.derivations(text)
+        if not log_probs:
             raise BadInput(f"not a story of this grammar: {text!r}")
-        return math.log(sum(map(math.exp, found)))
+        return math.log(sum(map(math.exp, log_probs)))
 
     def _parse(self, items: Template, text: str, start: int, bound: Bindings) -> Iterator[tuple[float, int]]:
         """Yield every way to read these items from `start` on: its log-probability and its end."""
         if not items:
             yield 0.0, start
             return
-        for p, end, known in self._parse_item(items[0], text, start, bound):
-            for q, stop in self._parse(items[1:], text, end, known):
+        for p, end, bound_after in self._parse_item(items[0], text, start, bound):
+            for q, stop in self._parse(items[1:], text, end, bound_after):
                 yield p + q, stop
 
     def _parse_item(
@@ -176,8 +176,8 @@ class Grammar:
             options = self._options(item, bound) if words else ()  # a long list, and most often not needed
             for word in words:
                 if word in options:
-                    known = {**bound, (item.kind, item.var): word}
-                    yield -math.log(len(options)), start + len(word), known
+                    bound_after = {**bound, (item.kind, item.var): word}
+                    yield -math.log(len(options)), start + len(word), bound_after
 
     # ---- what is known without sampling --------------------------------------------------------
 
@@ -190,6 +190,7 @@ class Grammar:
         for template in templates:
             bound, inner = dict(names), 0.0
             for item in template:
+                # Entropies add up: the word of one item does not change how many options later items have.
                 if isinstance(item, Rule):
                     inner += self._entropy(item.name, _names(bound))
                 elif isinstance(item, Slot):
@@ -234,18 +235,18 @@ class Grammar:
 
     def _within(self, item: Item) -> Pairs:
         """Return the expected pairs within an item. Results are kept, since many templates share a rule."""
-        if item not in self._known:
+        if item not in self._pairs:
             if isinstance(item, Rule):
                 parts: list[Pairs] = [Counter() for _ in self.templates[item.name]]
                 for total, template in zip(parts, self.templates[item.name], strict=True):
                     for part in map(self._within, template):
                         total.update(part)
-                    for left, right in pairwise(template):
-                        total.update(self._joint(left, right))
+                    for before, after in pairwise(template):
+                        total.update(self._joint(before, after))
             else:
                 parts = [Counter(pairwise(word)) for word in self._words(item)]
-            self._known[item] = _mean(parts)
-        return self._known[item]
+            self._pairs[item] = _mean(parts)
+        return self._pairs[item]
 
     def _edge(self, item: Item, side: int) -> Chars:
         """Return the distribution of an item's first (side 0) or last (side -1) character."""
@@ -261,18 +262,20 @@ class Grammar:
         """Return the words that a slot may show, or the literal alone."""
         return [item] if isinstance(item, str) else self.words[item.kind]
 
-    def _joint(self, left: Item, right: Item) -> Pairs:
+    def _joint(self, before: Item, after: Item) -> Pairs:
         """Return the pairs of characters where two items meet. Two slots of a kind depend on each other."""
-        if isinstance(left, Slot) and isinstance(right, Slot) and left.kind == right.kind:
-            words = self.words[left.kind]
-            same = left.var == right.var
+        if isinstance(before, Slot) and isinstance(after, Slot) and before.kind == after.kind:
+            words = self.words[before.kind]
+            same = before.var == after.var
             return _mean([Counter({(u[-1], v[0]): 1.0}) for u in words for v in words if (u == v) == same])
-        if self._named(left, -1) and self._named(right, 0):
-            raise BadInput(f"names touch across a rule's border, between {left} and {right}: put text there")
-        ends, starts = self._edge(left, -1), self._edge(right, 0)
+        if self._named(before, -1) and self._named(after, 0):
+            raise BadInput(
+                f"names touch across a rule's border, between {before} and {after}: put text there"
+            )
+        last_chars, first_chars = self._edge(before, -1), self._edge(after, 0)
         joint: Pairs = Counter()
-        for a, p in ends.items():
-            for b, q in starts.items():
+        for a, p in last_chars.items():
+            for b, q in first_chars.items():
                 joint[a, b] += p * q
         return joint
 

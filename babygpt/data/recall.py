@@ -18,7 +18,7 @@ Source: the task is associative recall, as in Ba et al. 2016, arXiv:1610.06258, 
 """
 
 import random
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -29,7 +29,8 @@ from babygpt.data import tales
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.errors import BadInput
 
-VALUES = {"[": "0123456789", "{": "KLMNOPQRST", "(": "αβγδεζηθικ"}  # the bracket that asks -> ten values
+# Ten values for each bracket that asks. No two kinds share a value, so that one attention step answers.
+VALUES = {"[": "0123456789", "{": "KLMNOPQRST", "(": "αβγδεζηθικ"}
 CLOSING = {"[": "]", "{": "}", "(": ")"}
 NOTE = 3  # characters of a note
 
@@ -58,7 +59,7 @@ def alphabet() -> list[str]:
 
 
 def weave(
-    tale: str, rng: random.Random, spacing: Spacing = USUAL, planned: MutableMapping[int, str] | None = None
+    tale: str, rng: random.Random, spacing: Spacing = USUAL, planned: Mapping[int, str] | None = None
 ) -> str:
     """Put notes into a tale. Its own characters stay as they are.
 
@@ -67,35 +68,48 @@ def weave(
              no other note tells a value of the kinds that they ask for.
     returns  the tale, in which every value told is asked for once, unless the tale ends before
     """
-    left = dict(planned or {})
-    pieces, at = [], 0
+    pending = dict(planned or {})
+    pieces, position = [], 0
     for char in tale:
-        while note := left.pop(at, None) or _draw_note(at, left, rng, spacing):
+        while True:  # several notes may stand before one character of the tale
+            if position in pending:
+                note = pending.pop(position)
+            else:
+                pair = _draw_pair(position, pending, rng, spacing)
+                if pair is None:
+                    break
+                note, later, question = pair
+                pending[later] = question
             pieces.append(note)
-            at += len(note)
+            position += len(note)
         pieces.append(char)
-        at += 1
+        position += 1
     return "".join(pieces)
 
 
-def _draw_note(at: int, left: dict[int, str], rng: random.Random, spacing: Spacing) -> str | None:
-    """Draw a note that tells a value at this position, or None, and add the note that asks for it to `left`.
+def _draw_pair(
+    position: int, pending: Mapping[int, str], rng: random.Random, spacing: Spacing
+) -> tuple[str, int, str] | None:
+    """Draw a note that tells a value at this position, and the note that asks for it later.
 
-    The distance is drawn evenly. Where the second note would meet another one, there is none.
+    The distance is drawn evenly.
+
+    pending  position -> the note that will begin there
+    returns  the first note, the position of the second, and the second; None if no note begins here, or if
+             either would meet one of `pending`
     """
     if rng.random() >= spacing.rate:
         return None
-    later = at + rng.randint(spacing.nearest, spacing.furthest)
-    free = sorted(VALUES.keys() - {note[0] for note in left.values()})
-    if not free or any(abs(other - start) < NOTE for other in left for start in (at, later)):
+    later = position + rng.randint(spacing.nearest, spacing.furthest)
+    free = sorted(VALUES.keys() - {note[0] for note in pending.values()})  # sorted: sets have no fixed order
+    if not free or any(abs(taken - start) < NOTE for taken in pending for start in (position, later)):
         return None
     kind = rng.choice(free)
     value = rng.choice(VALUES[kind])
-    left[later] = f"{kind}{value}{CLOSING[kind]}"
-    return f"<{value}>"
+    return f"<{value}>", later, f"{kind}{value}{CLOSING[kind]}"
 
 
-def write(n_chars: int, seed: int, spacing: Spacing = USUAL) -> str:
+def write_recall_text(n_chars: int, seed: int, spacing: Spacing = USUAL) -> str:
     """Write a text with notes, n_chars characters long. The same seed gives the same text."""
     return weave(tales.plain().write(n_chars, seed), random.Random(seed), spacing)[:n_chars]
 
@@ -135,7 +149,7 @@ def recall_windows(
               distance + 1, and then the window begins with the note that tells the value
     seed      of tales and notes
     is_told   False leaves that note out: a control, in which 1 in 10 is the best that any model can do
-    older     how many characters before that note another one tells another value, for each such note
+    older     distances in characters from that note back to earlier notes, which tell other values
     Raises BadInput for a distance below the length of a note, or a length too short for all notes.
     """
     furthest = distance + max(older, default=0)
@@ -150,11 +164,12 @@ def recall_windows(
     rows = []
     for _ in range(n):
         kind, answer = rng.choice(sorted(VALUES)), rng.randrange(10)
-        start, at = rng.randrange(len(tale) - before - length), before + length - 1
-        notes = {at: f"{kind}{VALUES[kind][answer]}{CLOSING[kind]}"}
-        others = rng.sample([other for other in range(10) if other != answer], len(older))
-        told = [*zip(older, others, strict=True), *([(0, answer)] if is_told else [])]
-        notes |= {at - distance - back: f"<{VALUES[kind][number]}>" for back, number in told}
+        start = rng.randrange(len(tale) - before - length)
+        question = before + length - 1  # the position where the value is asked for
+        notes = {question: f"{kind}{VALUES[kind][answer]}{CLOSING[kind]}"}
+        others = rng.sample([number for number in range(10) if number != answer], len(older))
+        tellings = [*zip(older, others, strict=True), *([(0, answer)] if is_told else [])]
+        notes |= {question - distance - back: f"<{VALUES[kind][number]}>" for back, number in tellings}
         text = weave(tale[start : start + before + length], rng, spacing, notes)[before : before + length]
         numbers = torch.tensor(answer), torch.tensor(others, dtype=torch.long)
         rows.append((tokenizer.encode(text), tokenizer.encode(VALUES[kind]), *numbers))

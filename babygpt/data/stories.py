@@ -90,16 +90,19 @@ class Story:
     def text(self) -> str:
         return "".join(piece for _, piece in self.pieces)
 
-    def swap(self, one: str, other: str) -> Story:
+    def swap(self, name: str, rival: str) -> Story:
         """Return the story with two names exchanged. It is exactly as probable."""
-        exchange = {one: other, other: one}
-        pieces = ((i, exchange.get(p, p) if isinstance(i, Slot) else p) for i, p in self.pieces)
-        return Story(self.log_prob, tuple(pieces))
+        exchange = {name: rival, rival: name}
+        pieces = tuple(
+            (item, exchange.get(piece, piece) if isinstance(item, Slot) else piece)
+            for item, piece in self.pieces
+        )
+        return Story(self.log_prob, pieces)
 
     def question(self) -> Question | None:
         """Return the first question that the story asks, or None if it asks none."""
         names = {i.var: piece for i, piece in self.pieces if isinstance(i, Slot) and i.kind == "name"}
-        prompt = END  # as in running text, where a story always follows a line end
+        prompt = END  # running text has a line end before every story
         mentions: dict[str, int] = {}
         for (item, piece), (_, after) in pairwise(self.pieces):
             if isinstance(item, Slot) and item.rival:

@@ -21,15 +21,15 @@ def read_grammar(language: str) -> Grammar:
 
     Each fact makes four stories: ask for the doer a or for the other one, b; repeat the fact or not.
     """
-    found = tomllib.loads(Path(__file__).with_name("tales.toml").read_text("utf-8"))[language]
+    section = tomllib.loads(Path(__file__).with_name("tales.toml").read_text("utf-8"))[language]
     stories = (
         f"{fact}[gap]{ask}{end}"
-        for fact, who, whom, again in found["facts"]
+        for fact, who, whom, again in section["facts"]
         for ask in (who, whom)
         for end in ("", again)
     )
-    words = {kind: tuple(some.split("|")) for kind, some in found["words"].items()}
-    rules = {rule: tuple(found[rule]) for rule in ("gap", "scenes", "scene")}
+    words = {kind: tuple(line.split("|")) for kind, line in section["words"].items()}
+    rules = {rule: tuple(section[rule]) for rule in ("gap", "scenes", "scene")}
     return Grammar({"name": ENGLISH_NAMES, **words}, {"story": tuple(stories), **rules})
 
 

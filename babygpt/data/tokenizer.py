@@ -17,9 +17,9 @@ SHOWN = 12  # the most characters of a vocabulary in an error message: some voca
 
 def in_short(characters: Iterable[str]) -> str:
     """Return the first characters of a vocabulary for an error message: 'abcdefghijkl' and 4988 more."""
-    known = list(characters)
-    more = f" and {len(known) - SHOWN} more" if len(known) > SHOWN else ""
-    return f"{''.join(known[:SHOWN])!r}{more}"
+    vocabulary = list(characters)
+    more = f" and {len(vocabulary) - SHOWN} more" if len(vocabulary) > SHOWN else ""
+    return f"{''.join(vocabulary[:SHOWN])!r}{more}"
 
 
 class CharTokenizer:

@@ -132,7 +132,7 @@ class Encoding(nn.Module):
     def require_steerable(self, name: str, value: float, branches: int = 2) -> None:
         """Raise BadInput unless `steer` may set a number to `value`. Change nothing.
 
-        branches  how many texts a sequence may hold
+        branches  number of texts that a sequence may hold
         """
         self.require_number(name)
         self.numbers[name].checked(name, value)
@@ -146,6 +146,6 @@ class Encoding(nn.Module):
         current = getattr(self, name)
         if isinstance(current, Tensor):
             with torch.no_grad():
-                current.fill_(float(value))  # in place, because the optimizer holds this very tensor
+                current.fill_(float(value))  # the optimizer holds this very tensor, so it is changed in place
         else:
             setattr(self, name, self.numbers[name].checked(name, value))

@@ -77,7 +77,7 @@ class PerLayer(Encoding):
             encoding.require_steerable(name, value, branches)
 
     def steer(self, name: str, value: float) -> None:
-        self.require_steerable(name, value)  # of all layers, before one is changed
+        self.require_steerable(name, value)  # all layers are checked before one is changed
         for encoding in self.having(name):
             encoding.steer(name, value)
 

@@ -147,7 +147,7 @@ class Rotary2D(Encoding):
         if not 0 <= branch_share <= 1:
             raise BadInput(f"branch_share ({branch_share}) must lie between 0 and 1")
         pairs = head_dim // 2
-        chosen = math.floor(branch_share * pairs + 0.5)  # not round(), which takes 1.5 and 2.5 both to 2
+        chosen = math.floor(branch_share * pairs + 0.5)  # round() would take 1.5 and 2.5 both to 2
         if (branch_share > 0 and chosen == 0) or (branch_share < 1 and chosen == pairs):
             raise BadInput(
                 f"branch_share ({branch_share}) of {pairs} pairs leaves none for "

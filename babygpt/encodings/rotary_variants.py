@@ -161,7 +161,7 @@ class DynamicNTK(Rotary):
         self.frequencies(self.window)  # refuses a single pair at once
 
     def frequencies(self, length: int = 0) -> Tensor:
-        """Return the angle per token of each pair in a text of so many tokens: (D / 2,), as in `Rotary`."""
+        """Return the angle per token of each pair in a text of `length` tokens: (D / 2,), as in `Rotary`."""
         stretch = max(1.0, self.factor * length / self.window - (self.factor - 1))
         return frequencies(self.head_dim, ntk_theta(self.theta, self.head_dim, stretch))
 
@@ -196,7 +196,7 @@ def yarn_slowed(head_dim: int, window: float, theta: float = 10_000.0, most: flo
     first, last = max(math.floor(low), 0), min(math.ceil(high), head_dim - 1)
     pair = torch.arange(head_dim // 2, dtype=torch.float64)
     grows = ((pair - first) / max(last - first, 0.001)).clamp(0, 1)  # 0.001: a step where both are one pair
-    return grows.where(pair < high, 1.0)  # in a window of at most 6 tokens pair 0 is slow, too
+    return grows.where(pair < high, 1.0)  # pair 0 is slow, too, in a window of at most 6 tokens
 
 
 def yarn_temperature(factor: float) -> float:
@@ -224,7 +224,7 @@ class YaRN(Rotary):
 
     def __init__(self, head_dim: int, block_size: int, factor: float = 1.0, theta: float = 10_000.0) -> None:
         super().__init__(head_dim, theta)
-        self.numbers["theta"].checked("theta", theta)  # else no pair is slower than another
+        self.numbers["theta"].checked("theta", theta)  # at 1 no pair is slower than another
         self.window, self.factor = trained_window(block_size, factor), float(factor)
 
     def frequencies(self) -> Tensor:

@@ -11,9 +11,11 @@ import numpy as np
 from babygpt.errors import BadInput
 
 UNDECIDED = "undecided"
-FEWEST_SEEDS = 12  # that decide
-LEVEL = 0.99  # of intervals
-LEAST_LOSS, LEAST_SHARE = 0.02, 0.05  # effects that count: nats per character; share of right answers
+FEWEST_SEEDS = 12  # fewer seeds leave a comparison undecided
+LEVEL = 0.99  # confidence of all intervals
+# The smallest effects that count.
+LEAST_LOSS = 0.02  # nats per character
+LEAST_SHARE = 0.05  # share of right answers
 RULE = (
     "Two models are compared seed by seed. Beside each mean difference stands Student's "
     f"{LEVEL:.0%} interval. The difference is decided if the interval of at least {FEWEST_SEEDS} seeds "
@@ -25,7 +27,7 @@ Variant = TypeVar("Variant", bound=Hashable)
 
 
 def critical_t(n: int, level: float = LEVEL) -> float:
-    """Return how many standard errors the mean of n differences may be off zero by chance.
+    """Return the number of standard errors by which the mean of n differences may be off zero by chance.
 
     n        differences, at least 2; normally distributed
     level    share of cases in which chance stays within this, on both sides together
@@ -36,7 +38,7 @@ def critical_t(n: int, level: float = LEVEL) -> float:
     if n < 2:
         raise BadInput(f"{n} differences have no standard error; at least 2 are needed")
     angle, mass = student_mass(n)
-    return sqrt(n - 1) * tan(float(np.interp(level, mass, angle)))
+    return sqrt(n - 1) * tan(float(np.interp(level, mass, angle)))  # from the table, without SciPy
 
 
 def student_mass(n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -97,6 +99,7 @@ class Comparison:
 
     def __format__(self, form: str) -> str:
         """Write mean and interval; `form` is that of a number, such as "+.3f"."""
+        # Adding 0.0 turns -0.0 into 0.0, which has no minus sign.
         middle, low, high = (f"{x + 0.0:{form or '+.2f'}}" for x in (self.mean, self.low, self.high))
         seeds = f"{self.n} {self.of}{'s' if self.n > 1 else ''}"
         return f"{middle} ({seeds})" if self.n < 2 else f"{middle} ({LEVEL:.0%}: {low} to {high}, {seeds})"
@@ -167,15 +170,16 @@ def has_more_seeds(gaps: Sequence[float], family: Iterable[Sequence[float]]) -> 
     return len(gaps) > min(map(len, family))
 
 
-def sign_test(one: Sequence[bool], other: Sequence[bool]) -> float:
+def sign_test(ours: Sequence[bool], theirs: Sequence[bool]) -> float:
     """Return how often chance alone parts two variants as far, in outcomes that a seed has or has not.
 
-    one, other  whether each seed learned the task under either variant, in the same order
-    returns     the two-sided probability of the exact sign test over the seeds that differ; 1 if none does
+    ours     whether each seed learned the task under one variant
+    theirs   the same under its rival, with the seeds in the same order
+    returns  the two-sided probability of the exact sign test over the seeds that differ; 1 if none does
     """
-    only = sum(a and not b for a, b in zip(one, other, strict=True))
-    n = only + sum(b and not a for a, b in zip(one, other, strict=True))
-    tail = sum(comb(n, k) for k in range(min(only, n - only) + 1))
+    wins = sum(a and not b for a, b in zip(ours, theirs, strict=True))
+    n = wins + sum(b and not a for a, b in zip(ours, theirs, strict=True))  # ties say nothing
+    tail = sum(comb(n, k) for k in range(min(wins, n - wins) + 1))
     return min(1.0, 2 * tail / 2**n)
 
 
@@ -191,12 +195,12 @@ def share_decided(effect: float, n: int, trials: int = 20_000, seed: int = 0) ->
     return float((np.abs(draws.mean(axis=1)) > half).mean()) if n >= FEWEST_SEEDS else 0.0
 
 
-def differences(one: Sequence[float], other: Sequence[float]) -> list[float]:
+def differences(ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
     """Return one variant's numbers minus another's, one a seed.
 
     Both have the same seeds in the same order. If one was trained from fewer, the others are left out.
     """
-    return [x - y for x, y in zip(one, other, strict=False)]
+    return [x - y for x, y in zip(ours, theirs, strict=False)]
 
 
 def table_head(results: Mapping[str, Any]) -> str:
@@ -228,13 +232,16 @@ def format_mean_sd(stats: Mapping[str, float | None], form: str = ".3f") -> str:
     return f"{middle:{form}}" + ("" if deviation is None else f" ± {deviation:{form}}")
 
 
-def by_measurement(found: Mapping[Variant, Mapping[str, Any]]) -> dict[str, dict[Variant, Any]]:
+def by_measurement(results: Mapping[Variant, Mapping[str, Any]]) -> dict[str, dict[Variant, Any]]:
     """Turn what `sweep` returns inside out: name of the measurement -> variant -> one value a seed.
 
     A variant that lacks a measurement is left out of it.
     """
-    names = dict.fromkeys(name for each in found.values() for name in each)
-    return {name: {v: each[name] for v, each in found.items() if name in each} for name in names}
+    names = dict.fromkeys(name for numbers in results.values() for name in numbers)
+    return {
+        name: {variant: numbers[name] for variant, numbers in results.items() if name in numbers}
+        for name in names
+    }
 
 
 def percent(shares: Mapping[str, Sequence[float]]) -> dict[str, list[float]]:
@@ -254,7 +261,8 @@ def beside(yours: float, ours: Sequence[float], unit: str = "") -> str:
     if not ours:
         raise BadInput("no stored number to show yours beside")
     scale, digits = (100, ".0f") if unit == "%" else (1, ".3g")
-    own, low, high = (f"{scale * number + 0.0:{digits}}" for number in (yours, min(ours), max(ours)))  # no −0
+    numbers = (scale * number + 0.0 for number in (yours, min(ours), max(ours)))  # + 0.0 turns -0.0 into 0.0
+    own, low, high = (f"{number:{digits}}" for number in numbers)
     after = unit if unit in ("", "%") else f" {unit}"
     stored = f"{low}{after}" if low == high else f"{low} to {high}{after}"
     return f"yours {own}{after}; ours {stored}, {len(ours)} seed{'s' if len(ours) > 1 else ''}"

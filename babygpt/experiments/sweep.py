@@ -4,7 +4,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cache, partial
@@ -18,6 +18,7 @@ from babygpt.config import ModelConfig, TrainConfig, require_seed
 from babygpt.data.corpus import QUESTION_SEED, Corpus
 from babygpt.device import pick_device
 from babygpt.errors import BadInput
+from babygpt.experiments.paired import Variant
 from babygpt.files import is_left_behind, write_atomically
 from babygpt.models.language_model import LanguageModel
 from babygpt.models.versions import build
@@ -26,27 +27,28 @@ from babygpt.training import Step, follow, train
 
 FIRST_SEEDS = (1337, 2027, 9001, 4711, 31, 17)  # a first look, which decides nothing
 LATER_SEEDS = (1001, 1002, 1003, 1004, 1005, 1006)
-SEEDS = (*FIRST_SEEDS, *LATER_SEEDS)  # of every stored result
+SEEDS = (*FIRST_SEEDS, *LATER_SEEDS)  # the default of a study
 # Seeds that decide what the data suggested. They are unused, and docs/predictions.md names each use first.
 CONFIRMING_SEEDS = tuple(range(2001, 2013))
-OTHER_SEEDS = (7, 42, 99, 123, 271, 314, 577, 811)  # where some seeds learn a task and others do not
+# More seeds for studies in which some seeds learn a task and others do not.
+OTHER_SEEDS = (7, 42, 99, 123, 271, 314, 577, 811)
 MORE_SEEDS = (*FIRST_SEEDS, *OTHER_SEEDS, *LATER_SEEDS)
-Variant = TypeVar("Variant", bound=Hashable)
-Measurement = TypeVar("Measurement")
-Measured = Mapping[str, Any]
-Run = Callable[[], Measured]
-Runs = Mapping[str, Run]
-Workers = Callable[[Runs], Iterator[tuple[str, Measured]]]  # yield each run's name and numbers, in any order
+Point = TypeVar("Point")  # one measurement of a curve
+RunNumbers = Mapping[str, Any]  # what a run measured, by name
+RunFunction = Callable[[], RunNumbers]
+Runs = Mapping[str, RunFunction]
+# Workers make runs, and yield the name and the numbers of each one, in any order.
+Workers = Callable[[Runs], Iterator[tuple[str, RunNumbers]]]
 
 
 @dataclass(frozen=True)
-class Scale:
+class StudySize:
     """Size of a study; a smaller one makes a trial run.
 
-    steps        of training
-    seeds        of each variant
-    n_chars      of the corpus, at least
-    n_questions  that a model is asked
+    steps        training steps of each run
+    seeds        seeds of each variant
+    n_chars      characters of the corpus, at least
+    n_questions  questions that a model is asked
     block_size   characters in a window
     """
 
@@ -61,7 +63,7 @@ class Scale:
         return {"steps": self.steps, "seeds": list(self.seeds), "block_size": self.block_size}
 
 
-def in_turn(runs: Runs) -> Iterator[tuple[str, Measured]]:
+def in_turn(runs: Runs) -> Iterator[tuple[str, RunNumbers]]:
     """Make one run after the other in this process."""
     for name, run in runs.items():
         yield name, run()
@@ -70,7 +72,7 @@ def in_turn(runs: Runs) -> Iterator[tuple[str, Measured]]:
 def sweep(
     variants: Iterable[Variant],
     seeds: Iterable[int],
-    run: Callable[[Variant, int], Measured],
+    run: Callable[[Variant, int], RunNumbers],
     workers: Workers = in_turn,
 ) -> dict[Variant, dict[str, list[Any]]]:
     """Make one run for every variant and seed: all variants of a seed before the next seed.
@@ -86,14 +88,13 @@ def sweep(
         require_seed("seeds", seed)
     runs = {f"{v!r}, seed {seed}": partial(run, v, seed) for seed in seeds for v in variants}
     finished = dict(workers(runs))
-    found: dict[Variant, dict[str, list[Any]]] = {}
+    results: dict[Variant, dict[str, list[Any]]] = {}
     for variant in variants:
         names = [f"{variant!r}, seed {seed}" for seed in seeds]
-        each = [finished[name] for name in names if name in finished]
-        if not each:
-            continue
-        found[variant] = {name: [one[name] for one in each] for name in each[0]}
-    return found
+        rows = [finished[name] for name in names if name in finished]
+        if rows:
+            results[variant] = {name: [row[name] for row in rows] for name in rows[0]}
+    return results
 
 
 def keep_runs(
@@ -108,30 +109,31 @@ def keep_runs(
     that is no regular expression.
     """
     try:
-        wanted = re.compile(only)
+        pattern = re.compile(only)
     except re.error as error:
         raise BadInput(f"--only ({only}) is no regular expression: {error}") from None
-    kept: dict[str, Measured] = {}
+    stored_runs: dict[str, RunNumbers] = {}
     if path.exists():
         try:
             stored = json.loads(path.read_text(encoding="utf-8"))
-            code, kept = stored["code"], dict(stored["runs"])
+            code, stored_runs = stored["code"], dict(stored["runs"])
         except (OSError, ValueError, TypeError, KeyError, RecursionError):
             raise BadInput(f"{path} does not hold the runs of an unfinished study: move it away") from None
-        if not all(isinstance(one, dict) and one and is_number(one) for one in kept.values()):
+        if not all(isinstance(run, dict) and run and is_number(run) for run in stored_runs.values()):
             raise BadInput(f"{path} holds a run that is no table of numbers: move it away to begin anew")
         if code != code_digest(*packages):
             raise BadInput(f"{path} holds runs made by another babygpt: move it away to begin anew")
 
-    def make(runs: Runs) -> Iterator[tuple[str, Measured]]:
-        runs = {name: run for name, run in runs.items() if wanted.search(name)}
-        missing = {name: run for name, run in runs.items() if name not in kept}
+    def make(runs: Runs) -> Iterator[tuple[str, RunNumbers]]:
+        runs = {name: run for name, run in runs.items() if pattern.search(name)}
+        missing = {name: run for name, run in runs.items() if name not in stored_runs}
         with closing(workers(missing)) as finished:  # type: ignore[type-var]
-            for name, measured in finished:
-                # through JSON, so that a run reads the same whether it was just made or kept
-                kept[name] = json.loads(json.dumps(dict(measured), default=np.ndarray.tolist))
-                write_atomically(path, json.dumps({"code": code_digest(*packages), "runs": kept}).encode())
-        yield from ((name, kept[name]) for name in runs)
+            for name, numbers in finished:
+                # A run goes through JSON, so that it reads the same whether it was just made or stored.
+                stored_runs[name] = json.loads(json.dumps(dict(numbers), default=np.ndarray.tolist))
+                content = {"code": code_digest(*packages), "runs": stored_runs}
+                write_atomically(path, json.dumps(content).encode())
+        yield from ((name, stored_runs[name]) for name in runs)
 
     return make
 
@@ -213,19 +215,19 @@ def train_with_curve(
     plan: TrainConfig,
     title: str,
     every: int,
-    measure: Callable[[LanguageModel], Measurement],
-) -> tuple[list[Measurement], list[Step]]:
-    """Train a model to the end, and measure it every so many steps.
+    measure: Callable[[LanguageModel], Point],
+) -> tuple[list[Point], list[Step]]:
+    """Train a model to the end, and measure it every `every` steps.
 
     returns  the measurements, and the records of all steps
     """
     model.to(pick_device())
-    curve: list[Measurement] = []
+    curve: list[Point] = []
 
-    def measured() -> Iterator[Step]:
+    def measured_steps() -> Iterator[Step]:
         for step in train(model, objective, plan):
             if step.step % every == 0:
                 curve.append(measure(model))
             yield step
 
-    return curve, finish(measured(), plan.steps, title)
+    return curve, finish(measured_steps(), plan.steps, title)

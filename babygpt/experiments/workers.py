@@ -15,11 +15,11 @@ from joblib.externals.loky import ProcessPoolExecutor
 
 from babygpt.device import threads_were_chosen
 from babygpt.errors import BadInput
-from babygpt.experiments.sweep import Measured, Run, Runs, Workers
+from babygpt.experiments.sweep import RunFunction, RunNumbers, Runs, Workers
 
 
-def make_run(run: Run, threads: int) -> Measured:
-    """Make a run with so many threads."""
+def make_run(run: RunFunction, threads: int) -> RunNumbers:
+    """Make a run in this process with `threads` threads of PyTorch, and without a progress bar."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent cancels
     torch.set_num_threads(threads)
     with redirect_stderr(io.StringIO()):  # bars of several processes would overwrite each other
@@ -27,39 +27,44 @@ def make_run(run: Run, threads: int) -> Measured:
 
 
 def threads_of_each(workers: int) -> int:
-    """Return how many threads each of several workers takes: PyTorch's, or its share of the cores."""
+    """Return the number of threads of each worker: PyTorch's, or its share of the cores."""
     if workers < 1:
         raise BadInput(f"workers ({workers}) must be at least 1")
     return max(1, min(torch.get_num_threads(), cpu_count() // workers))
 
 
-def side_by_side(workers: int, start: Callable[[Run], Any], runs: Runs) -> Iterator[tuple[str, Measured]]:
-    """Make runs, so many at a time; `start` returns a job with done, exception, result and cancel."""
-    waiting, under_way, failed = list(runs), dict[str, Any](), dict[str, BaseException]()
+def side_by_side(
+    workers: int, start: Callable[[RunFunction], Any], runs: Runs
+) -> Iterator[tuple[str, RunNumbers]]:
+    """Make runs, `workers` at a time; `start` returns a job with done, exception, result and cancel."""
+    waiting, jobs, errors = list(runs), dict[str, Any](), dict[str, BaseException]()
     try:
-        while waiting or under_way:
-            while waiting and len(under_way) < workers:
+        while waiting or jobs:
+            while waiting and len(jobs) < workers:
                 name = waiting.pop(0)
-                under_way[name] = start(runs[name])
-            time.sleep(0.1)
-            for name in [name for name, job in under_way.items() if job.done()]:
-                job = under_way.pop(name)
-                if error := job.exception():
-                    failed[name] = error
+                jobs[name] = start(runs[name])
+            time.sleep(0.1)  # jobs of a cluster can only be polled
+            for name in [name for name, job in jobs.items() if job.done()]:
+                job = jobs.pop(name)
+                error = job.exception()
+                if error:
+                    errors[name] = error
                 else:
                     yield name, job.result()
     finally:
-        for job in under_way.values():
+        for job in jobs.values():
             job.cancel()
-    for name, reason in failed.items():
+    # Errors are raised at the end, so that one failed run does not stop the others.
+    for name, reason in errors.items():
         raise BadInput(f"{name} failed, and the same command makes it again: {reason!r}") from reason
 
 
 def processes(workers: int) -> Workers:
-    """Return workers that make so many runs at once, each in its own process, and divide the cores."""
+    """Return workers that make `workers` runs at once, each in a process of its own, and divide the cores."""
     threads = threads_of_each(workers)
 
-    def start(run: Run) -> Any:
+    def start(run: RunFunction) -> Any:
+        # A pool for each run: a process that dies breaks its pool, and no other run.
         pool = ProcessPoolExecutor(1, env={"OMP_NUM_THREADS": str(threads)})
         job = pool.submit(make_run, run, threads)
         job.add_done_callback(lambda _: pool.shutdown(wait=False))
@@ -79,12 +84,12 @@ def cluster(kind: str, folder: Path, workers: int = 1, options: dict[str, Any] |
     """
     from submitit import AutoExecutor
 
-    given: dict[str, Any] = {"timeout_min": 24 * 60, "cpus_per_task": 1} | (options or {})
+    parameters: dict[str, Any] = {"timeout_min": 24 * 60, "cpus_per_task": 1} | (options or {})
     try:
-        chosen = torch.get_num_threads() if threads_were_chosen() else int(given["cpus_per_task"])
+        chosen = torch.get_num_threads() if threads_were_chosen() else int(parameters["cpus_per_task"])
         threads = chosen if kind == "slurm" else threads_of_each(workers)
         executor = AutoExecutor(folder=folder, cluster=kind)
-        executor.update_parameters(**given)
+        executor.update_parameters(**parameters)
     except Exception as error:  # submitit's own checks
         raise BadInput(f"cluster ({kind}): {error}") from error
     return partial(side_by_side, workers, lambda run: executor.submit(make_run, run, threads))

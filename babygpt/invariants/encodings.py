@@ -17,8 +17,8 @@ from babygpt.objectives import cross_entropy, denoise
 from babygpt.objectives.diffusion import mask_token_id
 from babygpt.positions import Positions
 
-MASKED = torch.arange(16) % 3 == 1  # of sixteen tokens in a row
-ALPHAS = (0.1, 0.3, 3.0)  # set against 1
+MASKED = torch.arange(16) % 3 == 1  # which of sixteen tokens in a row are MASK
+ALPHAS = (0.1, 0.3, 3.0)  # each is compared with alpha = 1
 
 
 def score(encoding: Encoding, q: Tensor, k: Tensor, m: int, n: int) -> Tensor:
@@ -63,8 +63,10 @@ def mirrored(encoding: Encoding, n_head: int = 4, head_dim: int = 32, furthest: 
     q, k = random_qk(n_head, head_dim)
     worst = 0.0
     for distance in (1, 2, 10, furthest // 2):
-        left, right = (score(encoding, q, k, furthest, furthest + d) for d in (-distance, distance))
-        worst = max(worst, float((left - right).abs().max()))
+        left_score, right_score = (
+            score(encoding, q, k, furthest, furthest + shift) for shift in (-distance, distance)
+        )
+        worst = max(worst, float((left_score - right_score).abs().max()))
     return Promise("left and right look alike", worst, 1e-6)
 
 
@@ -96,13 +98,13 @@ def alpha_is_idle(encoding: Encoding, n_head: int = 4, head_dim: int = 32) -> Pr
     encoding  with a number called alpha; n_head heads of head_dim channels
     Raises ValueError if it has none.
     """
-    draw, at = torch.Generator().manual_seed(0), Positions(torch.arange(len(MASKED)), masked=MASKED)
+    draw, positions = torch.Generator().manual_seed(0), Positions(torch.arange(len(MASKED)), masked=MASKED)
     q, k = norm(torch.randn(2, 1, n_head, len(MASKED), head_dim, generator=draw, dtype=torch.float64))
 
     def scores(alpha: float) -> Tensor:
         changed = deepcopy(encoding)
         changed.steer("alpha", alpha)
-        new_q, new_k = changed.transform_qk(q, k, at)
+        new_q, new_k = changed.transform_qk(q, k, positions)
         return new_q @ new_k.mT  # (1, H, T, T)
 
     plain = scores(1.0)
@@ -118,17 +120,17 @@ def phase_gradient(model: LanguageModel, idx: Tensor, phase: str = "phi") -> flo
     Raises ValueError if the encoding has no such parameter. Raises it also if no gradient reaches the
     queries, as before the first step: then a gradient of 0 would say nothing about the phase.
     """
-    at = dict(model.encoding.named_parameters()).get(phase)
-    if at is None:
+    parameter = dict(model.encoding.named_parameters()).get(phase)
+    if parameter is None:
         raise BadInput(f"{type(model.encoding).__name__} has no parameter called {phase!r}")
     queries = [p for name, p in model.named_parameters() if name.endswith("to_q.weight")]
     holes = idx.clone()
     holes[::2] = mask_token_id(model)
     loss = cross_entropy(denoise(model, holes[None]), idx[None])[0, ::2].mean()
-    here, *there = torch.autograd.grad(loss, [at, *queries])
-    if not any(bool(g.any()) for g in there):
+    phase_grad, *query_grads = torch.autograd.grad(loss, [parameter, *queries])
+    if not any(bool(grad.any()) for grad in query_grads):
         raise BadInput("no gradient reaches the queries: train the model for a few steps first")
-    return float(here.abs().max())
+    return float(phase_grad.abs().max())
 
 
 def phase_never_learns(model: LanguageModel, idx: Tensor, phase: str = "phi") -> Promise:

@@ -13,7 +13,8 @@ from babygpt.objectives.diffusion import mask_token_id
 from babygpt.positions import Positions, causal_mask
 from babygpt.sampling import Filled, fill_in
 
-Fill = Callable[[LanguageModel, Tensor], Filled]  # a model, (B, T) texts with holes -> the texts
+# A sampler takes a model and (B, T) token ids with holes, and fills the holes.
+Sampler = Callable[[LanguageModel, Tensor], Filled]
 
 
 @torch.inference_mode()
@@ -32,8 +33,8 @@ def order_blind(model: LanguageModel, idx: Tensor, seed: int = 0) -> Promise:
 @torch.inference_mode()
 def blind_to_the_past(model: LanguageModel, idx: Tensor) -> Promise:
     """Measure how replacing every token of idx (T,) before the last one changes the last one's prediction."""
-    other = torch.cat([(idx[:-1] + 1) % model.config.vocab_size, idx[-1:]])
-    change = (text_logits(model, idx)[-1] - text_logits(model, other)[-1]).abs().max()
+    changed = torch.cat([(idx[:-1] + 1) % model.config.vocab_size, idx[-1:]])
+    change = (text_logits(model, idx)[-1] - text_logits(model, changed)[-1]).abs().max()
     return Promise("sees one token at a time", float(change), 1e-4)
 
 
@@ -45,8 +46,8 @@ def causal(model: LanguageModel, idx: Tensor, positions: Positions | None = None
     positions  (T,)  where they stand; by default 0, 1, 2, ...
     """
     positions = positions or unmasked(len(idx), device=idx.device)
-    other = torch.cat([idx[:-1], (idx[-1:] + 1) % model.config.vocab_size])
-    change = (model(idx[None], positions) - model(other[None], positions))[0, :-1].abs().max()
+    changed = torch.cat([idx[:-1], (idx[-1:] + 1) % model.config.vocab_size])
+    change = (model(idx[None], positions) - model(changed[None], positions))[0, :-1].abs().max()
     return Promise("no token sees the future", float(change), 1e-5)
 
 
@@ -63,8 +64,8 @@ def _change_by_cache(
 ) -> float:
     """Return the largest change of a logit when a text is read in pieces (indices or masks) with a cache."""
     cache = KVCache(len(idx))
-    steps = [model(idx[at][None], positions.select(at), cache)[0] for at in pieces]
-    return float((torch.cat(steps) - model(idx[None], positions)[0]).abs().max())
+    logits = [model(idx[piece][None], positions.select(piece), cache)[0] for piece in pieces]
+    return float((torch.cat(logits) - model(idx[None], positions)[0]).abs().max())
 
 
 @torch.inference_mode()
@@ -98,7 +99,7 @@ def _spaced(model: LanguageModel, idx: Tensor, branch: Tensor | None, start: int
     return model(idx[None], Positions(time, branch, masked))[0]
 
 
-def _known_branches(positions: Positions) -> Tensor:
+def _required_branches(positions: Positions) -> Tensor:
     if positions.branch is None:
         raise BadInput("positions.branch is None: this promise is about several texts in one sequence")
     return positions.branch
@@ -112,10 +113,10 @@ def nothing_leaks(model: LanguageModel, idx: Tensor, positions: Positions) -> Pr
     positions  (T,)  their times and branches
     Raises ValueError if positions has no branches.
     """
-    branch, here, worst = _known_branches(positions), model(idx[None], positions)[0], 0.0
+    branch, here, worst = _required_branches(positions), model(idx[None], positions)[0], 0.0
     for own in (branch == b for b in branch.unique()):
-        other = torch.where(own, idx, (idx + 1) % model.config.vocab_size)
-        worst = max(worst, float((model(other[None], positions)[0] - here)[own].abs().max()))
+        changed = torch.where(own, idx, (idx + 1) % model.config.vocab_size)
+        worst = max(worst, float((model(changed[None], positions)[0] - here)[own].abs().max()))
     return Promise("what other branches say changes nothing", worst, 0.0)
 
 
@@ -128,9 +129,9 @@ def sees_the_past_alone(model: LanguageModel, idx: Tensor, positions: Positions)
     here, worst = model(idx[None], positions)[0], 0.0
     visible = causal_mask(positions, positions)[0]  # (Tq, Tk)
     for t in range(len(idx)):
-        other = idx.clone()
-        other[t] = (idx[t] + 1) % model.config.vocab_size
-        change = (model(other[None], positions)[0] - here).abs().amax(dim=-1)  # (T,)
+        changed = idx.clone()
+        changed[t] = (idx[t] + 1) % model.config.vocab_size
+        change = (model(changed[None], positions)[0] - here).abs().amax(dim=-1)  # (T,)
         worst = max(worst, float(change.masked_fill(visible[:, t], 0.0).max()))
     return Promise("sees itself and strictly earlier times, no more", worst, 1e-5)
 
@@ -141,11 +142,11 @@ def branches_permute(model: LanguageModel, idx: Tensor, positions: Positions, se
 
     seed  draws the orders; the other arguments are those of `nothing_leaks`
     """
-    branch, here, worst = _known_branches(positions), model(idx[None], positions)[0], 0.0
+    branch, here, worst = _required_branches(positions), model(idx[None], positions)[0], 0.0
     draw, n = torch.Generator().manual_seed(seed), int(branch.max()) + 1
     for _ in range(4):
         rank = torch.randperm(n, generator=draw)[branch.cpu()].to(branch.device)
-        order = (positions.time * n + rank).argsort()
+        order = (positions.time * n + rank).argsort()  # times stay in order, branches of one time do not
         moved = model(idx[order][None], positions.select(order))[0]
         worst = max(worst, float((moved - here[order]).abs().max()))
     return Promise("the order of branches does not matter, only their codes", worst, 1e-4)
@@ -157,7 +158,7 @@ def parallel_cache_equals_full(model: LanguageModel, idx: Tensor, positions: Pos
 
     The arguments are those of `nothing_leaks`, in order of time.
     """
-    _known_branches(positions)
+    _required_branches(positions)
     columns = [positions.time == t for t in positions.time.unique()]
     change = _change_by_cache(model, idx, positions, columns)
     return Promise("reading all branches with a cache changes nothing", change, 1e-4)
@@ -180,27 +181,27 @@ def one_branch_is_one_text(model: LanguageModel, plain: LanguageModel, idx: Tens
 # ---------------------------------------------------------------- samplers that fill in
 
 
-def fills_every_mask(model: LanguageModel, idx: Tensor, fill: Fill = fill_in) -> Promise:
+def fills_every_mask(model: LanguageModel, idx: Tensor, fill: Sampler = fill_in) -> Promise:
     """Count the MASK tokens that a sampler leaves.
 
     idx   (B, T)  token ids, MASK where a token is to be found
     fill  such as `fill_in`, or `partial(fill_in, order=ancestral(8))`
     """
-    left = (fill(model, idx).tokens == mask_token_id(model)).sum()
-    return Promise("no MASK is left", float(left), 0.0)
+    n_masks = (fill(model, idx).tokens == mask_token_id(model)).sum()
+    return Promise("no MASK is left", float(n_masks), 0.0)
 
 
-def keeps_the_prompt(model: LanguageModel, idx: Tensor, fill: Fill = fill_in) -> Promise:
+def keeps_the_prompt(model: LanguageModel, idx: Tensor, fill: Sampler = fill_in) -> Promise:
     """Count the given tokens that a sampler changes; arguments as in `fills_every_mask`."""
     changed = (fill(model, idx).tokens.to(idx.device) != idx) & (idx != mask_token_id(model))
     return Promise("what was there stays as it was", float(changed.sum()), 0.0)
 
 
-def at_least_one_a_step(model: LanguageModel, idx: Tensor, fill: Fill = fill_in) -> Promise:
+def at_least_one_a_step(model: LanguageModel, idx: Tensor, fill: Sampler = fill_in) -> Promise:
     """Count the steps at which nothing appears, and the holes filled at no step, as in `fills_every_mask`."""
     holes, filled = idx == mask_token_id(model), fill(model, idx)
     wrong = 0
     for when, hole, steps in zip(filled.when.to(idx.device), holes, filled.steps, strict=True):
-        used = set(when[hole].tolist())  # the steps at which something appeared
-        wrong += len(used ^ set(range(1, int(steps) + 1)))
+        busy_steps = set(when[hole].tolist())  # steps at which a token appeared
+        wrong += len(busy_steps ^ set(range(1, int(steps) + 1)))
     return Promise("every step something appears", float(wrong), 0.0)

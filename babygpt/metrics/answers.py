@@ -16,7 +16,7 @@ from babygpt.errors import BadInput
 from babygpt.models.language_model import LanguageModel, require_causal
 from babygpt.objectives import cross_entropy
 
-Score = Callable[..., np.ndarray]
+AnswerScore = Callable[..., np.ndarray]
 ROWS = 64  # texts in a batch
 
 
@@ -31,11 +31,14 @@ def answer_log_probs(model: LanguageModel, tokenizer: CharTokenizer, questions: 
     require_questions(questions)
     texts = [(q.prompt, name + q.end) for q in questions for name in (q.answer, q.rival)]
     losses = _ending_losses(model, tokenizer, texts)
-    return np.array([-float(some.sum()) for some in losses]).reshape(-1, 2)
+    return np.array([-float(letters.sum()) for letters in losses]).reshape(-1, 2)
 
 
 def role_accuracy(
-    model: LanguageModel, tokenizer: CharTokenizer, questions: Questions, score: Score = answer_log_probs
+    model: LanguageModel,
+    tokenizer: CharTokenizer,
+    questions: Questions,
+    score: AnswerScore = answer_log_probs,
 ) -> float:
     """Return the share of questions whose right answer is the likelier one; a tie counts half, chance is 0.5.
 
@@ -59,7 +62,7 @@ def answer_losses(model: LanguageModel, tokenizer: CharTokenizer, questions: Que
     require_questions(questions)
     losses = _ending_losses(model, tokenizer, [(q.prompt, q.answer + q.end) for q in questions])
     longest = max(map(len, losses))
-    return np.array([np.mean([some[i] for some in losses if len(some) > i]) for i in range(longest)])
+    return np.array([np.mean([row[i] for row in losses if len(row) > i]) for i in range(longest)])
 
 
 def whole_answer_accuracy(model: LanguageModel, tokenizer: CharTokenizer, questions: Questions) -> float:
@@ -87,16 +90,17 @@ def greedy_answers(model: LanguageModel, tokenizer: CharTokenizer, questions: Qu
     require_causal(model)
     device, answers = next(model.parameters()).device, []
     for i in range(0, len(questions), ROWS):
-        some = questions[i : i + ROWS]
-        sizes = torch.tensor([len(q.prompt) for q in some])
-        limits = torch.tensor([max(len(q.answer), len(q.rival)) + 1 for q in some])
-        ids = _padded(model, tokenizer, [q.prompt for q in some], int((sizes + limits).max()))
+        batch = questions[i : i + ROWS]
+        sizes = torch.tensor([len(q.prompt) for q in batch])
+        limits = torch.tensor([max(len(q.answer), len(q.rival)) + 1 for q in batch])
+        ids = _padded(model, tokenizer, [q.prompt for q in batch], int((sizes + limits).max()))
         for step in range(int(limits.max())):
-            rows = (step < limits).nonzero()[:, 0]  # those that still write
-            at = sizes[rows] + step
-            logits = model(ids[rows, : int(at.max())].to(device))
-            ids[rows, at] = logits[torch.arange(len(rows)), at - 1].argmax(dim=-1).cpu()
-        for q, row, size, limit in zip(some, ids, sizes, limits, strict=True):
+            rows = (step < limits).nonzero()[:, 0]  # rows whose answer may still grow
+            next_positions = sizes[rows] + step  # they differ, because prompts differ in length
+            logits = model(ids[rows, : int(next_positions.max())].to(device))
+            letters = logits[torch.arange(len(rows)), next_positions - 1].argmax(dim=-1)
+            ids[rows, next_positions] = letters.cpu()
+        for q, row, size, limit in zip(batch, ids, sizes, limits, strict=True):
             answers.append(tokenizer.decode(row[size : size + limit]).split(q.end, 1)[0])
     return answers
 
@@ -134,13 +138,14 @@ def _ending_losses(
     model: LanguageModel, tokenizer: CharTokenizer, texts: list[tuple[str, str]]
 ) -> list[np.ndarray]:
     """Return the loss of each character of each ending after its prompt, nats."""
-    found = []
+    ending_losses = []
     for i in range(0, len(texts), ROWS):
-        some = texts[i : i + ROWS]
-        longest = max(len(prompt + end) for prompt, end in some)
-        ids = _padded(model, tokenizer, [prompt + end for prompt, end in some], longest)
+        batch = texts[i : i + ROWS]
+        longest = max(len(prompt + ending) for prompt, ending in batch)
+        ids = _padded(model, tokenizer, [prompt + ending for prompt, ending in batch], longest)
         ids = ids.to(next(model.parameters()).device)
         losses = cross_entropy(model(ids[:, :-1]), ids[:, 1:])
-        for row, (prompt, end) in zip(losses.cpu().double().numpy(), some, strict=True):
-            found.append(row[len(prompt) - 1 : len(prompt + end) - 1])
-    return found
+        for row, (prompt, ending) in zip(losses.cpu().double().numpy(), batch, strict=True):
+            # The loss of a character stands at the character before it, which predicts it.
+            ending_losses.append(row[len(prompt) - 1 : len(prompt + ending) - 1])
+    return ending_losses

@@ -19,38 +19,38 @@ from babygpt.models.language_model import LanguageModel
 from babygpt.objectives.diffusion import denoise, mask_token_id, masking_rates
 from babygpt.objectives.objective import cross_entropy
 
-MOST_EXACT = 12  # holes: 4095 ways to mask them
+MOST_EXACT = 12  # positions: the model reads the text once for each of 4095 ways to mask them
 
 
 @torch.inference_mode()
-def exact_nelbo(model: LanguageModel, idx: Tensor, at: list[int] | None = None) -> float:
+def exact_nelbo(model: LanguageModel, idx: Tensor, positions: list[int] | None = None) -> float:
     """Return the NELBO of a short text, or of some of its tokens given the others, over all masks.
 
     Integrating (1/t) t^l (1 - t)^(n - l) over t leaves each set of l masked tokens out of n the weight
     1 / (l C(n, l)). If the model's answers are the exact posteriors, the sum is -log p.
 
-    model    trained by masked diffusion, or anything that answers like it
-    idx      (T,)  token ids
-    at       positions of the tokens, at most 12; all by default
-    returns  nats, all tokens together
+    model      trained by masked diffusion, or anything that answers like it
+    idx        (T,)  token ids
+    positions  of the tokens, at most 12; all by default
+    returns    nats, all tokens together
     Raises BadInput for no position, more than 12, and ids that are no tokens of one text.
     Source: Ou et al. 2024, arXiv:2406.03736; Uria et al. 2014, arXiv:1310.1757 (all orders at once).
     """
     require_model(model)
     require_ids(idx, "(T,)", mask_token_id(model))
-    at = list(range(len(idx))) if at is None else at
-    n = len(at)
-    if not n or not all(0 <= place < len(idx) for place in at):
-        raise BadInput(f"positions {at} must be at least 1, and lie between 0 and {len(idx) - 1}")
+    positions = list(range(len(idx))) if positions is None else positions
+    n = len(positions)
+    if not n or not all(0 <= position < len(idx) for position in positions):
+        raise BadInput(f"positions {positions} must be at least 1, and lie between 0 and {len(idx) - 1}")
     if n > MOST_EXACT:
         raise BadInput(
             f"{n} positions: the exact bound takes {MOST_EXACT} at most; nelbo estimates it for more"
         )
-    sets = [list(some) for size in range(1, n + 1) for some in combinations(at, size)]
-    masked = torch.zeros(len(sets), len(idx), dtype=torch.bool)
-    for row, some in enumerate(sets):
-        masked[row, some] = True
-    weights = torch.tensor([1 / (len(s) * math.comb(n, len(s))) for s in sets], dtype=torch.float64)
+    holes = [list(subset) for size in range(1, n + 1) for subset in combinations(positions, size)]
+    masked = torch.zeros(len(holes), len(idx), dtype=torch.bool)
+    for row, subset in enumerate(holes):
+        masked[row, subset] = True
+    weights = torch.tensor([1 / (len(s) * math.comb(n, len(s))) for s in holes], dtype=torch.float64)
     device = next(model.parameters()).device
     total = 0.0
     for rows, share in portions(model, masked, weights, at_most=256):
@@ -101,21 +101,23 @@ def _masked_windows(
     """Return each window's summed loss of masked tokens, their number, and its number of tokens: 3 x (N,)."""
     length = model.config.block_size if length is None else length
     generator, device = torch.Generator().manual_seed(seed), next(model.parameters()).device
-    whole = len(ids) // length * length
-    found = []
-    for starts, width in ((range(0, whole, length), length), ([whole], len(ids) - whole)):
+    n_whole = len(ids) // length * length  # tokens that fill whole windows
+    batches = []
+    for starts, width in ((range(0, n_whole, length), length), ([n_whole], len(ids) - n_whole)):
         if width and len(starts):
             windows = cut(ids, torch.tensor(starts).repeat(repeats), width)
             n = len(windows)
-            # 1 to T, each equally often; in float32 one minus the smallest rates is 1: that would make T + 1
+            # Numbers from 1 to T are equally likely. The clamp is needed because in float32 one minus the
+            # smallest rates is 1, which would make T + 1.
             count = (1 + ((1 - masking_rates(n, generator)) * width).long()).clamp(max=width)
-            lots = torch.rand(windows.shape, generator=generator).argsort(dim=1).argsort(dim=1)
+            # The argsort of an argsort ranks the tokens of a window at random; the lowest ranks are masked.
+            ranks = torch.rand(windows.shape, generator=generator).argsort(dim=1).argsort(dim=1)
             sizes = torch.full((n,), width)
-            for some, masked, size in portions(model, windows, lots < count[:, None], sizes, at_most=64):
-                logits = denoise(model, some.masked_fill(masked, mask_token_id(model)).to(device))
-                losses = cross_entropy(logits, some.to(device)).cpu().double()
-                found.append(((losses * masked).sum(dim=1), masked.sum(dim=1), size))
-    sums, counts, sizes = map(torch.cat, zip(*found, strict=True))
+            for texts, masked, size in portions(model, windows, ranks < count[:, None], sizes, at_most=64):
+                logits = denoise(model, texts.masked_fill(masked, mask_token_id(model)).to(device))
+                losses = cross_entropy(logits, texts.to(device)).cpu().double()
+                batches.append(((losses * masked).sum(dim=1), masked.sum(dim=1), size))
+    sums, counts, sizes = map(torch.cat, zip(*batches, strict=True))
     return sums, counts, sizes
 
 
@@ -125,7 +127,6 @@ def answer_bounds(model: LanguageModel, tokenizer: CharTokenizer, questions: Que
     returns   (Q, 2)  minus the exact NELBO of the answer's letters, nats; the right answer first
     Raises ValueError if a question with its answer does not fit into the model's window.
     """
-
     require_questions(questions)
     require_model(model)
 

@@ -37,14 +37,14 @@ def attention_layers(model: LanguageModel) -> list[Attention]:
 def hooked(hooks: Iterable[Hook]) -> Iterator[None]:
     """Let forward hooks run within the context, for passes of this thread only.
 
-    Another thread may train the same model meanwhile.
+    Another thread may train the same model meanwhile, as a live run does while the learner looks into it.
 
     hooks  each with the method of the module that registers it
     """
     here = threading.get_ident()
 
     def of_this_thread(hook: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda *seen: hook(*seen) if threading.get_ident() == here else None
+        return lambda *arguments: hook(*arguments) if threading.get_ident() == here else None
 
     handles = [register(of_this_thread(hook)) for register, hook in hooks]
     try:
@@ -75,26 +75,29 @@ def with_heads(model: LanguageModel, changes: Mapping[Head, Callable[[Tensor], T
             raise BadInput(f"head {head} of layer {layer} does not exist: this model has {shape}")
         of_layer.setdefault(layer, {})[head] = change
 
-    def changed(some: Mapping[int, Callable[[Tensor], Tensor]]) -> Callable[..., Tensor]:
+    def changing_hook(of_head: Mapping[int, Callable[[Tensor], Tensor]]) -> Callable[..., Tensor]:
         def hook(_: nn.Module, inputs: tuple[Tensor]) -> Tensor:
             written = inputs[0].unflatten(-1, (layers[0].n_head, -1)).clone()  # (B, T, H, D)
-            for head, change in some.items():
+            for head, change in of_head.items():
                 written[:, :, head] = change(written[:, :, head])
             return written.flatten(2)
 
         return hook
 
-    with hooked((layers[at].out.register_forward_pre_hook, changed(some)) for at, some in of_layer.items()):
+    with hooked(
+        (layers[layer].out.register_forward_pre_hook, changing_hook(of_head))
+        for layer, of_head in of_layer.items()
+    ):
         yield
 
 
-def write_at(at: Tensor, other: Tensor) -> Callable[[Tensor], Tensor]:
+def write_at(tokens: Tensor, replacement: Tensor) -> Callable[[Tensor], Tensor]:
     """Return a change for `with_heads`: at some tokens a head writes something else.
 
-    at     (B, T)  booleans
-    other  broadcast against (B, T, D); a single 0 silences the head there
+    tokens       (B, T)  booleans
+    replacement  broadcast against (B, T, D); a single 0 silences the head there
     """
-    return lambda written: torch.where(at.to(written.device)[..., None], other.to(written), written)
+    return lambda written: torch.where(tokens.to(written.device)[..., None], replacement.to(written), written)
 
 
 @contextmanager
@@ -118,16 +121,16 @@ def written_by_heads(model: LanguageModel, idx: Tensor) -> list[Tensor]:
     idx  (B, T)  token ids
     Raises BadInput for a model without attention.
     """
-    found: list[Tensor] = []
+    written: list[Tensor] = []
 
     def record(n_head: int) -> Callable[..., None]:
-        return lambda _, inputs: found.append(inputs[0].unflatten(-1, (n_head, -1)))
+        return lambda _, inputs: written.append(inputs[0].unflatten(-1, (n_head, -1)))
 
     layers, device = attention_layers(model), next(model.parameters()).device
     require_ids(idx, vocab_size=model.config.vocab_size)
     with hooked((layer.out.register_forward_pre_hook, record(layer.n_head)) for layer in layers):
         model(idx.to(device))
-    return found
+    return written
 
 
 def ablate_heads(model: LanguageModel, score: Callable[[LanguageModel], float]) -> np.ndarray:
@@ -137,12 +140,12 @@ def ablate_heads(model: LanguageModel, score: Callable[[LanguageModel], float]) 
     returns  (n_layer, n_head)
     Raises ValueError for a model without attention.
     """
-    found = []
-    for at, layer in enumerate(attention_layers(model)):
+    scores = []
+    for i, layer in enumerate(attention_layers(model)):
         for head in range(layer.n_head):
-            with without_heads(model, [(at, head)]):
-                found.append(score(model))
-    return np.array(found, dtype=float).reshape(-1, model.config.n_head)
+            with without_heads(model, [(i, head)]):
+                scores.append(score(model))
+    return np.array(scores, dtype=float).reshape(-1, model.config.n_head)
 
 
 def weights_of(layer: Attention, x: Tensor, context: Context) -> tuple[Tensor, Tensor]:
@@ -171,16 +174,16 @@ def each_weights(
     use  takes the weights of one layer, (B, H, T, T)
     Raises BadInput for a model without attention: v1, v2.
     """
-    layers, found = attention_layers(model), list[Any]()
+    layers, uses = attention_layers(model), list[Any]()
     require_ids(idx, vocab_size=model.config.vocab_size)
 
     def record(layer: Attention, inputs: tuple[Tensor, Context]) -> None:
-        found.append(use(weights_of(layer, *inputs)[0]))
+        uses.append(use(weights_of(layer, *inputs)[0]))
 
     device = next(model.parameters()).device
     with hooked((layer.register_forward_pre_hook, record) for layer in layers):
         model(idx.to(device), None if positions is None else positions.to(device))
-    return found
+    return uses
 
 
 def attention_weights(model: Transformer, idx: Tensor, positions: Positions | None = None) -> np.ndarray:
@@ -240,7 +243,8 @@ def reach(encoding: Gaussian, share: float, furthest: int = 10_000) -> int:
     device = encoding.get("log_alphas").device
     peak, least = encoding.log_kernel(torch.tensor(0, device=device)), math.log(share)
 
-    def below(distance: int) -> bool:  # in logarithms, because K itself may be too small a number
+    # Logarithms are compared, because K itself may be too small for a float32.
+    def below(distance: int) -> bool:
         return bool(encoding.log_kernel(torch.tensor(distance, device=device)) - peak < least)
 
     return bisect_left(range(furthest), True, key=below)

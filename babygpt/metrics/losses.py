@@ -36,9 +36,9 @@ def loss_by_position(model: LanguageModel, ids: Tensor, length: int, n_windows: 
     starts, device = evenly_spaced(ids, length, n_windows), next(model.parameters()).device
     positions = Positions.arange(length, device=device)
     total = torch.zeros(length, device=device)
-    for (some,) in portions(model, starts, length=length, at_most=16):
-        window = cut(ids, some, length + 1).to(device)
-        total += cross_entropy(model(window[:, :-1], positions), window[:, 1:]).sum(dim=0)
+    for (window_starts,) in portions(model, starts, length=length, at_most=16):
+        windows = cut(ids, window_starts, length + 1).to(device)
+        total += cross_entropy(model(windows[:, :-1], positions), windows[:, 1:]).sum(dim=0)
     return (total / n_windows).cpu().numpy()
 
 
@@ -62,7 +62,7 @@ def position_matched_losses(
     ids        (N,)  text
     length     tokens in a long window, above block_size
     n_windows  long windows, evenly over the text
-    every      from block_size on, one position in so many is taken; 1 for all
+    every      distance between the positions that are taken, from block_size on; 1 for all
     within     the model that reads one window of its own block_size, such as that which `model` was made of;
                this model itself by default
     returns    (S,) positions in the long window, (n_windows, S) losses from block_size tokens, and
@@ -76,17 +76,19 @@ def position_matched_losses(
     block_size = within.config.block_size
     if length <= block_size:
         raise BadInput(f"length ({length}) must be above block_size ({block_size}), to reach past the window")
-    at, device = torch.arange(block_size, length, every), next(model.parameters()).device
+    last_inputs, device = torch.arange(block_size, length, every), next(model.parameters()).device
     positions, inside, past = Positions.arange(length, device=device), [], []
     for start in starts:
         window = cut(ids, start[None], length + 1)  # (1, length + 1): inputs, and the last target
-        short = cut(window[0], at - block_size + 1, block_size + 1).to(device)  # (S, block_size + 1)
+        short = cut(window[0], last_inputs - block_size + 1, block_size + 1).to(device)  # (S, block_size + 1)
         parts = portions(within, short[:, :-1], short[:, 1:])
-        inside.append(torch.cat([cross_entropy(within(some)[:, -1:], last)[:, 0] for some, last in parts]))
+        # The last logits of a short window predict its last target; `cross_entropy` drops the other targets.
+        losses = [cross_entropy(within(inputs)[:, -1:], targets)[:, 0] for inputs, targets in parts]
+        inside.append(torch.cat(losses))
         window = window.to(device)
-        past.append(cross_entropy(model(window[:, :-1], positions), window[:, 1:])[0, at.to(device)])
-    losses = [torch.stack(windows).cpu().double().numpy() for windows in (inside, past)]
-    return at.numpy(), losses[0], losses[1]
+        past.append(cross_entropy(model(window[:, :-1], positions), window[:, 1:])[0, last_inputs.to(device)])
+    short_losses, long_losses = (torch.stack(rows).cpu().double().numpy() for rows in (inside, past))
+    return last_inputs.numpy(), short_losses, long_losses
 
 
 def position_matched_change(
@@ -110,8 +112,8 @@ class Recall(NamedTuple):
     """Accuracy and loss of recalled values at each distance.
 
     accuracy  (S,)  share of windows in which the value told is the likeliest of its kind; chance is 0.1
-    loss      (S,)  mean loss on it among all characters, nats; one that knows of nothing but the kind
-                    has at least ln 10 = 2.303
+    loss      (S,)  mean loss on it among all characters, nats; at least ln 10 = 2.303 for a model that knows
+                    of nothing but the kind
     older     (S,)  share in which a value told before it is the likeliest; 0 if no `older` one was told
     """
 
@@ -135,18 +137,18 @@ def recall_by_distance(
     `recall_windows` does.
     """
     require_causal(model)
-    device, found = next(model.parameters()).device, []
+    device, rows = next(model.parameters()).device, []
     for distance in distances:
-        told = recall_windows(tokenizer, distance, **windows)
-        positions = Positions.arange(told.tokens.shape[1], device=device)
+        asking = recall_windows(tokenizer, distance, **windows)
+        positions = Positions.arange(asking.tokens.shape[1], device=device)
         shares = []
-        for tokens, values, answer, older in portions(model, *told):
+        for tokens, values, answer, older in portions(model, *asking):
             logits = model(tokens.to(device), positions)[:, -1].cpu()  # (B, vocab_size)
             answer = answer[:, None]
             chosen = logits.gather(1, values).argmax(dim=-1, keepdim=True)  # (B, 1)
             loss = cross_entropy(logits[:, None], values.gather(1, answer))
             shares.append(torch.cat([chosen == answer, loss, (chosen == older).any(1, keepdim=True)], dim=1))
-        found.append(torch.cat(shares).double().mean(dim=0).tolist())
-    if not found:
+        rows.append(torch.cat(shares).double().mean(dim=0).tolist())
+    if not rows:
         raise BadInput("0 distances: at least 1 is needed")
-    return Recall(*map(np.array, zip(*found, strict=True)))
+    return Recall(*map(np.array, zip(*rows, strict=True)))

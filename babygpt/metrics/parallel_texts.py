@@ -79,7 +79,8 @@ def split_gap(
     alone, beside = (parallel_loss(model, ids, k, length, n_texts, seed) for k in (1, n))
     texts, draw = evenly_spaced_texts(ids, n_texts, length), torch.Generator().manual_seed(seed)
     groups = batches.branch_batches(texts, n, model.config.block_size, draw)
-    single = mean_loss(model, (one for group in groups for one in _one_by_one(group, n)), branch_losses)
+    alone_in_branch = (branch for group in groups for branch in _one_by_one(group, n))
+    single = mean_loss(model, alone_in_branch, branch_losses)
     return GapParts(single - alone, beside - single)
 
 
@@ -97,7 +98,7 @@ def leakage(model: Transformer, ids: Tensor, n: int, length: int, n_samples: int
     ids        (N,)  text to take them from
     n          branches of a sample, at least 2
     length     tokens of each; all begin at the same time
-    n_samples  how many times it is tried
+    n_samples  number of samples whose divergence is averaged
     returns    mean Kullback-Leibler divergence of the predictions, nats per token; 0 if nothing leaks
     """
     require_model(model)
@@ -108,12 +109,12 @@ def leakage(model: Transformer, ids: Tensor, n: int, length: int, n_samples: int
     texts = evenly_spaced_texts(ids, n_samples * (2 * n - 1), length).view(n_samples, 2 * n - 1, -1)
     device, total = next(model.parameters()).device, 0.0
     for group in texts:
-        found = []
-        for others in (group[1:n], group[n:]):  # one by one: the rows of a batch may round differently
+        log_probs = []
+        for others in (group[1:n], group[n:]):  # the rows of one batch may round differently
             row = batches.interleave([group[0], *others], [0] * n)
             logits = model(row.tokens.to(device), row.positions.to(device))[0].cpu()
-            found.append(logits[row.branch[0] == 0].float().log_softmax(dim=-1))
-        before, after = found  # (T, vocab_size) each
+            log_probs.append(logits[row.branch[0] == 0].float().log_softmax(dim=-1))
+        before, after = log_probs  # (T, vocab_size) each
         total += float((before.exp() * (before - after)).sum(dim=-1).mean())
     return total / n_samples
 
@@ -154,13 +155,13 @@ def layer_similarity(model: Transformer, idx: Tensor, n: int) -> np.ndarray:
     require_model(model)
     require_ids(idx, "(T,)", model.config.vocab_size)
     require_countable("n", n)
-    found: list[Tensor] = []
+    streams: list[Tensor] = []
     device = next(model.parameters()).device
     columns = batches.interleave([torch.cat([idx, idx[-1:]]).cpu()] * n, [0] * n)
     blocks = [module for module in model.modules() if isinstance(module, Block)]
-    hooks: list[Hook] = [(blocks[0].register_forward_pre_hook, lambda _, inputs: found.append(inputs[0]))]
-    hooks += [(block.register_forward_hook, lambda _, __, out: found.append(out)) for block in blocks]
+    hooks: list[Hook] = [(blocks[0].register_forward_pre_hook, lambda _, inputs: streams.append(inputs[0]))]
+    hooks += [(block.register_forward_hook, lambda _, __, out: streams.append(out)) for block in blocks]
     with hooked(hooks):
         model(columns.tokens.to(device), columns.positions.to(device))
-    streams = torch.cat(found).unflatten(1, (-1, n)).float()  # (n_layer + 1, T, n, C)
-    return cosines(streams).mean(dim=1).cpu().numpy()
+    branches = torch.cat(streams).unflatten(1, (-1, n)).float()  # (n_layer + 1, T, n, C)
+    return cosines(branches).mean(dim=1).cpu().numpy()

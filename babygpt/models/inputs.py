@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from babygpt.errors import BadInput
+from babygpt.positions import Positions
 
 ID_TYPES = (torch.int64, torch.int32)  # those that an embedding of PyTorch takes
 
@@ -43,3 +44,15 @@ def require_ids(ids: Any, shape: str = "(B, T)", vocab_size: int | None = None, 
         if lowest < 0 or highest >= vocab_size:
             wrong = lowest if lowest < 0 else highest
             raise BadInput(f"{name} holds token {wrong}, and the model has 0 to {vocab_size - 1} only")
+
+
+def require_branch_codes(model: Any, n: int) -> None:
+    """Raise BadInput unless a model, such as a v6, has a code for each of n branches."""
+    if n < 1:
+        raise BadInput(f"{n} branches: at least 1 is needed")
+    device = next(model.parameters()).device
+    positions = Positions(torch.zeros(2, dtype=torch.long), torch.tensor([0, n - 1])).to(device)
+    try:
+        model.encoding.embed(torch.zeros(1, 2, model.config.n_embd, device=device), positions)
+    except BadInput as error:
+        raise BadInput(f"{n} branches are more than the code can tell apart: {error}") from None

@@ -149,7 +149,7 @@ class Transformer(LanguageModel):
             x = block(x, Context(self.encoding.of_layer(i), positions, mask, self.causal, cache))
         logits = self.head(norm(x))  # (B, T, vocab_size)
         if cache is not None:
-            cache.hold(seen, len(idx))  # not before: some layer may refuse a position
+            cache.hold(seen, len(idx))  # the last step, because a layer may refuse a position
         return logits
 
     def attn_masks(self, queries: Positions, keys: Positions) -> list[Tensor | None]:

@@ -24,6 +24,7 @@ def objective_for(
     val_windows: int = VAL_WINDOWS,
     n_branches: tuple[int, int] = (1, 8),
     length: int | None = None,
+    by_samples: bool = False,
 ) -> Objective:
     """Make the objective that a version is trained with: next token, parallel branches, or filling in.
 
@@ -34,6 +35,7 @@ def objective_for(
     val_windows  fill in: the fewest validation windows
     n_branches   parallel branches: the fewest and the most texts of a sample
     length       parallel branches: tokens of a text; None for three quarters of the window
+    by_samples   parallel branches: whether a batch counts samples, and not texts
     Options of another kind of objective change nothing.
     Raises BadInput for an unknown version, and where the objective does.
     """
@@ -41,5 +43,5 @@ def objective_for(
     if kind.masks:
         return (DiffusionBound if bound else MaskedDiffusion)(corpus, block_size, val_windows)
     if kind.branches:
-        return Branches(corpus, block_size, n_branches, length)
+        return Branches(corpus, block_size, n_branches, length, by_samples=by_samples)
     return NextToken(corpus, block_size)

@@ -18,7 +18,8 @@ from babygpt.models.language_model import LanguageModel
 from babygpt.objectives.objective import Batch, Objective, cross_entropy
 from babygpt.positions import Positions
 
-VAL_WINDOWS = 60 * 64  # 60 batches of 64: masks are drawn, so a short text is measured again and again
+# 60 batches of 64. Masks are drawn, so a short text has to be measured again and again for a steady mean.
+VAL_WINDOWS = 60 * 64
 
 
 def mask_token_id(model: LanguageModel) -> int:
@@ -48,8 +49,9 @@ def masking_rates(n: int, generator: torch.Generator) -> Tensor:
     batch varies less. No rate is 0, because the bound divides by it.
     Source: Kingma et al. 2021, arXiv:2107.00630, appendix I.1 (low-discrepancy times).
     """
-    each = torch.randperm(n, generator=generator) + torch.rand(n, generator=generator).double()
-    return (1 - each / n).float()  # float32 would sometimes round the last of `each` up to n: a rate of 0
+    # Doubles, because float32 would sometimes round the largest draw up to n, which makes a rate of 0.
+    draws = torch.randperm(n, generator=generator) + torch.rand(n, generator=generator).double()
+    return (1 - draws / n).float()
 
 
 def mask_out(windows: Tensor, rates: Tensor, mask_id: int, generator: torch.Generator) -> Batch:
@@ -100,16 +102,18 @@ class MaskedDiffusion(Objective):
 
     def val_starts(self, generator: torch.Generator) -> Tensor:
         """Return the starts of the validation windows: side by side, and again from 0 if they are few."""
-        whole = len(self.val) // self.block_size
-        return torch.arange(max(whole, self.val_windows)) % whole * self.block_size
+        n_whole = len(self.val) // self.block_size  # windows that do not overlap
+        return torch.arange(max(n_whole, self.val_windows)) % n_whole * self.block_size
 
     def val_batches(self, batch_size: int = 64) -> Iterator[Batch]:
         """Return the validation windows, masked in the same way in every call."""
         generator = torch.Generator().manual_seed(0)
         starts = self.val_starts(generator)
         rates = masking_rates(len(starts), generator)
-        for some, t in zip(starts.split(batch_size), rates.split(batch_size), strict=True):
-            yield mask_out(cut(self.val, some, self.block_size), t, self.mask_id, generator)
+        batches = zip(starts.split(batch_size), rates.split(batch_size), strict=True)
+        for window_starts, window_rates in batches:
+            windows = cut(self.val, window_starts, self.block_size)
+            yield mask_out(windows, window_rates, self.mask_id, generator)
 
 
 class DiffusionBound(MaskedDiffusion):

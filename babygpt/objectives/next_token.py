@@ -10,7 +10,7 @@ from babygpt.data import batches
 from babygpt.data.corpus import Corpus
 from babygpt.errors import BadInput
 from babygpt.models.language_model import LanguageModel, require_causal
-from babygpt.objectives.objective import Batch, Objective, cross_entropy, next_token_losses
+from babygpt.objectives.objective import Batch, Objective, cross_entropy
 from babygpt.positions import Positions
 
 
@@ -43,20 +43,22 @@ class NextToken(Objective):
         n = len(self.train) - self.block_size if self.starts is None else len(self.starts)
         picks = torch.randint(n, (batch_size,), generator=generator)
         starts = picks if self.starts is None else self.starts[picks]
-        window = batches.cut(self.train, starts, self.block_size + 1)
-        return window[:, :-1], window[:, 1:]
+        windows = self.train[starts[:, None] + torch.arange(self.block_size + 1)]  # (B, T + 1)
+        return windows[:, :-1], windows[:, 1:]
 
     def losses(self, model: LanguageModel, batch: Batch) -> Tensor:
+        """Return the loss of each target, in nats: (B, T)."""
         require_causal(model)
-        return next_token_losses(model, batch)
+        inputs, targets = batch
+        return cross_entropy(model(inputs), targets)
 
     def val_batches(self) -> Iterator[Batch]:
         if self.val_starts is None:
             yield from batches.consecutive_windows(self.val, self.block_size)
             return
         for starts in self.val_starts.split(64):
-            window = batches.cut(self.val, starts, self.block_size + 1)
-            yield window[:, :-1], window[:, 1:]
+            windows = batches.cut(self.val, starts, self.block_size + 1)
+            yield windows[:, :-1], windows[:, 1:]
 
 
 def branch_losses(model: LanguageModel, batch: Batch) -> Tensor:
@@ -95,9 +97,11 @@ class Branches(Objective):
         if numbers is not None and numbers < n_branches[1]:
             raise BadInput(f"{numbers} numbers are too few for {n_branches[1]} branches")
         corpus.require_tokens(self.length + 1, f"a text of {self.length} tokens")
-        if (whole := (len(corpus.val) - 1) // self.length) < n_branches[1]:  # before training, not after
+        # Without this check, a validation text that is too short would stop a run after its training.
+        n_val_texts = (len(corpus.val) - 1) // self.length
+        if n_val_texts < n_branches[1]:
             raise BadInput(
-                f"the validation text makes {whole} texts of {self.length} tokens: "
+                f"the validation text makes {n_val_texts} texts of {self.length} tokens: "
                 f"too few for {n_branches[1]} branches"
             )
         self.train, self.val, self.block_size = corpus.train, corpus.val, block_size
@@ -109,7 +113,7 @@ class Branches(Objective):
         return batches.cut(self.train, starts, self.length + 1)
 
     def counts(self, batch_size: int, generator: torch.Generator) -> Tensor:
-        """Draw how many texts each sample of a batch has: (samples,)."""
+        """Draw the number of texts of each sample of a batch: (samples,)."""
         low, high = self.n_branches
         if self.by_samples:
             return torch.randint(low, high + 1, (batch_size,), generator=generator)
@@ -122,11 +126,12 @@ class Branches(Objective):
         texts = self.texts(int(counts.sum()), generator)
         offsets = torch.randint(self.block_size - self.length + 1, (len(texts),), generator=generator)
         samples = []
-        for some, starts in zip(texts.split(counts.tolist()), offsets.split(counts.tolist()), strict=True):
+        groups = zip(texts.split(counts.tolist()), offsets.split(counts.tolist()), strict=True)
+        for group, starts in groups:
             numbers = None
             if self.numbers is not None:
-                numbers = torch.randperm(self.numbers, generator=generator)[: len(some)].tolist()
-            samples.append(batches.interleave(list(some), starts.tolist(), numbers))
+                numbers = torch.randperm(self.numbers, generator=generator)[: len(group)].tolist()
+            samples.append(batches.interleave(list(group), starts.tolist(), numbers))
         return batches.collate(samples)
 
     def losses(self, model: LanguageModel, batch: Batch) -> Tensor:
@@ -134,7 +139,7 @@ class Branches(Objective):
 
     def val_batches(self) -> Iterator[batches.BranchBatch]:
         """Return the validation text in samples of the most branches, without an incomplete last sample."""
-        whole = (len(self.val) - 1) // self.length * self.length
-        texts = batches.cut(self.val, torch.arange(0, whole, self.length), self.length + 1)
+        n_whole = (len(self.val) - 1) // self.length * self.length  # tokens that fill whole texts
+        texts = batches.cut(self.val, torch.arange(0, n_whole, self.length), self.length + 1)
         draw = torch.Generator().manual_seed(0)
         return batches.branch_batches(texts, self.n_branches[1], self.block_size, draw)

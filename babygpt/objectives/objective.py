@@ -1,7 +1,6 @@
 """The base of all objectives, and the cross entropy and the validation loop that they share."""
 
 from collections.abc import Callable, Iterable
-from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -23,20 +22,21 @@ class Objective:
 
     def batch(self, batch_size: int, generator: torch.Generator) -> Batch:
         """Draw a batch of training text."""
-        raise TypeError(f"{type(self).__name__} does not say how a batch is drawn")
+        raise NotImplementedError(f"{type(self).__name__} has no batch()")
 
     def losses(self, model: LanguageModel, batch: Batch) -> Tensor:
         """Return the loss of each target of a batch, in nats: (B, T), 0 where there is none."""
-        raise TypeError(f"{type(self).__name__} does not say what the loss of a target is")
+        raise NotImplementedError(f"{type(self).__name__} has no losses()")
 
     def val_batches(self) -> Iterable[Batch]:
         """Return the validation batches, the same ones in every call."""
-        raise TypeError(f"{type(self).__name__} does not say what it is validated on")
+        raise NotImplementedError(f"{type(self).__name__} has no val_batches()")
 
     def loss(self, model: LanguageModel, batch: Batch) -> Tensor:
         """Return the mean loss over the targets of a batch, in nats: a scalar with a gradient."""
-        found = self.losses(model, batch)  # (B, S), of the last S targets if the model cuts its input
-        return found.sum() / (batch[1][:, -found.shape[1] :] != IGNORED).sum().clamp(min=1)
+        losses = self.losses(model, batch)  # (B, S), of the last S targets if the model cuts its input
+        targets = batch[1][:, -losses.shape[1] :]
+        return losses.sum() / (targets != IGNORED).sum().clamp(min=1)  # a batch without targets has loss 0
 
     def count(self, batch: Batch) -> int:
         """Return the number of losses whose mean `loss` takes, so that processes can share a batch."""
@@ -45,13 +45,6 @@ class Objective:
     def validate(self, model: LanguageModel) -> float:
         """Return the mean loss over all targets of the validation batches, in nats."""
         return mean_loss(model, self.val_batches(), self.losses)
-
-    def place(self) -> dict[str, Any]:
-        """Return the position in the text that the next batch depends on: tensors and JSON values by name."""
-        return {}
-
-    def seek(self, place: dict[str, Any]) -> None:
-        """Go to a position that `place` returned. Raise BadInput, and stay, if it cannot be one."""
 
 
 def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
@@ -105,10 +98,11 @@ def mean_loss(
     require_model(model)
     device = next(model.parameters()).device
     total, count = 0.0, 0
-    for some in (some for batch in map(required_batch, batches) for some in portions(model, *batch)):
-        found = losses(model, tuple(part.to(device) for part in some))
-        total += found.sum().item()
-        count += int((some[1][:, -found.shape[1] :] != IGNORED).sum())
+    for batch in map(required_batch, batches):
+        for portion in portions(model, *batch):
+            portion_losses = losses(model, tuple(part.to(device) for part in portion))  # (B, S)
+            total += portion_losses.sum().item()
+            count += int((portion[1][:, -portion_losses.shape[1] :] != IGNORED).sum())
     if not count:
         raise BadInput("there is no target to measure: the batches hold no token with one")
-    return total / count  # over targets, since batches and portions differ in size
+    return total / count  # a mean over targets, because batches and portions differ in size

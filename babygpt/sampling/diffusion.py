@@ -177,7 +177,7 @@ def continue_text(
     """Continue some texts block by block; each block is filled in after as much text as the window holds.
 
     idx        (B, T)  the prompts, T at least 1, no MASK among them
-    n_tokens   how many to add
+    n_tokens   number of tokens to add
     block      tokens of a block, below block_size; None for half the window
     returns    (B, T + n_tokens) tokens; steps go on counting from block to block
     Raises ValueError for a MASK in a prompt, a negative n_tokens, a block that leaves no room for a prompt,

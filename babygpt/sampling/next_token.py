@@ -113,7 +113,7 @@ def generate(
     nothing is padded, and each text is the one that its prompt gives alone (apart from what chance draws).
 
     idx          (B, T)  the prompts, T at least 1; or a list of (T_b,)
-    n_tokens     how many to add
+    n_tokens     number of tokens to add
     temperature  logits are divided by it; 0 always takes the likeliest token
     top_k        sample among the k likeliest tokens only; None for all
     generator    source of randomness, on the CPU; None for the global one
@@ -215,7 +215,7 @@ def generate_parallel(
 
     model        causal; for several prompts one made for branches, such as a v6
     prompts      n of (T_b,)  token ids, T_b at least 1 and at most block_size
-    n_tokens     how many to add to each; the other arguments are those of `generate`
+    n_tokens     number of tokens to add to each; the other arguments are those of `generate`
     returns      n of (T_b + n_tokens,)
     Raises ValueError for no prompt, an empty one or one longer than the window, for several with a model that
     cannot keep them apart, and what `generate` refuses.

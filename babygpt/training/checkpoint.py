@@ -1,4 +1,4 @@
-"""Checkpoints: a model in one safetensors file, and a run that is saved while it trains.
+"""Checkpoints: a model in one safetensors file.
 
 Weights stand in the body of the file, everything else as JSON in its header. A checkpoint holds no pickle:
 you can open one without trusting its author.
@@ -6,11 +6,8 @@ you can open one without trusting its author.
 
 import hashlib
 import json
-import signal
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from operator import itemgetter
 from os import PathLike
 from pathlib import Path
 from typing import Any, cast
@@ -20,27 +17,21 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as to_bytes
 from torch import Tensor, nn
 
-from babygpt.config import SAVE_EVERY, ModelConfig, TrainConfig
-from babygpt.data.corpus import Corpus
+from babygpt.config import ModelConfig
 from babygpt.data.tokenizer import CharTokenizer
-from babygpt.device import is_out_of_memory
 from babygpt.encodings.base import Encoding
 from babygpt.errors import BadInput
 from babygpt.files import write_atomically
 from babygpt.models.inputs import require_model
 from babygpt.models.language_model import LanguageModel
 from babygpt.models.versions import build
-from babygpt.signals import Ended, deferred_signals
-from babygpt.training.distributed import Team
 from babygpt.training.guard import WHAT_TO_TRY
-from babygpt.training.loop import Step, Training, follow
 from babygpt.training.lost_changes import require_same_outputs
 
 FORMAT = 2
-KEY = "babygpt"  # of our JSON in the header of the file
+KEY = "babygpt"  # safetensors keeps texts by name in its header; our JSON has this name
 TRAINING = "training/"  # begins the names of tensors that belong to the state of training
-LAST = "last."  # begins the names of the last weights in a state of training, where others are kept
-READING = "place."  # begins the names of an objective's reading position in a state of training
+# Errors that code raises where the parts of a file do not belong together.
 UNFIT = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RuntimeError)
 
 
@@ -99,8 +90,7 @@ def save(
     require_finite_weights(model)
     require_rebuildable(model, tokenizer)
     weights = model.state_dict(keep_vars=True)
-    first: dict[int, str] = {}
-    tied = {name: first[id(x)] for name, x in weights.items() if first.setdefault(id(x), name) != name}
+    tied = tied_names(weights)
     header = {
         "format": FORMAT,
         "version": model.version,
@@ -116,6 +106,7 @@ def save(
     if training is not None:
         header["training"] = {name: x for name, x in training.items() if not isinstance(x, Tensor)}
         tensors |= {TRAINING + name: x for name, x in training.items() if isinstance(x, Tensor)}
+    # Clones, because safetensors refuses tensors that share memory, as views of one weight do.
     stored = {name: x.detach().cpu().clone().contiguous() for name, x in tensors.items()}
     header["sha256"] = digest(stored)
     text = header_text(header)
@@ -155,8 +146,8 @@ def _assemble(header: dict[str, Any], tensors: dict[str, Tensor]) -> Checkpoint:
         raise BadInput(f"it has format {header['format']}, and this babygpt reads {FORMAT}")
     tokenizer = CharTokenizer(header["characters"], header["with_mask"])
     if tokenizer.vocab_size != header["config"]["vocab_size"]:
-        known = header["config"]["vocab_size"]
-        raise BadInput(f"{tokenizer.vocab_size} tokens for a vocab_size of {known}")
+        vocab_size = header["config"]["vocab_size"]
+        raise BadInput(f"{tokenizer.vocab_size} tokens for a vocab_size of {vocab_size}")
     model = rebuild(header, tensors)
     require_finite_weights(model)
     if header["sha256"] != digest(tensors):
@@ -173,7 +164,7 @@ def rebuild(header: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Languag
     tensors  the weights of the model by name, and perhaps the state of its training
     Raises the errors in UNFIT if they do not fit together.
     """
-    with torch.random.fork_rng([]):
+    with torch.random.fork_rng([]):  # `build` draws weights, which are replaced below
         model = build(header["version"], ModelConfig(**header["config"]), **header["options"])
     weights = {name: x for name, x in tensors.items() if not name.startswith(TRAINING)}
     for name, first in header["tied"].items():
@@ -198,6 +189,14 @@ def plain_numbers(model: nn.Module) -> dict[str, float]:
         for name in module.numbers
         if name in vars(module)
     }
+
+
+def tied_names(weights: Mapping[str, Tensor]) -> dict[str, str]:
+    """Return which weights are the same tensor as an earlier one: their name -> the name of the first."""
+    first_names: dict[int, str] = {}
+    for name, x in weights.items():
+        first_names.setdefault(id(x), name)
+    return {name: first_names[id(x)] for name, x in weights.items() if first_names[id(x)] != name}
 
 
 def set_numbers(model: nn.Module, numbers: Mapping[str, float]) -> None:
@@ -237,8 +236,8 @@ def require_rebuildable(model: LanguageModel, tokenizer: CharTokenizer) -> None:
             f"{model.config.vocab_size}: save it with the tokenizer that it was trained with"
         )
     with torch.device("meta"):
-        again = build(model.version, model.config, **model.options)
-    ours, theirs = outline(model), outline(again)
+        rebuilt = build(model.version, model.config, **model.options)
+    ours, theirs = outline(model), outline(rebuilt)
     for name in {**theirs, **ours}:
         if ours.get(name) != theirs.get(name):
             raise BadInput(
@@ -250,8 +249,9 @@ def require_rebuildable(model: LanguageModel, tokenizer: CharTokenizer) -> None:
 def require_finite_weights(model: nn.Module) -> None:
     """Raise FloatingPointError, naming the first weight that is nan or infinite."""
     for name, p in model.named_parameters():
-        if (wrong := p.detach()[~p.detach().isfinite()]).numel():
-            raise FloatingPointError(f"{name} holds {wrong[0]:.3g}, which is of no use: {WHAT_TO_TRY}")
+        broken = p.detach()[~p.detach().isfinite()]
+        if broken.numel():
+            raise FloatingPointError(f"{name} holds {broken[0]:.3g}, which is of no use: {WHAT_TO_TRY}")
 
 
 def digest(tensors: Mapping[str, Tensor]) -> str:
@@ -277,244 +277,3 @@ def as_json(value: Any) -> Any:
     if hasattr(value, "tolist"):
         return value.tolist()
     raise BadInput(f"a checkpoint cannot hold {value!r}: JSON knows numbers, texts, lists and dicts")
-
-
-# ---------------------------------------------------------------- a run that is saved while it trains
-
-
-@dataclass
-class SavedRun:
-    """A training and the file of its checkpoints, which each one replaces. Lock that file first.
-
-    path        of the checkpoint
-    training    the run itself
-    tokenizer   of the text that it learns from
-    info        description of the run, the same from its first checkpoint to its last. With "keep": "best", a
-                file holds the weights of the lowest validation loss so far, and those of the last step beside
-                them for as long as the run goes on
-    team        the processes that train it: the main one writes and shows, and all stop together
-    curve       validation losses so far, each with the step after which it was measured
-    saved_step  step of the last checkpoint, 0 if there is none
-    best        weights of the lowest validation loss, if they are to be kept and there is one
-    compared    whether a checkpoint was compared with the model: only the first one is, because nothing but
-                weights and steered numbers changes while a run trains
-    """
-
-    path: Path
-    training: Training
-    tokenizer: CharTokenizer
-    info: dict[str, Any]
-    team: Team = field(default_factory=Team)
-    curve: list[list[float]] = field(default_factory=list)
-    saved_step: int = 0
-    best: dict[str, Tensor] = field(default_factory=dict)
-    compared: bool = False
-
-    @property
-    def kept_step(self) -> int:
-        """The step after which the model had the weights that a checkpoint holds."""
-        return int(min(self.curve, key=itemgetter(1))[0]) if self.best else self.training.step
-
-    def train(self, save_every: int = SAVE_EVERY) -> bool:
-        """Train to the end, or until a signal asks to stop; then save the last step that was made.
-
-        save_every  steps between checkpoints; 0 writes only at the end
-        returns     whether the run came to its end and no signal asked to stop
-        Raises `Ended` if the system asked the process to end, and the errors of `save` and `Training`.
-        """
-        training, total = self.training, self.training.config.steps
-        with deferred_signals() as noted, self.errors_with_advice():
-            title = str(training.model.version)
-            follow(self.steps(save_every, noted), total, title, done=training.step, show=self.team.is_main)
-            if training.step > self.saved_step:
-                self.save()
-        for number in noted:
-            if number != signal.SIGINT:  # after Ctrl-C, measure what was learned; otherwise end at once
-                raise Ended(number, self.advice())
-        return training.step == total and not noted
-
-    def steps(self, save_every: int, noted: list[int]) -> Iterator[Step]:
-        """Train and save every `save_every` steps and after the last, before the step is validated.
-
-        Raises KeyboardInterrupt after the first step by which a signal was noted, in any process.
-        """
-        training, total = self.training, self.training.config.steps
-        if training.step and not self.is_measured():  # it was killed between saving and validating
-            self.validate(Step(training.step, 0.0, 0.0, training.seconds, training.tokens))
-        while training.step < total:
-            step = training.make_step()
-            if step.step == total or (save_every and step.step % save_every == 0):
-                self.save()
-            yield self.validate(step)
-            if self.team.sum(len(noted)):
-                raise KeyboardInterrupt
-
-    def validate(self, step: Step) -> Step:
-        """Return the record of the last step with its validation loss, if one is due, and keep the loss."""
-        step = self.training.with_validation(step)
-        if step.val_loss is not None:
-            if self.info.get("keep") == "best" and all(step.val_loss < loss for _, loss in self.curve):
-                self.best = copied(self.training.model)
-            self.curve.append([step.step, step.val_loss])
-        return step
-
-    @contextmanager
-    def kept_weights(self) -> Iterator[dict[str, Tensor]]:
-        """Lend the model the weights that are kept, and yield those of its last step if they differ."""
-        model = self.training.model
-        if not self.best:
-            yield {}
-            return
-        last = copied(model)
-        model.load_state_dict(self.best)
-        try:
-            yield last
-        finally:
-            model.load_state_dict(last)
-
-    def is_measured(self) -> bool:
-        """Return whether the validation loss after the last step is known."""
-        return bool(self.curve) and self.curve[-1][0] == self.training.step
-
-    def complete(self, measure: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """Measure the trained model, save it once more with the result, and return the result.
-
-        measure   returns numbers that JSON can hold, by name; they are added to the checkpoint's info
-        Raises `Ended` after Ctrl-C, and the errors of `train`: then the checkpoint stands as it was.
-        """
-        try:
-            with self.errors_with_advice():
-                with self.kept_weights():
-                    found = measure()
-                self.save(finished=self.training.step == self.training.config.steps, **found)
-        except KeyboardInterrupt:
-            raise Ended(signal.SIGINT, f"not all was measured; {self.advice()}") from None
-        return found
-
-    def save(self, finished: bool = False, **measured: Any) -> None:
-        """Write the checkpoint in the main process, with the state of training unless it is finished.
-
-        measured  numbers that are added to the checkpoint's info
-        Raises FloatingPointError if the last step has ruined a weight; the file stays as it was.
-        """
-        if not self.team.is_main:
-            self.saved_step = self.training.step
-            return
-        training = self.training
-        require_finite_weights(training.model)  # of the last step, whichever are kept
-        info = {**self.info, "steps_done": training.step, "kept_step": self.kept_step, "curve": self.curve}
-        with self.kept_weights() as last:
-            state = training_state(training) | {LAST + name: x for name, x in last.items()}
-            rest = None if finished else state
-            save(self.path, training.model, self.tokenizer, info | measured, rest, not self.compared)
-        self.compared = True
-        self.saved_step = training.step
-
-    @contextmanager
-    def errors_with_advice(self) -> Iterator[None]:
-        """Let errors of the machine say, in one line, which step was saved and how to go on."""
-        try:
-            yield
-        except Exception as error:
-            no_memory = is_out_of_memory(error)
-            lost = self.team.world_size > 1 and isinstance(error, RuntimeError)  # the connection to another
-            if not (no_memory or lost or isinstance(error, OSError | FloatingPointError)):
-                raise
-            what = "out of memory" if no_memory else "stopped"
-            kind = MemoryError if no_memory else ChildProcessError if lost else type(error)
-            reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-            how = f"{self.advice()}. A smaller batch_size needs less memory" if no_memory else self.advice()
-            raise kind(f"{what} after step {self.training.step}: {reason}; {how}") from error
-
-    def advice(self) -> str:
-        """Return a sentence that says which step was saved last, and how the run goes on."""
-        if not self.saved_step:
-            return "nothing was saved yet"
-        how = "the same command continues it with --resume, and without --overwrite"
-        return f"the checkpoint of step {self.saved_step} stands at {self.path}: {how}"
-
-
-# ---------------------------------------------------------------- the state of a training
-
-
-def training_state(training: Training) -> dict[str, Any]:
-    """Return all that the next step depends on besides the model: tensors, and what JSON can hold, by name.
-
-    The tensors are the optimizers' own, and change with the next step.
-    """
-    state: dict[str, Any] = {name: getattr(training, name) for name in ("step", "seconds", "tokens")}
-    state["generator"] = training.generator.get_state()
-    state |= {READING + name: value for name, value in training.objective.place().items()}
-    for i, optimizer in enumerate(training.optimizers):
-        for j, moments in enumerate(optimizer.state):
-            state |= {f"optimizer.{i}.{j}.{name}": value for name, value in moments.items()}
-    return state
-
-
-def copied(model: nn.Module) -> dict[str, Tensor]:
-    """Return copies of a model's weights by name."""
-    return {name: x.detach().clone() for name, x in model.state_dict().items()}
-
-
-def restore(training: Training, state: Mapping[str, Any]) -> None:
-    """Bring a training with the same model, objective and plan to where `training_state` was taken.
-
-    Raises the errors in UNFIT if the state does not fit.
-    """
-    training.step, training.tokens = int(state["step"]), int(state["tokens"])
-    training.seconds = float(state["seconds"])
-    training.generator.set_state(state["generator"])
-    place = {name.removeprefix(READING): x for name, x in state.items() if name.startswith(READING)}
-    training.objective.seek(place)
-    for i, optimizer in enumerate(training.optimizers):
-        for j, p in enumerate(optimizer.params):
-            start = f"optimizer.{i}.{j}."
-            found = {name.removeprefix(start): x for name, x in state.items() if name.startswith(start)}
-            optimizer.state[j] = {name: x.to(p.device, copy=True) for name, x in found.items()}
-
-
-def load_unfinished(path: Path, *versions: str) -> tuple[Checkpoint, dict[str, Any]]:
-    """Read the checkpoint of a run that is to be resumed.
-
-    versions  of which it may be
-    returns   the checkpoint, and the numbers that the run began with by the names of their flags
-    Raises BadInput if there is no such run, if it is finished, or if it is of another version.
-    """
-    saved = load(path)
-    try:
-        plan, done = TrainConfig(**saved.info["train"]), saved.info["steps_done"]
-    except (KeyError, TypeError, ValueError) as error:
-        raise BadInput(f"{path} does not say how it was trained: {error!r}") from None
-    if saved.training is None:
-        raise BadInput(f"{path} is finished, after {done} of {plan.steps} steps: nothing to resume")
-    if saved.version not in versions:
-        raise BadInput(f"{path} holds a run of {saved.version}, not of {' or '.join(versions)}")
-    began = {**asdict(saved.model.config), **asdict(plan), "bound": bool(saved.info.get("bound"))}
-    return saved, began | {"keep": saved.info.get("keep", "last")}
-
-
-def go_on(run: SavedRun, saved: Checkpoint) -> None:
-    """Continue a run from its checkpoint. Raises BadInput if the checkpoint does not fit."""
-    try:
-        model = run.training.model
-        if outline(model) != outline(saved.model):
-            raise BadInput(f"it is a {saved.version} with {saved.options}")
-        model.load_state_dict(saved.model.state_dict())
-        set_numbers(model, plain_numbers(saved.model))
-        run.curve = [[int(step), float(loss)] for step, loss in saved.info.get("curve", [])]
-        if saved.training is not None:
-            last = {name.removeprefix(LAST): x for name, x in saved.training.items() if name.startswith(LAST)}
-            if last:
-                run.best = copied(model)
-                model.load_state_dict(last)
-            restore(run.training, saved.training)
-    except UNFIT as error:
-        raise BadInput(f"the state of training in {run.path} does not fit: {error!r}") from error
-    run.saved_step = run.training.step
-
-
-def require_same_text(path: Path, saved: Checkpoint, corpus: Corpus) -> None:
-    """Raise BadInput unless a run learned from just this text; its path does not matter."""
-    if saved.info.get("text") != corpus.fingerprint():
-        known = saved.info.get("corpus")
-        raise BadInput(f"--corpus ({corpus.name}) is another text than that of {path} ({known})")

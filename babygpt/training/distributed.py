@@ -79,7 +79,7 @@ def distributed() -> Iterator[Team]:
     if os.environ.get("WORLD_SIZE", "1") == "1" or "RANK" not in os.environ:
         yield Team()
         return
-    wait = timedelta(hours=1)  # for the main process, which validates and writes
+    wait = timedelta(hours=1)  # the others wait while the main process validates and writes
     store, rank, size = next(rendezvous("env://", timeout=wait))
     if torch.cuda.is_available():
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))

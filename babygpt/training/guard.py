@@ -13,7 +13,10 @@ from babygpt.errors import BadInput
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import Objective
 
-TRAINERS = WeakKeyDictionary[LanguageModel, threading.RLock]()  # model -> the lock of its trainer
+# Each model that was trained has a lock. A live run trains in a thread of its own while the notebook goes on,
+# so a cell below could train the same model at the same time, and the steps of both would mix. An RLock
+# refuses other threads only. The keys are weak because this table must not keep models in memory.
+TRAINERS = WeakKeyDictionary[LanguageModel, threading.RLock]()
 WHAT_TO_TRY = "try a smaller lr_matrix and lr_other, or a longer warmup"
 
 
@@ -43,11 +46,11 @@ def require_vocabulary(model: LanguageModel, objective: Objective) -> None:
     texts = (getattr(objective, name, None) for name in ("train", "val"))
     largest = [int(ids.max()) for ids in texts if isinstance(ids, Tensor) and len(ids)]
     last = max(largest, default=getattr(objective, "vocab_size", 0) - 1)
-    known = model.config.vocab_size
-    if last >= known:
+    vocab_size = model.config.vocab_size
+    if last >= vocab_size:
         raise BadInput(
-            f"the text holds token {last}, and the model has 0 to {known - 1} only: "
-            f"its vocab_size ({known}) should be that of the text's tokenizer"
+            f"the text holds token {last}, and the model has 0 to {vocab_size - 1} only: "
+            f"its vocab_size ({vocab_size}) should be that of the text's tokenizer"
         )
 
 

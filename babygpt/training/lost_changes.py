@@ -13,10 +13,12 @@ from babygpt.models.language_model import LanguageModel
 from babygpt.models.versions import VERSIONS
 from babygpt.positions import Positions
 
-TOKENS = 48  # of the text that both models read: T5's buckets and YaRN's windows differ within it
+TOKENS = 48  # both models read a text of this length: T5's buckets and YaRN's windows differ within it
 NOISE = 0.1  # added to all weights: the last layers of an untrained model are 0, and hide all others
-TOLERANCE = {torch.bfloat16: 3e-2, torch.float16: 3e-3}  # of the largest logit; of other types SAME
-SAME = 1e-4  # other memory layouts round otherwise, by about 1e-6
+# Logits may differ by these shares of the largest one, and by SAME in other types of numbers: another memory
+# layout of the same weights rounds otherwise, by about 1e-6 in float32.
+TOLERANCE = {torch.bfloat16: 3e-2, torch.float16: 3e-3}
+SAME = 1e-4
 PLAIN = (bool, int, float, str, type(None))
 HOOKS = ("_forward_hooks", "_forward_pre_hooks")  # PyTorch has no public name for them
 
@@ -74,13 +76,13 @@ def outputs(model: LanguageModel) -> list[Tensor]:
             return [whole, *(model(part, cache=cache) for part in idx.split(half, dim=1))]
         except BadInput:  # dynamic NTK reads without a cache
             return [whole]
-    steps, found = torch.arange(T), list[Tensor]()
+    steps, logits = torch.arange(T), list[Tensor]()
     for n in (1, 2):
         try:
-            found.append(model(idx.to(device), Positions(steps // n, steps % n).to(device)))
+            logits.append(model(idx.to(device), Positions(steps // n, steps % n).to(device)))
         except BadInput:  # its table may hold one branch only
             break
-    return found
+    return logits
 
 
 @torch.no_grad()
@@ -93,14 +95,14 @@ def add_noise(*models: nn.Module) -> None:
             p.add_(noise.to(p))
 
 
-def nearly_equal(one: Tensor, other: Tensor) -> bool:
+def nearly_equal(ours: Tensor, theirs: Tensor) -> bool:
     """Return whether logits agree up to rounding; nan agrees with nan."""
-    if one.shape != other.shape:
+    if ours.shape != theirs.shape:
         return False
-    room = TOLERANCE.get(one.dtype, SAME)
-    one, other = one.double(), other.double()
-    largest = float(other[other.isfinite()].abs().max()) if bool(other.isfinite().any()) else 0.0
-    return torch.allclose(one, other, rtol=0, atol=room * largest, equal_nan=True)
+    tolerance = TOLERANCE.get(ours.dtype, SAME)
+    ours, theirs = ours.double(), theirs.double()
+    largest = float(theirs[theirs.isfinite()].abs().max()) if bool(theirs.isfinite().any()) else 0.0
+    return torch.allclose(ours, theirs, rtol=0, atol=tolerance * largest, equal_nan=True)
 
 
 def changed_settings(model: nn.Module, rebuilt: nn.Module) -> Iterator[str]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import torch
 from torch import Tensor, nn
-from torch.optim.adamw import adamw
+from torch.optim.adamw import adamw as adamw_step
 
 from babygpt.config import TrainConfig
 
@@ -25,13 +25,14 @@ def optimizers(model: nn.Module, config: TrainConfig) -> list["Optimizer"]:
 
     Source: Jordan et al. 2024, Muon; Loshchilov and Hutter 2019, arXiv:1711.05101.
     """
-    hidden, other = list[nn.Parameter](), list[nn.Parameter]()
+    matrices, others = list[nn.Parameter](), list[nn.Parameter]()
     for name, p in model.named_parameters():
-        (hidden if name.startswith("blocks.") and p.ndim == 2 else other).append(p)
-    rest = AdamW(other, lr=config.lr_other)
-    if not hidden:
-        return [rest]
-    return [Muon(hidden, lr=config.lr_matrix, weight_decay=config.weight_decay), rest]
+        is_matrix = name.startswith("blocks.") and p.ndim == 2
+        (matrices if is_matrix else others).append(p)
+    adamw = AdamW(others, lr=config.lr_other)
+    if not matrices:
+        return [adamw]
+    return [Muon(matrices, lr=config.lr_matrix, weight_decay=config.weight_decay), adamw]
 
 
 def schedule(step: int, config: TrainConfig) -> float:
@@ -56,7 +57,7 @@ class Optimizer:
 
     def step(self) -> None:
         """Move every parameter that has a gradient."""
-        raise TypeError(f"{type(self).__name__} does not say how it moves parameters")
+        raise NotImplementedError(f"{type(self).__name__} has no step()")
 
     def moved(self) -> list[tuple[nn.Parameter, Tensor, dict[str, Tensor]]]:
         """Return each parameter that has a gradient, with the gradient and its state."""
@@ -78,7 +79,7 @@ class AdamW(Optimizer):
             if not state:
                 state["step"] = torch.zeros((), device=p.device)
                 state["exp_avg"], state["exp_avg_sq"] = torch.zeros_like(p), torch.zeros_like(p)
-        adamw(
+        adamw_step(
             [p for p, *_ in moved],
             [grad for _, grad, _ in moved],
             [state["exp_avg"] for *_, state in moved],
@@ -112,12 +113,12 @@ class Muon(Optimizer):
     @torch.no_grad()
     def step(self) -> None:
         """Move every matrix that has a gradient."""
-        shapes: dict[torch.Size, list[tuple[nn.Parameter, Tensor, dict[str, Tensor]]]] = {}
-        for one in self.moved():
-            shapes.setdefault(one[0].shape, []).append(one)
-        for (rows, columns), some in shapes.items():
-            updates = self.updates([grad for _, grad, _ in some], [state for *_, state in some])
-            matrices: list[Tensor] = [p for p, *_ in some]
+        by_shape: dict[torch.Size, list[tuple[nn.Parameter, Tensor, dict[str, Tensor]]]] = {}
+        for moved in self.moved():
+            by_shape.setdefault(moved[0].shape, []).append(moved)
+        for (rows, columns), group in by_shape.items():
+            updates = self.updates([grad for _, grad, _ in group], [state for *_, state in group])
+            matrices: list[Tensor] = [p for p, *_ in group]
             if self.weight_decay:
                 torch._foreach_mul_(matrices, 1 - self.lr * self.weight_decay)
             scale = max(1.0, rows / columns) ** 0.5
@@ -129,7 +130,7 @@ class Muon(Optimizer):
             state.setdefault("momentum_buffer", torch.zeros_like(grad))
         means = [state["momentum_buffer"] for state in states]
         torch._foreach_lerp_(means, grads, 1 - self.momentum)
-        torch._foreach_lerp_(grads, means, self.momentum)  # Nesterov's look ahead, written over the gradients
+        torch._foreach_lerp_(grads, means, self.momentum)  # Nesterov's look ahead replaces the gradients
         return orthogonal(torch.stack(grads)).float()
 
 

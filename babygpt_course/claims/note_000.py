@@ -12,6 +12,7 @@ from babygpt.encodings import Encoding, GatesLast, Polar, Quadrature, Rotary
 from babygpt.encodings.polar import ALPHA
 from babygpt.experiments.paired import compare, differences, exceeds
 from babygpt.invariants.encodings import phase_gradient
+from babygpt.metrics.texts import distinct, repeated
 from babygpt.models.cache import KVCache
 from babygpt.models.language_model import LanguageModel
 from babygpt.models.transformer import score_scale
@@ -23,7 +24,6 @@ from babygpt.tables import format_measured
 from babygpt_course.claims.claim import Finding, combine, decide, measured_on, negligible
 from babygpt_course.claims.note_001 import HEAD_DIM, random_heads
 from babygpt_course.studies.results import load_results
-from babygpt_course.studies.text_measures import distinct, repeated
 
 NOTE = "000_295e7101e184e601.txt"
 LENGTH = 64

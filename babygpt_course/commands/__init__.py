@@ -5,10 +5,7 @@ nor the rest of the course, so that `--help` stays quick.
 """
 
 COMMANDS = {  # name -> its module, and the first sentence of its help
-    "pretrain": ("babygpt_course.commands.parallel", "Train a model of parallel branches, in stages."),
-    "parallel-generate": ("babygpt_course.commands.parallel", "Write several texts at once."),
-    "compare": ("babygpt_course.commands.compare", "Compare how models learn and write."),
-    "analyze": ("babygpt_course.commands.analyze", "Show how well branch codes can be told apart."),
+    "compare": ("babygpt_course.commands.compare", "Compare how models learn."),
     "claims": ("babygpt_course.commands.claims", "Measure what the source notes claim."),
     "figures": ("babygpt_course.commands.run_studies", "Measure and draw the course's figures."),
 }

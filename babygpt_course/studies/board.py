@@ -26,7 +26,7 @@ from babygpt.experiments.paired import (
     mean_sd,
     percent,
 )
-from babygpt.experiments.sweep import Scale, Workers, questions, small_config, sweep, train_from_seed
+from babygpt.experiments.sweep import StudySize, Workers, questions, small_config, sweep, train_from_seed
 from babygpt.models.cache import KVCache
 from babygpt.models.language_model import LanguageModel
 from babygpt.models.versions import VERSIONS
@@ -40,7 +40,7 @@ WORLD = "plain-tales"
 WINDOWS = (1, 2, 4)  # lengths, in windows of training
 FLOOR_DRAWS = 8  # of windows, from as many seeds, for the floor
 Corpora = dict[bool, Corpus]  # with a MASK token, and without
-SCALE = Scale(steps=600)
+SCALE = StudySize(steps=600)
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class SingleBranch(LanguageModel):
 
 def measure_ladder(
     workers: Workers,
-    scale: Scale = SCALE,
+    scale: StudySize = SCALE,
     rungs: Sequence[Rung] = RUNGS,
     floor_windows: int = 250,
     rounds: int = 24,

@@ -13,16 +13,16 @@ from babygpt.data.batches import BranchBatch, collate, interleave
 from babygpt.data.corpus import Corpus
 from babygpt.device import pick_device
 from babygpt.experiments.paired import RULE, format_mean_sd, mean_sd
-from babygpt.experiments.sweep import Scale, Workers, finish, small_config, sweep
+from babygpt.experiments.sweep import StudySize, Workers, finish, small_config, sweep
 from babygpt.metrics import parallel_texts
 from babygpt.metrics.parallel_texts import evenly_spaced_texts, parallel_loss
+from babygpt.metrics.texts import words
 from babygpt.models.transformer import Transformer
 from babygpt.objectives import branch_losses
 from babygpt.sampling import generate_parallel
 from babygpt.tables import markdown
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.seed_plots import draw_gaps
-from babygpt_course.studies.text_measures import words
 
 BLOCK_SIZE, LENGTH, STRIDE, BAND = 64, 48, 128, 12
 COUNTS = (2, 4, 8)  # branches that every model is measured with
@@ -47,7 +47,7 @@ TRAINED = {  # codes by the way of training
 }
 ISOLATED = f"{AT_A_TIME[-1]} at a time: isolated"  # the control: no token sees another text
 ECHO, DELAY = "echo: Fourier", 8  # both branches tell one story; characters that branch 1 is behind
-SCALE = Scale()
+SCALE = StudySize()
 
 
 class Phase(NamedTuple):
@@ -199,7 +199,7 @@ def branch_plans(steps: int) -> dict[str, tuple[Code, list[Phase]]]:
     return {**runs, ECHO: (CODES["Fourier"], [two])}
 
 
-def measure_branches(workers: Workers, scale: Scale = SCALE) -> Results:
+def measure_branches(workers: Workers, scale: StudySize = SCALE) -> Results:
     """Train and evaluate every run of `branch_plans` from every seed.
 
     returns  settings, and {"runs": name -> {"alone": one number a seed, "gap 2": ..., "leak": ...}}

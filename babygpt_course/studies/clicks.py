@@ -18,7 +18,7 @@ from babygpt import NextToken, TrainConfig, load_corpus, metrics
 from babygpt.errors import BadInput
 from babygpt.experiments.paired import format_mean_sd, mean_sd, table_head
 from babygpt.experiments.sweep import (
-    Scale,
+    StudySize,
     Workers,
     questions,
     small_config,
@@ -43,7 +43,7 @@ MODELS = {
     "learned": "learned positions",
     "pope": "PoPE",
 }
-SCALE = Scale(steps=1800)
+SCALE = StudySize(steps=1800)
 EVERY = 50  # steps between two measurements
 FEW_QUESTIONS = FEW_WINDOWS = 100  # of such a measurement: a share is known to 3 to 5 points, a loss to 0.02
 LEAST = {"answers": KNOWN, "spells": 0.8}  # shares from which on a model is said to answer, and to spell
@@ -52,7 +52,7 @@ STOPS = (600, 1200, 1800)  # steps at which the table counts seeds
 SETTINGS = ("device", "threads", "instructions", "steps", "seeds", "block_size", "at", "asked")
 
 
-def measure_clicks(workers: Workers, scale: Scale = SCALE, every: int = EVERY) -> Results:
+def measure_clicks(workers: Workers, scale: StudySize = SCALE, every: int = EVERY) -> Results:
     """Train the causal models of the board under one schedule, and measure them every so many steps.
 
     returns   settings; "at": steps of the measurements; "asked": numbers of questions and windows, between

@@ -15,7 +15,7 @@ from babygpt import NextToken, TrainConfig, load_corpus, metrics
 from babygpt.data.corpus import Corpus
 from babygpt.encodings import Rotary
 from babygpt.encodings.base import distances
-from babygpt.experiments.sweep import Scale, Workers, questions, small_config, sweep, train_from_seed
+from babygpt.experiments.sweep import StudySize, Workers, questions, small_config, sweep, train_from_seed
 from babygpt.metrics.parallel_texts import parallel_loss
 from babygpt.positions import Positions
 from babygpt_course.studies import branches, stretch
@@ -28,7 +28,7 @@ from babygpt_course.studies.stretching import with_encoding
 PLACES, BESIDE = (0, 128), (0, 32, 64, 96, 128, 160, 192)  # of windows in training, and where they are read
 STRIDES = (128, 256, 64, 1024, 8, 1)  # that a model of stride 128 is read with
 LENGTHS, BACK = (1, 2, 4, 8), 48  # windows of text, in which a value stands so many characters back
-SCALE = Scale(n_questions=200)
+SCALE = StudySize(n_questions=200)
 
 
 class TwoPlaces(AllPositions):
@@ -53,10 +53,10 @@ def at_places(model: Any, corpus: Corpus) -> dict[str, float]:
         return {f"at {n}": round(float(losses_from(model, inputs, targets, n).mean()), 4) for n in BESIDE}
 
 
-def places(version: str, objective: type[NextToken]) -> Callable[[Scale, int], dict[str, float]]:
+def places(version: str, objective: type[NextToken]) -> Callable[[StudySize, int], dict[str, float]]:
     """Return a function that trains a version and reads windows at each of BESIDE, and asks who did it."""
 
-    def run(scale: Scale, seed: int) -> dict[str, float]:
+    def run(scale: StudySize, seed: int) -> dict[str, float]:
         corpus = load_corpus(WORLD, scale.n_chars)
         config, plan = small_config(corpus, WINDOW), TrainConfig(scale.steps, seed=seed)
         task = objective(corpus, WINDOW, aligned=True)
@@ -70,7 +70,7 @@ def places(version: str, objective: type[NextToken]) -> Callable[[Scale, int], d
     return run
 
 
-def moved_stride(scale: Scale, seed: int) -> dict[str, float]:
+def moved_stride(scale: StudySize, seed: int) -> dict[str, float]:
     """Train on two branches at stride 128 and read them at other strides: "stride 256" and so on, nats."""
     corpus = load_corpus(WORLD, scale.n_chars)
     model = branches.build_branches(corpus, branches.CODES["Fourier"], seed)
@@ -82,7 +82,7 @@ def moved_stride(scale: Scale, seed: int) -> dict[str, float]:
     return found
 
 
-def company(scale: Scale, seed: int) -> dict[str, float]:
+def company(scale: StudySize, seed: int) -> dict[str, float]:
     """Train v4 on tales with notes, and let the text before a note grow.
 
     returns  "n windows": share of right digits that were told BACK characters ago, in a text of n windows;
@@ -100,7 +100,7 @@ def company(scale: Scale, seed: int) -> dict[str, float]:
     return found
 
 
-CONTROLS: dict[str, Callable[[Scale, int], dict[str, float]]] = {
+CONTROLS: dict[str, Callable[[StudySize, int], dict[str, float]]] = {
     "v3, two places": places("v3", TwoPlaces),
     "v4, first place": places("v4", NextToken),
     "moved stride": moved_stride,
@@ -108,7 +108,7 @@ CONTROLS: dict[str, Callable[[Scale, int], dict[str, float]]] = {
 }
 
 
-def measure_controls(workers: Workers, scale: Scale = SCALE) -> Results:
+def measure_controls(workers: Workers, scale: StudySize = SCALE) -> Results:
     """Train and measure each control from every seed.
 
     returns  settings; "controls": name -> name of the number -> one a seed

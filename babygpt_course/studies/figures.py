@@ -18,7 +18,7 @@ from PIL import Image
 import babygpt_live as live
 from babygpt.device import device_name, pick_device
 from babygpt.errors import BadInput
-from babygpt.experiments.sweep import Scale, Workers, in_turn, keep_runs
+from babygpt.experiments.sweep import StudySize, Workers, in_turn, keep_runs
 from babygpt.files import file_lock, require_writable, write_atomically
 from babygpt_course.studies import (
     board,
@@ -93,7 +93,7 @@ FIGURES: dict[str, Study] = {
 }
 
 
-def study_scale(study: Study) -> Scale:
+def study_scale(study: Study) -> StudySize:
     """Return the size of a study. Raises BadInput if it has none: nothing is trained from a seed."""
     scale = signature(study.measure).parameters.get("scale")
     if scale is None:

@@ -17,7 +17,7 @@ from babygpt.encodings.base import Encoding, distances
 from babygpt.encodings.gaussian import ALPHAS, SIGMAS, Gaussian
 from babygpt.errors import BadInput
 from babygpt.experiments.paired import compare, differences
-from babygpt.experiments.sweep import Scale, Workers, finish, questions, small_config, sweep
+from babygpt.experiments.sweep import StudySize, Workers, finish, questions, small_config, sweep
 from babygpt.metrics.inspection import kernel_values, reach
 from babygpt.models.transformer import Transformer
 from babygpt.positions import Positions
@@ -44,7 +44,7 @@ NUMBERS = ("alpha1", "alpha2", "sigma1", "sigma2")
 BEYOND = 20  # tokens; half of the answers are further back
 DISTANCES = (4, 8, 12, 16, 20, 24, 28, 32, 48, 63)
 ANSWERS = 0.9  # share of right answers from which a seed counts as one that answers
-SCALE = Scale(steps=1200)  # and a quarter; each run is one of its own, whose learning rate falls to 0
+SCALE = StudySize(steps=1200)  # and a quarter; each run is one of its own, whose learning rate falls to 0
 
 
 def rounded(values: Sequence[float] | np.ndarray) -> list[float]:
@@ -203,7 +203,7 @@ def kernel_runs(long: int) -> list[tuple[str, str, int]]:
     return [*plain, *((FULL, v, long // 4) for v in ("v4", "v5 fixed"))]
 
 
-def measure_gaussian(workers: Workers, scale: Scale = SCALE) -> Results:
+def measure_gaussian(workers: Workers, scale: StudySize = SCALE) -> Results:
     """Train RACED and LATE for few steps and for many, the others for one of these.
 
     returns  settings; "plain": steps -> version -> measurement -> one value a seed: "val_loss",

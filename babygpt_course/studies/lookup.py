@@ -13,7 +13,7 @@ from babygpt.data.batches import IGNORED
 from babygpt.device import portions
 from babygpt.encodings import PoPE
 from babygpt.encodings.polar import cos_sin
-from babygpt.experiments.sweep import FIRST_SEEDS, OTHER_SEEDS, Scale, Workers, sweep, train_with_curve
+from babygpt.experiments.sweep import FIRST_SEEDS, OTHER_SEEDS, StudySize, Workers, sweep, train_with_curve
 from babygpt.models.language_model import LanguageModel
 from babygpt.models.transformer import Transformer
 from babygpt.objectives.objective import Batch, Objective, next_token_losses
@@ -26,7 +26,7 @@ RATES = (0.001, 0.003, 0.01, 0.02)  # of lr_other, tried by every arm
 TUNING_SEED = 7  # of those runs; no reported run has it, as the rates were chosen to suit it
 EVERY = 50  # steps between two points of a curve
 SOLVED = 0.9  # share of right answers from which a seed has learned the task
-SCALE = Scale(steps=1000, seeds=(*FIRST_SEEDS, *(seed for seed in OTHER_SEEDS if seed != TUNING_SEED)))
+SCALE = StudySize(steps=1000, seeds=(*FIRST_SEEDS, *(seed for seed in OTHER_SEEDS if seed != TUNING_SEED)))
 
 
 class Lookup(Objective):
@@ -121,7 +121,7 @@ def train_lookup(name: str, task: Lookup, rate: float, steps: int, seed: int) ->
 
 def measure_lookup(
     workers: Workers,
-    scale: Scale = SCALE,
+    scale: StudySize = SCALE,
     names: Sequence[str] = tuple(LABELS),
     rates: Sequence[float] = RATES,
 ) -> Results:

@@ -12,7 +12,7 @@ from babygpt.data.corpus import Corpus
 from babygpt.experiments.paired import by_measurement, percent
 from babygpt.experiments.sweep import (
     MORE_SEEDS,
-    Scale,
+    StudySize,
     Workers,
     questions,
     small_config,
@@ -24,7 +24,7 @@ from babygpt_course.studies.results import Results
 from babygpt_course.studies.seed_plots import draw_seed_dots
 
 VERSION, WORLD = "v4", "plain-tales"
-SCALE = Scale(steps=1800, seeds=MORE_SEEDS)
+SCALE = StudySize(steps=1800, seeds=MORE_SEEDS)
 
 
 def measure_answers(model: LanguageModel, corpus: Corpus, n_questions: int) -> Results:
@@ -52,7 +52,7 @@ def measure_answers(model: LanguageModel, corpus: Corpus, n_questions: int) -> R
     }
 
 
-def measure_names(workers: Workers, scale: Scale = SCALE) -> Results:
+def measure_names(workers: Workers, scale: StudySize = SCALE) -> Results:
     """Train v4 for few and for many steps; compare which name is likelier with what the model writes itself.
 
     The shape is that of notebook 04: 2 layers, width 96, windows of 64.

@@ -18,7 +18,7 @@ from babygpt import NextToken, TrainConfig, load_corpus, metrics
 from babygpt.data.corpus import Corpus
 from babygpt.data.stories import Question
 from babygpt.experiments.paired import percent
-from babygpt.experiments.sweep import Scale, Workers, questions, small_config, sweep, train_from_seed
+from babygpt.experiments.sweep import StudySize, Workers, questions, small_config, sweep, train_from_seed
 from babygpt.metrics.inspection import each_weights, with_heads, without_heads, write_at, written_by_heads
 from babygpt.models.language_model import LanguageModel
 from babygpt_course.studies.board import KNOWN, WORLD
@@ -26,7 +26,7 @@ from babygpt_course.studies.results import Results
 from babygpt_course.studies.seed_plots import draw_seed_dots
 
 VERSION = "v4"
-SCALE = Scale(steps=450)  # as in lesson 04
+SCALE = StudySize(steps=450)  # as in lesson 04
 NEEDED = 0.1  # of right answers
 WHERE = {
     "all": "everywhere",
@@ -152,7 +152,7 @@ def dissect(model: LanguageModel, right: Callable[[LanguageModel], float], asked
     }
 
 
-def measure_heads(workers: Workers, scale: Scale = SCALE) -> Results:
+def measure_heads(workers: Workers, scale: StudySize = SCALE) -> Results:
     """Train v4 as in lesson 04, and dissect it.
 
     returns  settings; "loss" on the whole validation text, "accuracy" of the likelier name, "whole" names

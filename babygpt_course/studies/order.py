@@ -29,7 +29,7 @@ AGAIN = {f"again, {n} steps": (2, "", n) for n in (300, 600)}
 FAILED, BATCHES = (0, 2, 5, 1003), 1337  # first weights that had failed after 300 steps of these batches
 BAGS = {f"{version}, {how}": (version, how) for version in ("v1", "v2") for how in ("aligned", "anywhere")}
 RACE = {"nope": "nope", "v3": "v3", "v3, all positions": "v3"}  # arm -> version
-SCALE = sweeps.Scale(steps=600, seeds=sweeps.MORE_SEEDS)  # at most so many steps
+SCALE = sweeps.StudySize(steps=600, seeds=sweeps.MORE_SEEDS)  # at most so many steps
 
 
 class AllPositions(NextToken):
@@ -110,7 +110,7 @@ def measure_fed(name: str, seed: int, most_steps: int) -> dict[str, float]:
     return {"accuracy": metrics.role_accuracy(model, corpus.tokenizer, questions)}
 
 
-def measure_order(workers: sweeps.Workers, scale: sweeps.Scale = SCALE) -> Results:
+def measure_order(workers: sweeps.Workers, scale: sweeps.StudySize = SCALE) -> Results:
     """Train the models of lessons 01 to 03b: v1 and v2, one layer or two without an encoding, and v3.
 
     returns  settings, {"bags": arm -> loss minus the bigram floor, one a seed}, {"fed" and "failed": arm ->

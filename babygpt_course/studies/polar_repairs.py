@@ -12,7 +12,7 @@ from torch import nn
 
 from babygpt import ModelConfig, TrainConfig, build, load_corpus
 from babygpt.experiments.paired import by_measurement, compare, differences, table_head
-from babygpt.experiments.sweep import Scale, Workers, small_config, sweep, train_from_seed
+from babygpt.experiments.sweep import StudySize, Workers, small_config, sweep, train_from_seed
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import MaskedDiffusion
 from babygpt.tables import markdown
@@ -54,7 +54,7 @@ COMPARED = (
     ("v7-pope", "v7"),
     ("v7-pope", "v7-rope"),
 )  # each with the one that it is held against
-SCALE = Scale()
+SCALE = StudySize()
 
 
 def with_phases(model: LanguageModel, signs: Sequence[int]) -> LanguageModel:
@@ -69,7 +69,7 @@ def fixed_phases(config: ModelConfig, signs: Sequence[int]) -> LanguageModel:
     return with_phases(build("v7", config), signs)
 
 
-def measure_polar(workers: Workers, scale: Scale = SCALE) -> Results:
+def measure_polar(workers: Workers, scale: StudySize = SCALE) -> Results:
     """Train every arm of LABELS on the plain tales with the same windows and masks, from several seeds.
 
     returns  settings; "val_loss": arm -> nats for each masked character, one a seed

@@ -17,7 +17,7 @@ from babygpt.data.corpus import Corpus
 from babygpt.data.grammar import Grammar
 from babygpt.experiments import paired
 from babygpt.experiments.paired import LEAST_SHARE, compare, table_head
-from babygpt.experiments.sweep import Scale, Workers, small_config, sweep, train_from_seed
+from babygpt.experiments.sweep import StudySize, Workers, small_config, sweep, train_from_seed
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import MaskedDiffusion
 from babygpt.objectives.diffusion import denoise, mask_out
@@ -47,7 +47,7 @@ COMPARED = (
     ("surest first, 0.3", "surest first, 0.5"),
 )  # each with the one that it is held against
 MASKED = (0.95, 0.75, 0.5, 0.25, 0.05)  # shares of masked characters at which guesses are counted
-SCALE = Scale(steps=800)
+SCALE = StudySize(steps=800)
 
 
 def sentences_of(grammar: Grammar) -> Grammar:
@@ -104,7 +104,7 @@ def right_guesses(model: LanguageModel, corpus: Corpus, masked: float, n: int = 
 
 def measure_remasking(
     workers: Workers,
-    scale: Scale = SCALE,
+    scale: StudySize = SCALE,
     ways: Mapping[str, tuple[Fill, float]] = WAYS,
     n_texts: int = 32,
 ) -> Results:

@@ -20,7 +20,7 @@ from torch import Tensor
 from babygpt import NextToken, TrainConfig, build, load_corpus, metrics
 from babygpt.data.corpus import Corpus
 from babygpt.data.stories import Question
-from babygpt.experiments.sweep import Scale, Workers, questions, small_config, sweep, train_with_curve
+from babygpt.experiments.sweep import StudySize, Workers, questions, small_config, sweep, train_with_curve
 from babygpt.metrics.inspection import each_weights, with_heads, without_heads, write_at, written_by_heads
 from babygpt.models.language_model import LanguageModel
 from babygpt_course.studies.board import WORLD
@@ -30,7 +30,7 @@ from babygpt_live import COLOURS, set_labels
 from babygpt_live.panel import percent
 
 VERSION = "v4"
-SCALE = Scale(steps=1800, n_questions=200)
+SCALE = StudySize(steps=1800, n_questions=200)
 FEW = 100  # questions between the steps, which find the click
 BEFORE = 150  # steps before the click
 VOWELS = "aeiou"
@@ -151,7 +151,7 @@ def dissect(model: LanguageModel, asked: Asked) -> dict[str, Any]:
     }
 
 
-def measure_spelling(workers: Workers, scale: Scale = SCALE, every: int = EVERY) -> Results:
+def measure_spelling(workers: Workers, scale: StudySize = SCALE, every: int = EVERY) -> Results:
     """Train v4 as the study of clicks does, and dissect it before, at and after the step at which it spells.
 
     returns  settings; "at": steps of the measurements; "spells": share of whole names written, one list a

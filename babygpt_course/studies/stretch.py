@@ -33,7 +33,7 @@ from babygpt.experiments.paired import (
     percent,
     table_head,
 )
-from babygpt.experiments.sweep import Scale, Workers, finish, small_config, sweep, train_from_seed
+from babygpt.experiments.sweep import StudySize, Workers, finish, small_config, sweep, train_from_seed
 from babygpt.models.language_model import LanguageModel
 from babygpt.models.transformer import Transformer
 from babygpt.models.versions import build
@@ -51,7 +51,7 @@ FINE_RATE = 0.3  # of the learning rates of training: the peak of fine-tuning
 LEARNED = 0.75  # share of right answers within the window, from which on a seed has learned to recall
 FEW_TURNS = 2.0  # the paper's 32 are for windows of 4,096; in a window of 64 no pair turns so often
 PUBLIC_LEAST = 0.01  # KERPLE's public code keeps its numbers above it
-SCALE = Scale(n_questions=200)  # for each share of answers; a fifth as many windows for each loss
+SCALE = StudySize(n_questions=200)  # for each share of answers; a fifth as many windows for each loss
 
 
 class AdjustedYaRN(YaRN):
@@ -140,18 +140,18 @@ def untuned(model: Transformer, name: str) -> Transformer:
     return with_encoding(model, AdjustedYaRN(model.encoding, length, FACTOR, *YARNS[name]), length)
 
 
-def with_notes(scale: Scale, windows: int = 1) -> Corpus:
+def with_notes(scale: StudySize, windows: int = 1) -> Corpus:
     """Return tales with notes: a digit is told, and asked for within so many windows."""
     furthest = USUAL.furthest + (windows - 1) * BLOCK
     return recall_corpus(scale.n_chars, Spacing(USUAL.nearest, furthest, USUAL.rate))
 
 
-def fine_steps(scale: Scale) -> int:
+def fine_steps(scale: StudySize) -> int:
     """Return the steps of fine-tuning, at FACTOR windows with as many characters a step as in training."""
     return max(1, 3 * scale.steps // 20)
 
 
-def trained_arm(name: str, scale: Scale, seed: int) -> Transformer:
+def trained_arm(name: str, scale: StudySize, seed: int) -> Transformer:
     """Train one of ARMS from a seed."""
     (version, options), corpus = ARMS[name], with_notes(scale)
     config, plan = small_config(corpus, BLOCK), TrainConfig(scale.steps, seed=seed)
@@ -161,7 +161,7 @@ def trained_arm(name: str, scale: Scale, seed: int) -> Transformer:
     return model
 
 
-def fine_tuned(model: Transformer, name: str, scale: Scale, seed: int) -> Transformer:
+def fine_tuned(model: Transformer, name: str, scale: StudySize, seed: int) -> Transformer:
     """Return a copy of a model, stretched to FACTOR windows and trained on for a while.
 
     name  one of TUNED, at the new length; "drop" is recalibrated at the old length, as in its paper.
@@ -185,7 +185,7 @@ def fine_tuned(model: Transformer, name: str, scale: Scale, seed: int) -> Transf
 
 
 def measure_model(
-    model: Transformer, corpus: Corpus, scale: Scale, factors: Sequence[int] = (FACTOR,)
+    model: Transformer, corpus: Corpus, scale: StudySize, factors: Sequence[int] = (FACTOR,)
 ) -> dict[str, float]:
     """Measure one model.
 
@@ -230,7 +230,7 @@ def kernels(encoding: Encoding) -> list[list[float]]:
     return [[round(float(x), 4) for x in row] for row in by_distance - by_distance[:, :1]]
 
 
-def measure_stretch(workers: Workers, scale: Scale = SCALE, arms: Sequence[str] = tuple(ARMS)) -> Results:
+def measure_stretch(workers: Workers, scale: StudySize = SCALE, arms: Sequence[str] = tuple(ARMS)) -> Results:
     """Train every arm from every seed, stretch and fine-tune the v4, and measure each.
 
     returns  settings; "runs": name -> one `measure_model` a seed, for the arms, for v4 under each method, and

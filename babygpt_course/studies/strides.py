@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from babygpt import load_corpus
 from babygpt.encodings.fourier import fourier
 from babygpt.experiments.paired import differences, exceeds, has_more_seeds
-from babygpt.experiments.sweep import Scale, Workers, sweep
+from babygpt.experiments.sweep import StudySize, Workers, sweep
 from babygpt_course.studies import branches
 from babygpt_course.studies.branches import BAND, CODES, RIVALS, STRIDE, losses_among
 from babygpt_course.studies.results import Results, load_results
@@ -16,7 +16,7 @@ from babygpt_course.studies.seed_plots import draw_by_stride
 
 STRIDES = (1, 8, 1024, 4096)  # the study `branches` trains at STRIDE
 NAMES = {s: "two" if s == STRIDE else f"stride {s}" for s in sorted((STRIDE, *STRIDES))}  # of their runs
-SCALE = Scale()
+SCALE = StudySize()
 
 
 def stride_plans() -> dict[str, branches.Code]:
@@ -24,7 +24,7 @@ def stride_plans() -> dict[str, branches.Code]:
     return {f"{NAMES[s]}: {code}": branches.with_stride(CODES[code], s) for s in STRIDES for code in RIVALS}
 
 
-def measure_strides(workers: Workers, scale: Scale = SCALE) -> Results:
+def measure_strides(workers: Workers, scale: StudySize = SCALE) -> Results:
     """Train every run of `stride_plans` on two branches, from every seed.
 
     returns  settings, and {"runs": name -> {"alone": one number a seed, "gap 2": ..., "stream 1": ...}}

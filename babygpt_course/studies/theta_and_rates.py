@@ -14,14 +14,14 @@ from babygpt import NextToken, TrainConfig, build, load_corpus, metrics
 from babygpt.device import pick_device
 from babygpt.encodings.base import Encoding
 from babygpt.experiments.paired import compare, differences
-from babygpt.experiments.sweep import Scale, Workers, finish, questions, small_config, sweep
+from babygpt.experiments.sweep import StudySize, Workers, finish, questions, small_config, sweep
 from babygpt.training import Step, train
 from babygpt_course.studies.board import WORLD
 from babygpt_course.studies.gaussian_training import answering, kernels_of, race, with_kernel
 from babygpt_course.studies.results import Results, load_results
 from babygpt_course.studies.seed_plots import draw_seed_dots, draw_seed_points
 
-SCALE = Scale(steps=1200)
+SCALE = StudySize(steps=1200)
 STORED = {"loss": ("val_loss", "1x"), "accuracy": ("accuracy", "roles")}  # names in other studies
 ORDER = ("v5 fixed", "× 1/9", "× 1/3", "× 1", "× 3")
 
@@ -70,7 +70,7 @@ def with_theta(steps: Iterator[Step], encoding: Encoding, start: int, theta: flo
         yield step
 
 
-def measure_theta_and_rates(workers: Workers, scale: Scale = SCALE) -> Results:
+def measure_theta_and_rates(workers: Workers, scale: StudySize = SCALE) -> Results:
     """Train each arm from every seed.
 
     returns  settings; "arms": name -> "loss" on the whole validation text, "accuracy" of the likelier name,

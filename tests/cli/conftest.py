@@ -59,25 +59,6 @@ def train(run, tmp_path: Path, corpus: str) -> Callable[..., Path]:
     return trained
 
 
-@pytest.fixture
-def pretrain(run, small):
-    """Run two steps of `pretrain`, so that it takes no time, by default with a Fourier code."""
-
-    def steps(corpus, folder, *args):
-        pe = () if "--pe" in args else ("--pe", "fpe")
-        return run("pretrain", "--corpus", corpus, "--out-dir", folder, "--max-steps", 2, *pe, *small, *args)
-
-    return steps
-
-
-@pytest.fixture
-def pretrained(pretrain, tmp_path, corpus):
-    folder = tmp_path / "pretrained"
-    result = pretrain(corpus, folder, "--branches-per-sample", 2)
-    assert result.exit_code == 0, result.output
-    return folder
-
-
 @pytest.fixture(scope="session")
 def contents() -> Callable[[Path], tuple[dict, bytes]]:
     """Return all that a checkpoint holds: metadata, and the offsets and bytes of each weight.

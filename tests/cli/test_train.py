@@ -2,21 +2,22 @@
 
 import os
 from contextlib import nullcontext
-from pathlib import Path
 
 import pytest
 import torch
 
-from babygpt.cli.train import encoding_options
+from babygpt.cli.encoding_options import encoding_flags
 from babygpt.cli.train import train as train_command
 from babygpt.config import ModelConfig
 from babygpt.data.corpus import load_corpus
 from babygpt.errors import BadInput
 from babygpt.metrics.denoising import nelbo
+from babygpt.metrics.parallel_texts import parallel_loss
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import MaskedDiffusion, NextToken
 from babygpt.training import checkpoint
 from babygpt.training.distributed import Team
+from babygpt.training.lost_changes import outputs
 
 
 def test_a_trained_model_generates_the_same_text_for_a_seed(run, small, tmp_path, corpus):
@@ -65,6 +66,10 @@ CHOSEN = [
     ("v4-interpolated", ["--factor", 4], {"factor": 4.0}),
     ("partial", ["--share", 0.5], {"share": 0.5}),
     ("v4-nope", ["--every", 1], {"every": 1}),
+    ("v6", ["--branches", 2, "--stride", 3, "--isolated"], {"stride": 3, "isolated": True}),
+    ("v6", ["--branches", 2, "--max-positions", 400, "--theta", 50], {"max_positions": 400, "theta": 50.0}),
+    ("v6-rope2d", ["--branches", 2, "--branch-share", 0.25], {"branch_share": 0.25}),
+    ("v6-learned", ["--branches", 2, "--max-branches", 12], {"max_branches": 12}),
 ]
 
 
@@ -83,10 +88,8 @@ def test_a_chosen_encoding_is_trained_stored_and_read_again(run, train, version,
 def test_every_option_of_an_encoding_is_a_flag_with_a_sentence_and_its_default(run):
     others = {option.name for option in train_command.params}
     for name, kind in VERSIONS.items():
-        flags = {flag: option for flag, option in encoding_options([name]).items() if not option.hidden}
-        assert {flag: option.default for flag, option in flags.items()} == (
-            {} if kind.branches else kind.options()
-        )
+        flags = {flag: option for flag, option in encoding_flags([name]).items() if not option.hidden}
+        assert {flag: option.default for flag, option in flags.items()} == kind.options()
         assert [flag for flag, option in flags.items() if not option.help or flag in others] == [], name
     shown = " ".join(run("train", "v5", "--help").output.split())
     assert "--sigmas FLOAT..." in shown
@@ -111,6 +114,15 @@ def test_all_versions_are_listed_with_their_titles(run):
         ("v4", ["--layers", "v4,nope", "--sigmas", 2, 9], ["--sigmas: v4"]),
         ("v4", ["--layers", "v7"], ["v7 is no encoding for a layer of v4"]),
         ("v1", ["--per-layer"], ["v1 has no layers"]),
+        ("v4", ["--isolated"], ["--isolated: a v4 reads one text"]),
+        ("v6", ["--branches", 0], ["0 branches"]),
+        ("v6", ["--branches", "3,2"], ["3", "2"]),
+        ("v6", ["--branches", "1,2,3"], ["--branches (1,2,3)", "2,4"]),
+        ("v6", ["--branches", "two"], ["--branches (two)", "whole numbers"]),
+        ("v6", ["--branches", 3, "--max-positions", 256], ["3 branches", "position 256", "0 to 255"]),
+        ("v6-learned", ["--max-branches", 2, "--branches", 3], ["3 branches", "0 to 1"]),
+        ("v6", ["--length", 17], ["17 tokens", "16 times"]),
+        ("v6", ["--branches", 2, "--theta", 0], ["theta (0.0)"]),
     ],
 )
 def test_a_choice_the_encoding_lacks_is_refused(run, refused, small, tmp_path, corpus, version, flags, parts):
@@ -196,7 +208,6 @@ def test_a_run_begins_with_the_weights_of_a_checkpoint_on_another_text(run, refu
     command = [*command, "--overwrite"]
     refused(run(*command), "character 'd' at position 19")
     refused(run(*command, "--n-embd", 32), "--n-embd (32)", "began with 16")
-    refused(run(*command, "--learnable"), "--learnable (True)", "began with False")
     refused(run("train", "v4", *command[2:]), "is a v5, not a v4")
     refused(run(*command[:-3], "--out", first, "--overwrite"), "is what --from names")
 
@@ -213,15 +224,6 @@ def test_the_best_weights_are_kept(run, small, tmp_path, corpus):
     assert f"wrote {out} with the weights of step {step}\n" in result.stdout
     text = load_corpus(corpus)
     assert NextToken(text, 16).validate(found.model) == pytest.approx(loss, abs=1e-6)
-
-
-def test_a_text_without_a_line_end_needs_a_prompt(run, refused, small, tmp_path):
-    corpus, out = tmp_path / "line.txt", tmp_path / "m.safetensors"
-    corpus.write_text("the cat sat on the mat. " * 40)
-    assert run("train", "v4", "--corpus", corpus, "--steps", 1, "--out", out, *small).exit_code == 0
-    refused(run("generate", out, "--tokens", 3), "knows no line end", "--prompt of ' .aceh")
-    refused(run("generate", out, "--tokens", 3, "--prompt", "\n"), "character '\\n' at position 0")
-    assert run("generate", out, "--tokens", 3, "--prompt", "t").stdout.startswith("t")
 
 
 # ---------------------------------------------------------------- masked diffusion
@@ -269,65 +271,6 @@ def test_bound_changes_the_loss_of_v7_and_of_no_other_version(run, small, tmp_pa
     assert torch.equal(one.model.head.weight, other.model.head.weight)
 
 
-@pytest.fixture
-def denoiser(train):
-    return train("v7-rope", steps=40)
-
-
-def test_generate_uses_every_flag_of_diffusion(run, denoiser):
-    def wrote(*flags):
-        result = run("generate", denoiser, "--prompt", "the cat ", "--tokens", 60, "--top-k", 4, *flags)
-        assert result.exit_code == 0, result.output
-        assert len(result.stdout) == 8 + 60 + 1
-        return result.stdout
-
-    usual = wrote()
-    assert usual == wrote("--confidence-threshold", 0.95)
-    others = [["--confidence-threshold", 0], ["--block", 3], ["--seed", 7]]
-    assert len({usual, *(wrote(*flags) for flags in others)}) == 1 + len(others)
-
-
-def test_a_prompt_longer_than_the_window_is_continued(run, denoiser):
-    prompt = "the cat sat on the mat. the cat sat"
-    written = run("generate", denoiser, "--prompt", prompt, "--tokens", 5).stdout
-    assert written.startswith(prompt)
-    assert len(written) == len(prompt) + 5 + 1
-
-
-def test_holes_of_a_prompt_are_filled_in(run, refused, train, denoiser):
-    filled = run("generate", denoiser, "--prompt", "the c__ sat", "--temperature", 0)
-    assert filled.exit_code == 0, filled.output
-    assert len(filled.stdout) == 11 + 1
-    assert (filled.stdout[:5], filled.stdout[7:]) == ("the c", " sat\n")
-    assert run("generate", denoiser, "--prompt", "the c?? sat", "--hole", "?", "--temperature", 0).stdout == (
-        filled.stdout
-    )
-    refused(
-        run("generate", denoiser, "--prompt", "the c_t", "--hole", "t"), "--hole (t) must be one character"
-    )
-    refused(run("generate", train("v4", name="v4"), "--prompt", "the c_t"), "character '_' at position 5")
-
-
-def test_an_underscore_that_the_model_knows_is_text(run, refused, train, corpus):
-    Path(corpus).write_text("def foo_bar(x): return x_y\n" * 40, encoding="utf-8")
-    out = train("v7-rope", name="code")
-    words = ["--tokens", 2, "--temperature", 0]
-    assert run("generate", out, "--prompt", "def foo_b", *words).stdout.startswith("def foo_b")
-    refused(run("generate", out, "--prompt", "def foo_b", "--hole", "_"), "--hole (_) must be one character")
-
-
-@pytest.mark.parametrize("version", ["v4", "v7-rope"])
-def test_a_prompt_and_a_stop_are_read_like_a_corpus(run, refused, train, corpus, version):
-    Path(corpus).write_bytes(b"the cat\r\nsat\r\n" * 60)
-    out = train(version)
-    words = ["generate", out, "--tokens", 3, "--temperature", 0]
-    assert run(*words, "--prompt", "the cat\r\n").stdout == run(*words, "--prompt", "the cat\n").stdout
-    assert run(*words, "--prompt", "the", "--stop", "\r\n").exit_code == 0
-    refused(run(*words, "--prompt", "the", "--stop", "\\n"), "holds a backslash", "--stop $'\\n'")
-    refused(run(*words, "--prompt", "the", "--stop", "Q"), "character 'Q' at position 0")
-    refused(run(*words, "--seed", 2**64), "18446744073709551616 is not in the range")
-
-
 @pytest.mark.parametrize(
     ("typed", "meant"), [("V4", "v4"), ("rope", "v4"), ("Alibi", "alibi"), ("v7-pop", "v7-pope")]
 )
@@ -337,34 +280,98 @@ def test_a_version_that_was_nearly_named_is_suggested(run, typed, meant):
         build(typed, ModelConfig(5))
 
 
-@pytest.mark.parametrize("version", ["v4", "v7-rope"])
-def test_several_texts_are_written_and_end_after_a_word(run, train, version):
-    """Compare with one text at a time, of the likeliest characters."""
-    out = train(version, steps=40)
-    words = ["--temperature", 0, "--tokens", 30]
-    alone = [run("generate", out, "--prompt", prompt, *words).stdout for prompt in ("the", "the cat sat on")]
-    prompts = ["--prompt", "the", "--prompt", "the cat sat on"]
-    many = run("generate", out, *prompts, "--samples", 2, *words).stdout
-    texts = [alone[0], alone[0], alone[1], alone[1]]
-    assert many == "".join(f"--- {i} of 4 ---\n{text}" for i, text in enumerate(texts, start=1))
-    stop = alone[0][3 + 6 : 3 + 8]
-    ended = run("generate", out, "--prompt", "the", "--stop", stop, *words).stdout
-    assert ended == alone[0][: alone[0].index(stop, 3) + 2] + "\n"
-    drawn = {run("generate", out, "--prompt", "the", "--top-p", p, "--tokens", 30).stdout for p in (0.01, 1)}
-    assert alone[0] in drawn
-    assert len(drawn) == 2
-
-
-def test_flags_that_change_nothing_are_named(run, train):
-    out = train("v4", name="v4")
-    written = run("generate", out, "--prompt", "the", "--confidence-threshold", 0.5, "--block", 4)
-    why = "in a v4, which writes one character after another"
-    assert written.stderr == f"--confidence-threshold and --block play no part {why}\n"
-    assert written.stdout == run("generate", out, "--prompt", "the").stdout
-
-
 def test_a_pipe_is_refused_where_several_processes_would_read_it(run, refused, monkeypatch, tmp_path):
     monkeypatch.setattr("babygpt.training.distributed.distributed", lambda: nullcontext(Team(0, 2)))
     out = tmp_path / "m.safetensors"
     refused(run("train", "v4", "--corpus", "-", "--out", out), "standard input", "torchrun", "a file's path")
     assert not out.exists()
+
+
+# ---------------------------------------------------------------- several texts in one sequence
+
+
+def test_branches_are_trained_with_the_texts_that_were_asked_for(run, train, corpus):
+    out = train("v6", "--branches", "2,3", "--length", 10, "--by-samples", steps=2)
+    loaded = checkpoint.load(out)
+    assert {name: loaded.info[name] for name in ("branches", "length", "by_samples")} == {
+        "branches": [2, 3],
+        "length": 10,
+        "by_samples": True,
+    }
+    val = load_corpus(corpus).val
+    alone, beside = (parallel_loss(loaded.model, val, n, 10, 258) for n in (1, 3))
+    assert loaded.info["alone"] == pytest.approx(alone, abs=1e-5)
+    assert loaded.info["val_loss"] == pytest.approx(beside, abs=1e-5)
+    plain = train("v6", "--branches", "2,3", "--length", 10, steps=2, name="plain")
+    assert not torch.equal(checkpoint.load(plain).model.head.weight, loaded.model.head.weight)
+
+
+def test_flags_of_branches_change_nothing_elsewhere_and_say_so(run, small, tmp_path, corpus):
+    words = ["train", "v4", "--corpus", corpus, "--steps", 1, "--out", tmp_path / "m.safetensors", *small]
+    result = run(*words, "--branches", 2, "--length", 3, "--by-samples")
+    assert "--branches and --length and --by-samples play no part in training v4" in result.stderr
+
+
+def test_a_killed_run_of_branches_goes_on_as_it_began(run, refused, small, tmp_path, corpus, monkeypatch):
+    words = ["--corpus", corpus, "--steps", 6, "--save-every", 2, "--branches", "1,3", "--length", 9, *small]
+    whole, killed = tmp_path / "whole.safetensors", tmp_path / "killed.safetensors"
+    assert run("train", "v6", "--out", whole, *words).exit_code == 0
+    real, calls = os.fsync, iter(range(9))
+
+    def full(handle):
+        if next(calls) == 2:  # after the probe of the folder, and the first checkpoint
+            raise OSError(28, "No space left on device")
+        real(handle)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        refused(run("train", "v6", "--out", killed, *words), "No space left", "checkpoint of step 2 stands")
+    refused(
+        run("train", "v6", "--out", killed, "--resume", "--branches", 2), "--branches", "began with [1, 3]"
+    )
+    assert run("train", "v6", "--out", killed, "--resume", "--corpus", corpus).exit_code == 0
+    first, second = checkpoint.load(whole), checkpoint.load(killed)
+    for name, weight in first.model.state_dict().items():
+        assert torch.equal(weight, second.model.state_dict()[name]), name
+    assert first.info["val_loss"] == second.info["val_loss"]
+
+
+@pytest.mark.parametrize(
+    ("version", "flags"), [("v6", ["--branches", 2]), ("v5", ["--fixed", "--sigmas", 3, 9])]
+)
+def test_a_learnable_encoding_continues_a_fixed_one(run, refused, train, tmp_path, corpus, version, flags):
+    """Begin as the encoding that the weights know, so that at first nothing changes."""
+    first = train(version, *flags)
+    still = ["--lr-other", 1e-12, "--lr-matrix", 1e-12, "--steps", 1, "--corpus", corpus]
+    command = ["train", version, "--from", first, *still, *flags[: 2 if version == "v6" else 0]]
+    out = tmp_path / "next.safetensors"
+    result = run(*command, "--learnable", "--out", out)
+    assert result.exit_code == 0, result.output
+    before, after = checkpoint.load(first).model, checkpoint.load(out).model
+    assert after.options["learnable"] is True
+    assert sum(p.numel() for p in after.parameters()) > sum(p.numel() for p in before.parameters())
+    with torch.no_grad():
+        assert all(
+            torch.allclose(a, b, atol=1e-5) for a, b in zip(outputs(after), outputs(before), strict=True)
+        )
+    back = [
+        "train",
+        version,
+        "--from",
+        out,
+        "--fixed",
+        "--out",
+        tmp_path / "back.safetensors",
+        "--corpus",
+        corpus,
+    ]
+    refused(run(*back), "--learnable (False)", "began with True")
+
+
+def test_a_learnable_encoding_does_not_continue_a_steered_one(run, refused, train, tmp_path, corpus):
+    first = train("v6", "--branches", 2)
+    loaded = checkpoint.load(first)
+    loaded.model.encoding.steer("stride", 64)
+    checkpoint.save(first, loaded.model, loaded.tokenizer)
+    command = ["train", "v6", "--from", first, "--learnable", "--corpus", corpus, "--out", tmp_path / "n"]
+    refused(run(*command), "--learnable: the checkpoint's encoding has other numbers")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from babygpt.data import load_corpus, recall_corpus, tales
-from babygpt.data.recall import VALUES, Spacing, alphabet, recall_windows, weave, write
+from babygpt.data.recall import VALUES, Spacing, alphabet, recall_windows, weave, write_recall_text
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.errors import BadInput
 
@@ -46,7 +46,7 @@ def askings(text: str) -> list[tuple[int, str, str]]:
 @given(spacings(), st.integers(0, 99))
 def test_each_question_follows_its_note_within_the_spacing(spacing: Spacing, seed: int) -> None:
     """Require no other note or question of its kind in between."""
-    for distance, told, asked in askings(write(1000, seed, spacing)):
+    for distance, told, asked in askings(write_recall_text(1000, seed, spacing)):
         assert spacing.nearest <= distance <= spacing.furthest
         assert told == asked
 
@@ -62,7 +62,7 @@ def test_removing_the_notes_gives_back_the_tale(spacing: Spacing, seed: int) -> 
 
 def test_values_are_drawn_evenly_and_every_distance_occurs() -> None:
     """Expect a chi-squared below 55.5 (27 degrees of freedom, 9 a kind), as in 999 of 1000 texts."""
-    found = askings(write(200_000, 0))
+    found = askings(write_recall_text(200_000, 0))
     often = Counter(value for _, value, _ in found)
     surprise = 0.0
     for some in VALUES.values():

@@ -7,7 +7,7 @@ import click
 import pytest
 
 from babygpt.cli import main
-from babygpt.cli.train import encoding_options
+from babygpt.cli.encoding_options import encoding_flags
 from tests.faults.conftest import SHAPE, run_here
 
 # ---------------------------------------------------------------- options
@@ -36,7 +36,7 @@ WRONG = [  # words after `train VERSION`, and what the one line names
     ("v4", "--out {desk}/text.txt --overwrite", "is what --corpus names"),
     ("v4", "--resume", "no checkpoint"),
     ("v4", "--resume --overwrite", "choose one of them"),
-    ("v6", "", "reads several texts at once"),
+    ("v6", "--branches 9", "too few for 9 branches"),
     ("v99", "", "'v99' is not one of"),
 ]
 
@@ -111,10 +111,9 @@ def test_a_request_that_a_model_cannot_fulfil_is_refused(desk):
 
 COMMANDS = {
     "train v5": "--corpus {desk}/text.txt --steps 1 --out new.safetensors",
-    "pretrain": "--pe fpe --corpus {desk}/text.txt --max-steps 1 --length 8 --out-dir new",
+    "train v6": "--branches 2 --length 8 --corpus {desk}/text.txt --steps 1 --out new.safetensors",
     "generate {desk}/v4.safetensors": "--tokens 2",
     "generate {desk}/v7-rope.safetensors": "--tokens 2",
-    "analyze fourier": "",
 }
 TYPED = ["", "0", "-1", "1.5", "nan", "x", "missing/file", "我", "1,,2"]
 
@@ -124,9 +123,9 @@ TYPED = ["", "0", "-1", "1.5", "nan", "x", "missing/file", "我", "1,,2"]
 def test_no_value_of_any_option_gives_a_traceback(desk, tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
     words = f"{name} {COMMANDS[name]}".format(desk=desk).split()
-    shape = SHAPE if name.startswith(("train", "pretrain")) else []
+    shape = SHAPE if name.startswith("train") else []
     command = main.get_command(click.Context(main), words[0])
-    more = encoding_options([]).values() if command.name == "train" else ()
+    more = encoding_flags([]).values() if command.name == "train" else ()
     for option in (*command.params, *more):
         if isinstance(option, click.Option) and not option.is_flag and option.nargs == 1:
             for value in TYPED:

@@ -15,7 +15,8 @@ from babygpt.models.language_model import LanguageModel
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import Batch, Objective, objective_for
 from babygpt.training import Training
-from babygpt.training.checkpoint import load, restore, save, training_state
+from babygpt.training.checkpoint import load, save
+from babygpt.training.saved_run import restore, training_state
 
 BLOCK = 16
 # They read the positions to refuse those without a row in their table; torch.compile breaks the graph there.

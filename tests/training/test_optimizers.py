@@ -79,7 +79,7 @@ from babygpt import ModelConfig, TrainConfig, build
 from babygpt.data.corpus import load_corpus
 from babygpt.objectives import NextToken
 from babygpt.training import Training
-from babygpt.training.checkpoint import restore, training_state
+from babygpt.training.saved_run import restore, training_state
 corpus = load_corpus("tales", 5_000)
 model = build("v4", ModelConfig(corpus.tokenizer.vocab_size, 8, n_layer=1, n_head=1, n_embd=8))
 before = set(sys.modules)

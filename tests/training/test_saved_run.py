@@ -17,7 +17,8 @@ from babygpt.objectives import Batch, NextToken
 from babygpt.signals import Ended
 from babygpt.training import Training
 from babygpt.training import checkpoint as checkpoints
-from babygpt.training.checkpoint import Checkpoint, SavedRun, go_on, training_state
+from babygpt.training.checkpoint import Checkpoint
+from babygpt.training.saved_run import SavedRun, go_on, training_state
 
 
 @pytest.fixture

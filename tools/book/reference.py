@@ -17,7 +17,10 @@ from tools.book.docstrings import Link, inline, summary, to_html
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("babygpt", "babygpt_course")
-COMMANDS = ("babygpt.cli", "babygpt_course.cli", "babygpt_course.notes")  # docs/shell.md tells of them
+COMMANDS = (
+    "babygpt.cli",
+    "babygpt_course.cli",
+)  # docs/shell.md tells of them
 
 
 # ---------------------------------------------------------------- which names there are

@@ -7,7 +7,7 @@ import torch
 
 from babygpt.config import ModelConfig
 from babygpt.errors import BadInput
-from babygpt.experiments.sweep import Scale, in_turn
+from babygpt.experiments.sweep import StudySize, in_turn
 from babygpt.models.versions import VERSIONS, build
 from babygpt.positions import Positions
 from babygpt_course.studies import board
@@ -20,7 +20,7 @@ SMALL = (*(Rung(version, version) for version in ("v1", "v2", "v4", "v7")), Rung
 
 @pytest.fixture(scope="module")
 def results():
-    scale = Scale(2, (1, 2), 9_000, 4)
+    scale = StudySize(2, (1, 2), 9_000, 4)
     found = board.measure_ladder(in_turn, scale, rungs=SMALL, floor_windows=3, rounds=1)
     return {"command": "the command", "minutes": 1.0, **found}
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from babygpt.data.corpus import load_corpus
-from babygpt.experiments.sweep import Scale, in_turn
+from babygpt.experiments.sweep import StudySize, in_turn
 from babygpt_course.studies import branches, strides
 
 
@@ -37,7 +37,7 @@ def short_runs(corpus, monkeypatch):
     some = {name: plans[name] for name in ("1 at a time: Fourier", branches.ISOLATED, branches.ECHO)}
     monkeypatch.setattr(branches, "branch_plans", lambda steps: some)
     monkeypatch.setattr(branches, "load_corpus", lambda name, n: corpus)
-    return branches.measure_branches(in_turn, Scale(steps=1, seeds=(1,)))["runs"]
+    return branches.measure_branches(in_turn, StudySize(steps=1, seeds=(1,)))["runs"]
 
 
 def test_sixteen_isolated_texts_have_the_same_loss_as_alone(short_runs):

@@ -7,7 +7,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from babygpt.errors import BadInput
-from babygpt.experiments.sweep import Scale
+from babygpt.experiments.sweep import StudySize
 from babygpt_course.studies import clicks, figures
 
 AT = [50, 100, 150, 200]
@@ -71,7 +71,7 @@ def test_the_table_counts_seeds_and_splits_the_last_loss(monkeypatch):
 
 def test_models_are_stored_one_command_after_the_other(tmp_path, monkeypatch):
     """Measure two models in two calls: the file holds both, and no other settings are let in."""
-    quick = Scale(steps=4, seeds=(1, 2), n_chars=9_000, n_questions=8)
+    quick = StudySize(steps=4, seeds=(1, 2), n_chars=9_000, n_questions=8)
 
     def make(only, scale=quick):
         def measure(workers):

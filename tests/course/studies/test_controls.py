@@ -4,11 +4,11 @@ import torch
 
 from babygpt import ModelConfig, build, load_corpus
 from babygpt.encodings import Rotary
-from babygpt.experiments.sweep import Scale, in_turn
+from babygpt.experiments.sweep import StudySize, in_turn
 from babygpt_course.studies import controls
 from babygpt_course.studies.stretching import with_encoding
 
-TINY = Scale(steps=2, seeds=(1,), n_chars=20_000, n_questions=4)
+TINY = StudySize(steps=2, seeds=(1,), n_chars=20_000, n_questions=4)
 
 
 def test_windows_stand_at_two_places_and_nowhere_between():

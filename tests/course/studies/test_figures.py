@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from babygpt.errors import BadInput
 from babygpt.experiments.paired import FEWEST_SEEDS, RULE
-from babygpt.experiments.sweep import SEEDS, Scale, in_turn
+from babygpt.experiments.sweep import SEEDS, StudySize, in_turn
 from babygpt_course.commands.run_studies import figures as command
 from babygpt_course.studies import (
     board,
@@ -29,7 +29,7 @@ from babygpt_course.studies.results import load_results
 
 FIGURES = Path(__file__).resolve().parents[3] / "figures"
 OTHERS = {"whole": {"v4": [0.1, 0.2]}, "letters": {"v4": [[0.1, 1.6], [0.2, 1.5]]}}
-QUICK = Scale(steps=4, seeds=(1, 2), n_chars=9_000, n_questions=8)
+QUICK = StudySize(steps=4, seeds=(1, 2), n_chars=9_000, n_questions=8)
 
 
 @pytest.fixture

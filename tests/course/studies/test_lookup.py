@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from babygpt.data.batches import IGNORED
 from babygpt.encodings import PoPE
-from babygpt.experiments.sweep import Scale, in_turn
+from babygpt.experiments.sweep import StudySize, in_turn
 from babygpt.positions import Positions
 from babygpt_course.studies import lookup
 from babygpt_course.studies.lookup import Lookup
@@ -23,7 +23,7 @@ def test_every_model_trains_at_its_best_rate_of_the_same_grid(monkeypatch):
         return [0.1, round(rate * (100 if name == "pope" else -100) + seed / 1000, 4)]
 
     monkeypatch.setattr(lookup, "train_lookup", train)
-    scale = Scale(lookup.EVERY, seeds=(1, 2))
+    scale = StudySize(lookup.EVERY, seeds=(1, 2))
     found = lookup.measure_lookup(in_turn, scale, names=("pope", "v4"), rates=(0.001, 0.002))
     assert found["rate"] == {"pope": 0.002, "v4": 0.001}
     assert found["grid"]["pope"] == {"0.001": 0.107, "0.002": 0.207}

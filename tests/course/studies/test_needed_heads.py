@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from babygpt import build, load_corpus, metrics
-from babygpt.experiments.sweep import Scale, in_turn, questions, small_config
+from babygpt.experiments.sweep import StudySize, in_turn, questions, small_config
 from babygpt.metrics.inspection import attention_layers
 from babygpt_course.studies import needed_heads
 
@@ -84,7 +84,7 @@ def test_two_silent_heads_stand_beside_one(case):
 
 
 def test_only_seeds_that_answer_are_dissected():
-    tiny = Scale(steps=2, seeds=(1, 2), n_chars=20_000, n_questions=8)
+    tiny = StudySize(steps=2, seeds=(1, 2), n_chars=20_000, n_questions=8)
     found = needed_heads.measure_heads(in_turn, tiny)
     assert len(found["heads"]) == 2
     assert needed_heads.dissected(found | {"accuracy": [0.5, 0.95]}) == found["heads"][1:]

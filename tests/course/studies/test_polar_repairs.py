@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from babygpt.config import ModelConfig
-from babygpt.experiments.sweep import Scale, in_turn
+from babygpt.experiments.sweep import StudySize, in_turn
 from babygpt_course.studies import polar_repairs
 
 
@@ -31,6 +31,6 @@ def test_arms_that_are_left_out_are_left_out_of_the_comparisons():
     def some(runs):
         return in_turn({name: run for name, run in runs.items() if "side" in name or "'v7-quad" in name})
 
-    found = polar_repairs.measure_polar(some, Scale(steps=2, seeds=(1,), n_chars=9_000))
+    found = polar_repairs.measure_polar(some, StudySize(steps=2, seeds=(1,), n_chars=9_000))
     assert list(found["val_loss"]) == ["v7-quadrature", "one side", "both sides"]
     assert list(polar_repairs.gaps(found)) == [(arm, "v7-quadrature") for arm in polar_repairs.SIGNS]

@@ -3,11 +3,11 @@
 import torch
 
 from babygpt import load_corpus
-from babygpt.experiments.sweep import Scale, in_turn, questions
+from babygpt.experiments.sweep import StudySize, in_turn, questions
 from babygpt.metrics.inspection import attention_layers
 from babygpt_course.studies import spelling
 
-TINY = Scale(steps=4, seeds=(1, 2), n_chars=20_000, n_questions=12)
+TINY = StudySize(steps=4, seeds=(1, 2), n_chars=20_000, n_questions=12)
 
 
 def test_a_twin_differs_in_the_vowel_of_the_right_name_alone():

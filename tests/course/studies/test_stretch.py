@@ -8,12 +8,12 @@ import torch
 
 from babygpt import ModelConfig
 from babygpt.encodings import Encoding, Interpolated, NTKAware, Rotary, YaRN
-from babygpt.experiments.sweep import Scale
+from babygpt.experiments.sweep import StudySize
 from babygpt.positions import Positions
 from babygpt_course.studies import stretch
 from babygpt_course.studies.stretch import BLOCK, FACTOR, FEW_TURNS, TUNED, AdjustedYaRN
 
-TINY = Scale(steps=2, seeds=(1, 2), n_chars=6000, n_questions=8)
+TINY = StudySize(steps=2, seeds=(1, 2), n_chars=6000, n_questions=8)
 SHAPE = ModelConfig(64, BLOCK, n_layer=1, n_head=4, n_embd=96)
 
 

@@ -4,7 +4,7 @@ import torch
 
 from babygpt import ModelConfig, NextToken, TrainConfig, build, load_corpus
 from babygpt.encodings.gaussian import SIGMAS
-from babygpt.experiments.sweep import Scale, in_turn
+from babygpt.experiments.sweep import StudySize, in_turn
 from babygpt.training import train
 from babygpt_course.studies import theta_and_rates
 
@@ -20,7 +20,7 @@ def test_theta_changes_after_the_given_step_and_not_before():
 
 def test_each_arm_trains_its_own_model(monkeypatch):
     """Expect other losses from another θ, and kernels that move by their rate."""
-    tiny = Scale(steps=24, seeds=(1,), n_chars=20_000, n_questions=8, block_size=32)
+    tiny = StudySize(steps=24, seeds=(1,), n_chars=20_000, n_questions=8, block_size=32)
     arms = {name: arm._replace(share=0.5) for name, arm in theta_and_rates.ARMS.items() if "1 of" not in name}
     monkeypatch.setattr(theta_and_rates, "ARMS", arms)
     found = theta_and_rates.measure_theta_and_rates(in_turn, tiny)["arms"]

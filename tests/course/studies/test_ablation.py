@@ -13,8 +13,8 @@ from babygpt.data.corpus import from_text
 from babygpt.errors import BadInput
 from babygpt.models.versions import VERSIONS
 from babygpt.training import checkpoint
-from babygpt_course.notes import ablation as experiment
-from babygpt_course.notes.ablation import DENOISERS, Ablation, AblationConfig, FixedBatches, parse_variant
+from babygpt_course.studies import ablation as experiment
+from babygpt_course.studies.ablation import DENOISERS, Ablation, AblationConfig, FixedBatches, parse_variant
 from babygpt_live import STYLE
 
 TEXT = "the cat sat on the mat. " * 60

@@ -32,8 +32,8 @@ def distinct(units: Sequence[Hashable], n: int) -> float:
     Raises ValueError if n is below 1.
     Source: Li et al. 2016, arXiv:1510.03055 (distinct-1 and distinct-2).
     """
-    found = grams(units, n)
-    return len(found) / found.total() if found else math.nan
+    counts = grams(units, n)
+    return len(counts) / counts.total() if counts else math.nan
 
 
 def repeated(units: Sequence[Hashable], n: int) -> float:
@@ -43,5 +43,30 @@ def repeated(units: Sequence[Hashable], n: int) -> float:
     Raises ValueError if n is below 1.
     Source: note 000, section 6 (repeat_3gram).
     """
-    found = grams(units, n)
-    return sum(c for c in found.values() if c > 1) / found.total() if found else math.nan
+    counts = grams(units, n)
+    return sum(c for c in counts.values() if c > 1) / counts.total() if counts else math.nan
+
+
+def entropy(units: Sequence[Hashable]) -> float:
+    """Return the entropy of how often each unit comes, in nats; nan for an empty text.
+
+    From few units it comes out too low: n units have at most log(n).
+    """
+    counts = Counter(units)
+    n = counts.total()
+    return -sum(c / n * math.log(c / n) for c in counts.values()) + 0.0 if n else math.nan
+
+
+def text_measures(text: str, has_words: bool) -> dict[str, float]:
+    """Return how varied a text is, over characters and, if it has words, over words too.
+
+    returns  "distinct_1_chars", "distinct_2_chars", "repeat_3gram_chars" and "entropy_chars" (nats), and the
+             same of words
+    Source: note 000, section 6.
+    """
+    units: dict[str, Sequence[str]] = {"chars": text, "words": words(text)} if has_words else {"chars": text}
+    measures: dict[str, float] = {}
+    for kind, tokens in units.items():
+        measures |= {f"distinct_{n}_{kind}": distinct(tokens, n) for n in (1, 2)}
+        measures |= {f"repeat_3gram_{kind}": repeated(tokens, 3), f"entropy_{kind}": entropy(tokens)}
+    return measures

@@ -1,1 +1,0 @@
-"""Computations behind the command lines of source notes 000, 002 and 003."""
