@@ -84,8 +84,8 @@ class Gaussian(Rotary):
 
     def get(self, name: str) -> Tensor:
         """Return a parameter or buffer by name."""
-        found: Tensor = getattr(self, name)
-        return found
+        tensor: Tensor = getattr(self, name)
+        return tensor
 
     alpha1 = property(lambda self: self.number("log_alphas", 0), lambda self, x: self.put("log_alphas", 0, x))
     alpha2 = property(lambda self: self.number("log_alphas", 1), lambda self, x: self.put("log_alphas", 1, x))

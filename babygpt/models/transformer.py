@@ -143,13 +143,14 @@ class Transformer(LanguageModel):
     def forward(
         self, idx: Tensor, positions: Positions | None = None, cache: KVCache | None = None
     ) -> Tensor:
-        positions, seen = resolve_positions(idx, positions, cache)
+        positions, readable = resolve_positions(idx, positions, cache)
         x = norm(self.encoding.embed(self.embed_tokens(idx), positions))  # (B, T, C)
-        for i, (block, mask) in enumerate(zip(self.blocks, self.attn_masks(positions, seen), strict=True)):
+        masks = self.attn_masks(positions, readable)
+        for i, (block, mask) in enumerate(zip(self.blocks, masks, strict=True)):
             x = block(x, Context(self.encoding.of_layer(i), positions, mask, self.causal, cache))
         logits = self.head(norm(x))  # (B, T, vocab_size)
         if cache is not None:
-            cache.hold(seen, len(idx))  # the last step, because a layer may refuse a position
+            cache.hold(readable, len(idx))  # the last step, because a layer may refuse a position
         return logits
 
     def attn_masks(self, queries: Positions, keys: Positions) -> list[Tensor | None]:
