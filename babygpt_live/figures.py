@@ -1,15 +1,19 @@
 """Drawing on empty Axes, for figures that stand still: curves, losses, matrices, texts."""
 
+from __future__ import annotations
+
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from itertools import cycle
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.axes import Axes
 
 from babygpt_live.style import COLOURS, DIVERGING, ENCODING_COLOURS, visible
+
+if TYPE_CHECKING:  # a third of a second, which a learner's first cell would wait for
+    from matplotlib.axes import Axes
 
 LETTER = 0.53  # mean width of a title's letters, as a share of their height
 UNNAMED = re.compile(r"_child\d+|_nolegend_")  # Matplotlib's names for a curve without one

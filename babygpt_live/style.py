@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from typing import Any
 
-import matplotlib
 from cycler import cycler
 
 # Okabe and Ito's colours, told apart by colour-blind readers too.
@@ -59,6 +58,8 @@ DIVERGING = "RdBu_r"
 
 def set_style() -> None:
     """Give all figures made after this call the course's look."""
+    import matplotlib  # a fifth of a second, which pictures of the lab do not need
+
     matplotlib.rcParams.update(STYLE)
 
 

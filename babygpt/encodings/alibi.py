@@ -5,7 +5,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from babygpt.encodings.base import Encoding, Number, distances
+from babygpt.encodings.base import Encoding, Number, by_distance
 from babygpt.positions import Positions
 
 
@@ -29,6 +29,7 @@ class ALiBi(Encoding):
     """
 
     numbers: ClassVar = {"steepness": Number()}
+    separable = True  # -slope (m - n) is slope n, which the key has alone, less slope m
 
     def __init__(self, n_head: int, steepness: float = 1.0) -> None:
         super().__init__()
@@ -36,5 +37,5 @@ class ALiBi(Encoding):
         self.register_buffer("slopes", slopes(n_head), persistent=False)  # a formula needs no checkpoint
 
     def score_bias(self, queries: Positions, keys: Positions) -> Tensor:
-        distance = distances(queries, keys).abs().unsqueeze(-3)  # (B|, 1, Tq, Tk)
-        return -self.steepness * self.get_buffer("slopes")[:, None, None] * distance  # (B|, H, Tq, Tk)
+        fall = -self.steepness * self.get_buffer("slopes")[:, None, None]  # (H, 1, 1), score per token
+        return by_distance(queries, keys, lambda distance: fall * distance.abs().unsqueeze(-3))

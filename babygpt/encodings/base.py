@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from babygpt.config import require_kind
@@ -20,12 +19,27 @@ LARGEST_WHOLE = 2**53  # above it a float does not hold every whole number, and 
 
 def norm(x: Tensor) -> Tensor:
     """Normalise the last axis to a root mean square of 1: RMSNorm without parameters."""
-    return F.rms_norm(x, (x.shape[-1],))
+    return torch.rms_norm(x, (x.shape[-1],))
 
 
 def distances(queries: Positions, keys: Positions) -> Tensor:
     """Return how far each key lies behind each query, in tokens: (Tq, Tk) or (B, Tq, Tk), negative ahead."""
     return queries.time[..., :, None] - keys.time[..., None, :]
+
+
+def by_distance(queries: Positions, keys: Positions, function: Callable[[Tensor], Tensor]) -> Tensor:
+    """Return a function of the distance of each key behind each query: (H or 1, Tq, Tk), or B before it.
+
+    In texts without gaps it is computed once for each of the Tq + Tk - 1 distances, and not for each pair.
+
+    function  maps (B|, m, n) distances to (B|, H or 1, m, n)
+    """
+    if not (queries.in_a_row and keys.in_a_row):
+        return function(distances(queries, keys))
+    # The query before the last has the distances that the last one has to keys one position further on.
+    reached = Positions.arange(len(queries) + len(keys) - 1, keys.first, keys.device)
+    longest = function(distances(queries.last, reached))[..., 0, :]  # (H|1, Tq + Tk - 1)
+    return longest.unfold(-1, len(keys), 1).flip(-2)
 
 
 @dataclass(frozen=True)
@@ -69,6 +83,9 @@ class Encoding(nn.Module):
                    number, or a parameter or buffer, all of whose entries get one value
     for_branches   whether it is made for several texts in one sequence
     cacheable      whether keys stay as they are when the text grows, so that a cache may hold them
+    separable      whether `score_bias` is a term of the query plus a term of the key, where the key is no
+                   later than the query. The softmax cancels the query's. A subclass with another bias has to
+                   say it again
 
     Source: NoPE after Kazemnejad et al. 2023, arXiv:2305.19466.
     """
@@ -77,6 +94,12 @@ class Encoding(nn.Module):
     numbers: ClassVar[Mapping[str, Number]] = {}
     for_branches: bool = False
     cacheable: bool = True
+    separable: bool = False
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        super().__init_subclass__(**arguments)
+        if "score_bias" in vars(cls) and "separable" not in vars(cls):
+            cls.separable = False  # what holds for the bias of a base need not hold for this one
 
     def embed(self, x: Tensor, positions: Positions) -> Tensor:
         """Add to the token embeddings: (B, T, C) -> (B, T, C)."""

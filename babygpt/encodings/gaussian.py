@@ -14,7 +14,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from babygpt.encodings.base import Number, distances
+from babygpt.encodings.base import Number, by_distance
 from babygpt.encodings.rotary import Rotary
 from babygpt.errors import BadInput
 from babygpt.positions import Positions
@@ -84,8 +84,8 @@ class Gaussian(Rotary):
 
     def get(self, name: str) -> Tensor:
         """Return a parameter or buffer by name."""
-        found: Tensor = getattr(self, name)
-        return found
+        tensor: Tensor = getattr(self, name)
+        return tensor
 
     alpha1 = property(lambda self: self.number("log_alphas", 0), lambda self, x: self.put("log_alphas", 0, x))
     alpha2 = property(lambda self: self.number("log_alphas", 1), lambda self, x: self.put("log_alphas", 1, x))
@@ -125,7 +125,7 @@ class RelativeGaussian(Gaussian):
     """
 
     def score_bias(self, queries: Positions, keys: Positions) -> Tensor:
-        return self.log_kernel(distances(queries, keys)).unsqueeze(-3)  # (B|, 1, Tq, Tk)
+        return by_distance(queries, keys, lambda distance: self.log_kernel(distance).unsqueeze(-3))
 
 
 KERNELS: dict[str, type[Gaussian]] = {"absolute": AbsoluteGaussian, "relative": RelativeGaussian}

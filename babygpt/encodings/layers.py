@@ -31,8 +31,8 @@ class PerLayer(Encoding):
                     "that is done once, before layer 0, so only layer 0's encoding may"
                 )
         self.layers = nn.ModuleList(encodings)
-        known = [e.max_positions for e in encodings if e.max_positions is not None]
-        self.max_positions = min(known, default=None)
+        limits = [e.max_positions for e in encodings if e.max_positions is not None]
+        self.max_positions = min(limits, default=None)
         self.for_branches = any(e.for_branches for e in encodings)
         self.cacheable = all(e.cacheable for e in encodings)
 

@@ -55,8 +55,8 @@ def bucket(distance: Tensor, n_buckets: int = 32, furthest: int = 128, both_ways
     one_way = n_buckets // 2 if both_ways else n_buckets
     starts = torch.tensor(bucket_starts(one_way, furthest), device=distance.device)
     size = distance.abs() if both_ways else distance.clamp(min=0)
-    found = torch.bucketize(size, starts, right=True) - 1
-    return found + one_way * (distance < 0) if both_ways else found
+    buckets = torch.bucketize(size, starts, right=True) - 1
+    return buckets + one_way * (distance < 0) if both_ways else buckets
 
 
 class T5Bias(Encoding):
@@ -85,8 +85,8 @@ class T5Bias(Encoding):
 
     def score_bias(self, queries: Positions, keys: Positions) -> Tensor:
         distance = distances(queries, keys)  # (B|, Tq, Tk)
-        found = bucket(distance, self.n_buckets, self.furthest, self.both_ways)
-        return F.embedding(found, self.table).movedim(-1, -3)  # (B|, H, Tq, Tk)
+        buckets = bucket(distance, self.n_buckets, self.furthest, self.both_ways)
+        return F.embedding(buckets, self.table).movedim(-1, -3)  # (B|, H, Tq, Tk)
 
 
 class LogKernel(Encoding):

@@ -158,7 +158,7 @@ def weights_of(layer: Attention, x: Tensor, context: Context) -> tuple[Tensor, T
     scores = q @ k.transpose(-1, -2) * score_scale(v, layer.sharpness)  # (B, H, T, T)
     if context.attn_mask is not None:
         scores = scores + context.attn_mask
-    elif context.causal:
+    if context.hides_later:
         later = torch.ones(scores.shape[-2:], dtype=torch.bool, device=x.device).triu(1)
         scores = scores.masked_fill(later, -torch.inf)
     return scores.softmax(dim=-1), v

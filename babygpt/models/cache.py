@@ -1,5 +1,7 @@
 """The cache of keys and values, and the positions of tokens that are read after it."""
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
@@ -26,6 +28,7 @@ class KVCache:
         self.positions: Positions | None = None
         self.rows: int | None = None
         self.buffers: dict[object, tuple[Tensor, Tensor]] = {}
+        self.matrices: dict[object, Tensor] = {}
 
     def next_positions(self, n: int, device: torch.device | None = None) -> Positions:
         """Return the positions of n tokens that follow the last time in the cache, or from 0 if it is empty.
@@ -64,11 +67,16 @@ class KVCache:
                 k.new_empty(B, H, self.capacity, k.shape[-1]),  # some encodings give k more channels than v
                 v.new_empty(B, H, self.capacity, v.shape[-1]),
             )
-        end = self.length + k.shape[2]
-        keys, values = self.buffers[layer]
-        keys[:, :, self.length : end] = k
-        values[:, :, self.length : end] = v
-        return keys[:, :, :end], values[:, :, :end]
+        n, (keys, values) = k.shape[2], self.buffers[layer]
+        keys.narrow(2, self.length, n).copy_(k)
+        values.narrow(2, self.length, n).copy_(v)
+        return keys.narrow(2, 0, self.length + n), values.narrow(2, 0, self.length + n)
+
+    def once(self, layer: object, make: Callable[[], Tensor]) -> Tensor:
+        """Return what a layer makes of its weights, made at the first call: the cache is of these weights."""
+        if layer not in self.matrices:
+            self.matrices[layer] = make()
+        return self.matrices[layer]
 
     def hold(self, positions: Positions, rows: int) -> None:
         """Count the new tokens, now that every layer has stored them; `positions` are those of all tokens."""

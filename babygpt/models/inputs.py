@@ -27,9 +27,9 @@ def require_ids(ids: Any, shape: str = "(B, T)", vocab_size: int | None = None, 
     vocab_size  of the model; None leaves the range out, because reading it on a GPU means waiting
     name        the argument's, for the message
     """
-    dims = sum(bool(part.strip(" ()")) for part in shape.split(","))
-    brackets = "[None]" * (dims - 1)
+    dims = shape.count(",") + (not shape.endswith(",)"))  # "(N,)" names one
     if isinstance(ids, str):
+        brackets = "[None]" * (dims - 1)
         raise BadInput(f"{name} is a text, not token ids: write tokenizer.encode({ids[:20]!r}){brackets}")
     if not isinstance(ids, Tensor):
         kind = type(ids).__name__

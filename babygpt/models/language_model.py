@@ -69,11 +69,11 @@ class BagOfTokens(LanguageModel):
     def forward(
         self, idx: Tensor, positions: Positions | None = None, cache: KVCache | None = None
     ) -> Tensor:
-        _, seen = resolve_positions(idx, positions, cache)
+        _, readable = resolve_positions(idx, positions, cache)
         x = self.embed_tokens(idx)  # (B, T, C)
         logits = self.head(x)  # (B, T, vocab_size)
         if cache is not None:
-            cache.hold(seen, len(idx))  # no position matters, but the cache counts what was read
+            cache.hold(readable, len(idx))  # no position matters, but the cache counts what was read
         return logits
 
 
@@ -96,11 +96,11 @@ class BagWithPositions(LanguageModel):
         require_ids(idx)
         if positions is None and cache is None:
             idx = idx[:, -self.config.block_size :]
-        positions, seen = resolve_positions(idx, positions, cache)
+        positions, readable = resolve_positions(idx, positions, cache)
         x = self.encoding.embed(self.embed_tokens(idx), positions)  # (B, T, C)
         logits = self.head(x)  # (B, T, vocab_size)
         if cache is not None:
-            cache.hold(seen, len(idx))
+            cache.hold(readable, len(idx))
         return logits
 
 

@@ -10,6 +10,7 @@ from babygpt.config import ModelConfig
 from babygpt.encodings.base import Encoding
 from babygpt.encodings.base import norm as norm
 from babygpt.errors import BadInput
+from babygpt.models.attention import attend
 from babygpt.models.cache import KVCache, resolve_positions
 from babygpt.models.language_model import LanguageModel
 from babygpt.positions import Positions, causal_mask
@@ -21,8 +22,9 @@ class Context:
 
     encoding   the layer's: transforms q and k
     positions  of the tokens
-    attn_mask  None, or a term to add to the scores, (B or 1, H or 1, Tq, Tk), -inf where a token may not look
-    causal     without a mask, whether a token sees only itself and the tokens before it in the row
+    attn_mask  None, or a term to add to the scores, (B or 1, H or 1, Tq, Tk), -inf where a token may not
+               look; or (B or 1, H or 1, 1, Tk), a term of each key that is added for every query
+    causal     where the mask does not say it, whether a token sees only itself and those before it in the row
     cache      keys and values of earlier tokens, or None
     """
 
@@ -31,6 +33,11 @@ class Context:
     attn_mask: Tensor | None
     causal: bool
     cache: KVCache | None
+
+    @property
+    def hides_later(self) -> bool:
+        """Whether attention itself has to hide the tokens after each query, if it reads a whole text."""
+        return self.causal and (self.attn_mask is None or self.attn_mask.shape[-2] == 1)
 
 
 # q and k are normalised, so scores cannot grow with their length, and attention cannot become sharp. A factor
@@ -57,23 +64,29 @@ class Attention(nn.Module):
         self.n_head = config.n_head
         self.to_q, self.to_k, self.to_v, self.out = (nn.Linear(C, C, bias=False) for _ in range(4))
 
+    def matrix(self) -> Tensor:
+        """Return the matrices of queries, keys and values below each other, for one product: (3 C, C)."""
+        for layer in (self.to_q, self.to_k, self.to_v):
+            if type(layer).forward is not nn.Linear.forward:
+                raise BadInput(f"attention multiplies by matrices alone, and one is a {type(layer).__name__}")
+        return torch.cat([self.to_q.weight, self.to_k.weight, self.to_v.weight])
+
     def qkv(self, x: Tensor, context: Context) -> tuple[Tensor, Tensor, Tensor]:
         """Compute queries, keys and values as they meet: (B, T, C) -> 3 x (B, H, T, D)."""
-        q, k, v = (
-            project(x).unflatten(-1, (self.n_head, -1)).transpose(1, 2)  # (B, H, T, D)
-            for project in (self.to_q, self.to_k, self.to_v)
-        )
-        q, k = context.encoding.transform_qk(norm(q), norm(k), context.positions)
+        B, T, C = x.shape
+        matrix = context.cache.once(self, self.matrix) if context.cache else self.matrix()  # (3 C, C)
+        qkv = F.linear(x, matrix).view(B, T, 3 * self.n_head, C // self.n_head).transpose(1, 2)
+        qk, v = qkv.split((2 * self.n_head, self.n_head), dim=1)
+        q, k = norm(qk).chunk(2, dim=1)  # (B, H, T, D)
+        q, k = context.encoding.transform_qk(q, k, context.positions)
         return q, k, v
 
     def forward(self, x: Tensor, context: Context) -> Tensor:
         q, k, v = self.qkv(x, context)
         if context.cache is not None:
             k, v = context.cache.append(self, k, v)
-        causal = context.causal and context.attn_mask is None and q.shape[2] == k.shape[2]
-        y = F.scaled_dot_product_attention(
-            q, k, v, attn_mask=context.attn_mask, is_causal=causal, scale=score_scale(v, self.sharpness)
-        )
+        causal = context.hides_later and q.shape[2] == k.shape[2]
+        y = attend(q, k, v, context.attn_mask, causal, score_scale(v, self.sharpness))
         return self.out(y.transpose(1, 2).flatten(2))  # (B, T, C)
 
 
@@ -130,13 +143,14 @@ class Transformer(LanguageModel):
     def forward(
         self, idx: Tensor, positions: Positions | None = None, cache: KVCache | None = None
     ) -> Tensor:
-        positions, seen = resolve_positions(idx, positions, cache)
+        positions, readable = resolve_positions(idx, positions, cache)
         x = norm(self.encoding.embed(self.embed_tokens(idx), positions))  # (B, T, C)
-        for i, (block, mask) in enumerate(zip(self.blocks, self.attn_masks(positions, seen), strict=True)):
+        masks = self.attn_masks(positions, readable)
+        for i, (block, mask) in enumerate(zip(self.blocks, masks, strict=True)):
             x = block(x, Context(self.encoding.of_layer(i), positions, mask, self.causal, cache))
         logits = self.head(norm(x))  # (B, T, vocab_size)
         if cache is not None:
-            cache.hold(seen, len(idx))  # the last step, because a layer may refuse a position
+            cache.hold(readable, len(idx))  # the last step, because a layer may refuse a position
         return logits
 
     def attn_masks(self, queries: Positions, keys: Positions) -> list[Tensor | None]:
@@ -144,17 +158,22 @@ class Transformer(LanguageModel):
 
         queries   positions of Tq tokens
         keys      positions of the Tk tokens they may look at
-        returns   for each block None, if attention's own causal mask is enough, or
+        returns   for each block None, if attention's own causal mask is enough;
+                  (1, H or 1, 1, Tk) numbers of the keys, if it is enough beside these; or
                   (B or 1, H or 1, Tq, Tk), -inf where a token may not look
         """
         layers = [self.encoding.of_layer(i) for i in range(len(self.blocks))]
-        biases = {layer: layer.score_bias(queries, keys) for layer in dict.fromkeys(layers)}
-        unbiased = all(bias is None for bias in biases.values())
         sees_all = not self.causal or (not self.isolated and queries.is_last_of(keys))
         in_order = queries is keys and not self.isolated  # attention's own mask goes by the order of the row
-        if unbiased and (sees_all or (in_order and keys.is_increasing)):
-            return [None] * len(layers)
-        hidden = torch.zeros(1, len(queries), len(keys), device=queries.time.device)
+        by_key = self.causal and in_order and keys.in_a_row and len(keys) > 1
+        biases = {
+            layer: layer.score_bias(keys.last if by_key and layer.separable else queries, keys)
+            for layer in dict.fromkeys(layers)
+        }
+        short = all(bias is None or (by_key and bias.shape[-2] == 1) for bias in biases.values())
+        if short and (sees_all or (in_order and keys.is_increasing)):
+            return [None if (bias := biases[layer]) is None else bias[None] for layer in layers]
+        hidden = torch.zeros(1, len(queries), len(keys), device=queries.device)
         if not sees_all:
             visible = causal_mask(queries, keys, self.isolated)  # (B|, 1, Tq, Tk)
             hidden = torch.zeros_like(visible, dtype=hidden.dtype).masked_fill(~visible, -torch.inf)

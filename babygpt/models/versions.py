@@ -51,8 +51,8 @@ class Version:
 
     def arguments(self) -> list[inspect.Parameter]:
         """Return the arguments that its encoding is made of, without *args, which NoPE has from PyTorch."""
-        found = inspect.signature(self.encoding).parameters.values() if self.encoding else ()
-        return [p for p in found if p.kind is p.POSITIONAL_OR_KEYWORD]
+        parameters = inspect.signature(self.encoding).parameters.values() if self.encoding else ()
+        return [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
 
 
 @contextmanager
@@ -179,16 +179,16 @@ def encoding_per_layer(
         raise BadInput(
             f"layers ({', '.join(names)}) name {len(names)} encodings; n_layer is {config.n_layer}"
         )
-    model, made, unknown = VERSIONS[version], [], set(options)
+    model, encodings, unknown = VERSIONS[version], [], set(options)
     for name in names:
         kind = VERSIONS.get(name)
         if kind is None or kind.bag or kind.masks > model.masks or kind.branches > model.branches:
             raise BadInput(f"layers ({', '.join(names)}): {name} is no encoding for a layer of {version}")
         taken = kind.options().keys() & options.keys()
-        made.append(kind.make_encoding(config, **{option: options[option] for option in taken}))
-        if isinstance(made[-1], enc.PerLayer):
+        encodings.append(kind.make_encoding(config, **{option: options[option] for option in taken}))
+        if isinstance(encodings[-1], enc.PerLayer):
             raise BadInput(f"{name} has an encoding for each layer already")
         unknown -= taken
     if unknown:
         raise TypeError(f"no layer's encoding takes {', '.join(sorted(unknown))}")
-    return enc.PerLayer(made)
+    return enc.PerLayer(encodings)

@@ -52,8 +52,8 @@ class SecondThoughts:
 
     def catching_up(self, step: int) -> float:
         """Return the probability with which a masked token appears early, in place of one masked again."""
-        left = self.n_steps - step - 1
-        return self.share(step) * step / left if left else 0.0
+        steps_after = self.n_steps - step - 1
+        return self.share(step) * step / steps_after if steps_after else 0.0
 
 
 @torch.no_grad()
@@ -113,13 +113,13 @@ def again_chances(confidence: Tensor, visible: Tensor, share: float, doubt: floa
     confidence, visible  (B, T)  probabilities; what can be masked again
     returns              (B, T)  at most 1, with mean `share` over what is visible
     """
-    found = certain = torch.zeros_like(visible)
-    while found is certain or (found > 1).any():
-        certain = certain | (found > 1)
+    chances = certain = torch.zeros_like(visible)
+    while chances is certain or (chances > 1).any():
+        certain = certain | (chances > 1)
         weights = (-doubt * confidence).masked_fill(certain | ~visible, -torch.inf).softmax(dim=1)
         due = share * visible.sum(dim=1, keepdim=True) - certain.sum(dim=1, keepdim=True)
-        found = torch.where(certain, 1.0, weights.nan_to_num() * due)
-    return found
+        chances = torch.where(certain, 1.0, weights.nan_to_num() * due)
+    return chances
 
 
 def rewrite(

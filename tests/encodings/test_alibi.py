@@ -40,3 +40,16 @@ def test_steepness_multiplies_the_bias(steepness: float, n_head: int) -> None:
 
 def test_slopes_are_not_trained() -> None:
     assert ALiBi(4).state_dict() == {}
+
+
+def test_a_subclass_with_another_bias_is_not_separable() -> None:
+    """Guard a bias that bends: with the row of the last query alone, attention would be wrong."""
+
+    class Bent(ALiBi):
+        def score_bias(self, queries: Positions, keys: Positions) -> torch.Tensor:
+            return -super().score_bias(queries, keys).square()
+
+    class Named(ALiBi):
+        """ALiBi under another name."""
+
+    assert [kind.separable for kind in (ALiBi, Named, Bent)] == [True, True, False]

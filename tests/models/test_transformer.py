@@ -167,10 +167,11 @@ def test_times_in_any_order_are_read_by_time(awake, text, version: str, order: l
 
 @pytest.mark.parametrize(("version", "biased"), [("v4", False), ("v7", False), ("alibi", True)])
 def test_attention_gets_a_mask_only_where_its_own_is_not_enough(awake, version: str, biased: bool) -> None:
-    """Require none for a text and for its last token: with a mask the same numbers take longer."""
+    """Require none, or a row, for a text and for its last token: with a mask the same numbers take longer."""
     model, keys = awake(version), Positions.arange(9)
     for queries in (keys, Positions.arange(1, 8)):
-        assert [mask is not None for mask in model.attn_masks(queries, keys)] == [biased] * 2
+        masks = model.attn_masks(queries, keys)
+        assert [mask is None or mask.shape for mask in masks] == [(1, H, 1, 9) if biased else True] * 2
 
 
 def test_isolation_needs_branches_and_causality(awake, text) -> None:

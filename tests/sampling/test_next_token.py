@@ -87,6 +87,8 @@ def test_a_text_ends_after_the_word_that_stops_it(awake, text) -> None:
         ends = [i for i in range(len(prompt) + 2, len(free) + 1) if torch.equal(free[i - 2 : i], word)]
         assert torch.equal(written, free[: min([*ends, len(free)])])
     assert len(generate(model, prompts[:1], 30, temperature=0, stop=word)[0]) <= 3 + 12
+    longer = whole[0][3:23]  # than prompt and new text together, at first
+    assert torch.equal(generate(model, prompts[:1], 30, temperature=0, stop=longer)[0], whole[0][:23])
 
 
 def test_a_moving_encoding_is_read_without_a_cache(awake, text) -> None:
@@ -154,6 +156,19 @@ def test_the_likeliest_tokens_that_make_up_p_have_their_frequencies(p: float, ke
 def test_almost_no_temperature_is_almost_greedy(temperature: float) -> None:
     logits = torch.tensor([[50.0, 51.0, -3.0], [7.0, 5.0, 6.0]])
     assert sample_token(logits, temperature, None, draw()).tolist() == [1, 0]
+
+
+def test_draws_are_those_of_torch() -> None:
+    logits = 3 * torch.randn(50, 9, generator=draw(1))
+    for seed in range(20):
+        expected = torch.multinomial(logits.double().softmax(dim=-1), 1, generator=draw(seed))[:, 0]
+        assert torch.equal(sample_token(logits, 1.0, None, draw(seed)), expected)
+
+
+@pytest.mark.parametrize("wrong", [math.nan, math.inf])
+def test_logits_that_are_no_numbers_are_refused(wrong: float) -> None:
+    with pytest.raises(BadInput, match="hold nan or inf"):
+        sample_token(torch.tensor([[0.0, wrong, 1.0], [0.0, 1.0, 2.0]]), 1.0, None, draw())
 
 
 # ---------------------------------------------------------------- what is written can be trained on
