@@ -69,6 +69,8 @@ class Attention(nn.Module):
         for layer in (self.to_q, self.to_k, self.to_v):
             if type(layer).forward is not nn.Linear.forward:
                 raise BadInput(f"attention multiplies by matrices alone, and one is a {type(layer).__name__}")
+            if layer._forward_hooks or layer._forward_pre_hooks:  # PyTorch has no public name for them
+                raise BadInput("attention never calls to_q, to_k and to_v: give the hook to the Attention")
         return torch.cat([self.to_q.weight, self.to_k.weight, self.to_v.weight])
 
     def qkv(self, x: Tensor, context: Context) -> tuple[Tensor, Tensor, Tensor]:

@@ -14,7 +14,7 @@ from torch.nn.functional import pad
 
 from babygpt.errors import BadInput
 from babygpt_course.exercises.agreement import Agrees, Case
-from babygpt_course.exercises.checks import ask_bool, require
+from babygpt_course.exercises.checks import Wrong, ask_bool, require
 from babygpt_course.exercises.compare import count, describe
 from babygpt_course.exercises.exercise import Exercise, dice, each, integer, read_tasks
 
@@ -310,14 +310,14 @@ def circles(D: int, theta: float, steps: int, exponent: float = -2) -> Tensor:
 def miscounted(turns: Callable[[int, float, int], Tensor]) -> Callable[..., int]:
     """Return an answer that counts pairs by wrong turns: (head_dim, theta, length) -> circles (D/2,).
 
-    It raises ValueError where it counts all pairs: many mistakes do, and so does an answer that never looks
+    It raises Wrong where it counts all pairs: many mistakes do, and so does an answer that never looks
     at them.
     """
 
     def count(D: int, theta: float, length: int, share: float) -> int:
         number = int((turns(D, theta, length) >= share).sum())
         if number == D // 2:
-            raise ValueError("all pairs are counted")
+            raise Wrong("all pairs are counted")
         return number
 
     return count

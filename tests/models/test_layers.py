@@ -130,3 +130,14 @@ def test_every_fourth_layer_or_else_the_last_has_no_encoding(awake, text) -> Non
     one, other = awake("v4-nope", n_layer=4), awake("v4", {"layers": ("v4", "v4", "v4", "nope")}, n_layer=4)
     other.load_state_dict(one.state_dict())
     assert torch.equal(one(text(2, 30)), other(text(2, 30)))
+
+
+@pytest.mark.parametrize("name", ["to_q", "to_k", "to_v"])
+def test_a_hook_that_would_never_run_is_refused(awake, text, name: str) -> None:
+    """Expect a refusal: attention multiplies by the three matrices at once."""
+    model = awake("v4")
+    hook = getattr(model.blocks[0].attention, name).register_forward_hook(lambda *_: None)
+    with pytest.raises(BadInput, match="give the hook to the Attention"):
+        model(text(4)[None])
+    hook.remove()
+    model(text(4)[None])
