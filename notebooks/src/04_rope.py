@@ -217,7 +217,7 @@ print("right name written:      ", paired.beside(written, study["whole"], "%"))
 # To prefer the right name, v4 has to look back at it. Which of its eight heads does that? The table tells where each head looks from the last token before the answer, and the switchboard has a button for each. A press *silences* the head, so that it writes zeros: an [ablation](../docs/glossary.md#ablation). Guess before you press a button.
 
 # %% tags=["nbval-ignore-output"]
-twins = needed_heads.Asked(corpus, questions[:200])
+twins = needed_heads.PromptRows(corpus, questions[:200])
 looks = needed_heads.looks(v4, twins)[0][..., [0, 2]]  # (L, H, 2), weight on the right name and the question
 kinds = np.array(["to the right name", "to the question"])[looks.argmax(axis=-1)]
 rows = [(f"layer {i + 1}", *(f"{looks[i, j].max():.0%} {kinds[i, j]}" for j in range(4))) for i in range(2)]

@@ -163,7 +163,7 @@ twice_guess = predict("What does the second half cost, compared with the first?"
 twice_guess
 
 # %% tags=["answer", "nbval-ignore-output"]
-random = heads.repeated(60, tokenizer.vocab_size, tokenizer.start, seed=0)
+random = heads.repeated_tokens(60, tokenizer.vocab_size, tokenizer.start, seed=0)
 first, second = published_model.halves(model, random)
 print(f"this draw: {first:.1f} nats a token, then {second:.2f}")
 ours = study["induction"]
