@@ -110,7 +110,8 @@ class Rotary(Encoding):
 
         returns  (T, D / 2) or (B, 1, T, D / 2)  complex, of length 1; broadcasts against (B, H, T, D / 2)
         """
-        if not positions.in_a_row:
+        # A compiled graph computes them once for all layers, and cannot look them up.
+        if not positions.in_a_row or torch.compiler.is_compiling():
             return rotations_of(angles_at(positions.time, self.frequencies()), dtype)
         key = (dtype, positions.device, self.settings, versions(self))
         return self.table.rows(positions, lambda time: self.rotations(Positions(time), dtype), key)

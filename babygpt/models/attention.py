@@ -33,7 +33,8 @@ def with_terms_of_keys(q: Tensor, k: Tensor, terms: Tensor) -> tuple[Tensor, Ten
     terms  (B or 1, H or 1, 1, Tk)
     """
     # Three channels hold 8 bits of a term each. So it survives bfloat16, in which 1,000 and 1,001 are one.
-    parts, rest = list[Tensor](), terms
+    parts: list[Tensor] = []
+    rest = terms
     for _ in range(2):
         parts.append(rest.bfloat16().to(terms.dtype))
         rest = rest - parts[-1]

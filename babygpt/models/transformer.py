@@ -168,11 +168,12 @@ class Transformer(LanguageModel):
         sees_all = not self.causal or (not self.isolated and queries.is_last_of(keys))
         in_order = queries is keys and not self.isolated  # attention's own mask goes by the order of the row
         by_key = self.causal and in_order and keys.in_a_row and len(keys) > 1
-        biases = {
-            layer: layer.score_bias(keys.last if by_key and layer.separable else queries, keys)
-            for layer in dict.fromkeys(layers)
-        }
-        short = all(bias is None or (by_key and bias.shape[-2] == 1) for bias in biases.values())
+        biases: dict[Encoding, Tensor | None] = {}
+        short = True  # whether no bias is more than a number of each key
+        for layer in dict.fromkeys(layers):
+            readers = keys.last if by_key and layer.separable else queries
+            bias = biases[layer] = layer.score_bias(readers, keys)
+            short = short and (bias is None or (by_key and bias.shape[-2] == 1))
         if short and (sees_all or (in_order and keys.is_increasing)):
             return [None if (bias := biases[layer]) is None else bias[None] for layer in layers]
         hidden = torch.zeros(1, len(queries), len(keys), device=queries.device)
