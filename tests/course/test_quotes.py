@@ -19,7 +19,7 @@ import pytest
 
 from babygpt.experiments.paired import UNDECIDED, compare, holm, share_decided, sign_test
 from babygpt_course.museum.costs import differences, effect, load_costs
-from babygpt_course.studies import needed_heads, polar_repairs, remasking, stretch
+from babygpt_course.studies import lookup, needed_heads, polar_repairs, remasking, stretch
 from babygpt_course.studies.branches import losses_among
 from babygpt_course.studies.results import load_results
 
@@ -89,6 +89,7 @@ NAMES = {
     **{"np": np, "array": np.array, "mean": np.mean, "word": NUMBERS.__getitem__},
     **{
         "heads": needed_heads,
+        "lookup": lookup,
         "polar": polar_repairs,
         "remasking": remasking,
         "sign_test": sign_test,
