@@ -6,13 +6,12 @@ i + D/2. Either layout works, but mixing them does not (notebook 04 shows why).
 """
 
 import math
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from babygpt.encodings.base import Encoding, Number
-from babygpt.encodings.position_table import PositionTable, versions
 from babygpt.encodings.sinusoidal import THETA, frequencies, high_precision
 from babygpt.errors import BadInput
 from babygpt.positions import Positions
@@ -25,27 +24,10 @@ def rotate_pairs(x: Tensor, angle: Tensor) -> Tensor:
     angle     (..., D / 2)  radians, broadcast against x
     returns   (..., D)      same norm as x
     """
-    return multiply_pairs(x, rotations_of(angle, x.dtype))
-
-
-def rotations_of(angle: Tensor, dtype: torch.dtype) -> Tensor:
-    """Return angles as complex numbers of length 1, as precise as numbers of `dtype`, in float32 at least."""
-    kind = torch.complex128 if dtype == torch.float64 else torch.complex64
-    return torch.polar(torch.ones_like(angle), angle).to(kind)
-
-
-def multiply_pairs(x: Tensor, rotations: Tensor) -> Tensor:
-    """Multiply each adjacent pair of channels, as a complex number, by another: (..., D) -> (..., D).
-
-    rotations  (..., D / 2)  complex, broadcast against x
-    """
     wide = x if x.dtype == torch.float64 else x.float()  # bfloat16 has no complex kind
-    pairs = wide.reshape(*x.shape[:-1], -1, 2)
-    try:
-        numbers = torch.view_as_complex(pairs)  # (..., D / 2)
-    except RuntimeError:  # the two channels of a pair lie apart in memory, or begin at an odd place of it
-        numbers = torch.view_as_complex(pairs.clone(memory_format=torch.contiguous_format))
-    return torch.view_as_real(numbers * rotations).reshape(x.shape).to(x.dtype)
+    pairs = torch.view_as_complex(wide.unflatten(-1, (-1, 2)).contiguous())  # (..., D / 2)
+    rotated = pairs * torch.polar(torch.ones_like(angle), angle).to(pairs.dtype)
+    return torch.view_as_real(rotated).flatten(-2).to(x.dtype)
 
 
 def angles(position: Tensor, head_dim: int, theta: float = 10_000.0) -> Tensor:
@@ -93,36 +75,19 @@ class Rotary(Encoding):
     """
 
     numbers: ClassVar = {"theta": THETA}
-    settings: object  # another one whenever an attribute is set
 
     def __init__(self, head_dim: int, theta: float = 10_000.0) -> None:
         super().__init__()
         frequencies(head_dim, theta)  # refuses an odd head_dim at once
         self.head_dim, self.theta = head_dim, float(theta)
-        self.table = PositionTable()
 
     def frequencies(self) -> Tensor:
         """Return the angle per token of each pair: (D / 2,), radians, float64, the quickest first."""
         return frequencies(self.head_dim, self.theta)
 
-    def rotations(self, positions: Positions, dtype: torch.dtype) -> Tensor:
-        """Return the rotation of each pair at each position, for queries and keys of a precision.
-
-        returns  (T, D / 2) or (B, 1, T, D / 2)  complex, of length 1; broadcasts against (B, H, T, D / 2)
-        """
-        # A compiled graph computes them once for all layers, and cannot look them up.
-        if not positions.in_a_row or torch.compiler.is_compiling():
-            return rotations_of(angles_at(positions.time, self.frequencies()), dtype)
-        key = (dtype, positions.device, self.settings, versions(self))
-        return self.table.rows(positions, lambda time: self.rotations(Positions(time), dtype), key)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        super().__setattr__(name, value)
-        self.__dict__["settings"] = object()  # a number has changed: rows computed before are of no more use
-
     def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
-        rotations = self.rotations(positions, q.dtype)
-        return multiply_pairs(q, rotations), multiply_pairs(k, rotations)
+        angle = angles_at(positions.time, self.frequencies())
+        return rotate_pairs(q, angle), rotate_pairs(k, angle)
 
 
 class Rotary2D(Encoding):
@@ -148,7 +113,7 @@ class Rotary2D(Encoding):
         if not 0 <= branch_share <= 1:
             raise BadInput(f"branch_share ({branch_share}) must lie between 0 and 1")
         pairs = head_dim // 2
-        chosen = math.floor(branch_share * pairs + 0.5)  # round() would take 1.5 and 2.5 both to 2
+        chosen = math.floor(branch_share * pairs + 0.5)  # not round(), which takes 1.5 and 2.5 both to 2
         if (branch_share > 0 and chosen == 0) or (branch_share < 1 and chosen == pairs):
             raise BadInput(
                 f"branch_share ({branch_share}) of {pairs} pairs leaves none for "
