@@ -74,9 +74,10 @@ def chosen_options(ctx: click.Context, version: str) -> dict[str, Any]:
     """
     chosen = {name: ctx.params[name] for name in shell.typed(ctx, (*ctx.meta[OPTIONS], *BUILD_FLAGS))}
     defaults = defaults_of(version, chosen.get("layers"))
-    for name in chosen.keys() - BUILD_FLAGS.keys() - defaults.keys():
-        owners = [owner for owner, kind in versions().items() if name in kind.options()]
-        raise BadInput(f"{shell.flag_of(name)}: {version} has no such choice; {', '.join(owners)} have")
+    for name in chosen:
+        if name not in (*defaults, *BUILD_FLAGS):
+            owners = [owner for owner, kind in versions().items() if name in kind.options()]
+            raise BadInput(f"{shell.flag_of(name)}: {version} has no such choice; {', '.join(owners)} have")
     if chosen.get("isolated") and not versions()[version].branches:
         raise BadInput(f"--isolated: a {version} reads one text; versions of branches, such as v6, have it")
     return chosen

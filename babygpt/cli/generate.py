@@ -90,9 +90,10 @@ def generate(ctx: click.Context, models: tuple[Path, ...], **values: Any) -> Non
         warn_of_unused_flags(ctx, [versions()[model.version] for model in loaded.values()])
         prompts = truth.prompts if truth else values["prompt"] or [None]
         prompts = [prompt for prompt in prompts for _ in range(values["samples"])]
-        written = {name: write_texts(model, name, prompts, values) for name, model in loaded.items()}
+        written = {name: write_texts(model, prompts, values) for name, model in loaded.items()}
         columns = written | ({"true": truth} if truth else {})
-        measures = {name: measure_texts(column) for name, column in columns.items()}
+        is_measured = values["measure"] or out
+        measures = {name: measure_texts(column) for name, column in columns.items()} if is_measured else {}
         if values["measure"]:
             for line in table_lines(measures):
                 click.echo(line)
@@ -141,9 +142,7 @@ def true_texts(values: Mapping[str, Any]) -> Written:
 # ---------------------------------------------------------------- writing
 
 
-def write_texts(
-    loaded: Checkpoint, name: str, prompts: Sequence[str | None], values: Mapping[str, Any]
-) -> Written:
+def write_texts(loaded: Checkpoint, prompts: Sequence[str | None], values: Mapping[str, Any]) -> Written:
     """Continue all prompts with one model; None stands for a line end.
 
     Raises BadInput for characters that the model does not know, and what the samplers refuse.
@@ -164,7 +163,8 @@ def write_texts(
     if kind.masks:
         filled = [write_by_filling_in(network, text, values, draws) for text in ids]
         tokens = [texts.tokens[0] for texts in filled]
-        speeds = [values["tokens"] / int(texts.steps[0]) for texts in filled if int(texts.steps[0])]
+        counts = [(int((texts.when > 0).sum()), int(texts.steps[0])) for texts in filled]
+        speeds = [characters / steps if steps else math.nan for characters, steps in counts]
     elif kind.branches:
         require_branch_codes(network, len(ids))
         tokens = sampling.generate_parallel(network, ids, values["tokens"], **draws)
@@ -219,8 +219,8 @@ def first_tokens(tokenizer: CharTokenizer, prompt: str | None, hole: str) -> Ten
     from babygpt.data.tokenizer import in_short
 
     if prompt is None and "\n" not in tokenizer.ids:
-        known = in_short(tokenizer.characters)
-        raise BadInput(f"the model knows no line end to begin with: give a --prompt of {known}")
+        characters = in_short(tokenizer.characters)
+        raise BadInput(f"the model knows no line end to begin with: give a --prompt of {characters}")
     text = "\n" if prompt is None else with_line_ends(prompt)
     if not hole or hole not in text:
         return tokenizer.encode(text)

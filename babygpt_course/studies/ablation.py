@@ -165,18 +165,18 @@ def run_ablation(
     flags or weights of no stored run, or if another process works there.
     """
     names = [parse_variant(name) for name in variants]
-    wanted = list(dict.fromkeys((name, seed) for seed in seeds for name in names))
-    if not wanted:
+    planned = list(dict.fromkeys((name, seed) for seed in seeds for name in names))
+    if not planned:
         raise BadInput(f"{len(seeds)} seeds and {len(names)} variants: at least one of each is needed")
     for name in names:  # refuses what cannot be trained before anything is written
         Training(build(DENOISERS[name], ablation.model), ablation.objective(), ablation.plan(seeds[0]))
     with file_lock(ablation.results_path):
         runs = ablation.stored_runs()
         finished = {(run["variant"], run["seed"]) for run in runs}
-        for at in wanted:
-            if at not in finished and (path := ablation.weights_path(*at)).exists():
+        for variant, seed in planned:
+            if (variant, seed) not in finished and (path := ablation.weights_path(variant, seed)).exists():
                 raise BadInput(f"{path} exists already, and belongs to no stored run; move it away")
-        for variant, seed in wanted:
+        for variant, seed in planned:
             if (variant, seed) in finished:
                 tell(f"{variant}, seed {seed}: finished before")
                 continue
@@ -213,10 +213,10 @@ def run_one(ablation: Ablation, variant: str, seed: int) -> Run:
 
 def by_variant(runs: Sequence[Run], measure: str) -> dict[str, dict[int, Any]]:
     """Return one measurement of all runs: variant -> seed -> value."""
-    found: dict[str, dict[int, Any]] = {}
+    values: dict[str, dict[int, Any]] = {}
     for run in runs:
-        found.setdefault(run["variant"], {})[run["seed"]] = run[measure]
-    return found
+        values.setdefault(run["variant"], {})[run["seed"]] = run[measure]
+    return values
 
 
 def summary(each: dict[int, float]) -> dict[str, float | None]:
@@ -231,8 +231,8 @@ def paired_statistics(
 
     returns  "mean", "sd", "n", and "each": seed -> difference; None if there is no such seed
     """
-    found = by_variant(runs, measure)
-    each = {s: v - found[base][s] for s, v in found.get(name, {}).items() if s in found.get(base, {})}
+    losses = by_variant(runs, measure)
+    each = {s: v - losses[base][s] for s, v in losses.get(name, {}).items() if s in losses.get(base, {})}
     return {**summary(each), "each": each} if each else None
 
 
@@ -250,9 +250,9 @@ def conclusion(runs: Sequence[Run], measure: str = "val_loss") -> str:
 
     The rule is `paired.compare` on the best and the second best, seed by seed.
     """
-    found = by_variant(runs, measure)
-    shared = set.intersection(*(set(seeds) for seeds in found.values()))
-    means = {name: mean(seeds[s] for s in shared or seeds) for name, seeds in found.items()}
+    losses = by_variant(runs, measure)
+    shared = set.intersection(*(set(seeds) for seeds in losses.values()))
+    means = {name: mean(seeds[s] for s in shared or seeds) for name, seeds in losses.items()}
     best, *others = sorted(means, key=lambda name: means[name])
     gap = paired_statistics(runs, others[0], best, measure) if others and shared else None
     if gap is None:
@@ -289,8 +289,8 @@ def draw_curves(figure: Figure, results: Results) -> None:
 def draw_bars(figure: Figure, results: Results) -> None:
     """Draw bars of the final losses and bounds."""
     for ax, (measure, label) in zip(figure.subplots(1, len(LOSSES)), LOSSES.items(), strict=True):
-        found = {name: list(each.values()) for name, each in by_variant(results["runs"], measure).items()}
-        draw_seed_bars(ax, found, textwrap.fill(conclusion(results["runs"], measure), 36), label)
+        losses = {name: list(each.values()) for name, each in by_variant(results["runs"], measure).items()}
+        draw_seed_bars(ax, losses, textwrap.fill(conclusion(results["runs"], measure), 36), label)
 
 
 PICTURES = {

@@ -134,18 +134,24 @@ def test_a_choice_the_encoding_lacks_is_refused(run, refused, small, tmp_path, c
 # ---------------------------------------------------------------- resumed runs
 
 
-@pytest.fixture
-def unfinished(run, refused, small, tmp_path, corpus, monkeypatch):
-    """Return the file of a v5 whose disk was full at its second checkpoint: it stands at step 2 of 8."""
-    out, real, calls = tmp_path / "folder" / "run.safetensors", os.fsync, iter(range(9))
+def full_at_the_second_checkpoint():
+    """Return an os.fsync of a disk that has room for a command's probe of the folder and one checkpoint."""
+    real, calls = os.fsync, iter(range(9))
 
-    def full(handle):
-        if next(calls) == 2:  # after the probe of the folder, and the first checkpoint
+    def sync(handle):
+        if next(calls) == 2:
             raise OSError(28, "No space left on device")
         real(handle)
 
+    return sync
+
+
+@pytest.fixture
+def unfinished(run, refused, small, tmp_path, corpus, monkeypatch):
+    """Return the file of a v5 whose disk was full at its second checkpoint: it stands at step 2 of 8."""
+    out = tmp_path / "folder" / "run.safetensors"
     with monkeypatch.context() as now:
-        now.setattr(os, "fsync", full)
+        now.setattr(os, "fsync", full_at_the_second_checkpoint())
         words = ["--corpus", corpus, "--steps", 8, "--save-every", 2, *small, "--fixed", "--sigmas", 3, 9]
         refused(run("train", "v5", "--out", out, *words), out, "No space left", "checkpoint of step 2 stands")
     return out
@@ -316,15 +322,8 @@ def test_a_killed_run_of_branches_goes_on_as_it_began(run, refused, small, tmp_p
     words = ["--corpus", corpus, "--steps", 6, "--save-every", 2, "--branches", "1,3", "--length", 9, *small]
     whole, killed = tmp_path / "whole.safetensors", tmp_path / "killed.safetensors"
     assert run("train", "v6", "--out", whole, *words).exit_code == 0
-    real, calls = os.fsync, iter(range(9))
-
-    def full(handle):
-        if next(calls) == 2:  # after the probe of the folder, and the first checkpoint
-            raise OSError(28, "No space left on device")
-        real(handle)
-
     with monkeypatch.context() as patch:
-        patch.setattr(os, "fsync", full)
+        patch.setattr(os, "fsync", full_at_the_second_checkpoint())
         refused(run("train", "v6", "--out", killed, *words), "No space left", "checkpoint of step 2 stands")
     refused(
         run("train", "v6", "--out", killed, "--resume", "--branches", 2), "--branches", "began with [1, 3]"
