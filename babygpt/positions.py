@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -31,52 +30,26 @@ class Positions:
     def arange(
         cls, n: int, start: int = 0, device: torch.device | str | None = None, masked: Tensor | None = None
     ) -> Positions:
-        """Return the positions of n tokens in a row, the first at position `start`.
-
-        Their tensor is made when something asks for it: a model that writes needs new positions for each
-        token, and most encodings need no more than the first and the last.
-        """
-        positions = cls.__new__(cls)  # its fields are frozen, so they are set here as __init__ sets them
-        row = start, n, torch.get_default_device() if device is None else torch.device(device)
-        vars(positions).update(branch=None, masked=masked, start=start, row=row)
-        return positions
-
-    if not TYPE_CHECKING:  # else the type checker would believe in attributes of any name
-
-        def __getattr__(self, name: str) -> Tensor:
-            if name != "time" or not self.in_a_row:
-                raise AttributeError(f"Positions have no {name!r}")
-            start, n, device = vars(self)["row"]
-            time = vars(self)["time"] = torch.arange(start, start + n, device=device)
-            return time
+        """Return the positions of n tokens in a row, the first at position `start`."""
+        return cls(torch.arange(start, start + n, device=device), masked=masked, start=start)
 
     @property
     def in_a_row(self) -> bool:
-        """Whether `arange` made these, so that `first` and their number say all about their time."""
-        return "row" in self.__dict__
-
-    @property
-    def first(self) -> int:
-        """The first position of those in a row."""
-        start: int = self.__dict__["row"][0]
-        return start
+        """Whether `start` and their number say all about their time, and they are of one text."""
+        return self.start is not None and self.branch is None and self.time.dim() == 1
 
     @property
     def last(self) -> Positions:
-        """The last of those in a row."""
-        return Positions.arange(1, self.first + len(self) - 1, self.device)
+        """The last token's position, without its branch and mask."""
+        return Positions(self.time[..., -1:], start=None if self.start is None else self.start + len(self) - 1)
 
     @property
     def device(self) -> torch.device:
         """The device of the tensors."""
-        device: torch.device = self.__dict__["row"][2] if self.in_a_row else self.time.device
-        return device
+        return self.time.device
 
     def concat(self, more: Positions) -> Positions:
         """Return these positions followed by others. Branch and masked are kept if both have them."""
-        masked = self.masked is not None and more.masked is not None
-        if self.in_a_row and more.in_a_row and not masked and more.first == self.first + len(self):
-            return Positions.arange(len(self) + len(more), self.first, self.device)
 
         def join(ours: Tensor | None, theirs: Tensor | None) -> Tensor | None:
             return None if ours is None or theirs is None else torch.cat([ours, theirs], dim=-1)
@@ -93,8 +66,6 @@ class Positions:
 
     def to(self, device: torch.device | str) -> Positions:
         """Return these positions on a device."""
-        if self.in_a_row and self.masked is None:
-            return Positions.arange(len(self), self.first, device)
         branch = None if self.branch is None else self.branch.to(device)
         masked = None if self.masked is None else self.masked.to(device)
         return Positions(self.time.to(device), branch, masked, self.start)
@@ -110,8 +81,7 @@ class Positions:
                 )
 
     def __len__(self) -> int:
-        row = self.__dict__.get("row")
-        return self.time.shape[-1] if row is None else row[1]
+        return self.time.shape[-1]
 
     @property
     def is_increasing(self) -> bool:

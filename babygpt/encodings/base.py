@@ -37,8 +37,8 @@ def by_distance(queries: Positions, keys: Positions, function: Callable[[Tensor]
     if not (queries.in_a_row and keys.in_a_row):
         return function(distances(queries, keys))
     # The query before the last has the distances that the last one has to keys one position further on.
-    reached = Positions.arange(len(queries) + len(keys) - 1, keys.first, keys.device)
-    longest = function(distances(queries.last, reached))[..., 0, :]  # (H|1, Tq + Tk - 1)
+    reached = keys.time[0] + torch.arange(len(queries) + len(keys) - 1, device=keys.device)
+    longest = function((queries.time[-1] - reached)[None])[..., 0, :]  # (H|1, Tq + Tk - 1)
     return longest.unfold(-1, len(keys), 1).flip(-2)
 
 
