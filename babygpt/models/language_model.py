@@ -97,7 +97,7 @@ class BagWithPositions(LanguageModel):
         if positions is None and cache is None:
             idx = idx[:, -self.config.block_size :]
         positions, readable = resolve_positions(idx, positions, cache)
-        x = self.encoding.embed(self.embed_tokens(idx), positions)  # (B, T, C)
+        x = self.encoding.embed_new(self.embed_tokens(idx), positions, readable, cache)  # (B, T, C)
         logits = self.head(x)  # (B, T, vocab_size)
         if cache is not None:
             cache.hold(readable, len(idx))

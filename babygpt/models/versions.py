@@ -50,9 +50,9 @@ class Version:
         return {p.name: p.default for p in self.arguments() if p.default is not p.empty}
 
     def arguments(self) -> list[inspect.Parameter]:
-        """Return the arguments that its encoding is made of, without *args, which NoPE has from PyTorch."""
+        """Return the arguments that its encoding is made of, without *args and **kwargs."""
         parameters = inspect.signature(self.encoding).parameters.values() if self.encoding else ()
-        return [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+        return [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
 
 
 @contextmanager
@@ -88,6 +88,8 @@ VERSIONS: dict[str, Version] = {
     "fire": Version("FIRE", enc.FIRE),
     "pope": Version("PoPE", enc.PoPE),
     "partial": Version("partial RoPE", enc.PartialRotary),
+    "v4-shift": Version("RoPE with token shift", enc.ShiftedRotary),
+    "nope-shift": Version("token shift alone", enc.TokenShift),
     "v4-nope": Version("RoPE and NoPE in turn", enc.rope_and_none),
     "v4-interpolated": Version("RoPE, interpolated", enc.Interpolated),
     "v4-ntk": Version("RoPE, NTK-aware", enc.NTKAware),
