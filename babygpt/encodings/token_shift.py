@@ -34,15 +34,18 @@ class TokenShift(Encoding):
     n_embd  channels of an embedding
     back    positions between a token and the one that it carries; 0, the token itself, is a control with as
             many weights
-    others  arguments of the other base
-    Raises BadInput if back is negative: a token would see the future.
+    Raises BadInput if back is negative.
     Source: Peng et al. 2023, arXiv:2305.13048, section 3.1 (RWKV mixes each token with the one before).
     """
 
     sees_earlier = True
 
-    def __init__(self, n_embd: int, /, back: int = 1, **others: float) -> None:
-        super().__init__(**others)  # n_embd may be among them, which is why ours has no name here
+    def __init__(self, n_embd: int, back: int = 1) -> None:
+        super().__init__()
+        self.add_shift(n_embd, back)
+
+    def add_shift(self, n_embd: int, back: int) -> None:
+        """Add the weights; arguments as of the class. A subclass with another base calls it at the end."""
         if back < 0:
             raise BadInput(f"back ({back}) must be at least 0: a token may not carry one that comes later")
         self.back, self.shift = back, nn.Parameter(torch.zeros(n_embd))
@@ -55,4 +58,5 @@ class ShiftedRotary(TokenShift, Rotary):
     """RoPE with token shift; arguments as there."""
 
     def __init__(self, head_dim: int, n_embd: int, theta: float = 10_000.0, back: int = 1) -> None:
-        super().__init__(n_embd, back, head_dim=head_dim, theta=theta)
+        Rotary.__init__(self, head_dim, theta)
+        self.add_shift(n_embd, back)

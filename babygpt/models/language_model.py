@@ -19,11 +19,12 @@ class LanguageModel(nn.Module):
 
     config    the shape
     encoding  gives the model the positions of tokens; `Encoding()` gives it none
-    version   what `build` was asked for, such as "v4", with its options; None for a model made by hand
+    version   what `build` was asked for, such as "v4", with its options; None for a model made by hand. It is
+              the class where the encoding comes from outside
     """
 
     causal = True  # no token sees the tokens after it
-    version: str | None = None
+    version: str | type[Encoding] | None = None
     options: Mapping[str, Any] = {}
 
     def __init__(self, config: ModelConfig, encoding: Encoding) -> None:

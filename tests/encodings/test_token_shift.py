@@ -16,11 +16,15 @@ CONFIG = ModelConfig(vocab_size=11, block_size=T, n_layer=2, n_head=2, n_embd=C)
 
 
 class ShiftedFourier(TokenShift, Fourier):
-    pass
+    def __init__(self, back: int) -> None:
+        Fourier.__init__(self, head_dim=8, n_embd=C)
+        self.add_shift(C, back)
 
 
 class ShiftedSinusoidal(TokenShift, Sinusoidal):
-    pass
+    def __init__(self) -> None:
+        Sinusoidal.__init__(self, C)
+        self.add_shift(C, back=1)
 
 
 def columns(n: int = T) -> Positions:
@@ -64,7 +68,7 @@ def test_the_token_before_is_the_one_at_the_time_before_in_the_same_text(
 
 
 def test_a_code_that_is_added_is_not_shifted() -> None:
-    encoding, x, positions = ShiftedSinusoidal(C, n_embd=C), torch.randn(2, T, C), Positions.arange(T)
+    encoding, x, positions = ShiftedSinusoidal(), torch.randn(2, T, C), Positions.arange(T)
     torch.nn.init.normal_(encoding.shift)
     carried = encoding.shift * token_before(x, positions)
     torch.testing.assert_close(encoding.embed(x, positions), Sinusoidal(C).embed(x + carried, positions))
@@ -77,7 +81,7 @@ def test_a_cache_keeps_the_tokens_before(kind: str, pieces: list[int], back: int
     make = {
         "rotary": lambda: ShiftedRotary(8, C, back=back),
         "alone": lambda: TokenShift(C, back),
-        "branches": lambda: ShiftedFourier(C, back, n_embd=C, head_dim=8),
+        "branches": lambda: ShiftedFourier(back),
     }
     model = Transformer(CONFIG, make[kind]()).double()
     for p in model.parameters():
