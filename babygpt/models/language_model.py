@@ -1,5 +1,6 @@
 """v1 and v2, and the base of all models, which map token ids to logits."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,7 +15,7 @@ from babygpt.models.inputs import require_ids, require_model
 from babygpt.positions import Positions
 
 
-class LanguageModel(nn.Module):
+class LanguageModel(nn.Module, ABC):
     """The base of v1 to v7.
 
     config    the shape
@@ -41,6 +42,7 @@ class LanguageModel(nn.Module):
             require_ids(idx, vocab_size=self.config.vocab_size)
             raise
 
+    @abstractmethod
     def forward(
         self, idx: Tensor, positions: Positions | None = None, cache: KVCache | None = None
     ) -> Tensor:
@@ -53,7 +55,6 @@ class LanguageModel(nn.Module):
         Raises BadInput unless idx has this shape, its tokens are known, and there is a position for each that
         the encoding knows. Then the cache stays as it was.
         """
-        raise TypeError(f"{type(self).__name__} does not say how it reads tokens")
 
 
 class BagOfTokens(LanguageModel):
