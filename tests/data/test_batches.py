@@ -100,9 +100,9 @@ def test_padding_changes_no_logits(awake, woven, isolated: bool) -> None:
     logits = model(batch.tokens, batch.positions)
     assert torch.allclose(logits[0, :n], model(short.tokens, short.positions)[0], atol=1e-5)
     assert torch.allclose(logits[1:], model(long.tokens, long.positions), atol=1e-5)
-    other = torch.where(batch.targets == IGNORED, 7, batch.tokens)
-    assert not torch.equal(other, batch.tokens)
-    changed = model(other, batch.positions)
+    repadded = torch.where(batch.targets == IGNORED, 7, batch.tokens)
+    assert not torch.equal(repadded, batch.tokens)
+    changed = model(repadded, batch.positions)
     assert torch.equal(changed[0, :n], logits[0, :n])
     assert torch.equal(changed[1], logits[1])
     assert torch.isfinite(changed).all()
@@ -121,7 +121,7 @@ def test_each_text_is_in_one_sample(n_texts: int, n: int, length: int, room: int
     if n_texts < n:
         return
     texts, block_size = torch.arange(n_texts * (length + 1)).view(n_texts, -1), length + room
-    found: Counter[tuple[int, ...]] = Counter()
+    counts: Counter[tuple[int, ...]] = Counter()
     draw = torch.Generator().manual_seed(seed)
     samples = 0
     for batch in branch_batches(texts, n, block_size, draw, batch_size):
@@ -134,21 +134,21 @@ def test_each_text_is_in_one_sample(n_texts: int, n: int, length: int, room: int
                 assert times == tuple(range(times[0], times[0] + length))
                 assert times[0] >= 0
                 assert times[-1] < block_size
-                found[(*tokens, targets[-1])] += 1
+                counts[(*tokens, targets[-1])] += 1
     assert samples == n_texts // n
-    assert set(found.values()) == {1}
-    assert len(found) == n_texts // n * n
-    assert set(found) <= {tuple(text) for text in texts.tolist()}
+    assert set(counts.values()) == {1}
+    assert len(counts) == n_texts // n * n
+    assert set(counts) <= {tuple(text) for text in texts.tolist()}
 
 
 def test_samples_and_times_are_drawn_by_the_generator() -> None:
     texts = torch.arange(400).view(100, 4)
-    one, same, other = (
+    batch, same_seed, other_seed = (
         next(branch_batches(texts, 2, 9, torch.Generator().manual_seed(seed), 50)) for seed in (0, 0, 1)
     )
-    assert all(torch.equal(a, b) for a, b in zip(one, same, strict=True))
-    assert not torch.equal(one.tokens, other.tokens)
-    assert set(other.time.flatten().tolist()) == set(range(9))
+    assert all(torch.equal(a, b) for a, b in zip(batch, same_seed, strict=True))
+    assert not torch.equal(batch.tokens, other_seed.tokens)
+    assert set(other_seed.time.flatten().tolist()) == set(range(9))
 
 
 def test_texts_that_make_no_sample_are_refused() -> None:

@@ -55,8 +55,8 @@ def test_tales_have_the_wanted_size_and_their_grammars_floors(name: str) -> None
 def test_validation_stories_are_new() -> None:
     corpus = load_corpus("tales", n_chars=300_000)
     train, val = (corpus.tokenizer.decode(part).split("\n")[:-1] for part in (corpus.train, corpus.val))
-    known = set(train)
-    assert sum(story in known for story in val) / len(val) < 0.05
+    train_stories = set(train)
+    assert sum(story in train_stories for story in val) / len(val) < 0.05
 
 
 def test_a_longer_text_begins_like_a_shorter_one_and_shares_its_vocabulary() -> None:

@@ -192,10 +192,10 @@ def test_stories_have_their_exact_frequencies(grammar: Grammar) -> None:
     drawn = [grammar.sample(rng) for _ in range(n)]
     for story in drawn[:50]:
         assert any(story.log_prob == pytest.approx(p) for p in grammar.derivations(story.text))
-    seen = Counter(story.text for story in drawn)
-    assert seen.keys() <= strings.keys()
+    counts = Counter(story.text for story in drawn)
+    assert counts.keys() <= strings.keys()
     for text, p in strings.items():
-        assert abs(seen[text] - n * p) < 5 * math.sqrt(n * p * (1 - p)) + 1
+        assert abs(counts[text] - n * p) < 5 * math.sqrt(n * p * (1 - p)) + 1
 
 
 def test_text_is_whole_stories_and_just_long_enough(grammar: Grammar) -> None:
@@ -238,10 +238,10 @@ def test_questions_come_in_mirror_pairs() -> None:
     grammar = GRAMMARS["plain"]
     questions = grammar.questions(40, seed=0, max_chars=40)
     assert len(questions) == 40
-    for one, mirror in zip(questions[::2], questions[1::2], strict=True):
-        assert (one.answer, one.rival) == (mirror.rival, mirror.answer)
-        assert sorted(one.prompt) == sorted(mirror.prompt)
-        assert one.prompt != mirror.prompt
+    for question, mirror in zip(questions[::2], questions[1::2], strict=True):
+        assert (question.answer, question.rival) == (mirror.rival, mirror.answer)
+        assert sorted(question.prompt) == sorted(mirror.prompt)
+        assert question.prompt != mirror.prompt
     assert questions == grammar.questions(40, 0, 40) != grammar.questions(40, 1, 40)
     silent = stories("{name.a} {verb}.")
     assert silent.sample(random.Random(0)).question() is None

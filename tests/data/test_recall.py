@@ -14,7 +14,7 @@ from babygpt.data.recall import VALUES, Spacing, alphabet, recall_windows, weave
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.errors import BadInput
 
-FOUND = re.compile(r"<(?P<told>\w)>|\[(?P<digit>\d)\]|\{(?P<capital>[A-Z])\}|\((?P<greek>[α-ω])\)")
+NOTE_OR_QUESTION = re.compile(r"<(?P<told>\w)>|\[(?P<digit>\d)\]|\{(?P<capital>[A-Z])\}|\((?P<greek>[α-ω])\)")
 TOKENIZER = CharTokenizer(alphabet())
 
 
@@ -31,48 +31,48 @@ def kind_of(value: str) -> str:
 def askings(text: str) -> list[tuple[int, str, str]]:
     """Return for every question of a text its distance, the noted value, and the value asked for."""
     waiting: dict[str, tuple[int, str]] = {}
-    found = []
-    for note in FOUND.finditer(text):
+    questions = []
+    for note in NOTE_OR_QUESTION.finditer(text):
         place, value = note.start(), note[note.lastgroup]
         if note["told"]:
             assert kind_of(value) not in waiting, "told again before it was asked"
             waiting[kind_of(value)] = place, value
         else:
-            begun, told = waiting.pop(note.lastgroup)
-            found.append((place - begun, told, value))
-    return found
+            begun, noted = waiting.pop(note.lastgroup)
+            questions.append((place - begun, noted, value))
+    return questions
 
 
 @given(spacings(), st.integers(0, 99))
 def test_each_question_follows_its_note_within_the_spacing(spacing: Spacing, seed: int) -> None:
     """Require no other note or question of its kind in between."""
-    for distance, told, asked in askings(write_recall_text(1000, seed, spacing)):
+    for distance, noted, answer in askings(write_recall_text(1000, seed, spacing)):
         assert spacing.nearest <= distance <= spacing.furthest
-        assert told == asked
+        assert noted == answer
 
 
 @given(spacings(), st.integers(0, 99))
 def test_removing_the_notes_gives_back_the_tale(spacing: Spacing, seed: int) -> None:
     tale = tales.plain().write(400, seed)
     woven = weave(tale, random.Random(seed), spacing)
-    assert FOUND.sub("", woven) == tale
+    assert NOTE_OR_QUESTION.sub("", woven) == tale
     assert set(woven) <= set(alphabet())
     assert recall_corpus(200, spacing).tokenizer.characters == alphabet()
 
 
 def test_values_are_drawn_evenly_and_every_distance_occurs() -> None:
     """Expect a chi-squared below 55.5 (27 degrees of freedom, 9 a kind), as in 999 of 1000 texts."""
-    found = askings(write_recall_text(200_000, 0))
-    often = Counter(value for _, value, _ in found)
+    questions = askings(write_recall_text(200_000, 0))
+    often = Counter(value for _, value, _ in questions)
     surprise = 0.0
-    for some in VALUES.values():
-        even = sum(often[value] for value in some) / len(some)
-        surprise += sum((often[value] - even) ** 2 / even for value in some)
+    for values in VALUES.values():
+        even = sum(often[value] for value in values) / len(values)
+        surprise += sum((often[value] - even) ** 2 / even for value in values)
     assert surprise < 55.5
     assert [often.total() / 3] * 3 == pytest.approx(
-        [sum(often[value] for value in some) for some in VALUES.values()], rel=0.1
+        [sum(often[value] for value in values) for values in VALUES.values()], rel=0.1
     )
-    distances = Counter(distance for distance, _, _ in found)
+    distances = Counter(distance for distance, _, _ in questions)
     assert distances.keys() == set(range(8, 53))
     assert max(distances.values()) < 2 * min(distances.values())
 
@@ -85,8 +85,8 @@ def test_the_corpus_loads_by_name_and_has_no_floor() -> None:
     assert (corpus.name, len(corpus.train), len(corpus.val)) == ("recall", 9000, 1000)
     assert corpus.grammar is corpus.floor is corpus.bigram_floor is None
     assert corpus.fingerprint() == load_corpus("recall", 9000).fingerprint()
-    known = set(corpus.tokenizer.decode(corpus.train).split("\n"))
-    assert not known & set(corpus.tokenizer.decode(corpus.val).split("\n")[:-1])
+    train_lines = set(corpus.tokenizer.decode(corpus.train).split("\n"))
+    assert not train_lines & set(corpus.tokenizer.decode(corpus.val).split("\n")[:-1])
     assert load_corpus("recall", 90, with_mask=True).tokenizer.mask_id == len(alphabet())
 
 
@@ -99,15 +99,17 @@ def test_windows_ask_for_the_value_noted_at_that_distance(distance: int, more: i
     length = distance + 1 + more
     windows = recall_windows(TOKENIZER, distance, 3, length, seed, is_told=is_told)
     assert windows.tokens.shape == (3, length)
-    again, other = (recall_windows(TOKENIZER, distance, 3, length, seed + n, is_told=is_told) for n in (0, 1))
+    again, other_seed = (
+        recall_windows(TOKENIZER, distance, 3, length, seed + n, is_told=is_told) for n in (0, 1)
+    )
     assert all(torch.equal(a, b) for a, b in zip(windows, again, strict=True))
-    assert not torch.equal(windows.tokens, other.tokens) or length < 9
+    assert not torch.equal(windows.tokens, other_seed.tokens) or length < 9
     for row, values, answer, _ in zip(*windows, strict=True):
         text = TOKENIZER.decode(row)
-        some = VALUES[text[-1]]
-        assert TOKENIZER.decode(values) == some
-        assert sum(char in some for char in text) == is_told
-        assert text[-distance - 1 :].startswith(f"<{some[answer]}>") == is_told
+        choices = VALUES[text[-1]]
+        assert TOKENIZER.decode(values) == choices
+        assert sum(char in choices for char in text) == is_told
+        assert text[-distance - 1 :].startswith(f"<{choices[answer]}>") == is_told
 
 
 @given(
@@ -120,17 +122,19 @@ def test_older_values_stand_at_the_given_distances(distance: int, older: list[in
     windows = recall_windows(TOKENIZER, distance, 3, older=older, is_told=is_told)
     for row, _, answer, others in zip(*windows, strict=True):
         text = TOKENIZER.decode(row)
-        some = VALUES[text[-1]]
-        told = {back: others[i] for i, back in enumerate(older)} | ({0: answer} if is_told else {})
+        choices = VALUES[text[-1]]
+        noted = {back: others[i] for i, back in enumerate(older)} | ({0: answer} if is_told else {})
         assert len({answer.item(), *others.tolist()}) == len(older) + 1
-        assert all(text[-distance - back - 1 :].startswith(f"<{some[it]}>") for back, it in told.items())
-        assert sum(char in some for char in text) == len(told)
+        assert all(text[-distance - back - 1 :].startswith(f"<{choices[it]}>") for back, it in noted.items())
+        assert sum(char in choices for char in text) == len(noted)
 
 
 def test_a_window_begins_as_if_text_went_before_it() -> None:
     """Expect questions about notes before the window as often in its first characters as later."""
     rows = [TOKENIZER.decode(row) for row in recall_windows(TOKENIZER, 60, 1000).tokens]
-    first, later = (sum(text[at : at + 15].count(end) for text in rows for end in "]})") for at in (5, 35))
+    first, later = (
+        sum(text[start : start + 15].count(end) for text in rows for end in "]})") for start in (5, 35)
+    )
     assert first == pytest.approx(later, rel=0.25)
 
 

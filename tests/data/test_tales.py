@@ -79,8 +79,8 @@ def test_english_has_few_characters_and_a_floor_near_a_half() -> None:
 
 
 def test_both_directions_of_love_are_equally_probable_in_chinese() -> None:
-    one, other = "我爱你。被爱的是谁？你。", "你爱我。被爱的是谁？我。"
-    assert GRAMMARS["chinese"].log_prob(one) == pytest.approx(GRAMMARS["chinese"].log_prob(other))
+    forward, backward = "我爱你。被爱的是谁？你。", "你爱我。被爱的是谁？我。"
+    assert GRAMMARS["chinese"].log_prob(forward) == pytest.approx(GRAMMARS["chinese"].log_prob(backward))
 
 
 # ---------------------------------------------------------------- questions

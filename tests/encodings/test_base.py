@@ -40,14 +40,16 @@ CONFIG = ModelConfig(vocab_size=11, block_size=20, n_layer=2, n_head=H, n_embd=C
 @torch.no_grad()
 def encodings() -> dict[str, Encoding]:
     """Make the encoding of every version, with parameters that all differ."""
-    made = {name: version.make_encoding(CONFIG) for name, version in VERSIONS.items() if version.encoding}
-    for encoding in made.values():
+    by_version = {
+        name: version.make_encoding(CONFIG) for name, version in VERSIONS.items() if version.encoding
+    }
+    for encoding in by_version.values():
         for p in encoding.parameters():
             p.add_(0.3 * torch.randn(p.shape))
-    return {name: encoding for name, encoding in made.items() if not isinstance(encoding, PerLayer)}
+    return {name: encoding for name, encoding in by_version.items() if not isinstance(encoding, PerLayer)}
 
 
-def at(time: torch.Tensor) -> Positions:
+def positions_at(time: torch.Tensor) -> Positions:
     return Positions(time, branch=time % 2, masked=time % 3 == 1)
 
 
@@ -63,7 +65,7 @@ def answers(encoding: Encoding, positions: Positions, x, q, k) -> list[torch.Ten
 
 def test_answers_have_the_promised_shapes_and_precision() -> None:
     x, q, k = inputs()
-    positions = at(torch.arange(3, 3 + T))
+    positions = positions_at(torch.arange(3, 3 + T))
     for name, encoding in encodings().items():
         new_x, new_q, new_k, bias = answers(encoding, positions, x, q, k)
         assert new_x.shape == x.shape, name
@@ -80,28 +82,30 @@ def test_a_single_token_is_encoded_as_within_a_text() -> None:
     x, q, k = inputs()
     time = torch.arange(3, 3 + T)
     for name, encoding in encodings().items():
-        all_x, all_q, _, all_bias = answers(encoding, at(time), x, q, k)
+        all_x, all_q, _, all_bias = answers(encoding, positions_at(time), x, q, k)
         for t in range(T):
-            one, here = slice(t, t + 1), at(time[t : t + 1])
-            assert torch.equal(encoding.embed(x[:, one], here), all_x[:, one]), name
-            alone = encoding.transform_qk(q[:, :, one], k[:, :, one], here)[0]
-            torch.testing.assert_close(alone, all_q[:, :, one], rtol=0, atol=1e-5, msg=name)
+            token, here = slice(t, t + 1), positions_at(time[t : t + 1])
+            assert torch.equal(encoding.embed(x[:, token], here), all_x[:, token]), name
+            alone = encoding.transform_qk(q[:, :, token], k[:, :, token], here)[0]
+            torch.testing.assert_close(alone, all_q[:, :, token], rtol=0, atol=1e-5, msg=name)
             if all_bias is not None:
-                bias = encoding.score_bias(here, at(time))
-                torch.testing.assert_close(bias, all_bias[:, one], rtol=0, atol=1e-5, msg=name)
+                bias = encoding.score_bias(here, positions_at(time))
+                torch.testing.assert_close(bias, all_bias[:, token], rtol=0, atol=1e-5, msg=name)
 
 
 def test_each_row_of_a_batch_has_its_own_positions() -> None:
     x, q, k = inputs()
     time = torch.tensor([[0, 1, 2, 3, 4, 5], [1, 2, 5, 7, 9, 11], [0, 4, 5, 9, 12, 19], [5, 6, 7, 8, 9, 10]])
     for name, encoding in encodings().items():
-        together = answers(encoding, at(time), x, q, k)
+        together = answers(encoding, positions_at(time), x, q, k)
         for b in range(B):
             row = slice(b, b + 1)
-            alone = answers(encoding, at(time[b]), x[row], q[row], k[row])
-            for one, other in zip(together, alone, strict=True):
-                if one is not None:
-                    torch.testing.assert_close(one[row], other.view_as(one[row]), rtol=0, atol=1e-5, msg=name)
+            alone = answers(encoding, positions_at(time[b]), x[row], q[row], k[row])
+            for batched, single in zip(together, alone, strict=True):
+                if batched is not None:
+                    torch.testing.assert_close(
+                        batched[row], single.view_as(batched[row]), rtol=0, atol=1e-5, msg=name
+                    )
 
 
 def test_each_encoding_uses_its_one_hook() -> None:
@@ -115,7 +119,7 @@ def test_each_encoding_uses_its_one_hook() -> None:
     }
     x, q, k = inputs()
     for encoding, expected in hooks.items():
-        new_x, new_q, new_k, bias = answers(encoding, at(torch.arange(3, 3 + T)), x, q, k)
+        new_x, new_q, new_k, bias = answers(encoding, positions_at(torch.arange(3, 3 + T)), x, q, k)
         used = {
             "embed": not torch.equal(new_x, x),
             "transform_qk": not (torch.equal(new_q, q) or torch.equal(new_k, k)),

@@ -66,8 +66,8 @@ def test_every_code_adds_its_branchs_vector_and_encodes_time_by_rope(name: str) 
 
 @given(stride=STRIDES, theta=THETAS, band=st.sampled_from([None, 4]))
 def test_a_learnable_code_begins_as_the_fixed_one(stride: int, theta: float, band: int | None) -> None:
-    made = [Fourier(D, C, theta, 8 * stride, stride, learnable, band) for learnable in (False, True)]
-    fixed, learned = (encoding.code(torch.arange(8)) for encoding in made)
+    encodings = [Fourier(D, C, theta, 8 * stride, stride, learnable, band) for learnable in (False, True)]
+    fixed, learned = (encoding.code(torch.arange(8)) for encoding in encodings)
     assert torch.equal(fixed, learned)
 
 
@@ -124,8 +124,8 @@ def test_fourier_refuses_a_branch_beyond_the_table(learnable: bool) -> None:
     encoding = Fourier(D, C, max_positions=301, stride=100, learnable=learnable)
     encoding.code(torch.arange(4))  # the last of them reads the last row
     for branch in (4, 7, -1):
-        told = rf"position {100 * branch} .* 0 to 300 \(branch {branch} at stride 100\)"
-        with pytest.raises(BadInput, match=told):
+        message = rf"position {100 * branch} .* 0 to 300 \(branch {branch} at stride 100\)"
+        with pytest.raises(BadInput, match=message):
             encoding.code(torch.tensor([0, branch]))
     encoding.steer("stride", 150)
     with pytest.raises(BadInput, match="position 450 "):

@@ -65,8 +65,8 @@ def test_t5_adds_the_number_of_each_distances_bucket(m: list[int], n: list[int],
     assert bias.shape == (3, len(m), len(n))
     for i, a in enumerate(m):
         for j, b in enumerate(n):
-            found = bucket(torch.tensor(a - b), 8, 40, both_ways)
-            assert torch.equal(bias[:, i, j], encoding.table[found])
+            bucket_number = bucket(torch.tensor(a - b), 8, 40, both_ways)
+            assert torch.equal(bias[:, i, j], encoding.table[bucket_number])
 
 
 def test_t5_begins_without_an_encoding_and_learns_the_buckets_of_its_texts() -> None:
@@ -120,11 +120,11 @@ def smallest_quadratic_form(bias: torch.Tensor) -> float:
 @given(numbers=st.lists(st.floats(-4, 2), min_size=4, max_size=4))
 def test_kerple_is_conditionally_positive_definite_and_a_power_above_two_is_not(numbers: list[float]) -> None:
     """Test for a conditionally positive definite kernel, as the paper asks; a power above 2 is none."""
-    at = list(range(24))
-    for bias in bias_at(kerple(numbers), at, at).detach():
+    positions = list(range(24))
+    for bias in bias_at(kerple(numbers), positions, positions).detach():
         assert smallest_quadratic_form(bias) > -1e-9
-    apart = (torch.tensor(at)[:, None] - torch.tensor(at)).abs().double()
-    assert smallest_quadratic_form(-math.exp(numbers[0]) * apart**2.2) < -1e-3
+    distances = (torch.tensor(positions)[:, None] - torch.tensor(positions)).abs().double()
+    assert smallest_quadratic_form(-math.exp(numbers[0]) * distances**2.2) < -1e-3
 
 
 def test_a_kernel_has_correct_gradients_also_at_distance_0() -> None:
@@ -174,10 +174,10 @@ def test_fire_adds_the_output_of_its_network(m: list[int], n: list[int], log_c: 
 @given(m=st.integers(0, 10**6), c=st.floats(1e-6, 1e3), threshold=st.floats(0.1, 1e4))
 def test_a_share_grows_from_0_to_the_first_token_at_any_length(m: int, c: float, threshold: float) -> None:
     query, key = torch.tensor([[m]]), torch.linspace(0, m, 9).round().long()
-    found = share(query, key, torch.tensor([c]).double(), torch.tensor([threshold]).double())[0]
-    assert found[-1] == 0.0
-    assert (found.diff() <= 0).all()
-    assert found[0] == 1.0 if m >= threshold else found[0] <= 1.0
+    shares = share(query, key, torch.tensor([c]).double(), torch.tensor([threshold]).double())[0]
+    assert shares[-1] == 0.0
+    assert (shares.diff() <= 0).all()
+    assert shares[0] == 1.0 if m >= threshold else shares[0] <= 1.0
 
 
 def test_before_the_threshold_fire_depends_on_distance_and_beyond_it_stretches() -> None:

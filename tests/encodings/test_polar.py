@@ -115,8 +115,8 @@ def test_scores_are_waves_of_the_distance_at_any_start(encoding, start: int) -> 
     """Expect cos((i - j) omega_k - delta_k); PoPE takes softplus of q and k first, and gates no token."""
     encoding, (q, k) = with_phase(encoding), heads()
     delta = getattr(encoding, "delta", torch.zeros(H, D)).detach().double().numpy()
-    apart = (np.arange(T)[:, None] - np.arange(T))[None, :, :, None] * omega()
-    waves = torch.tensor(np.cos(apart - delta[:, None, None]))  # (H, T, T, D)
+    angles = (np.arange(T)[:, None] - np.arange(T))[None, :, :, None] * omega()
+    waves = torch.tensor(np.cos(angles - delta[:, None, None]))  # (H, T, T, D)
     if isinstance(encoding, PoPE):
         q, k = F.softplus(q), F.softplus(k)
         assert torch.equal(scores(encoding, positions()), scores(encoding, Positions(torch.arange(T))))

@@ -110,8 +110,8 @@ def test_yarn_is_the_published_one(D: int, factor: int, theta: float, window: in
 
 @given(share=SHARES, distance=st.integers(0, 5000))
 def test_pairs_that_do_not_turn_stay_as_they_are(share: float, distance: int) -> None:
-    q, ends, turning = random_heads(2), Positions(torch.tensor([0, distance])), 2 * int(share * D / 2)
-    partial, full = (e.transform_qk(q, q, ends)[0] for e in (PartialRotary(D, share), Rotary(D)))
+    q, positions, turning = random_heads(2), Positions(torch.tensor([0, distance])), 2 * int(share * D / 2)
+    partial, full = (e.transform_qk(q, q, positions)[0] for e in (PartialRotary(D, share), Rotary(D)))
     assert torch.equal(partial[..., turning:], q[..., turning:])
     assert torch.equal(partial[..., :turning], full[..., :turning])
 

@@ -36,11 +36,11 @@ IDLE = {("v7-polar", "alpha"), ("v7-exact", "alpha"), ("v7-random", "alpha"), ("
 def model(encoding: Encoding) -> Transformer:
     """Make a model whose logits depend on the encoding, with the same weights every time."""
     torch.manual_seed(0)
-    made = Transformer(SHAPE, encoding)
-    for name, p in sorted(made.named_parameters()):
+    transformer = Transformer(SHAPE, encoding)
+    for name, p in sorted(transformer.named_parameters()):
         if not name.startswith("encoding."):
             torch.nn.init.normal_(p, std=0.5)
-    return made
+    return transformer
 
 
 def logits(around: Transformer) -> Tensor:
@@ -51,7 +51,7 @@ def logits(around: Transformer) -> Tensor:
         return around(ids, positions)
 
 
-def made(version: str, **options) -> Encoding:
+def encoding_of(version: str, **options) -> Encoding:
     """Make an encoding whose parameters are random, and the same ones every time."""
     torch.manual_seed(1)
     encoding = VERSIONS[version].make_encoding(SHAPE, **options)
@@ -63,11 +63,11 @@ def made(version: str, **options) -> Encoding:
 @pytest.mark.parametrize(("version", "name"), NUMBERS)
 def test_a_steered_model_equals_one_built_with_that_number(version: str, name: str) -> None:
     value, options = VALUES.get(name, 0.7), VERSIONS[version].options()
-    steered = model(made(version))
+    steered = model(encoding_of(version))
     if name in PAIRS:
         steered, expected = (model(VERSIONS[version].make_encoding(SHAPE, **o)) for o in ({}, PAIRS[name]))
     else:
-        expected = model(made(version, **({name: value} if name in options else {})))
+        expected = model(encoding_of(version, **({name: value} if name in options else {})))
     if name not in {**options, **PAIRS}:
         torch.nn.init.constant_(getattr(expected.encoding, name), value)
     before = logits(steered)
@@ -77,8 +77,8 @@ def test_a_steered_model_equals_one_built_with_that_number(version: str, name: s
     torch.testing.assert_close(logits(steered), logits(expected), rtol=0, atol=1e-5)
     change = (logits(steered) - before).abs().max()
     assert change < 1e-3 if (version, name) in IDLE else change > 1e-4
-    for p, (one, address) in zip(steered.parameters(), held, strict=True):
-        assert p is one
+    for p, (parameter, address) in zip(steered.parameters(), held, strict=True):
+        assert p is parameter
         assert p.data_ptr() == address
         assert (p.is_leaf, p.requires_grad) == (True, True)  # and goes on learning
     now = torch.as_tensor(getattr(steered.encoding, name)).detach().double()

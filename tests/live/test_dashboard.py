@@ -57,20 +57,20 @@ class Model:
 
     def losses(self):
         """Return the losses that are known without a gap, and whether these are all."""
-        made, known = self.state["head"]["made"], []
-        while len(known) < made and (block := self.state.get(f"loss{len(known) // LOSSES}")):
-            fresh = unpack(block)[len(known) % LOSSES :]
+        steps_done, losses = self.state["head"]["made"], []
+        while len(losses) < steps_done and (block := self.state.get(f"loss{len(losses) // LOSSES}")):
+            fresh = unpack(block)[len(losses) % LOSSES :]
             if not len(fresh):
                 break
-            known += list(fresh)
-        return known, len(known) == made
+            losses += list(fresh)
+        return losses, len(losses) == steps_done
 
     def frames(self, watch=0):
         """Return the measurements of a watch that are known without a gap, and whether these are all."""
-        there, known = self.state["head"]["frames"][watch], []
-        while (frame := self.state.get(f"frame{watch}_{len(known)}")) is not None:
-            known.append(frame)
-        return known, len(known) == there
+        there, frames = self.state["head"]["frames"][watch], []
+        while (frame := self.state.get(f"frame{watch}_{len(frames)}")) is not None:
+            frames.append(frame)
+        return frames, len(frames) == there
 
 
 def start(model, objective, plan=PLAN, **more):
@@ -156,8 +156,8 @@ def test_messages_leave_twenty_times_a_second_on_average_and_at_once_where_it_ma
 ):
     run = start(make(), objective)
     run.result()
-    told, now = [], [1000.0]
-    monkeypatch.setattr(run.dashboard.page, "send_state", lambda parts: told.append(now[0]))
+    times_sent, now = [], [1000.0]
+    monkeypatch.setattr(run.dashboard.page, "send_state", lambda parts: times_sent.append(now[0]))
     monkeypatch.setattr(
         "babygpt_live.dashboard.time", SimpleNamespace(monotonic=lambda: now[0], time=time.time)
     )
@@ -165,11 +165,11 @@ def test_messages_leave_twenty_times_a_second_on_average_and_at_once_where_it_ma
     for _ in range(300):  # steps of 34 ms: every one, or every second one
         now[0] += 0.034
         run.dashboard.update(at_once=False)
-    assert len(told) == pytest.approx(300 * 0.034 * 20, abs=2)
-    before = len(told)
+    assert len(times_sent) == pytest.approx(300 * 0.034 * 20, abs=2)
+    before = len(times_sent)
     for _ in range(3):
         run.dashboard.update(at_once=True)
-    assert len(told) == before + 3
+    assert len(times_sent) == before + 3
 
 
 def finished(make, objective):
@@ -243,19 +243,19 @@ def test_a_dial_without_a_number_is_refused_before_it_is_shown(make, objective, 
 
 
 def test_the_progress_of_validation_is_told(make, small_corpus):
-    seen = []
+    heads = []
 
     class Validated(NextToken):
         def losses(self, model, batch):
             if torch.is_inference_mode_enabled():
                 (run,) = Run.unfinished
-                seen.append(run.dashboard.head())
+                heads.append(run.dashboard.head())
             return super().losses(model, batch)
 
     start(make(), Validated(small_corpus, BLOCK)).result()
     counts = ["0 of 65", "64 of 65"]
-    assert [head["reading"] for head in seen] == [f"v4: {n} validation windows read" for n in counts]
-    assert all(f"validating {n} windows" in head["words"] for head, n in zip(seen, counts, strict=True))
+    assert [head["reading"] for head in heads] == [f"v4: {n} validation windows read" for n in counts]
+    assert all(f"validating {n} windows" in head["words"] for head, n in zip(heads, counts, strict=True))
 
 
 # ---------------------------------------------------------------- losses as panels
@@ -268,8 +268,8 @@ def test_panels_of_losses_hold_the_run_its_baseline_floors_and_moves(make, objec
     gated.reach(4)
     run.steer("theta", 5.0)
     gated.let_go()
-    losses, before = ([step.loss for step in one.result()] for one in (run, untouched))
-    panel, over_steps, other = run.dashboard.panels()
+    losses, before = ([step.loss for step in finished_run.result()] for finished_run in (run, untouched))
+    panel, over_steps, over_levels = run.dashboard.panels()
     (grey, raw, smooth), levels = panel.marks[:3], panel.marks[3:]
     steps, mean = live.running_mean(losses, 10)
     np.testing.assert_allclose(grey.y, live.running_mean(before, 10)[1])
@@ -286,7 +286,7 @@ def test_panels_of_losses_hold_the_run_its_baseline_floors_and_moves(make, objec
     gap = panel.below
     for marked in (gap, over_steps):
         assert marked.marks[-1] == Level("", 5, "x")
-    assert other.marks == [Level("", 6)]  # its x counts no steps
+    assert over_levels.marks == [Level("", 6)]  # its x counts no steps
     np.testing.assert_allclose(gap.marks[0].y, mean - live.running_mean(before, 10)[1])
     assert set(gap.marks[0].y[:4]) == {0.0}  # until the dial moves
     assert gap.title == "less than 0.01 nats from v4"
@@ -362,11 +362,11 @@ def alive():
             assert not thread.is_alive()
     gc.collect()
     kinds = (LanguageModel, Run, LiveOutput, Page, torch.optim.Optimizer)
-    found = dict.fromkeys(kinds, 0)
+    counts = dict.fromkeys(kinds, 0)
     for kind in map(type, gc.get_objects()):
-        for one in kinds:
-            found[one] += issubclass(kind, one)
-    return {**found, "threads": threading.active_count()}
+        for base in kinds:
+            counts[base] += issubclass(kind, base)
+    return {**counts, "threads": threading.active_count()}
 
 
 @pytest.fixture
@@ -392,9 +392,9 @@ def test_twenty_runs_leave_no_more_than_one(go):
     before = alive()
     run = go(15)
     assert alive() == before
-    assert (kept := go()) is not run
+    assert (second := go()) is not run
     assert alive() != before  # a second run that is kept is counted
-    assert kept.dashboard.root.comm is not None
+    assert second.dashboard.root.comm is not None
 
 
 def test_a_run_waits_for_its_reader_nowhere(make, objective):

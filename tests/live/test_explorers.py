@@ -43,11 +43,11 @@ def test_an_impossible_control_is_refused_by_name(control, args):
 def test_the_stops_of_a_scale_rise_in_tenths_of_a_power_of_ten_through_its_first_value(low, times, share):
     value = low + share * (low * times - low)
     scale = Scale("theta", min(value, low * times), low, low * times)
-    found = scale.stops()
-    assert (found[0], found[-1]) == (low, low * times)
-    assert scale.value in found
-    assert all(1 < after / before < 10**0.1 * 1.01 for before, after in pairwise(found))
-    assert len(found) <= 10 * math.log10(times) + 4
+    stops = scale.stops()
+    assert (stops[0], stops[-1]) == (low, low * times)
+    assert scale.value in stops
+    assert all(1 < after / before < 10**0.1 * 1.01 for before, after in pairwise(stops))
+    assert len(stops) <= 10 * math.log10(times) + 4
 
 
 # ---------------------------------------------------------------- explorers that a page computes

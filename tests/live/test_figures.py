@@ -32,12 +32,12 @@ def test_a_legend_names_every_curve_and_every_floor(ax):
     live.draw_losses(ax, {"_hidden": [1.0, 2.0]}, floors, "all")
     names = [text.get_text() for text in ax.get_legend().get_texts()]
     assert names == ["_hidden", *(f"{name} {floor:.3f}" for name, floor in floors.items())]
-    other = Figure().subplots()
-    live.draw_curves(other, np.arange(2), {"_hidden": np.arange(2), "b": np.arange(2)}, "t", "x", "y")
-    assert [text.get_text() for text in other.get_legend().get_texts()] == ["_hidden", "b"]
-    other.plot([0, 1])  # without a name
-    set_legend(other)
-    assert len(other.get_legend().get_texts()) == 2
+    curves_ax = Figure().subplots()
+    live.draw_curves(curves_ax, np.arange(2), {"_hidden": np.arange(2), "b": np.arange(2)}, "t", "x", "y")
+    assert [text.get_text() for text in curves_ax.get_legend().get_texts()] == ["_hidden", "b"]
+    curves_ax.plot([0, 1])  # without a name
+    set_legend(curves_ax)
+    assert len(curves_ax.get_legend().get_texts()) == 2
 
 
 def test_curves_have_their_own_colours_and_a_curve_alone_no_legend(ax):
@@ -56,12 +56,12 @@ def test_loss_by_position_is_averaged_in_blocks_up_to_the_last_whole_one(ax):
 
 
 @pytest.mark.parametrize(
-    ("look", "ends"), [({}, (-3, 1)), ({"diverging": True}, (-3, 3)), ({"top": 5.0}, (0, 5))]
+    ("look", "limits"), [({}, (-3, 1)), ({"diverging": True}, (-3, 3)), ({"top": 5.0}, (0, 5))]
 )
-def test_the_colours_of_a_matrix_end_where_they_are_told_or_at_its_numbers(ax, look, ends):
+def test_the_colours_of_a_matrix_end_where_they_are_told_or_at_its_numbers(ax, look, limits):
     live.draw_matrix(ax, np.array([[1.0, -3.0]]), "m", "x", "y", **look)
     np.testing.assert_array_equal(ax.images[0].get_array(), [[1, -3]])
-    assert ax.images[0].get_clim() == ends
+    assert ax.images[0].get_clim() == limits
     assert len(ax.figure.axes) == 2  # with a colour bar
 
 

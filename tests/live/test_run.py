@@ -76,8 +76,8 @@ def weights(model):
     return {name: p.detach().clone() for name, p in model.state_dict().items()}
 
 
-def same(one, other):
-    return all(torch.equal(p, other[name]) for name, p in one.items())
+def same(state, twin):
+    return all(torch.equal(p, twin[name]) for name, p in state.items())
 
 
 # ---------------------------------------------------------------- equality with `train`
@@ -104,21 +104,21 @@ def test_watches_measure_when_they_are_due_and_change_nothing(make, objective, s
     assert [step for step, _ in run.frames[often]] == [0, 2, 4, 6, 8]
     assert [step for step, _ in run.frames[rarely]] == [0, 4, 8]
     assert curve(history) == curve(train(make(), objective, PLAN))
-    for step, seen in run.frames[often]:
+    for step, weight in run.frames[often]:
         model = make()
         list(islice(train(model, objective, PLAN), step))
-        assert torch.equal(seen, model.head.weight)
+        assert torch.equal(weight, model.head.weight)
 
 
 @pytest.mark.parametrize("fails", [False, True])
 def test_a_run_takes_half_the_cores_and_gives_them_back(make, small_corpus, start, monkeypatch, fails):
     monkeypatch.setattr("babygpt_live.run.cpu_count", lambda: 4)
     torch.set_num_threads(3)
-    seen = set()
+    thread_counts = set()
 
     class Looking(NextToken):
         def loss(self, model, batch):
-            seen.add(torch.get_num_threads())
+            thread_counts.add(torch.get_num_threads())
             if fails:
                 raise ValueError
             return super().loss(model, batch)
@@ -128,7 +128,7 @@ def test_a_run_takes_half_the_cores_and_gives_them_back(make, small_corpus, star
     thread = threading.Thread(target=lambda: later.append(torch.get_num_threads()))
     thread.start()
     thread.join(LONG)
-    assert seen == {2}
+    assert thread_counts == {2}
     assert (torch.get_num_threads(), later) == (3, [3])
 
 
@@ -242,11 +242,11 @@ def test_a_model_in_training_is_not_measured_from_outside(make, gated, objective
     gated.let_go()
     assert first.wait(LONG)
     assert second.wait(LONG)
-    measured_in, seen = second.frames[watch][0][1]
+    measured_in, weight = second.frames[watch][0][1]
     assert measured_in.name == "babygpt trainer second"
     again = make()
     list(train(again, objective, PLAN))
-    assert torch.equal(seen, again.head.weight)
+    assert torch.equal(weight, again.head.weight)
 
 
 # ---------------------------------------------------------------- one run at a time

@@ -21,7 +21,7 @@ def read(*panels):
     svg, words, width = draw_still(panels)
     root = ElementTree.fromstring(svg)
     assert float(root.get("width")) == width
-    assert words == "; ".join(one.title for panel in panels for one in (panel, panel.below) if one)
+    assert words == "; ".join(part.title for panel in panels for part in (panel, panel.below) if part)
     return root
 
 
@@ -32,18 +32,18 @@ def texts(root):
 def ticks(root, axis):
     """Return the place of each tick by its number, read off the picture."""
     anchor, side = {"x": ("middle", "x"), "y": ("end", "y")}[axis]
-    found = [text for text in root.iter(f"{SVG}text") if text.get("text-anchor") == anchor]
+    labels = [text for text in root.iter(f"{SVG}text") if text.get("text-anchor") == anchor]
     numbers = {}
-    for text in found:
+    for text in labels:
         if re.fullmatch(r"−?[\d,.]+", text.text or ""):
             number = float(text.text.replace("−", "-").replace(",", ""))
             numbers[number] = float(text.get(side)) - (5 if axis == "y" else 0)
     return numbers
 
 
-def values_at(places, known, log=False):
+def values_at(places, tick_places, log=False):
     """Return the numbers that stand at some places, by two ticks of an axis."""
-    (a, at_a), (b, at_b) = sorted(known.items())[0], sorted(known.items())[-1]
+    (a, at_a), (b, at_b) = sorted(tick_places.items())[0], sorted(tick_places.items())[-1]
     share = (np.asarray(places) - at_a) / (at_b - at_a)
     return a * (b / a) ** share if log else a + share * (b - a)
 
@@ -125,8 +125,8 @@ def test_a_single_point_between_gaps_is_seen_and_bars_are_as_wide_as_their_gaps(
     bars = Curve("", "red", np.ones(3), np.array([0.0, 1, 2]), look="bars")
     root = read(Panel("t", [bars], Axis("", (0, 100))))
     (width,) = (float(p.get("stroke-width")) for p in root.iter(f"{SVG}path") if p.get("stroke") == "red")
-    known = ticks(root, "x")
-    assert width < (known[100] - known[0]) / 100
+    tick_places = ticks(root, "x")
+    assert width < (tick_places[100] - tick_places[0]) / 100
 
 
 def test_a_long_run_is_a_small_picture_that_ends_with_its_last_point():
@@ -209,9 +209,9 @@ def test_colours_are_the_numbers_in_whole_percents():
     values = np.linspace(-1, 1, 40).reshape(4, 10)
     root = read(Panel("g", [Cells(values, 1.0, -1.0, label="gate")]))
     np.testing.assert_allclose(image_values(root, 2), values, atol=0.008)
-    for nth, ends in enumerate(((-1, 0), (0, 1))):
+    for nth, limits in enumerate(((-1, 0), (0, 1))):
         scale = image_values(root, nth)[0]
-        np.testing.assert_allclose(scale, np.linspace(*ends, len(scale)), atol=0.008)
+        np.testing.assert_allclose(scale, np.linspace(*limits, len(scale)), atol=0.008)
     assert texts(root)[1:5] == ["gate", "−1", "0", "1"]
     blue = image_values(read(Panel("g", [Cells(abs(values), 1.0)])), 2)
     np.testing.assert_allclose(-blue, abs(values), atol=0.008)
@@ -249,8 +249,8 @@ def test_texts_of_trials_do_not_reach_into_the_next_column():
 
 def test_plots_of_a_row_begin_equally_high_below_titles_of_any_length():
     axes = Axis("", (0, 1)), Axis("", (0, 1))
-    one, two = Curve("one", "red", np.zeros(2)), Curve("two", "red", np.zeros(2))
-    root = read(Panel("short", [one, two], *axes), Panel("long " * 30, [one], *axes))
+    first, second = Curve("one", "red", np.zeros(2)), Curve("two", "red", np.zeros(2))
+    root = read(Panel("short", [first, second], *axes), Panel("long " * 30, [first], *axes))
     tops = []
     for panel in root.findall(f"{SVG}g"):
         (body,), (plot,) = panel.findall(f"{SVG}g"), panel.iter(f"{SVG}svg")
@@ -259,8 +259,8 @@ def test_plots_of_a_row_begin_equally_high_below_titles_of_any_length():
 
 
 def test_names_of_ticks_do_not_touch():
-    names = [(at / 10, f"tick number {at}") for at in range(10)]
-    rows = [(at, f"row {at}\nof all") for at in range(32)]
+    names = [(number / 10, f"tick number {number}") for number in range(10)]
+    rows = [(number, f"row {number}\nof all") for number in range(32)]
     across = ticks_at(read(Panel("t", [], Axis("", ticks=names))), "middle", "x")
     assert 1 < len(across) < 10
     assert min(np.diff(across)) >= measure("tick number 0")
@@ -277,10 +277,10 @@ def ticks_at(root, anchor, side):
     ]
 
 
-ends = st.floats(width=32, allow_nan=False, allow_infinity=False) | st.sampled_from([0.0, 1.0])
+axis_ends = st.floats(width=32, allow_nan=False, allow_infinity=False) | st.sampled_from([0.0, 1.0])
 
 
-@given(st.lists(st.floats(), min_size=1, max_size=5), ends, ends, st.booleans())
+@given(st.lists(st.floats(), min_size=1, max_size=5), axis_ends, axis_ends, st.booleans())
 def test_any_numbers_give_a_picture_with_finite_places(values, low, high, log):
     axis = Axis("", (low, high), log=log)
     y = np.array(values)
@@ -301,8 +301,8 @@ def test_boxes_frame_their_rows_and_many_named_rows_make_a_plot_higher():
 
 def test_panels_wrap_into_rows_and_equal_panels_give_equal_bytes():
     panel = Panel("t" * 10, [Curve("c", "red", np.arange(3.0))], Axis("", (0, 2)), Axis("", (0, 2)))
-    one, four = (draw_still([panel] * n) for n in (1, 4))
+    single, four = (draw_still([panel] * n) for n in (1, 4))
     assert four == draw_still([panel] * 4)
     assert four[2] < 1200
-    height = [float(re.search(r"height='(\d+)'", svg)[1]) for svg, _, _ in (one, four)]
+    height = [float(re.search(r"height='(\d+)'", svg)[1]) for svg, _, _ in (single, four)]
     assert height[1] == pytest.approx(2 * height[0], abs=2)

@@ -110,8 +110,8 @@ def test_a_step_shows_the_characters_that_had_appeared_by_then(awake):
     for step, (page, steps) in enumerate(shown):
         tokens = expected.tokens.masked_fill(expected.when > step, FILLED.mask_id)
         assert words[step].characters == visible(FILLED.decode(tokens[0]))
-        left = int((when > step).sum())
-        assert page.title == f"Step {step} of 5: {left} character{'s' * (left != 1)} left"
+        remaining = int((when > step).sum())
+        assert page.title == f"Step {step} of 5: {remaining} character{'s' * (remaining != 1)} left"
         there = (when > 0) & (when <= step)
         np.testing.assert_allclose(words[step].sure, np.where(there, sure, np.nan))
         assert words[step].given.tolist() == [char != "_" for char in HOLLOW]
@@ -144,8 +144,8 @@ def test_a_changed_mind_shows_each_draft_and_the_characters_taken_back(awake):
 
 
 def test_filling_in_runs_once_for_all_steps_and_uses_no_global_random_numbers(awake, monkeypatch):
-    explorer, asked = explorers.diffusion(awake("v7"), FILLED, HOLLOW), []
-    monkeypatch.setattr(trained_models, "fill_in", lambda *args: asked.append(1) or fill_in(*args))
+    explorer, calls = explorers.diffusion(awake("v7"), FILLED, HOLLOW), []
+    monkeypatch.setattr(trained_models, "fill_in", lambda *args: calls.append(1) or fill_in(*args))
     torch.manual_seed(3)
     expected = torch.rand(4)
     torch.manual_seed(3)
@@ -153,7 +153,7 @@ def test_filling_in_runs_once_for_all_steps_and_uses_no_global_random_numbers(aw
     explorer.threshold = 50
     explorer.step = 1
     assert torch.equal(torch.rand(4), expected)
-    assert asked == [1, 1]
+    assert calls == [1, 1]
     explorer.text = "ab_d_ "
     assert explorer.shown["limits"] == {"step": 2}
     explorer.sampler, explorer.threshold = "entropy bound", 0

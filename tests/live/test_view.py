@@ -48,16 +48,16 @@ def show(explorer):
 
 def test_a_cell_that_is_run_again_closes_the_outputs_it_left_and_no_others(place):
     place("cell a", "run 1")
-    hidden, one, other = make(), show(make()), show(make())
+    hidden, first, second = make(), show(make()), show(make())
     place("cell b", "run 2")
     elsewhere = show(make())
     place()  # a front end that does not name its cells
     nameless = show(make())
     place("cell a", "run 3")
     now = show(make())
-    outputs = (hidden, one, other, elsewhere, nameless, now)
+    outputs = (hidden, first, second, elsewhere, nameless, now)
     assert [output.comm is None for output in outputs] == [False, True, True, False, False, False]
-    one.n = 5  # a closed one may still be moved
+    first.n = 5  # a closed one may still be moved
 
 
 def test_an_output_shown_again_stays_open(place):

@@ -36,15 +36,15 @@ def kernel() -> Iterator[BlockingKernelClient]:
 
 @pytest.fixture
 def client(kernel: BlockingKernelClient) -> BlockingKernelClient:
-    found = reply(kernel, send(kernel, "slider.value = 0; heard.clear(); ran.clear()"))
-    kernel.slider = value(found, "slider.model_id").strip("'")
+    content = reply(kernel, send(kernel, "slider.value = 0; heard.clear(); ran.clear()"))
+    kernel.slider = value(content, "slider.model_id").strip("'")
     return kernel
 
 
 def send(client: BlockingKernelClient, code: str) -> str:
     """Send a cell without waiting for the one before, as Run All does."""
-    asked = {name: name for name in ("ran", "heard", "slider.model_id")}
-    name: str = client.execute(code, user_expressions=asked)
+    expressions = {name: name for name in ("ran", "heard", "slider.model_id")}
+    name: str = client.execute(code, user_expressions=expressions)
     return name
 
 
@@ -58,8 +58,8 @@ def reply(client: BlockingKernelClient, name: str) -> dict:
     raise TimeoutError(name)
 
 
-def value(found: dict, name: str) -> str:
-    return found["user_expressions"][name]["data"]["text/plain"]
+def value(content: dict, name: str) -> str:
+    return content["user_expressions"][name]["data"]["text/plain"]
 
 
 def move(client: BlockingKernelClient, to: int) -> None:
@@ -72,11 +72,11 @@ def move(client: BlockingKernelClient, to: int) -> None:
 def test_a_waiting_cell_hears_a_slider_and_queued_cells_follow_in_order(client):
     names = [send(client, WAIT), *(send(client, f"ran.append({n})") for n in range(5))]
     move(client, 7)
-    found = [reply(client, name) for name in names]
-    assert [content["status"] for content in found] == 6 * ["ok"]
-    assert value(found[0], "heard") == "[7]"
-    assert value(found[0], "ran") == "['waited']"
-    assert value(found[-1], "ran") == "['waited', 0, 1, 2, 3, 4]"
+    replies = [reply(client, name) for name in names]
+    assert [content["status"] for content in replies] == 6 * ["ok"]
+    assert value(replies[0], "heard") == "[7]"
+    assert value(replies[0], "ran") == "['waited']"
+    assert value(replies[-1], "ran") == "['waited', 0, 1, 2, 3, 4]"
 
 
 @pytest.mark.parametrize("interrupted", [False, True])
@@ -90,8 +90,8 @@ def test_an_error_or_an_interrupt_of_a_waiting_cell_aborts_those_behind_it(clien
     assert [reply(client, name)["status"] for name in names] == ["error", "aborted"]
     name = send(client, "heard.clear();" + WAIT)  # and the next one is served as ever
     move(client, 5)
-    found = reply(client, name)
-    assert (value(found, "heard"), value(found, "ran")) == ("[5]", "['waited']")
+    content = reply(client, name)
+    assert (value(content, "heard"), value(content, "ran")) == ("[5]", "['waited']")
 
 
 def test_a_page_that_asks_for_the_kernel_is_answered_meanwhile(client):

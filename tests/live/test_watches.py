@@ -140,8 +140,8 @@ def test_the_head_that_has_changed_most_is_the_large_one(awake):
     np.testing.assert_allclose(mark.shares, [[0, 0.2, 0], [0, 0, 0.4]])
     assert (mark.chosen, mark.letters) == ((1, 2), ["a", "b", "•", "a", "b"])
     assert panel.title == "Layer 2, head 3 changed most: 40% of its attention in 7 steps"
-    other = mark.finding.format(layer=1, head=2, share="20%")
-    assert other == "Layer 1, head 2 changed 20% of its attention in 7 steps"
+    finding = mark.finding.format(layer=1, head=2, share="20%")
+    assert finding == "Layer 1, head 2 changed 20% of its attention in 7 steps"
 
 
 def test_the_kernel_is_shown_as_a_share_beside_the_first_one(awake):
@@ -172,8 +172,8 @@ def test_the_curves_are_the_similarities_of_codes_and_streams(awake):
     model, watch = awake("v6", n_layer=3), explorers.branch_similarity(LETTERS, "abc dab", n=3)
     squares = [code_similarity(model, 3), *layer_similarity(model, LETTERS.encode("abc dab"), 3)]
     means = [(square.sum() - np.trace(square)) / 6 for square in squares]  # of three pairs, twice
-    found = watch.measure(model)
-    panel = watch.panel([(0, 0 * found), (7, found)], "v6", 40)
+    similarities = watch.measure(model)
+    panel = watch.panel([(0, 0 * similarities), (7, similarities)], "v6", 40)
     names = ("codes", "input", "after layer 1", "after layer 2", "after layer 3")
     for name, mean in zip(names, means, strict=True):
         np.testing.assert_allclose(curves(panel)[name][1], [0, mean], atol=1e-6)
@@ -206,12 +206,12 @@ def test_each_underscore_is_a_mask_unless_it_is_a_character():
 @pytest.mark.parametrize("version", ["v7", "v7-polar", "v7-quadrature", "v7-pope"])
 def test_gates_are_shown_position_by_channel(awake, version):
     model, watch = awake(version), explorers.gates(length=20)
-    found = watch.measure(model)
+    gates = watch.measure(model)
     masked = torch.arange(20) % 16 >= 12
     with torch.no_grad():
         expected = gates_of(model.encoding, Positions(torch.arange(20), masked=masked[None])).numpy()
-    np.testing.assert_allclose(found[0], expected, atol=1e-3)  # kept in half precision
-    panel = watch.panel([(0, found)], version, 40)
+    np.testing.assert_allclose(gates[0], expected, atol=1e-3)  # kept in half precision
+    panel = watch.panel([(0, gates)], version, 40)
     cells = panel.find(Cells)
     assert cells.values.shape == expected.shape[1:]
     assert (list(cells.boxes), cells.rows[11:13]) == ([(12, 16)], ["11", "12 (MASK)"])
@@ -263,8 +263,8 @@ def test_a_watched_text_is_filled_in_a_third_at_a_time_the_surest_first_with_the
     text, sure, holes = idx.clone(), np.full(16, np.nan), 5
     for share in (2, 2, 1):  # of the holes, computed by hand
         chances = denoise(model, text).detach().softmax(dim=-1)[0]
-        left = [(-float(chances[i].max()), i) for i in range(16) if text[0, i] == MASKED.mask_id]
-        for minus, i in sorted(left)[:share]:
+        candidates = [(-float(chances[i].max()), i) for i in range(16) if text[0, i] == MASKED.mask_id]
+        for minus, i in sorted(candidates)[:share]:
             text[0, i], sure[i] = int(chances[i].argmax()), -minus
     assert torch.equal(filled.tokens, text)
     panel = watch.panel([(7, filled)], "v7", 40)

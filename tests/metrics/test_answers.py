@@ -80,11 +80,14 @@ def test_greedy_answers_equal_generated_text_at_temperature_0(awake, version: st
 
 def test_more_questions_than_a_batch_holds_stay_in_order(awake) -> None:
     model = awake("v4", vocab_size=TOKENIZER.vocab_size, block_size=22)
-    asked = [Question(a + b + c, "ann", "bob", ".") for a in "abdehi" for b in "mntov" for c in "wab"]
-    together, scores = greedy_answers(model, TOKENIZER, asked), answer_log_probs(model, TOKENIZER, asked)
-    assert together == [greedy_answers(model, TOKENIZER, [q])[0] for q in asked]
+    questions = [Question(a + b + c, "ann", "bob", ".") for a in "abdehi" for b in "mntov" for c in "wab"]
+    together, scores = (
+        greedy_answers(model, TOKENIZER, questions),
+        answer_log_probs(model, TOKENIZER, questions),
+    )
+    assert together == [greedy_answers(model, TOKENIZER, [q])[0] for q in questions]
     assert len(set(together)) > 3
-    alone = np.concatenate([answer_log_probs(model, TOKENIZER, [q]) for q in asked])
+    alone = np.concatenate([answer_log_probs(model, TOKENIZER, [q]) for q in questions])
     assert scores == pytest.approx(alone, abs=1e-4)
 
 
@@ -118,9 +121,9 @@ def test_a_model_blind_to_order_is_right_half_of_the_time_exactly(awake, languag
     """Pair each question with its mirror: one of the two must be wrong, and ties count half."""
     grammar = getattr(tales, language)()
     tokenizer = CharTokenizer(grammar.alphabet())
-    asked = grammar.questions(60, seed=0, max_chars=160)
+    questions = grammar.questions(60, seed=0, max_chars=160)
     model = awake("v1", vocab_size=tokenizer.vocab_size, block_size=200)
-    assert role_accuracy(model, tokenizer, asked) == 0.5
+    assert role_accuracy(model, tokenizer, questions) == 0.5
 
 
 @pytest.mark.parametrize("version", ["v1", "v2", "v4"])

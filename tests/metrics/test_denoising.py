@@ -20,28 +20,30 @@ def test_with_exact_answers_the_bound_is_minus_log_p_of_every_text(posterior, vo
         assert exact_nelbo(model, torch.tensor(text)) == pytest.approx(-math.log(model.joint[text]), abs=1e-6)
 
 
-@pytest.mark.parametrize("at", [[0], [2, 0], [1, 3], [0, 1, 3]])
-def test_the_bound_of_some_positions_is_their_surprise_given_the_rest(posterior, at: list[int]) -> None:
+@pytest.mark.parametrize("positions", [[0], [2, 0], [1, 3], [0, 1, 3]])
+def test_the_bound_of_some_positions_is_their_surprise_given_the_rest(
+    posterior, positions: list[int]
+) -> None:
     model = posterior(2, 4)
-    rest = [d for d in range(4) if d not in at]
-    given = model.joint.sum(dim=at)
+    rest = [d for d in range(4) if d not in positions]
+    marginal = model.joint.sum(dim=positions)
     for text in product(range(2), repeat=4):
-        p = model.joint[text] / given[tuple(text[d] for d in rest)]
-        assert exact_nelbo(model, torch.tensor(text), at) == pytest.approx(-math.log(p), abs=1e-6)
+        p = model.joint[text] / marginal[tuple(text[d] for d in rest)]
+        assert exact_nelbo(model, torch.tensor(text), positions) == pytest.approx(-math.log(p), abs=1e-6)
 
 
 def test_the_bound_of_an_inexact_model_is_the_mean_surprise_over_all_orders(awake, text) -> None:
     """Add up token after token, in each of the 24 orders of four positions."""
     model, idx = awake("v7"), text(9, vocab_size=MASK)
-    at, total = [1, 4, 5, 8], 0.0
-    for order in permutations(at):
+    positions, total = [1, 4, 5, 8], 0.0
+    for order in permutations(positions):
         for done in range(4):
             holes = idx.clone()
             holes[list(order[done:])] = MASK
             with torch.no_grad():
                 chances = denoise(model, holes[None])[0, order[done]].log_softmax(dim=-1)
             total -= float(chances[idx[order[done]]]) / 24
-    assert exact_nelbo(model, idx, at) == pytest.approx(total, abs=1e-4)
+    assert exact_nelbo(model, idx, positions) == pytest.approx(total, abs=1e-4)
 
 
 def test_more_positions_than_can_be_measured_exactly_are_refused(awake, text) -> None:
@@ -64,9 +66,9 @@ def test_the_estimate_is_the_exact_bound_within_its_error(awake, text, n: int) -
 
 def test_the_standard_error_covers_the_spread_over_seeds(awake, text) -> None:
     model, ids = awake("v7", block_size=5), text(40, vocab_size=MASK)
-    found = [nelbo(model, ids, repeats=4, seed=seed) for seed in range(40)]
-    spread = torch.tensor([estimate for estimate, _ in found]).std()
-    assert spread < 1.2 * sum(error for _, error in found) / 40
+    estimates = [nelbo(model, ids, repeats=4, seed=seed) for seed in range(40)]
+    spread = torch.tensor([estimate for estimate, _ in estimates]).std()
+    assert spread < 1.2 * sum(error for _, error in estimates) / 40
     assert spread > 0
 
 

@@ -89,11 +89,11 @@ def test_only_the_forward_pass_of_the_calling_thread_counts(awake, text):
     thread = threading.Thread(target=train)
     thread.start()
     try:
-        found = [attention_weights(model, idx) for _ in range(30)]
+        weights = [attention_weights(model, idx) for _ in range(30)]
     finally:
         busy.set()
         thread.join()
-    np.testing.assert_allclose(found, np.stack([expected] * 30), atol=1e-6)
+    np.testing.assert_allclose(weights, np.stack([expected] * 30), atol=1e-6)
 
 
 @pytest.mark.parametrize("version", ["v1", "v2"])
@@ -109,9 +109,9 @@ def test_v1s_table_equals_its_predictions_after_any_text(awake, text) -> None:
     table = inspection.bigram_table(model)
     assert table.shape == (11, 11)
     with torch.no_grad():
-        said = model(idx[None])[0].exp()
-    said = (said / said.sum(dim=-1, keepdim=True)).numpy()
-    for token, row in zip(idx.tolist(), said, strict=True):
+        probabilities = model(idx[None])[0].exp()
+    probabilities = (probabilities / probabilities.sum(dim=-1, keepdim=True)).numpy()
+    for token, row in zip(idx.tolist(), probabilities, strict=True):
         assert table[token] == pytest.approx(row, abs=1e-6)
 
 
@@ -137,10 +137,10 @@ def test_reach_is_the_first_distance_at_which_the_kernel_is_below_the_share(
     single = Gaussian(8, (0.5, 0.5), (wide, wide), learnable=False)
     assert reach(single, share) == pytest.approx(wide * math.sqrt(2 * math.log(1 / share)), abs=1.01)
     encoding = Gaussian(8, (0.7, 0.3), (narrow, wide))
-    at = reach(encoding, share)
-    values = kernel_values(encoding, at) / kernel_values(encoding, 0)
-    assert (values[:at] >= share * 0.9999).all()
-    assert values[at] < share * 1.0001
+    distance = reach(encoding, share)
+    values = kernel_values(encoding, distance) / kernel_values(encoding, 0)
+    assert (values[:distance] >= share * 0.9999).all()
+    assert values[distance] < share * 1.0001
 
 
 def test_a_flat_kernel_reaches_to_the_limit() -> None:
@@ -166,10 +166,10 @@ def test_gates_are_those_that_multiply_a_key():
 def test_phases_are_a_row_for_each_head_or_one_for_all():
     assert phases_of(Quadrature(D)) is None
     assert phases_of(Rotary(D)) is None
-    polar, apart = RandomPhase(D), LearnedPhase(H, D)
-    torch.nn.init.uniform_(apart.delta)
+    polar, learned = RandomPhase(D), LearnedPhase(H, D)
+    torch.nn.init.uniform_(learned.delta)
     assert torch.equal(phases_of(polar), polar.phi[None])
-    assert torch.equal(phases_of(apart), apart.delta)
+    assert torch.equal(phases_of(learned), learned.delta)
 
 
 HEADS = [(0, 0), (0, 1), (1, 0), (1, 1)]
@@ -190,21 +190,21 @@ def test_a_silenced_head_equals_one_cut_from_the_output(awake, text, version: st
     with torch.no_grad():
         whole, expected = model(idx), cut_out(model, heads)(idx)
         with without_heads(model, heads):
-            found = model(idx)
+            silenced = model(idx)
         after = model(idx)
-    assert torch.allclose(found, expected, atol=1e-6)
+    assert torch.allclose(silenced, expected, atol=1e-6)
     assert torch.equal(after, whole)
-    assert bool(heads) == (not torch.allclose(found, whole, atol=1e-3))
+    assert bool(heads) == (not torch.allclose(silenced, whole, atol=1e-3))
 
 
 def test_each_head_is_silenced_alone(awake, text) -> None:
     model, idx = awake("v4"), text(1, 12)
 
-    def score(some) -> float:
+    def score(ablated) -> float:
         with torch.no_grad():
-            return float(some(idx).log_softmax(dim=-1)[0, -1, 3])
+            return float(ablated(idx).log_softmax(dim=-1)[0, -1, 3])
 
-    expected = np.array([score(cut_out(model, [at])) for at in HEADS]).reshape(2, 2)
+    expected = np.array([score(cut_out(model, [head])) for head in HEADS]).reshape(2, 2)
     assert ablate_heads(model, score) == pytest.approx(expected, abs=1e-5)
     assert len(set(np.round(expected.ravel(), 4))) == 4
 

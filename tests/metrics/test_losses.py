@@ -75,14 +75,14 @@ class LooksBack(LanguageModel):
 @pytest.mark.parametrize("version", ["v3", "alibi"])
 def test_each_target_is_predicted_from_all_and_from_one_window(awake, text, version: str) -> None:
     model, ids, length = awake(version), text(100), 40
-    at, inside, past = position_matched_losses(model, ids, length, n_windows=3, every=5)
-    assert at.tolist() == [16, 21, 26, 31, 36]
+    positions, inside, past = position_matched_losses(model, ids, length, n_windows=3, every=5)
+    assert positions.tolist() == [16, 21, 26, 31, 36]
     for row, start in enumerate((0, 29, 59)):
-        for column, place in enumerate(start + at):
-            for begin, found in ((start, past), (place - BLOCK + 1, inside)):
+        for column, place in enumerate(start + positions):
+            for begin, losses in ((start, past), (place - BLOCK + 1, inside)):
                 with torch.no_grad():
                     chances = model(ids[None, begin : place + 1])[0, -1].log_softmax(dim=-1)
-                assert found[row, column] == pytest.approx(-float(chances[ids[place + 1]]), abs=1e-5)
+                assert losses[row, column] == pytest.approx(-float(chances[ids[place + 1]]), abs=1e-5)
     change, error = position_matched_change(model, ids, length, n_windows=3, every=5)
     each = (past - inside).mean(axis=1)
     assert change == pytest.approx(np.mean(past) - np.mean(inside))
@@ -119,10 +119,10 @@ class Reader(LanguageModel):
         chances = torch.full((*idx.shape, TOKENIZER.vocab_size), self.rest / TOKENIZER.vocab_size)
         for row, ids in enumerate(idx):
             text = TOKENIZER.decode(ids)
-            told = [at for value in VALUES[text[-1]] if (at := text.rfind(value)) >= 0]
-            at = (max if self.latest else min)(told, default=-1)
-            if at >= 0 and len(text) - at <= self.memory:
-                chances[row, -1, ids[at]] += 1 - self.rest
+            occurrences = [position for value in VALUES[text[-1]] if (position := text.rfind(value)) >= 0]
+            position = (max if self.latest else min)(occurrences, default=-1)
+            if position >= 0 and len(text) - position <= self.memory:
+                chances[row, -1, ids[position]] += 1 - self.rest
             else:
                 chances[row, -1] += (1 - self.rest) / TOKENIZER.vocab_size
         return chances.log()
@@ -135,11 +135,11 @@ def test_recall_falls_to_chance_beyond_the_memory_of_the_model() -> None:
     vocab = TOKENIZER.vocab_size
     assert accuracy[:4].tolist() == [1.0] * 4
     assert accuracy[4:] == pytest.approx(0.1, abs=0.06)  # 4 standard errors
-    known, unknown = -math.log(0.7 + 0.3 / vocab), math.log(vocab)
-    assert loss == pytest.approx([known] * 4 + [unknown] * 2, abs=1e-5)
+    recalled_loss, uniform_loss = -math.log(0.7 + 0.3 / vocab), math.log(vocab)
+    assert loss == pytest.approx([recalled_loss] * 4 + [uniform_loss] * 2, abs=1e-5)
     accuracy, loss, _ = recall_by_distance(Reader(memory=999), TOKENIZER, [8, 50], n=400, is_told=False)
     assert accuracy == pytest.approx(0.1, abs=0.06)
-    assert loss == pytest.approx(unknown, abs=1e-5)
+    assert loss == pytest.approx(uniform_loss, abs=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -148,9 +148,9 @@ def test_recall_falls_to_chance_beyond_the_memory_of_the_model() -> None:
 def test_recall_separates_the_last_value_from_an_older(memory: int, latest: bool, last: float, older: float):
     """Fail a reader that gives the first value, though it never forgets."""
     reader = Reader(memory, latest=latest)
-    found = recall_by_distance(reader, TOKENIZER, [20], n=400, length=64, older=(24,))
-    assert found.accuracy[0] == pytest.approx(last, abs=0.06)
-    assert found.older[0] == pytest.approx(older, abs=0.06)
+    recall = recall_by_distance(reader, TOKENIZER, [20], n=400, length=64, older=(24,))
+    assert recall.accuracy[0] == pytest.approx(last, abs=0.06)
+    assert recall.older[0] == pytest.approx(older, abs=0.06)
 
 
 def test_losses_and_choices_are_those_of_the_last_logits() -> None:
@@ -164,9 +164,9 @@ def test_losses_and_choices_are_those_of_the_last_logits() -> None:
     with torch.no_grad():
         chances = model(tokens)[:, -1].softmax(dim=-1)
     right, lost = [], []
-    for row, some, answer in zip(chances, values.tolist(), answers.tolist(), strict=True):
-        right.append(max(some, key=lambda token: float(row[token])) == some[answer])
-        lost.append(-math.log(float(row[some[answer]])))
+    for row, choices, answer in zip(chances, values.tolist(), answers.tolist(), strict=True):
+        right.append(max(choices, key=lambda token: float(row[token])) == choices[answer])
+        lost.append(-math.log(float(row[choices[answer]])))
     assert loss[0] == pytest.approx(sum(lost) / 32, abs=1e-5)
     assert accuracy[0] == sum(right) / 32
 

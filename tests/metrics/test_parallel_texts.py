@@ -96,7 +96,7 @@ def test_leakage_is_the_mean_divergence_of_branch_0(awake, text, version: str, n
     groups = evenly_spaced_texts(ids, 4 * (2 * n - 1), LENGTH).split(2 * n - 1)
     divergences = []
     for first, *others in groups:
-        here, there = (interleave([first, *some], [0] * n) for some in (others[: n - 1], others[n - 1 :]))
+        here, there = (interleave([first, *texts], [0] * n) for texts in (others[: n - 1], others[n - 1 :]))
         before, after = (log_probs(model, columns)[columns.branch[0] == 0] for columns in (here, there))
         divergences.append(F.kl_div(after, before, reduction="sum", log_target=True).item() / LENGTH)
     got = leakage(model, ids, n, LENGTH, n_samples=4)
@@ -127,8 +127,8 @@ def test_similarity_of_turned_keys_is_the_mean_over_pairs(awake, share: float, s
     model = awake("v6-rope2d", {"branch_share": share, "stride": stride})
     width = round(8 * share)
     speed = 10_000 ** (-np.arange(0, width, 2) / width)
-    apart = np.abs(np.subtract.outer(np.arange(6), np.arange(6)))[..., None] * stride * speed
-    expected = (np.cos(apart).sum(axis=-1) + (8 - width) / 2) / 4
+    angles = np.abs(np.subtract.outer(np.arange(6), np.arange(6)))[..., None] * stride * speed
+    expected = (np.cos(angles).sum(axis=-1) + (8 - width) / 2) / 4
     assert np.allclose(code_similarity(model, 6), expected, atol=1e-5)
 
 
@@ -136,14 +136,16 @@ def test_similarity_of_turned_keys_is_the_mean_over_pairs(awake, share: float, s
 def test_layers_are_compared_time_by_time(awake, text, version: str) -> None:
     """Compute the residual stream by hand: block after block, then the mean cosine of each time."""
     model, idx, n = awake(version), text(7), 3
-    seen: list[torch.Tensor] = []
+    activations: list[torch.Tensor] = []
     blocks = [module for module in model.modules() if isinstance(module, Block)]
-    hooks = [b.register_forward_hook(lambda _, inputs, out: seen.extend([inputs[0], out])) for b in blocks]
+    hooks = [
+        b.register_forward_hook(lambda _, inputs, out: activations.extend([inputs[0], out])) for b in blocks
+    ]
     time, branch = torch.arange(7).repeat_interleave(n), torch.arange(n).repeat(7)
     model(idx.repeat_interleave(n)[None], Positions(time, branch))
     for hook in hooks:
         hook.remove()
-    streams = [seen[0], *seen[1::2]]
+    streams = [activations[0], *activations[1::2]]
     expected = [np.mean([cosines(stream[0, time == t]) for t in range(7)], axis=0) for stream in streams]
     got = layer_similarity(model, idx, n)
     assert got.shape == (3, n, n)

@@ -46,13 +46,13 @@ def test_each_layer_uses_its_own_encoding(awake, text, version, options):
 
 @pytest.mark.parametrize("version", ["v4", "v5", "pope", "v7-polar", "v6-rope2d"])
 def test_equal_encodings_act_like_one(awake, text, one_text, version):
-    one, several = awake(version, n_layer=3), awake(version, {"per_layer": True}, n_layer=3)
-    body = {name: p for name, p in one.state_dict().items() if not name.startswith("encoding.")}
+    single, several = awake(version, n_layer=3), awake(version, {"per_layer": True}, n_layer=3)
+    body = {name: p for name, p in single.state_dict().items() if not name.startswith("encoding.")}
     several.load_state_dict(body, strict=False)
     for encoding in several.encoding.layers:
-        encoding.load_state_dict(one.encoding.state_dict())
+        encoding.load_state_dict(single.encoding.state_dict())
     idx, positions = text(2, 10), one_text(version, 10)
-    assert torch.equal(several(idx, positions), one(idx, positions))
+    assert torch.equal(several(idx, positions), single(idx, positions))
 
 
 def test_each_encoding_computes_its_bias_once(text):
@@ -63,10 +63,10 @@ def test_each_encoding_computes_its_bias_once(text):
             calls.append(self)
             return super().score_bias(queries, keys)
 
-    shared, other = Counting(2), Counting(2)
+    shared, unshared = Counting(2), Counting(2)
     Transformer(CONFIG, shared)(text(1, 5))
-    Transformer(CONFIG, PerLayer([shared, other, shared]))(text(1, 5))
-    assert calls == [shared, shared, other]
+    Transformer(CONFIG, PerLayer([shared, unshared, shared]))(text(1, 5))
+    assert calls == [shared, shared, unshared]
 
 
 def test_each_layers_phase_is_trained(awake, text):
@@ -92,9 +92,9 @@ def test_steering_sets_every_layer_that_has_the_number():
 
 
 def test_the_first_layer_adds_to_the_embeddings_for_all(awake, text):
-    one, several = awake("v3", n_layer=3), awake("v3", {"layers": ("v3", "nope", "nope")}, n_layer=3)
-    several.load_state_dict(one.state_dict())
-    assert torch.equal(several(text(2, 9)), one(text(2, 9)))
+    single, several = awake("v3", n_layer=3), awake("v3", {"layers": ("v3", "nope", "nope")}, n_layer=3)
+    several.load_state_dict(single.state_dict())
+    assert torch.equal(several(text(2, 9)), single(text(2, 9)))
     table = build("learned", CONFIG, layers=("learned", "v4", "nope"))
     assert table.encoding.max_positions == 16
     with pytest.raises(ValueError, match="position 16 "):
@@ -127,9 +127,9 @@ def test_every_fourth_layer_or_else_the_last_has_no_encoding(awake, text) -> Non
         kinds = [type(encoding) for encoding in rope_and_none(8, n_layer, every, theta=50.0).all()]
         assert [i for i, kind in enumerate(kinds, start=1) if kind is Encoding] == without
         assert set(kinds) <= {Encoding, Rotary}
-    one, other = awake("v4-nope", n_layer=4), awake("v4", {"layers": ("v4", "v4", "v4", "nope")}, n_layer=4)
-    other.load_state_dict(one.state_dict())
-    assert torch.equal(one(text(2, 30)), other(text(2, 30)))
+    model, twin = awake("v4-nope", n_layer=4), awake("v4", {"layers": ("v4", "v4", "v4", "nope")}, n_layer=4)
+    twin.load_state_dict(model.state_dict())
+    assert torch.equal(model(text(2, 30)), twin(text(2, 30)))
 
 
 @pytest.mark.parametrize("name", ["to_q", "to_k", "to_v"])

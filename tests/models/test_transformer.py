@@ -20,7 +20,7 @@ from babygpt_course.studies.gaussian_training import short_sighted
 V, C, H, D, BLOCK = 11, 16, 2, 8, 16
 CONFIG = ModelConfig(vocab_size=V, block_size=BLOCK, n_layer=2, n_head=H, n_embd=C)
 BODIES = ["v4", "nope", "alibi"]
-At = tuple[int, int]  # time and branch of a token
+Position = tuple[int, int]  # time and branch of a token
 
 
 # ---------------------------------------------------------------- the reference
@@ -35,17 +35,17 @@ def softmax(x: np.ndarray) -> np.ndarray:
     return e / e.sum(axis=-1, keepdims=True)
 
 
-def score(version: str, h: int, q: np.ndarray, k: np.ndarray, at: At, other: At) -> float:
+def score(version: str, h: int, q: np.ndarray, k: np.ndarray, query: Position, key: Position) -> float:
     """Return the score of q at one position and k at another in head h. tests/encodings have the others."""
-    distance = 0 if version in ("nope", "alibi") else at[0] - other[0]
+    distance = 0 if version in ("nope", "alibi") else query[0] - key[0]
     q_, k_ = q[0::2] + 1j * q[1::2], k[0::2] + 1j * k[1::2]
     wave = np.exp(1j * distance * 10_000 ** (-np.arange(0, D, 2) / D))
     plain = SHARPNESS * float((q_ * k_.conj() * wave).sum().real) / math.sqrt(D)
-    return plain - (2 ** (-8 * (h + 1) / H) * abs(at[0] - other[0]) if version == "alibi" else 0.0)
+    return plain - (2 ** (-8 * (h + 1) / H) * abs(query[0] - key[0]) if version == "alibi" else 0.0)
 
 
 def attention(
-    version: str, weights: dict, layer: int, x: np.ndarray, positions: list[At], visible: np.ndarray
+    version: str, weights: dict, layer: int, x: np.ndarray, positions: list[Position], visible: np.ndarray
 ) -> np.ndarray:
     T, name = len(x), f"blocks.{layer}.attention."
     w = {key.removeprefix(name): p for key, p in weights.items() if key.startswith(name)}
@@ -60,7 +60,7 @@ def attention(
     return np.concatenate(heads, axis=-1) @ w["out.weight"].T
 
 
-def compute(version: str, model: Transformer, idx: list[int], positions: list[At], visible: np.ndarray):
+def compute(version: str, model: Transformer, idx: list[int], positions: list[Position], visible: np.ndarray):
     """Return the logits of one sequence, (T, V), in float64 and without PyTorch."""
     weights = {name: p.detach().double().numpy() for name, p in model.state_dict().items()}
     x = rms(weights["token_embedding.weight"][idx])
@@ -77,15 +77,15 @@ def reference(version: str, model: Transformer, idx: list[int], start: int = 0, 
     return compute(version, model, idx, positions, np.tri(T, dtype=bool) if causal else np.ones((T, T), bool))
 
 
-def visible(positions: list[At], isolated: bool) -> np.ndarray:
+def visible(positions: list[Position], isolated: bool) -> np.ndarray:
     """Return which token sees which, pair by pair: (T, T)."""
 
-    def sees(at: At, other: At) -> bool:
-        same = at[1] == other[1]
-        earlier = other[0] < at[0] or (same and other[0] == at[0])
+    def sees(query: Position, key: Position) -> bool:
+        same = query[1] == key[1]
+        earlier = key[0] < query[0] or (same and key[0] == query[0])
         return earlier and (same or not isolated)
 
-    return np.array([[sees(at, other) for other in positions] for at in positions])
+    return np.array([[sees(query, key) for key in positions] for query in positions])
 
 
 @pytest.mark.parametrize("isolated", [False, True])
@@ -120,8 +120,8 @@ def test_masks_have_the_precision_of_the_model(awake, text) -> None:
 
 @pytest.mark.parametrize("encoding", ["v4", "nope", "alibi"])
 def test_body_without_causality_equals_the_reference(wake, text, encoding: str) -> None:
-    made = {"v4": Rotary(D), "nope": Encoding(), "alibi": ALiBi(H)}[encoding]
-    model, idx = wake(Transformer(CONFIG, made, causal=False)), text(1, 10)
+    position_encoding = {"v4": Rotary(D), "nope": Encoding(), "alibi": ALiBi(H)}[encoding]
+    model, idx = wake(Transformer(CONFIG, position_encoding, causal=False)), text(1, 10)
     expected = reference(encoding, model, idx[0].tolist(), causal=False)
     assert np.abs(model(idx)[0].detach().numpy() - expected).max() < 1e-4
 
@@ -150,10 +150,10 @@ def test_a_layer_that_looks_both_ways_is_pytorchs_attention_without_a_mask(awake
 def test_a_change_anywhere_reaches_every_token_that_may_look(awake, text, one_text, version: str) -> None:
     """Expect a change in all tokens of a diffusion model, and in the last token of the others."""
     model, idx, positions = awake(version), text(1, 12), one_text(version, 12)
-    for at in range(12):
-        other = idx.clone()
-        other[:, at] = (other[:, at] + 1) % V
-        change = (model(idx, positions) - model(other, positions)).abs().amax(dim=-1)[0]
+    for position in range(12):
+        altered = idx.clone()
+        altered[:, position] = (altered[:, position] + 1) % V
+        change = (model(idx, positions) - model(altered, positions)).abs().amax(dim=-1)[0]
         assert (change[0 if VERSIONS[version].masks else -1 :] > 1e-6).all()
 
 
@@ -161,8 +161,8 @@ def test_a_change_anywhere_reaches_every_token_that_may_look(awake, text, one_te
 @pytest.mark.parametrize("version", ["v4", "v5"])
 def test_times_in_any_order_are_read_by_time(awake, text, version: str, order: list[int]) -> None:
     """Keep attention's own causal mask out: it depends on the row's order alone."""
-    model, idx, at = awake(version), text(1, 9), torch.tensor(order)
-    assert torch.allclose(model(idx[:, at], Positions(at)), model(idx)[:, at], atol=1e-5)
+    model, idx, times = awake(version), text(1, 9), torch.tensor(order)
+    assert torch.allclose(model(idx[:, times], Positions(times)), model(idx)[:, times], atol=1e-5)
 
 
 @pytest.mark.parametrize(("version", "biased"), [("v4", False), ("v7", False), ("alibi", True)])

@@ -77,8 +77,8 @@ def kinds_of_layers(encoding: Encoding) -> tuple[str, ...]:
     ],
 )
 def test_options_reach_the_encoding(version: str, options: dict, read, expected) -> None:
-    found = read(build(version, CONFIG, **options).encoding)
-    assert found == (pytest.approx(expected) if isinstance(expected, list) else expected)
+    got = read(build(version, CONFIG, **options).encoding)
+    assert got == (pytest.approx(expected) if isinstance(expected, list) else expected)
 
 
 def test_only_parallel_texts_can_be_isolated() -> None:

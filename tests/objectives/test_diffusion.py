@@ -57,9 +57,9 @@ def test_no_rate_is_0(monkeypatch, lot: float) -> None:
 def test_each_rate_is_uniform(place: int) -> None:
     """Count each tenth as often as any other, and evenly within."""
     rates = torch.stack([masking_rates(4, draw(seed)) for seed in range(4000)])[:, place]
-    seen = Counter((rates * 10).ceil().long().tolist())
-    assert set(seen) == set(range(1, 11))
-    assert all(abs(count - 400) < 5 * math.sqrt(400 * 0.9) for count in seen.values())
+    counts = Counter((rates * 10).ceil().long().tolist())
+    assert set(counts) == set(range(1, 11))
+    assert all(abs(count - 400) < 5 * math.sqrt(400 * 0.9) for count in counts.values())
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.5, 0.9])
@@ -187,10 +187,10 @@ def test_the_mean_loss_of_drawn_batches_is_the_bound(posterior) -> None:
 # ---------------------------------------------------------------- validation
 
 
-@pytest.mark.parametrize(("wanted", "looked_at"), [(1, 25), (25, 25), (26, 26), (60, 60)])
-def test_validation_reads_the_whole_text_and_begins_again(wanted: int, looked_at: int) -> None:
+@pytest.mark.parametrize(("val_windows", "looked_at"), [(1, 25), (25, 25), (26, 26), (60, 60)])
+def test_validation_reads_the_whole_text_and_begins_again(val_windows: int, looked_at: int) -> None:
     """Read 400 tokens as 25 windows of 16."""
-    objective = MaskedDiffusion(numbers(val=400), 16, val_windows=wanted)
+    objective = MaskedDiffusion(numbers(val=400), 16, val_windows=val_windows)
     inputs, targets, rates = (torch.cat(parts) for parts in zip(*objective.val_batches(), strict=True))
     windows = torch.where(targets == IGNORED, inputs, targets)
     begins = [5000 + 16 * (n % 25) for n in range(looked_at)]

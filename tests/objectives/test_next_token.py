@@ -96,12 +96,12 @@ def test_each_target_is_the_next_token_of_its_own_branch(by_samples: bool) -> No
 
 def samples_of(objective: Branches, batch_size: int, seeds: int) -> list[list[int]]:
     """Return the number of texts in each sample of some batches."""
-    found = []
+    sizes = []
     for seed in range(seeds):
         columns = BranchBatch(*objective.batch(batch_size, draw(seed)))
-        kept = columns.branch.masked_fill(columns.targets == IGNORED, -1)
-        found.append([len(set(row.tolist()) - {-1}) for row in kept])
-    return found
+        branches = columns.branch.masked_fill(columns.targets == IGNORED, -1)
+        sizes.append([len(set(row.tolist()) - {-1}) for row in branches])
+    return sizes
 
 
 def test_by_texts_a_batch_has_the_given_number_of_texts_and_no_padding() -> None:
@@ -126,10 +126,10 @@ def test_texts_begin_anywhere_in_the_text_and_in_the_window() -> None:
     """Count beginnings: 30 tokens have 20 texts of 10 with their targets, 16 times have 7."""
     objective = Branches(numbers(train=30), 16, (1, 1), length=10)
     columns = BranchBatch(*objective.batch(7000, draw()))
-    for found, positions in ((columns.tokens[:, 0], 20), (columns.time[:, 0], 7)):
-        seen, expected = Counter(found.tolist()), 7000 / positions
-        assert set(seen) == set(range(positions))
-        assert all(abs(n - expected) < 5 * math.sqrt(expected) for n in seen.values())
+    for starts, positions in ((columns.tokens[:, 0], 20), (columns.time[:, 0], 7)):
+        counts, expected = Counter(starts.tolist()), 7000 / positions
+        assert set(counts) == set(range(positions))
+        assert all(abs(n - expected) < 5 * math.sqrt(expected) for n in counts.values())
 
 
 def test_branch_numbers_are_in_order_or_drawn_without_repeating() -> None:

@@ -34,17 +34,17 @@ def test_half_precision_logits_are_converted_first() -> None:
 
 
 def test_targets_are_cut_like_the_input() -> None:
-    for seen in (1, 3, 7):
-        logits, targets = torch.randn(2, seen, 11), torch.randint(11, (2, 7))
-        assert torch.equal(cross_entropy(logits, targets), cross_entropy(logits, targets[:, -seen:]))
+    for length in (1, 3, 7):
+        logits, targets = torch.randn(2, length, 11), torch.randint(11, (2, 7))
+        assert torch.equal(cross_entropy(logits, targets), cross_entropy(logits, targets[:, -length:]))
 
 
 def test_an_ignored_target_has_no_loss() -> None:
     logits, targets = torch.randn(1, 4, 11), torch.tensor([[3, IGNORED, 5, IGNORED]])
     losses = cross_entropy(logits, targets)
     assert losses[0, [1, 3]].tolist() == [0, 0]
-    kept = cross_entropy(logits[:, [0, 2]], targets[:, [0, 2]])
-    assert torch.equal(losses[:, [0, 2]], kept)
+    without_ignored = cross_entropy(logits[:, [0, 2]], targets[:, [0, 2]])
+    assert torch.equal(losses[:, [0, 2]], without_ignored)
 
 
 # ---------------------------------------------------------------- objectives of the versions
@@ -94,19 +94,19 @@ MAKE: dict[str, Callable[..., Objective]] = {
 @pytest.mark.parametrize("make", MAKE.values(), ids=MAKE)
 def test_the_generator_decides_the_batch(make: Callable[..., Objective]) -> None:
     objective = make(numbers(), 16)
-    first, again, other = (objective.batch(8, draw(seed)) for seed in (0, 0, 1))
+    first, again, other_seed = (objective.batch(8, draw(seed)) for seed in (0, 0, 1))
     assert all(torch.equal(a, b) for a, b in zip(first, again, strict=True))
-    assert first[0].shape != other[0].shape or not torch.equal(first[0], other[0])
+    assert first[0].shape != other_seed[0].shape or not torch.equal(first[0], other_seed[0])
 
 
 @pytest.mark.parametrize(("name", "n"), [("next token", 29), ("diffusion", 30)])
 def test_windows_begin_at_every_position_equally_often(name: str, n: int) -> None:
     """Count 30 windows of 3 in 32 tokens, and 29 with their targets."""
-    found = windows(MAKE[name](numbers(train=32), 3), 200 * n)
-    assert torch.equal(found, found[:, :1] + torch.arange(3))
-    seen = Counter(found[:, 0].tolist())
-    assert set(seen) == set(range(10, 10 + n))
-    assert all(abs(count - 200) < 5 * math.sqrt(200) for count in seen.values())
+    token_windows = windows(MAKE[name](numbers(train=32), 3), 200 * n)
+    assert torch.equal(token_windows, token_windows[:, :1] + torch.arange(3))
+    counts = Counter(token_windows[:, 0].tolist())
+    assert set(counts) == set(range(10, 10 + n))
+    assert all(abs(count - 200) < 5 * math.sqrt(200) for count in counts.values())
 
 
 @pytest.mark.parametrize("part", ["train", "val"])
