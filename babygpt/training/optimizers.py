@@ -15,7 +15,6 @@ from babygpt.config import TrainConfig
 
 # a x + b x³ + c x⁵ is steep at 0, so that small singular values grow fast; five rounds bring them near 1.
 QUINTIC = (3.4445, -4.7750, 2.0315)
-ROUNDS = 5
 # Graphics cards multiply bfloat16 quickly. On a processor without instructions for it these products took two
 # thirds of a training step, because each number is widened and rounded again.
 PRECISION = {"cpu": torch.float32}
@@ -105,11 +104,13 @@ class Muon(Optimizer):
     matrix after another: with matrices as small as ours that was a quarter of a training step.
 
     momentum  of the running mean of the gradients, Nesterov's kind
+    rounds    of the iteration that makes an update orthogonal
     A matrix with more rows than columns moves sqrt(rows / columns) times as far.
     Source: Jordan et al. 2024, Muon.
     """
 
     momentum = 0.95
+    rounds = 5
 
     @torch.no_grad()
     def step(self) -> None:
@@ -132,13 +133,14 @@ class Muon(Optimizer):
         means = [state["momentum_buffer"] for state in states]
         torch._foreach_lerp_(means, grads, 1 - self.momentum)
         torch._foreach_lerp_(grads, means, self.momentum)  # Nesterov's look ahead replaces the gradients
-        return orthogonal(torch.stack(grads)).float()
+        return orthogonal(torch.stack(grads), self.rounds).float()
 
 
-def orthogonal(matrices: Tensor) -> Tensor:
+def orthogonal(matrices: Tensor, rounds: int = Muon.rounds) -> Tensor:
     """Return matrices with the same singular vectors and singular values near 1, except tiny ones.
 
     matrices  (N, rows, columns)
+    rounds    of the iteration; fewer bring small singular values less near to 1
     returns   (N, rows, columns)  float32 on a processor, bfloat16 elsewhere
     Source: Jordan et al. 2024, Muon (a Newton-Schulz iteration).
     """
@@ -146,7 +148,7 @@ def orthogonal(matrices: Tensor) -> Tensor:
     tall = matrices.shape[-2] > matrices.shape[-1]
     x = (matrices.mT if tall else matrices).to(PRECISION.get(matrices.device.type, torch.bfloat16))
     x = x / x.norm(dim=(-2, -1), keepdim=True).clamp(min=1e-7)
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         gram = x @ x.mT
         x = torch.baddbmm(x, torch.baddbmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
     return x.mT if tall else x
