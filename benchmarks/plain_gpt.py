@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from babygpt.config import ModelConfig
 from babygpt.data.batches import IGNORED
 from babygpt.encodings.base import Encoding
+from babygpt.encodings.token_shift import token_before
 from babygpt.models.cache import KVCache
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import Objective
@@ -45,13 +46,29 @@ class PlainGPT(LanguageModel):
             elif name.endswith("bias"):
                 nn.init.zeros_(p)
 
+    def embed(self, idx: Tensor) -> Tensor:
+        """Return the embeddings of tokens, without their positions: (B, T) -> (B, T, C)."""
+        return self.token_embedding(idx)
+
     def forward(
         self, idx: Tensor, positions: Positions | None = None, cache: KVCache | None = None
     ) -> Tensor:
         T = idx.shape[1]
-        x = self.token_embedding(idx) + self.position_embedding(torch.arange(T, device=idx.device))
+        x = self.embed(idx) + self.position_embedding(torch.arange(T, device=idx.device))
         mask = nn.Transformer.generate_square_subsequent_mask(T, device=idx.device)
         return self.head(self.blocks(x, mask=mask, is_causal=True))  # (B, T, vocab_size)
+
+
+class ShiftedGPT(PlainGPT):
+    """The same with token shift, as in `babygpt.encodings.TokenShift`."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__(config)
+        self.shift = nn.Parameter(torch.zeros(config.n_embd))
+
+    def embed(self, idx: Tensor) -> Tensor:
+        x = super().embed(idx)
+        return x + self.shift * token_before(x, Positions.arange(idx.shape[1]))
 
 
 def train_plain(

@@ -14,6 +14,7 @@ from babygpt.errors import BadInput
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import Objective
 from babygpt.training import Step, Training
+from babygpt.training.optimizers import Muon
 from benchmarks.plain_gpt import train_plain
 
 Bodies = Mapping[str, Callable[[ModelConfig], LanguageModel]]  # name -> makes a model of a shape
@@ -30,6 +31,7 @@ class Recipe:
     rate         peak learning rate: of the matrices, or of everything if AdamW moves it all
     rate_other   of all that is no matrix; None if AdamW moves it all, as in the plain recipe
     momentum     of Muon
+    muon_rounds  of the iteration that makes an update of Muon orthogonal
     betas        of the plain recipe's AdamW
     """
 
@@ -40,6 +42,7 @@ class Recipe:
     rate: float
     rate_other: float | None = None
     momentum: float = 0.95
+    muon_rounds: int = 5
     betas: tuple[float, float] = (0.9, 0.99)
 
     def __post_init__(self) -> None:
@@ -108,7 +111,9 @@ def make_steps(model: LanguageModel, race: Race, recipe: Recipe, seed: int) -> I
         return train_plain(model, race.objective, *sizes, recipe.rate, recipe.betas)
     plan = TrainConfig(recipe.steps, race.batch_size, recipe.rate, recipe.rate_other, seed=seed)
     training = Training(model, race.objective, plan)
-    training.optimizers[0].momentum = recipe.momentum  # type: ignore[attr-defined]  # Muon's
+    muon = training.optimizers[0]
+    assert isinstance(muon, Muon)
+    muon.momentum, muon.rounds = recipe.momentum, recipe.muon_rounds
     return (training.make_step() for _ in range(recipe.steps))
 
 
@@ -126,7 +131,7 @@ def run_race(recipes: Mapping[str, Recipe], race: Race, seed: int, title: str = 
 
 def describe(recipe: Recipe) -> dict[str, Any]:
     """Return a recipe as it is stored: without what the other kind of recipe has."""
-    left_out = ("rate_other", "momentum") if recipe.rate_other is None else ("betas",)
+    left_out = ("rate_other", "momentum", "muon_rounds") if recipe.rate_other is None else ("betas",)
     settings = {name: setting for name, setting in asdict(recipe).items() if name not in left_out}
     return {
         name: list(setting) if isinstance(setting, tuple) else setting for name, setting in settings.items()
