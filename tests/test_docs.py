@@ -109,8 +109,8 @@ def test_every_named_command_exists():
         named = set(re.findall(rf"python -m {start} ([a-z][a-z-]*)", text))
         assert len(named) > 4
         assert named <= set(group.list_commands(Context(group)))
-    made = set(re.findall(r"(?:^|`)make ([a-z]+)", text, flags=re.M))
-    assert {"lab", "test", "check", "notebooks", "figures"} <= made <= set(targets)
+    named_targets = set(re.findall(r"(?:^|`)make ([a-z]+)", text, flags=re.M))
+    assert {"lab", "test", "check", "notebooks", "figures"} <= named_targets <= set(targets)
     assert {"env", "format", "constraints", "clean", "help"} <= set(targets)
 
 
@@ -126,27 +126,27 @@ def test_readme_is_short_and_shows_the_two_commands_first():
 @pytest.mark.parametrize("path", [README, ROOT / "docs" / "live.md", ROOT / "docs" / "shell.md"], ids=str)
 def test_every_block_of_python_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
-    found = blocks(path, "python")
-    assert found
-    for code in found:
+    code_blocks = blocks(path, "python")
+    assert code_blocks
+    for code in code_blocks:
         exec(code.replace("steps=600", "steps=2"), {})
 
 
 @pytest.fixture(scope="module")
 def examples() -> Iterator[dict[str, ModuleType]]:
     """Import the examples of CONTRIBUTING, each under the name of the file in its first line."""
-    made: dict[str, ModuleType] = {}
+    modules: dict[str, ModuleType] = {}
     with pytest.MonkeyPatch.context() as patch:
         for code in blocks(CONTRIBUTING, "python"):
             name = code.splitlines()[0].removeprefix("# ")
-            if name not in made:
-                made[name] = module = ModuleType(name.removesuffix(".py").replace("/", "."))
+            if name not in modules:
+                modules[name] = module = ModuleType(name.removesuffix(".py").replace("/", "."))
                 if (ROOT / name).exists():  # the example adds to it
                     vars(module).update(vars(import_module(module.__name__)))
                 else:  # later examples import it
                     patch.setitem(sys.modules, module.__name__, module)
-            exec(code, vars(made[name]))
-        yield made
+            exec(code, vars(modules[name]))
+        yield modules
 
 
 def test_contributing_tests_its_encoding(examples):

@@ -115,7 +115,7 @@ def of_next_token(model: Any, corpus: Corpus) -> list[Any]:
         metrics.loss_by_position(model, ids, 32, 4),
         metrics.position_matched_losses(model, ids, 80, 2, 8),
         cost_of_hiding(model, ids, [4], 32, 2),
-        metrics.ablate_heads(model, lambda one: metrics.role_accuracy(one, tokenizer, questions)),
+        metrics.ablate_heads(model, lambda ablated: metrics.role_accuracy(ablated, tokenizer, questions)),
         sampling.generate(model, ids[None, :8], 70, generator=draw()),
     ]
 
