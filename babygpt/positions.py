@@ -41,7 +41,9 @@ class Positions:
     @property
     def last(self) -> Positions:
         """The last token's position, without its branch and mask."""
-        return Positions(self.time[..., -1:], start=None if self.start is None else self.start + len(self) - 1)
+        return Positions(
+            self.time[..., -1:], start=None if self.start is None else self.start + len(self) - 1
+        )
 
     @property
     def device(self) -> torch.device:

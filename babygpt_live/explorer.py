@@ -1,6 +1,7 @@
 """Explorers: something measured for the values of some controls, and panels of it; and the controls."""
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,7 @@ from babygpt_live.view import PAGE, LiveOutput, Output, Still, script, style
 Values = Mapping[str, Any]  # name of a control -> its value
 
 
-class Control:
+class Control(ABC):
     """Named value that a reader can set on the page.
 
     name   of the value
@@ -27,13 +28,13 @@ class Control:
     name: str
     label: str
 
+    @abstractmethod
     def facts(self) -> dict[str, Any]:
         """Return what a page needs to know of the control, as JSON; "value" is the first one."""
-        raise NotImplementedError
 
+    @abstractmethod
     def trait(self) -> Any:
         """Return a new trait that holds the value."""
-        raise NotImplementedError
 
 
 def format_number(number: float) -> str:
@@ -60,9 +61,9 @@ class Range(Control):
             bounds = f"its ends {self.low} and {self.high}"
             raise BadInput(f"{self.name} starts at {self.value}, which must lie between {bounds}")
 
+    @abstractmethod
     def stops(self) -> Sequence[float]:
         """Return all values it can take, from low to high."""
-        raise NotImplementedError
 
     def facts(self) -> dict[str, Any]:
         label = self.label or self.name

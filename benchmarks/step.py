@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -119,8 +119,7 @@ class MeteredObjective(Objective):
 
     def __init__(self, objective: Objective, meter: PartMeter) -> None:
         self.objective, self.meter = objective, meter
-        own = {name: getattr(objective, name) for name in ("block_size", "count", "validate")}
-        vars(self).update(own)  # all else is the objective's own
+        self.block_size = objective.block_size
 
     def batch(self, batch_size: int, generator: torch.Generator) -> Batch:
         self.meter.enter("batch")
@@ -134,6 +133,15 @@ class MeteredObjective(Objective):
         self.meter.enter(REST)
         loss.register_hook(lambda gradient: self.meter.enter("backward"))  # its own gradient comes first
         return loss
+
+    def count(self, batch: Batch) -> int:
+        return self.objective.count(batch)
+
+    def losses(self, model: LanguageModel, batch: Batch) -> Tensor:
+        return self.objective.losses(model, batch)
+
+    def val_batches(self) -> Iterable[Batch]:
+        return self.objective.val_batches()
 
 
 def add_meter_hooks(training: Training, meter: PartMeter) -> None:

@@ -30,3 +30,5 @@ from babygpt.encodings.rotary_variants import NTKAware as NTKAware
 from babygpt.encodings.rotary_variants import PartialRotary as PartialRotary
 from babygpt.encodings.rotary_variants import YaRN as YaRN
 from babygpt.encodings.sinusoidal import Sinusoidal as Sinusoidal
+from babygpt.encodings.token_shift import ShiftedRotary as ShiftedRotary
+from babygpt.encodings.token_shift import TokenShift as TokenShift

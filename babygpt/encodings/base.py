@@ -1,11 +1,11 @@
-"""The three hooks through which an encoding meets a model. An encoding without any of them is NoPE."""
+"""The four hooks through which an encoding meets a model. An encoding without any of them is NoPE."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -13,6 +13,9 @@ from torch import Tensor, nn
 from babygpt.config import require_kind
 from babygpt.errors import BadInput
 from babygpt.positions import Positions
+
+if TYPE_CHECKING:
+    from babygpt.models.cache import KVCache
 
 LARGEST_WHOLE = 2**53  # above it a float does not hold every whole number, and int64 soon ends
 
@@ -75,8 +78,8 @@ class Number:
 class Encoding(nn.Module):
     """No position encoding (NoPE), and the base of every other encoding.
 
-    A subclass overrides the hooks that it needs: `embed`, `transform_qk`, `score_bias`. One encoding serves
-    all layers. `PerLayer` holds one for each.
+    A subclass overrides the hooks that it needs: `embed`, `transform_qk`, `score_bias`, `content_bias`. One
+    encoding serves all layers. `PerLayer` holds one for each.
 
     max_positions  the number of positions that it knows, or None if it takes any
     numbers        its table of numbers: name -> the values that `steer` accepts. Each is an attribute: a
@@ -86,6 +89,8 @@ class Encoding(nn.Module):
     separable      whether `score_bias` is a term of the query plus a term of the key, where the key is no
                    later than the query. The softmax cancels the query's. A subclass with another bias has to
                    say it again
+    sees_earlier   whether `embed` reads tokens other than the one it adds to. It then gets all tokens up to
+                   the new ones, also when a cache holds the earlier ones
 
     Source: NoPE after Kazemnejad et al. 2023, arXiv:2305.19466.
     """
@@ -95,6 +100,7 @@ class Encoding(nn.Module):
     for_branches: bool = False
     cacheable: bool = True
     separable: bool = False
+    sees_earlier: bool = False
 
     def __init_subclass__(cls, **arguments: Any) -> None:
         super().__init_subclass__(**arguments)
@@ -112,6 +118,27 @@ class Encoding(nn.Module):
     def score_bias(self, queries: Positions, keys: Positions) -> Tensor | None:
         """Return a term to add to the scores: None, or (H or 1, Tq, Tk), after B where positions have a B."""
         return None
+
+    def content_bias(self, q: Tensor, k: Tensor, queries: Positions, keys: Positions) -> Tensor | None:
+        """Return a term to add to the scores that depends on what queries and keys hold.
+
+        q, k           (B, H, Tq, E), (B, H, Tk, E)  as `transform_qk` left them, keys of a cache included
+        queries, keys  their positions
+        returns        None; (B, H or 1, Tq, Tk); or (B, H or 1, 1, Tk), a term of each key alone
+        """
+        return None
+
+    def embed_new(
+        self, x: Tensor, positions: Positions, readable: Positions, cache: KVCache | None
+    ) -> Tensor:
+        """Embed the tokens that a model reads now, (B, T, C), of a text whose earlier ones a cache may hold.
+
+        positions  of these T tokens
+        readable   of all tokens, those of the cache first
+        """
+        if cache is None or not self.sees_earlier:
+            return self.embed(x, positions)
+        return self.embed(cache.append(self, x), readable)[:, -x.shape[1] :]
 
     def of_layer(self, layer: int) -> Encoding:
         """Return the encoding of layer number `layer`, counted from 0: this one, in every layer."""

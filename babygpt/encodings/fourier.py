@@ -4,6 +4,7 @@ v6 adds a sinusoid of the *branch*, the number of the text. Beside it are its co
 random one, and none.
 """
 
+from abc import ABC, abstractmethod
 from typing import ClassVar
 
 import torch
@@ -17,7 +18,7 @@ from babygpt.errors import BadInput
 from babygpt.positions import Positions
 
 
-class BranchCode(Encoding):
+class BranchCode(Encoding, ABC):
     """The base of all branch codes: RoPE for time, and for the branch a vector that a subclass computes.
 
     head_dim  channels of a head, even
@@ -30,9 +31,9 @@ class BranchCode(Encoding):
         super().__init__()
         self.rotary = Rotary(head_dim)
 
+    @abstractmethod
     def code(self, branch: Tensor) -> Tensor:
         """Return the vector of each branch: (...,) whole numbers from 0 -> (..., C)."""
-        raise TypeError(f"{type(self).__name__} does not say which vector a branch gets")
 
     def embed(self, x: Tensor, positions: Positions) -> Tensor:
         if positions.branch is None:

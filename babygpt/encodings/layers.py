@@ -35,6 +35,7 @@ class PerLayer(Encoding):
         self.max_positions = min(limits, default=None)
         self.for_branches = any(e.for_branches for e in encodings)
         self.cacheable = all(e.cacheable for e in encodings)
+        self.sees_earlier = self.of_layer(0).sees_earlier
 
     def __getattr__(self, name: str) -> Any:
         """Return a number such as theta from the first layer that has it."""
@@ -53,6 +54,9 @@ class PerLayer(Encoding):
         raise BadInput("each layer has an encoding of its own: use of_layer(0), of_layer(1), ...")
 
     def score_bias(self, queries: Positions, keys: Positions) -> Tensor | None:
+        raise BadInput("each layer has an encoding of its own: use of_layer(0), of_layer(1), ...")
+
+    def content_bias(self, q: Tensor, k: Tensor, queries: Positions, keys: Positions) -> Tensor | None:
         raise BadInput("each layer has an encoding of its own: use of_layer(0), of_layer(1), ...")
 
     def all(self) -> list[Encoding]:

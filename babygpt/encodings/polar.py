@@ -9,6 +9,7 @@ phase, unless a model is built with `per_layer=True`.
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import ClassVar
 
@@ -25,7 +26,7 @@ from babygpt.positions import Positions
 ALPHA = 0.3  # the note's
 
 
-class Waves(Encoding):
+class Waves(Encoding, ABC):
     """The base of all gates: a wave for each dimension, and what multiplies a key (`key_gates`).
 
     head_dim  D, channels of a head
@@ -45,9 +46,9 @@ class Waves(Encoding):
         """Return the angle i omega_k of each position and dimension: (T, D) or (B, 1, T, D), float64."""
         return angles(positions.time, 2 * self.head_dim, self.theta)  # RoPE of 2 D channels has D frequencies
 
+    @abstractmethod
     def key_gates(self, positions: Positions) -> Tensor:
         """Return the factors of keys, and in some classes of queries: (B|, H or 1, T, D or 2 D)."""
-        raise TypeError(f"{type(self).__name__} does not say what multiplies its keys")
 
 
 def cos_sin(x: Tensor, wave: Tensor) -> Tensor:

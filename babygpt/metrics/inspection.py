@@ -156,8 +156,9 @@ def weights_of(layer: Attention, x: Tensor, context: Context) -> tuple[Tensor, T
     """
     q, k, v = layer.qkv(x, context)
     scores = q @ k.transpose(-1, -2) * score_scale(v, layer.sharpness)  # (B, H, T, T)
-    if context.attn_mask is not None:
-        scores = scores + context.attn_mask
+    bias = context.encoding.content_bias(q, k, context.positions, context.readable)
+    for terms in (context.attn_mask, bias):
+        scores = scores if terms is None else scores + terms
     if context.hides_later:
         later = torch.ones(scores.shape[-2:], dtype=torch.bool, device=x.device).triu(1)
         scores = scores.masked_fill(later, -torch.inf)

@@ -7,16 +7,30 @@ from torch import Tensor
 ROWS = 128  # queries of a block: the keys after it are skipped, and more, smaller blocks save little
 
 
-def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, causal: bool, scale: float) -> Tensor:
+def attend(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None,
+    causal: bool,
+    scale: float,
+    bias: Tensor | None = None,
+) -> Tensor:
     """Return the mean of the values, weighted by the softmax of the scores.
 
     q, k, v  (B, H, Tq, E), (B, H, Tk, E), (B, H, Tk, D)  E at least D
     mask     None, or a term to add to the scores, (B or 1, H or 1, Tq or 1, Tk), -inf where nothing may look
     causal   whether query i sees the keys 0 to i only, besides what the mask hides; then Tq is Tk
     scale    factor of q k^T
+    bias     None, or one more term, (B or 1, H or 1, Tq or 1, Tk), that hides nothing
     returns  (B, H, Tq, D)
     """
     D = v.shape[-1]
+    if bias is not None:
+        mask = bias if mask is None else mask + bias
+    if mask is not None and causal and mask.shape[-2] > 1:
+        later = torch.ones(mask.shape[-2:], dtype=torch.bool, device=mask.device).triu(1)
+        mask, causal = mask.masked_fill(later, -torch.inf), False
     if mask is not None and causal:
         q, k, mask = *with_terms_of_keys(q, k, mask / scale), None
     elif mask is not None and mask.requires_grad:

@@ -14,9 +14,10 @@ class KVCache:
     """Keys and values of the tokens already read, so that each new token costs one forward step.
 
     A model stores the keys and values of new tokens layer by layer, and counts these tokens only when it has
-    computed their logits. So a call that is refused leaves the cache as it was.
+    computed their logits. So a call that is refused leaves the cache as it was. An encoding that reads
+    earlier tokens has their embeddings here.
 
-    capacity   tokens it can hold in every attention layer; the buffers are made when the first keys arrive
+    capacity   tokens it can hold; each buffer is made when its first tokens arrive
     length     tokens it holds
     positions  of these tokens, or None at first
     rows       texts of the batch, or None at first
@@ -27,7 +28,7 @@ class KVCache:
         self.length = 0
         self.positions: Positions | None = None
         self.rows: int | None = None
-        self.buffers: dict[object, tuple[Tensor, Tensor]] = {}
+        self.buffers: dict[object, Tensor] = {}
         self.matrices: dict[object, Tensor] = {}
 
     def next_positions(self, n: int, device: torch.device | None = None) -> Positions:
@@ -59,18 +60,17 @@ class KVCache:
             raise BadInput(f"the cache holds {self.rows} texts; {rows} cannot be continued with it")
         return new if self.positions is None else self.positions.concat(new)
 
-    def append(self, layer: object, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        """Store one layer's new keys and values. Return all of that layer, (B, H, length + T, ...) each."""
-        if layer not in self.buffers or not self.length:
-            B, H = k.shape[:2]
-            self.buffers[layer] = (
-                k.new_empty(B, H, self.capacity, k.shape[-1]),  # some encodings give k more channels than v
-                v.new_empty(B, H, self.capacity, v.shape[-1]),
-            )
-        n, (keys, values) = k.shape[2], self.buffers[layer]
-        keys.narrow(2, self.length, n).copy_(k)
-        values.narrow(2, self.length, n).copy_(v)
-        return keys.narrow(2, 0, self.length + n), values.narrow(2, 0, self.length + n)
+    def append(self, owner: object, new: Tensor) -> Tensor:
+        """Store what `owner` makes of the new tokens. Return that of all tokens: (..., length + T, channels).
+
+        owner  tells apart what is kept, such as a layer's keys from its values
+        new    (..., T, channels)
+        """
+        T = new.shape[-2]
+        if owner not in self.buffers or not self.length:
+            self.buffers[owner] = new.new_empty(*new.shape[:-2], self.capacity, new.shape[-1])
+        self.buffers[owner].narrow(-2, self.length, T).copy_(new)
+        return self.buffers[owner].narrow(-2, 0, self.length + T)
 
     def once(self, layer: object, make: Callable[[], Tensor]) -> Tensor:
         """Return what a layer makes of its weights, made at the first call: the cache is of these weights."""

@@ -1,5 +1,6 @@
 """v1 and v2, and the base of all models, which map token ids to logits."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,16 +15,17 @@ from babygpt.models.inputs import require_ids, require_model
 from babygpt.positions import Positions
 
 
-class LanguageModel(nn.Module):
+class LanguageModel(nn.Module, ABC):
     """The base of v1 to v7.
 
     config    the shape
     encoding  gives the model the positions of tokens; `Encoding()` gives it none
-    version   what `build` was asked for, such as "v4", with its options; None for a model made by hand
+    version   what `build` was asked for, such as "v4", with its options; None for a model made by hand. It is
+              the class where the encoding comes from outside
     """
 
     causal = True  # no token sees the tokens after it
-    version: str | None = None
+    version: str | type[Encoding] | None = None
     options: Mapping[str, Any] = {}
 
     def __init__(self, config: ModelConfig, encoding: Encoding) -> None:
@@ -40,6 +42,7 @@ class LanguageModel(nn.Module):
             require_ids(idx, vocab_size=self.config.vocab_size)
             raise
 
+    @abstractmethod
     def forward(
         self, idx: Tensor, positions: Positions | None = None, cache: KVCache | None = None
     ) -> Tensor:
@@ -52,7 +55,6 @@ class LanguageModel(nn.Module):
         Raises BadInput unless idx has this shape, its tokens are known, and there is a position for each that
         the encoding knows. Then the cache stays as it was.
         """
-        raise TypeError(f"{type(self).__name__} does not say how it reads tokens")
 
 
 class BagOfTokens(LanguageModel):
@@ -97,7 +99,7 @@ class BagWithPositions(LanguageModel):
         if positions is None and cache is None:
             idx = idx[:, -self.config.block_size :]
         positions, readable = resolve_positions(idx, positions, cache)
-        x = self.encoding.embed(self.embed_tokens(idx), positions)  # (B, T, C)
+        x = self.encoding.embed_new(self.embed_tokens(idx), positions, readable, cache)  # (B, T, C)
         logits = self.head(x)  # (B, T, vocab_size)
         if cache is not None:
             cache.hold(readable, len(idx))

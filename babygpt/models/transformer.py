@@ -22,6 +22,7 @@ class Context:
 
     encoding   the layer's: transforms q and k
     positions  of the tokens
+    readable   positions of all tokens that they may look at: those of the cache, then their own
     attn_mask  None, or a term to add to the scores, (B or 1, H or 1, Tq, Tk), -inf where a token may not
                look; or (B or 1, H or 1, 1, Tk), a term of each key that is added for every query
     causal     where the mask does not say it, whether a token sees only itself and those before it in the row
@@ -30,6 +31,7 @@ class Context:
 
     encoding: Encoding
     positions: Positions
+    readable: Positions
     attn_mask: Tensor | None
     causal: bool
     cache: KVCache | None
@@ -86,9 +88,10 @@ class Attention(nn.Module):
     def forward(self, x: Tensor, context: Context) -> Tensor:
         q, k, v = self.qkv(x, context)
         if context.cache is not None:
-            k, v = context.cache.append(self, k, v)
+            k, v = context.cache.append((self, "keys"), k), context.cache.append((self, "values"), v)
+        bias = context.encoding.content_bias(q, k, context.positions, context.readable)
         causal = context.hides_later and q.shape[2] == k.shape[2]
-        y = attend(q, k, v, context.attn_mask, causal, score_scale(v, self.sharpness))
+        y = attend(q, k, v, context.attn_mask, causal, score_scale(v, self.sharpness), bias)
         return self.out(y.transpose(1, 2).flatten(2))  # (B, T, C)
 
 
@@ -146,10 +149,10 @@ class Transformer(LanguageModel):
         self, idx: Tensor, positions: Positions | None = None, cache: KVCache | None = None
     ) -> Tensor:
         positions, readable = resolve_positions(idx, positions, cache)
-        x = norm(self.encoding.embed(self.embed_tokens(idx), positions))  # (B, T, C)
+        x = norm(self.encoding.embed_new(self.embed_tokens(idx), positions, readable, cache))  # (B, T, C)
         masks = self.attn_masks(positions, readable)
         for i, (block, mask) in enumerate(zip(self.blocks, masks, strict=True)):
-            x = block(x, Context(self.encoding.of_layer(i), positions, mask, self.causal, cache))
+            x = block(x, Context(self.encoding.of_layer(i), positions, readable, mask, self.causal, cache))
         logits = self.head(norm(x))  # (B, T, vocab_size)
         if cache is not None:
             cache.hold(readable, len(idx))  # the last step, because a layer may refuse a position

@@ -5,14 +5,24 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 from babygpt import encodings as enc
 from babygpt.config import ModelConfig, require_kinds
 from babygpt.device import require_memory_to_build
 from babygpt.errors import BadInput, suggestion
 from babygpt.models.language_model import BagOfTokens, BagWithPositions, LanguageModel
+from babygpt.models.own_encodings import (
+    encoding_class,
+    encoding_name,
+    faults_named,
+    require_different_names,
+    require_encoding_class,
+    source_digest,
+)
 from babygpt.models.transformer import Transformer
+
+VersionName: TypeAlias = str | type[enc.Encoding]  # what may stand for a version
 
 
 @dataclass(frozen=True)
@@ -25,6 +35,7 @@ class Version:
     branches  whether its encoding needs positions.branch: which of several texts a token belongs to
     masks     whether it fills in masked tokens, so that it looks both ways and needs a MASK token
     bag       v1 and v2: makes the model, which has no Transformer blocks
+    own       the class of an encoding from outside babygpt, or None
     """
 
     title: str
@@ -32,6 +43,12 @@ class Version:
     branches: bool = False
     masks: bool = False
     bag: Callable[..., LanguageModel] | None = None
+    own: type[enc.Encoding] | None = None
+
+    @property
+    def name(self) -> str:
+        """The version's name: "v4", or "mine.py:Sandwich" for an encoding from outside."""
+        return self.title if self.own else next(name for name, row in VERSIONS.items() if row is self)
 
     def make_encoding(self, config: ModelConfig, **options: Any) -> enc.Encoding:
         """Return its encoding for a model of this shape, with these options.
@@ -41,18 +58,23 @@ class Version:
         """
         assert self.encoding is not None
         require_kinds(self.encoding, options)
-        needed = [p.name for p in self.arguments() if p.default is p.empty]
+        needed = {p.name: getattr(config, p.name) for p in self.arguments() if p.default is p.empty}
+        if self.own:
+            if unknown := options.keys() - self.options().keys():
+                raise TypeError(f"{self.title} has no option {', '.join(sorted(unknown))}")
+            with faults_named(self.own, "__init__"):
+                return self.own(**needed, **options)
         with impossible_sizes_refused(f"{self.title} with {options or config}"):
-            return self.encoding(*(getattr(config, name) for name in needed), **options)
+            return self.encoding(**needed, **options)
 
     def options(self) -> dict[str, Any]:
         """Return all options of its encoding: name -> default."""
         return {p.name: p.default for p in self.arguments() if p.default is not p.empty}
 
     def arguments(self) -> list[inspect.Parameter]:
-        """Return the arguments that its encoding is made of, without *args, which NoPE has from PyTorch."""
+        """Return the arguments that its encoding is made of, without *args and **kwargs."""
         parameters = inspect.signature(self.encoding).parameters.values() if self.encoding else ()
-        return [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+        return [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
 
 
 @contextmanager
@@ -88,6 +110,8 @@ VERSIONS: dict[str, Version] = {
     "fire": Version("FIRE", enc.FIRE),
     "pope": Version("PoPE", enc.PoPE),
     "partial": Version("partial RoPE", enc.PartialRotary),
+    "v4-shift": Version("RoPE with token shift", enc.ShiftedRotary),
+    "nope-shift": Version("token shift alone", enc.TokenShift),
     "v4-nope": Version("RoPE and NoPE in turn", enc.rope_and_none),
     "v4-interpolated": Version("RoPE, interpolated", enc.Interpolated),
     "v4-ntk": Version("RoPE, NTK-aware", enc.NTKAware),
@@ -114,26 +138,56 @@ VERSIONS: dict[str, Version] = {
 
 
 def require_version(version: Any) -> Version:
-    """Return the version of a name. Raise BadInput for any other, with the name that was probably meant."""
+    """Return the version that a name or a class stands for.
+
+    version  one of VERSIONS; a class of Encoding; "mine.py:Sandwich", a file and a class in it, which is run;
+             or a name that an installed package registered as an entry point of babygpt.encodings
+    Raises BadInput for anything else, with the name that was probably meant, and the errors of
+    `encoding_class`.
+    """
     if isinstance(version, str) and version in VERSIONS:
         return VERSIONS[version]
+    if isinstance(version, type):
+        return version_of_class(require_encoding_class(version.__qualname__, version))
+    if isinstance(version, str) and (encoding := encoding_class(version)):
+        return version_of_class(encoding)
     titles = [kind.title for kind in VERSIONS.values()]
     hint = suggestion(version, VERSIONS, titles)
-    own = ": a model with an encoding of your own is Transformer(config, encoding)"
-    hint = own if isinstance(version, enc.Encoding) else hint
+    kind = type(version).__name__
+    if isinstance(version, enc.Encoding):
+        hint = f": give the class, as in build({kind}, config), or write Transformer(config, encoding)"
+    elif isinstance(version, str) and not hint and ":" in version:
+        hint = "; a class in a file is FILE.py:CLASS"
     raise BadInput(f"version ({version}) must be one of {', '.join(VERSIONS)}{hint}")
 
 
+def version_of_class(encoding: type[enc.Encoding]) -> Version:
+    """Return the first row of VERSIONS that has this class, or else a version of its own.
+
+    `for_branches = True` in a class is for several texts in one sequence, and `for_masks = True` for filling
+    in masked tokens; without them its model predicts the next token.
+    """
+    for version in VERSIONS.values():
+        if version.encoding is encoding:
+            return version
+    source_digest(encoding)  # reads the file now, before anybody edits it
+    masks = bool(getattr(encoding, "for_masks", False))
+    title = encoding_name(encoding)
+    return Version(title, encoding, branches=encoding.for_branches, masks=masks, own=encoding)
+
+
 def build(
-    version: str,
+    version: VersionName,
     config: ModelConfig,
     per_layer: bool = False,
-    layers: Sequence[str] | None = None,
+    layers: Sequence[VersionName] | None = None,
     **options: Any,
 ) -> LanguageModel:
-    """Make an untrained model of a version.
+    """Make an untrained model of a version, or of an encoding of your own.
 
-    version    one of VERSIONS: "v1" to "v7" for the ladder; "nope", "learned", "alibi", ... beside it
+    version    one of VERSIONS: "v1" to "v7" for the ladder; "nope", "learned", "alibi", ... beside it. Or a
+               class of Encoding, or a file and a class in it, as "mine.py:Sandwich". An argument of its
+               __init__ without a default is a number of the config, such as n_head, any other an option
     config     the shape
     per_layer  whether each layer has an encoding of its own; these begin alike, except for random numbers
     layers     for each layer the version whose encoding it has, such as ("v4", "v4", "nope", "v4")
@@ -144,22 +198,24 @@ def build(
     option.
     """
     kind = require_version(version)
+    version = kind.own or kind.name
     require_memory_to_build(config, 0 if kind.bag else config.n_layer)
-    chosen = dict(options)
+    chosen, rows = dict(options), list[Version]()
+    if kind.bag and (per_layer or layers is not None):
+        raise BadInput(f"{kind.name} has no layers for encodings of their own")
     if layers is not None:
-        chosen["layers"] = list(layers)
+        rows = layer_versions(kind, config, layers)
+        chosen["layers"] = [row.own or row.name for row in rows]
     elif per_layer:
-        chosen["per_layer"], layers = True, [version] * config.n_layer
+        chosen["per_layer"], rows = True, [kind] * config.n_layer
     model: LanguageModel
     if kind.bag:
-        if layers is not None:
-            raise BadInput(f"{version} has no layers for encodings of their own")
-        with impossible_sizes_refused(f"{version} with {config}"):
+        with impossible_sizes_refused(f"{kind.name} with {config}"):
             model = kind.bag(config, **options)
     else:
         isolated = {"isolated": options.pop("isolated", False)} if kind.branches else {}
-        if layers is not None:
-            encoding: enc.Encoding = encoding_per_layer(version, config, layers, **options)
+        if rows:
+            encoding: enc.Encoding = encoding_per_layer(config, rows, **options)
         else:
             encoding = kind.make_encoding(config, **options)
         model = Transformer(config, encoding, causal=not kind.masks, **isolated)
@@ -167,27 +223,41 @@ def build(
     return model
 
 
-def encoding_per_layer(
-    version: str, config: ModelConfig, names: Sequence[str], **options: Any
-) -> enc.PerLayer:
-    """Return an encoding of its own for each layer. Each takes those of the options that it knows.
+def layer_versions(model: Version, config: ModelConfig, layers: Sequence[VersionName]) -> list[Version]:
+    """Return the version whose encoding each layer of a model has.
 
-    Raises BadInput for a wrong number of layers, and for a layer whose encoding needs branches or masks that
-    the model does not have; TypeError for an option that no layer takes.
+    Raises BadInput for a wrong number of layers, for a layer whose encoding needs branches or masks that the
+    model does not have, and for two encodings of one name.
     """
+    names = [layer.__qualname__ if isinstance(layer, type) else str(layer) for layer in layers]
+    listed, rows = ", ".join(names), list[Version]()
     if len(names) != config.n_layer:
-        raise BadInput(
-            f"layers ({', '.join(names)}) name {len(names)} encodings; n_layer is {config.n_layer}"
-        )
-    model, encodings, unknown = VERSIONS[version], [], set(options)
-    for name in names:
-        kind = VERSIONS.get(name)
-        if kind is None or kind.bag or kind.masks > model.masks or kind.branches > model.branches:
-            raise BadInput(f"layers ({', '.join(names)}): {name} is no encoding for a layer of {version}")
-        taken = kind.options().keys() & options.keys()
-        encodings.append(kind.make_encoding(config, **{option: options[option] for option in taken}))
+        raise BadInput(f"layers ({listed}) name {len(names)} encodings; n_layer is {config.n_layer}")
+    for name, layer in zip(names, layers, strict=True):
+        refusal = f"layers ({listed}): {name} is no encoding for a layer of {model.name}"
+        try:
+            row = require_version(layer)
+        except BadInput as error:
+            raise BadInput(f"{refusal}: {error}") from error
+        if row.bag or row.masks > model.masks or row.branches > model.branches:
+            raise BadInput(refusal)
+        rows.append(row)
+    require_different_names([row.own for row in (model, *rows) if row.own])
+    return rows
+
+
+def encoding_per_layer(config: ModelConfig, versions: Sequence[Version], **options: Any) -> enc.PerLayer:
+    """Return the encoding of its version for each layer. Each takes those of the options that it knows.
+
+    Raises BadInput for an encoding that differs from layer to layer by itself; TypeError for an option that
+    no layer takes.
+    """
+    encodings, unknown = list[enc.Encoding](), set(options)
+    for version in versions:
+        taken = version.options().keys() & options.keys()
+        encodings.append(version.make_encoding(config, **{option: options[option] for option in taken}))
         if isinstance(encodings[-1], enc.PerLayer):
-            raise BadInput(f"{name} has an encoding for each layer already")
+            raise BadInput(f"{version.name} has an encoding for each layer already")
         unknown -= taken
     if unknown:
         raise TypeError(f"no layer's encoding takes {', '.join(sorted(unknown))}")

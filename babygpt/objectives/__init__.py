@@ -1,7 +1,7 @@
 """Objectives: how a batch is drawn, what its loss is, and which objective each version is trained with."""
 
 from babygpt.data.corpus import Corpus
-from babygpt.models.versions import require_version
+from babygpt.models.versions import VersionName, require_version
 from babygpt.objectives.diffusion import VAL_WINDOWS
 from babygpt.objectives.diffusion import DiffusionBound as DiffusionBound
 from babygpt.objectives.diffusion import MaskedDiffusion as MaskedDiffusion
@@ -16,7 +16,7 @@ from babygpt.objectives.objective import mean_loss as mean_loss
 
 
 def objective_for(
-    version: str,
+    version: VersionName,
     corpus: Corpus,
     block_size: int,
     *,
@@ -28,7 +28,7 @@ def objective_for(
 ) -> Objective:
     """Make the objective that a version is trained with: next token, parallel branches, or filling in.
 
-    version      one of VERSIONS
+    version      one of VERSIONS, a class of Encoding, or a file and a class, as in mine.py:Sandwich
     corpus       the text; loaded with_mask for a version that fills in masked tokens
     block_size   tokens in a window
     bound        fill in: train on the 1/t-weighted bound and not on the mean over masked tokens

@@ -1,5 +1,6 @@
 """The base of all objectives, and the cross entropy and the validation loop that they share."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 
 import torch
@@ -15,22 +16,22 @@ from babygpt.models.language_model import LanguageModel
 Batch = tuple[Tensor, ...]  # (B, T) inputs, (B, T) targets, and whatever else the objective's losses need
 
 
-class Objective:
+class Objective(ABC):
     """The goal of a training. A subclass draws batches, and gives the loss of each of their targets."""
 
     block_size: int  # tokens in a window
 
+    @abstractmethod
     def batch(self, batch_size: int, generator: torch.Generator) -> Batch:
         """Draw a batch of training text."""
-        raise NotImplementedError(f"{type(self).__name__} has no batch()")
 
+    @abstractmethod
     def losses(self, model: LanguageModel, batch: Batch) -> Tensor:
         """Return the loss of each target of a batch, in nats: (B, T), 0 where there is none."""
-        raise NotImplementedError(f"{type(self).__name__} has no losses()")
 
+    @abstractmethod
     def val_batches(self) -> Iterable[Batch]:
         """Return the validation batches, the same ones in every call."""
-        raise NotImplementedError(f"{type(self).__name__} has no val_batches()")
 
     def loss(self, model: LanguageModel, batch: Batch) -> Tensor:
         """Return the mean loss over the targets of a batch, in nats: a scalar with a gradient."""

@@ -15,7 +15,7 @@ from babygpt.config import require_countable, require_kind
 from babygpt.errors import BadInput
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives.diffusion import denoise, mask_token_id
-from babygpt.sampling.next_token import require_request, sample_token
+from babygpt.sampling.next_token import Draw, require_request
 
 Choose = Callable[[Tensor, Tensor], Tensor]  # (B, T) what is masked now, (B, T, V) chances -> what appears
 Order = Callable[[Tensor, torch.Generator | None], Choose]  # (B, T) what is masked at first -> Choose
@@ -113,7 +113,6 @@ def ancestral(n_steps: int) -> Order:
 def fill_in(model: LanguageModel, idx: Tensor, *args: Any, **options: Any) -> Filled: ...
 @overload
 def fill_in(model: LanguageModel, idx: Sequence[Tensor], *args: Any, **options: Any) -> list[Filled]: ...
-@torch.no_grad()
 def fill_in(
     model: LanguageModel,
     idx: Tensor | Sequence[Tensor],
@@ -132,33 +131,36 @@ def fill_in(
     returns      the texts; of a list, one for each, with B = 1
     Raises ValueError for an empty text, one longer than the window, and what `generate` refuses.
     """
+    draw = Draw(temperature, top_k, top_p, generator)
     if isinstance(idx, list | tuple) and idx and all(isinstance(text, Tensor) for text in idx):
         for text in idx:
-            require_request(model, text, 0, temperature, top_k, top_p, shape="(T,)")
-        how = (order, temperature, top_k, generator, top_p)
-        return [fill_in(model, text[None], *how) for text in idx]
-    require_fitting(model, idx, temperature, top_k, top_p)
-    assert isinstance(idx, Tensor)
+            require_request(model, text, 0, "(T,)")
+        return [fill_in_batch(model, text[None], order, draw) for text in idx]
+    return fill_in_batch(model, idx, order, draw)
+
+
+@torch.no_grad()
+def fill_in_batch(model: LanguageModel, idx: Any, order: Order | None, draw: Draw) -> Filled:
+    """Fill in every MASK of texts (B, T) as `fill_in` does, with tokens that `draw` draws."""
+    require_fitting(model, idx)
     text = idx.to(next(model.parameters()).device, copy=True)
     masked = text == mask_token_id(model)
     when, confidence = torch.zeros_like(text), torch.ones(text.shape, device=text.device)
-    choose = (order or by_confidence())(masked, generator)
+    choose = (order or by_confidence())(masked, draw.generator)
     while masked.any():
         logits = denoise(model, text).float()  # (B, T, V)
         chances = logits.softmax(dim=-1)
         now = choose(masked, chances)
-        drawn = sample_token(logits[now].cpu(), temperature, top_k, generator, top_p).to(text.device)
+        drawn = draw(logits[now]).to(text.device)
         text[now], confidence[now] = drawn, chances[now, drawn]
         step = when.amax(dim=1, keepdim=True) + 1
         when, masked = torch.where(now, step, when), masked & ~now
     return Filled(text, when, confidence)
 
 
-def require_fitting(
-    model: LanguageModel, idx: Any, temperature: float, top_k: int | None, top_p: float | None
-) -> None:
-    """Raise BadInput for texts (B, T) that a model cannot fill in at once, or a number to draw with."""
-    require_request(model, idx, 0, temperature, top_k, top_p)
+def require_fitting(model: LanguageModel, idx: Any) -> None:
+    """Raise BadInput for texts (B, T) that a model cannot fill in at once."""
+    require_request(model, idx, 0)
     if idx.shape[1] > model.config.block_size:
         raise BadInput(f"{idx.shape[1]} tokens do not fit: the window holds {model.config.block_size}")
 
@@ -184,7 +186,8 @@ def continue_text(
     and what `fill_in` refuses.
     Source: note 000 (compare_generation_quality.py); Arriola et al. 2025, arXiv:2503.09573 (blocks).
     """
-    require_request(model, idx, n_tokens, temperature, top_k, top_p)
+    draw = Draw(temperature, top_k, top_p, generator)
+    require_request(model, idx, n_tokens)
     size = model.config.block_size
     require_kind("block", block, int | None)
     block = (size + 1) // 2 if block is None else block
@@ -199,7 +202,7 @@ def continue_text(
     for start in range(0, n_tokens, block):
         holes = text.new_full((len(text), min(block, n_tokens - start)), mask_token_id(model))
         window = torch.cat([text[:, -(size - holes.shape[1]) :], holes], dim=1)
-        added = fill_in(model, window, order, temperature, top_k, generator, top_p)
+        added = fill_in_batch(model, window, order, draw)
         new = slice(window.shape[1] - holes.shape[1], None)
         later = when.amax(dim=1, keepdim=True) + added.when[:, new]
         text, when = torch.cat([text, added.tokens[:, new]], dim=1), torch.cat([when, later], dim=1)

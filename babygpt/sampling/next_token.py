@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import torch
@@ -9,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from babygpt.config import checked
+from babygpt.config import checked, require_kinds
 from babygpt.data.batches import interleave
 from babygpt.errors import BadInput
 from babygpt.models.cache import KVCache
@@ -20,76 +21,70 @@ from babygpt.positions import Positions
 Texts = TypeVar("Texts", Tensor, list[Tensor])  # (B, T) token ids, or B of (T_b,)
 
 
-def sample_token(
-    logits: Tensor,
-    temperature: float,
-    top_k: int | None,
-    generator: torch.Generator | None,
-    top_p: float | None = None,
-) -> Tensor:
-    """Draw one token from each row of logits: (B, vocab_size) -> (B,); options as those of `generate`."""
-    if temperature == 0:
-        return logits.argmax(dim=-1)
-    if top_k is not None and top_k < logits.shape[-1]:
-        best = logits.topk(top_k)  # exactly k, also where logits are equal
-        logits = torch.full_like(logits, -torch.inf).scatter(-1, best.indices, best.values)
-    logits = logits.double() - logits.max(dim=-1, keepdim=True).values  # so that no division overflows
-    probabilities = (logits / temperature).softmax(dim=-1)
-    if top_p is not None:
-        falling, order = probabilities.sort(dim=-1, descending=True)
-        likelier = falling.cumsum(dim=-1) - falling  # what the tokens before each one add up to
-        shares = falling.where(likelier < top_p, 0.0)
-        probabilities = torch.zeros_like(probabilities).scatter(-1, order, shares)  # need not add up to 1
-    # Of exponential times with these rates, the shortest is each token's with its probability. Thus
-    # torch.multinomial draws, too, and the same tokens, but its checks take twice as long.
-    times = torch.empty_like(probabilities).exponential_(generator=generator)
-    rates, tokens = (probabilities / times).max(dim=-1)
-    if bool(rates.isnan().any()):
-        raise BadInput("the logits hold nan or inf: no token can be drawn from them")
-    return tokens
+@dataclass(frozen=True)
+class Draw:
+    """Settings with which a token is drawn from logits; they are those of `generate`."""
+
+    temperature: float = 1.0
+    top_k: int | None = None
+    top_p: float | None = None
+    generator: torch.Generator | None = None
+
+    def __post_init__(self) -> None:
+        require_kinds(type(self), vars(self))
+        if not 0 <= self.temperature < math.inf:  # refuses nan too
+            raise BadInput(
+                f"temperature ({self.temperature}) must be a finite number, and must not be negative"
+            )
+        if self.top_k is not None and self.top_k < 1:
+            raise BadInput(f"top_k ({self.top_k}) must be at least 1")
+        if self.top_p is not None and not 0 < self.top_p <= 1:
+            raise BadInput(f"top_p ({self.top_p}) must be above 0, and at most 1")
+
+    def __call__(self, logits: Tensor) -> Tensor:
+        """Draw one token from each row of logits, on the CPU: (B, vocab_size) -> (B,)."""
+        logits = logits.float().cpu()  # random numbers of the CPU are alike on every device
+        if self.temperature == 0:
+            return logits.argmax(dim=-1)
+        if self.top_k is not None and self.top_k < logits.shape[-1]:
+            best = logits.topk(self.top_k)  # exactly k, also where logits are equal
+            logits = torch.full_like(logits, -torch.inf).scatter(-1, best.indices, best.values)
+        logits = logits.double() - logits.max(dim=-1, keepdim=True).values  # so that no division overflows
+        probabilities = (logits / self.temperature).softmax(dim=-1)
+        if self.top_p is not None:
+            falling, order = probabilities.sort(dim=-1, descending=True)
+            likelier = falling.cumsum(dim=-1) - falling  # what the tokens before each one add up to
+            shares = falling.where(likelier < self.top_p, 0.0)
+            probabilities = torch.zeros_like(probabilities).scatter(-1, order, shares)  # need not add up to 1
+        # Of exponential times with these rates, the shortest is each token's with its probability. Thus
+        # torch.multinomial draws, too, and the same tokens, but its checks take twice as long.
+        times = torch.empty_like(probabilities).exponential_(generator=self.generator)
+        rates, tokens = (probabilities / times).max(dim=-1)
+        if bool(rates.isnan().any()):
+            raise BadInput("the logits hold nan or inf: no token can be drawn from them")
+        return tokens
 
 
 @checked
-def require_request(
-    model: LanguageModel,
-    idx: Tensor,
-    n_tokens: int,
-    temperature: float,
-    top_k: int | None,
-    top_p: float | None,
-    shape: str = "(B, T)",
-) -> None:
-    """Raise BadInput unless a model can write after a prompt of this shape, and draw with these numbers."""
+def require_request(model: LanguageModel, idx: Tensor, n_tokens: int, shape: str = "(B, T)") -> None:
+    """Raise BadInput unless a model can write `n_tokens` after a prompt of this shape."""
     require_model(model)
     require_ids(idx, shape, model.config.vocab_size)
     if not idx.numel():
         raise BadInput("the prompt is empty; it needs at least 1 token")
     if n_tokens < 0:
         raise BadInput(f"n_tokens ({n_tokens}) must not be negative")
-    if not 0 <= temperature < math.inf:  # refuses nan too
-        raise BadInput(f"temperature ({temperature}) must be a finite number, and must not be negative")
-    if top_k is not None and top_k < 1:
-        raise BadInput(f"top_k ({top_k}) must be at least 1")
-    if top_p is not None and not 0 < top_p <= 1:
-        raise BadInput(f"top_p ({top_p}) must be above 0, and at most 1")
 
 
-def require_prompts(
-    model: LanguageModel,
-    idx: Any,
-    n_tokens: int,
-    temperature: float,
-    top_k: int | None,
-    top_p: float | None,
-) -> None:
+def require_prompts(model: LanguageModel, idx: Any, n_tokens: int) -> None:
     """Raise BadInput unless a model can write after a batch of prompts (B, T), or a list of B of (T_b,)."""
     if isinstance(idx, list | tuple) and idx and all(isinstance(prompt, Tensor) for prompt in idx):
         for prompt in idx:
-            require_request(model, prompt, n_tokens, temperature, top_k, top_p, "(T,)")
+            require_request(model, prompt, n_tokens, "(T,)")
         return
     if isinstance(idx, Tensor | list | tuple) and not len(idx):
         raise BadInput("0 texts: at least 1 prompt is needed")
-    require_request(model, idx, n_tokens, temperature, top_k, top_p)
+    require_request(model, idx, n_tokens)
 
 
 def generate(
@@ -129,8 +124,9 @@ def generate(
     to 1.
     Source: Holtzman et al. 2020, arXiv:1904.09751 (top_p).
     """
+    draw = Draw(temperature, top_k, top_p, generator)
     require_causal(model)
-    require_prompts(model, idx, n_tokens, temperature, top_k, top_p)
+    require_prompts(model, idx, n_tokens)
     if stop is not None:
         require_ids(stop, "(S,)", model.config.vocab_size, "stop")
     if stop is not None and (isinstance(idx, Tensor) or not len(stop)):
@@ -140,9 +136,6 @@ def generate(
     windows = [prompt[-block_size:] for prompt in prompts]
     lengths = torch.tensor([len(window) for window in windows])
     text = F.pad(pad_sequence(windows, batch_first=True), (0, n_tokens))  # (B, longest + n_tokens)
-
-    def draw(logits: Tensor) -> Tensor:
-        return sample_token(logits.float().cpu(), temperature, top_k, generator, top_p)
 
     with torch.inference_mode():
         ends = write_on(model, text, lengths, n_tokens, draw, use_cache and model.encoding.cacheable, stop)
@@ -221,10 +214,11 @@ def generate_parallel(
     cannot keep them apart, and what `generate` refuses.
     Source: note 002, section 3.
     """
+    draw = Draw(temperature, top_k, top_p, generator)
     require_causal(model)
     if isinstance(prompts, Sequence) and not prompts:
         raise BadInput("0 branches: at least 1 prompt is needed")
-    require_prompts(model, prompts, n_tokens, temperature, top_k, top_p)
+    require_prompts(model, prompts, n_tokens)
     block_size = model.config.block_size
     if len(prompts) > 1 and not model.encoding.for_branches:
         raise BadInput(
@@ -245,8 +239,7 @@ def generate_parallel(
         tokens, positions = _columns(texts, now, first, start)
         logits = model(tokens.to(device), positions.to(device), cache if use_cache else None)
         read = now
-        last = logits[0, -len(texts) :].float().cpu()  # (n, vocab_size)
-        drawn = sample_token(last, temperature, top_k, generator, top_p)  # (n,)
+        drawn = draw(logits[0, -len(texts) :])  # (n,)
         texts = [torch.cat([text, token[None]]) for text, token in zip(texts, drawn, strict=True)]
     return texts
 

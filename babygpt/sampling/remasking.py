@@ -17,7 +17,7 @@ from babygpt.errors import BadInput
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives.diffusion import denoise, mask_token_id
 from babygpt.sampling.diffusion import Filled, require_fitting
-from babygpt.sampling.next_token import sample_token
+from babygpt.sampling.next_token import Draw
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,8 @@ def drafts(
     Source: Wang et al. 2025, arXiv:2503.00307, eq. 5, with a rate that falls evenly.
     """
     thoughts = thoughts or SecondThoughts()
-    require_fitting(model, idx, temperature, top_k, top_p)
+    draw = Draw(temperature, top_k, top_p, generator)
+    require_fitting(model, idx)
     text = idx.to(next(model.parameters()).device, copy=True)
     holes = masked = text == mask_token_id(model)
     when, confidence = torch.zeros_like(text), torch.ones(text.shape, device=text.device)
@@ -97,7 +98,7 @@ def drafts(
             due = torch.where(again, later.to(text.device), due)
         if appears := bool(now.any()):
             logits = denoise(model, text).float()  # (B, T, V), of the text that still shows what is doubted
-            drawn = sample_token(logits[now].cpu(), temperature, top_k, generator, top_p).to(text.device)
+            drawn = draw(logits[now]).to(text.device)
             text[now], confidence[now] = drawn, logits.softmax(dim=-1)[now, drawn]
             count += now.any(dim=1, keepdim=True)
             when = torch.where(now, count, when)

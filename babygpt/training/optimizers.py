@@ -4,6 +4,7 @@ These are no classes of torch.optim. At their first call, decorators there load 
 1.5 s on an idle machine, in which a learner's first run would stand still.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 
 import torch
@@ -42,7 +43,7 @@ def schedule(step: int, config: TrainConfig) -> float:
     return up * (config.final_lr + (1.0 - config.final_lr) * down)
 
 
-class Optimizer:
+class Optimizer(ABC):
     """The base of both: parameters, a learning rate, and what is remembered of each parameter.
 
     params        that it moves; one without a gradient stays as it is
@@ -55,9 +56,9 @@ class Optimizer:
         self.params, self.lr, self.weight_decay = list(params), lr, weight_decay
         self.state: list[dict[str, Tensor]] = [{} for _ in self.params]
 
+    @abstractmethod
     def step(self) -> None:
         """Move every parameter that has a gradient."""
-        raise NotImplementedError(f"{type(self).__name__} has no step()")
 
     def moved(self) -> list[tuple[nn.Parameter, Tensor, dict[str, Tensor]]]:
         """Return each parameter that has a gradient, with the gradient and its state."""

@@ -47,7 +47,7 @@ def pair_scores(model: Specimen, query: int, keys: Tensor) -> Tensor:
     positions = Positions(torch.cat([keys, torch.tensor([query])]))
     attention = next(part for part in model.modules() if isinstance(part, Attention))
     stream = norm(model.encoding.embed(model.token_embedding(idx), positions))  # (B, N + 1, C)
-    q, k, v = attention.qkv(norm(stream), Context(model.encoding, positions, None, True, None))
+    q, k, v = attention.qkv(norm(stream), Context(model.encoding, positions, positions, None, True, None))
     return (q[:, :, -1:] * k[:, :, :-1]).sum(dim=-1) * score_scale(v)
 
 
@@ -174,8 +174,8 @@ def dropped(model: Specimen, _: Specimen) -> Tensor:
     for held in caches:
         model(idx[:, :12], Positions.arange(12), held)
         held.length, held.positions = 7, Positions.arange(7, 5)
-        for part in (part for both in held.buffers.values() for part in both):
-            part[:, :, :7] = part[:, :, 5:12].clone()
+        for kept in held.buffers.values():
+            kept[..., :7, :] = kept[..., 5:12, :].clone()
     return model(idx[:, 12:], None, caches[0]) - model(idx[:, 12:], Positions.arange(1, 12), caches[1])
 
 

@@ -102,12 +102,14 @@ class RealModel(Transformer):
 
     def read(self, idx: Tensor, positions: Positions | None = None, cache: KVCache | None = None) -> Tensor:
         """Return the stream that the logits are made of, normalised: (B, T) -> (B, T, C)."""
-        positions, keys = resolve_positions(idx, positions, cache)
-        x = self.encoding.embed(self.token_embedding(idx), positions)  # (B, T, C)
-        for i, (block, mask) in enumerate(zip(self.blocks, self.attn_masks(positions, keys), strict=True)):
-            x = block(x, Context(self.encoding.of_layer(i), positions, mask, self.causal, cache))
+        positions, readable = resolve_positions(idx, positions, cache)
+        x = self.encoding.embed_new(self.token_embedding(idx), positions, readable, cache)  # (B, T, C)
+        for i, (block, mask) in enumerate(
+            zip(self.blocks, self.attn_masks(positions, readable), strict=True)
+        ):
+            x = block(x, Context(self.encoding.of_layer(i), positions, readable, mask, self.causal, cache))
         if cache is not None:
-            cache.hold(keys, len(idx))
+            cache.hold(readable, len(idx))
         return self.norm(x)
 
     def forward(

@@ -130,7 +130,7 @@ def test_a_layer_that_looks_both_ways_is_pytorchs_attention_without_a_mask(awake
     """Take gates in quadrature as waves, with plain attention's scale although keys are wider."""
     model, x = awake("v7").double(), torch.randn(2, 7, C, dtype=torch.float64)
     layer, where = model.blocks[0].attention, Positions(torch.arange(7), masked=torch.arange(7) == 3)
-    context = Context(model.encoding, where, model.attn_masks(where, where)[0], model.causal, None)
+    context = Context(model.encoding, where, where, model.attn_masks(where, where)[0], model.causal, None)
     q, k, v = (to(x).view(2, 7, H, D).transpose(1, 2) for to in (layer.to_q, layer.to_k, layer.to_v))
     q, k = (F.rms_norm(each, (D,)) for each in (q, k))
     wave = torch.arange(7)[:, None] * 10_000.0 ** (-torch.arange(D).double() / D)
@@ -190,6 +190,6 @@ def test_an_untrained_body_gives_equal_logits(text) -> None:
 
 def test_every_block_starts_as_identity() -> None:
     model, x = build("v4", CONFIG), torch.randn(2, 5, C)
-    context = Context(model.encoding, Positions.arange(5), None, True, None)
+    context = Context(model.encoding, Positions.arange(5), Positions.arange(5), None, True, None)
     for block in model.blocks:
         assert torch.equal(block(x, context), x)

@@ -10,7 +10,7 @@ from babygpt import sampling
 from babygpt.errors import BadInput
 from babygpt.models.language_model import LanguageModel
 from babygpt.sampling import generate
-from babygpt.sampling.next_token import sample_token
+from babygpt.sampling.next_token import Draw
 from tests.conftest import draw
 
 BLOCK = 16
@@ -130,13 +130,13 @@ def test_bad_arguments_are_named(awake, text) -> None:
 def test_the_k_likeliest_tokens_have_the_frequencies_of_the_softmax() -> None:
     logits, n = torch.tensor([0.0, 3.0, 1.0, 2.0]), 20_000
     for temperature, k in ((1.0, 1), (1.0, 2), (1.0, 3), (1.0, 99), (0.5, None), (2.0, None)):
-        seen = sample_token(logits.expand(n, 4), temperature, k, draw()).bincount(minlength=4)
+        seen = Draw(temperature, k, generator=draw())(logits.expand(n, 4)).bincount(minlength=4)
         likeliest = [1, 3, 2, 0][:k]
         total = sum(math.exp(logits[token] / temperature) for token in likeliest)
         for token in range(4):
             p = math.exp(logits[token] / temperature) / total if token in likeliest else 0.0
             assert abs(seen[token].item() - n * p) <= 5 * math.sqrt(n * p * (1 - p))
-    equal = sample_token(torch.zeros(500, 6), 1.0, 2, draw())  # as in a model that is not trained yet
+    equal = Draw(top_k=2, generator=draw())(torch.zeros(500, 6))  # as in a model that is not trained yet
     assert len(set(equal.tolist())) == 2
 
 
@@ -145,7 +145,7 @@ def test_the_k_likeliest_tokens_have_the_frequencies_of_the_softmax() -> None:
 )
 def test_the_likeliest_tokens_that_make_up_p_have_their_frequencies(p: float, kept: list[int]) -> None:
     chances, n = torch.tensor([0.25, 0.0625, 0.5, 0.1875]), 20_000
-    seen = sample_token(chances.log().expand(n, 4), 1.0, None, draw(), p).bincount(minlength=4)
+    seen = Draw(top_p=p, generator=draw())(chances.log().expand(n, 4)).bincount(minlength=4)
     total = sum(chances[token].item() for token in kept)
     for token, chance in enumerate(chances.tolist()):
         q = chance / total if token in kept else 0.0
@@ -155,20 +155,20 @@ def test_the_likeliest_tokens_that_make_up_p_have_their_frequencies(p: float, ke
 @pytest.mark.parametrize("temperature", [1e-3, 1e-20, 1e-40])
 def test_almost_no_temperature_is_almost_greedy(temperature: float) -> None:
     logits = torch.tensor([[50.0, 51.0, -3.0], [7.0, 5.0, 6.0]])
-    assert sample_token(logits, temperature, None, draw()).tolist() == [1, 0]
+    assert Draw(temperature, generator=draw())(logits).tolist() == [1, 0]
 
 
 def test_draws_are_those_of_torch() -> None:
     logits = 3 * torch.randn(50, 9, generator=draw(1))
     for seed in range(20):
         expected = torch.multinomial(logits.double().softmax(dim=-1), 1, generator=draw(seed))[:, 0]
-        assert torch.equal(sample_token(logits, 1.0, None, draw(seed)), expected)
+        assert torch.equal(Draw(generator=draw(seed))(logits), expected)
 
 
 @pytest.mark.parametrize("wrong", [math.nan, math.inf])
 def test_logits_that_are_no_numbers_are_refused(wrong: float) -> None:
     with pytest.raises(BadInput, match="hold nan or inf"):
-        sample_token(torch.tensor([[0.0, wrong, 1.0], [0.0, 1.0, 2.0]]), 1.0, None, draw())
+        Draw(generator=draw())(torch.tensor([[0.0, wrong, 1.0], [0.0, 1.0, 2.0]]))
 
 
 # ---------------------------------------------------------------- what is written can be trained on
