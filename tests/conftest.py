@@ -85,7 +85,7 @@ def _wake(model: LanguageModel) -> LanguageModel:
     draw = torch.Generator().manual_seed(0)
     for name, p in model.named_parameters():
         spread = 1.0 if "embedding" in name or "table" in name else p.shape[-1] ** -0.5
-        if name.startswith("encoding.") and ".log_" in name:  # of a kernel that is to reach far
+        if name.startswith("encoding.") and ".log_" in name:  # A kernel keeps its wide reach.
             p.add_(0.1 * torch.randn(p.shape, generator=draw))
         else:
             p.normal_(std=spread, generator=draw)

@@ -28,7 +28,8 @@ ELSEWHERE = r"\.venv/|weights/|book/_build/|\d{3}_"  # what the course makes, an
 CODE_HOST = "../../deployments/"  # seen from a README there, what has been published
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", flags=re.M | re.S)
 NO_PROSE = re.compile(r"(?ms)\$\$.*?\$\$|\$[^$\n]+\$|`[^`]*`|\]\([^)]*\)|^\|[^\n]*")  # formulas, code, tables
-END = re.compile(r"[.?!…][\"”’*_)†‡]*\s|\n\s*(?:\n|[-*>]\s|\d+\.\s)")  # of a sentence, a paragraph or an item
+# A sentence, a paragraph or an item ends here.
+END = re.compile(r"[.?!…][\"”’*_)†‡]*\s|\n\s*(?:\n|[-*>]\s|\d+\.\s)")
 
 
 def prose(path: Path) -> str:
@@ -102,7 +103,8 @@ def test_lessons_in_brackets_use_the_term():
 
 
 def test_every_named_command_exists():
-    pages = [path for path in PAGES if path.name != "CHANGELOG.md"]  # which names those that are gone
+    # CHANGELOG.md also names commands that are gone.
+    pages = [path for path in PAGES if path.name != "CHANGELOG.md"]
     text = "\n".join(path.read_text(encoding="utf-8") for path in pages)
     targets = re.findall(r"^([a-z]+):.*## \S", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.M)
     for start, group in ("babygpt", babygpt.cli.main), ("benchmarks", benchmarks.cli.main):

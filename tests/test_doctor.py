@@ -27,7 +27,8 @@ ALWAYS = [Requirement(line).name for line in PROJECT["dependencies"]]
 LAB = [Requirement(line).name for line in PROJECT["optional-dependencies"]["lab"]]
 LINES = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["lab"]]
 NEEDS = {need.name: need for need in map(Requirement, LINES)}
-EDITOR = {"ipykernel", "ipython", "jupyter-core", "tokenizers", "traitlets"}  # and what transformers bring
+# An editor brings these, and transformers bring tokenizers.
+EDITOR = {"ipykernel", "ipython", "jupyter-core", "tokenizers", "traitlets"}
 
 
 def finding(name: str) -> Diagnosis:
@@ -104,7 +105,7 @@ def test_an_editors_set_passes_without_what_it_does_not_need(pretend, monkeypatc
     assert "without it" in diagnoses["jupyterlab"].detail
     assert all("lesson 11" in diagnoses[name].detail for name in ("gguf", "tokenizers"))
     assert "drawn by your editor" in diagnoses["widgets"].detail
-    assert "jupyter" not in diagnoses  # which would advise to start it
+    assert "jupyter" not in diagnoses  # Its advice is to start JupyterLab.
 
 
 def test_a_widget_that_an_editors_set_lacks_is_reported(pretend):
@@ -140,7 +141,8 @@ def test_the_jupyter_that_the_path_finds_is_this_environments(monkeypatch, tmp_p
     assert finding("jupyter").detail.startswith(f"{tmp_path / 'jupyter'} is of another environment")
     assert help in finding("jupyter").detail
     assert not finding("jupyter").ok
-    monkeypatch.setitem(sys.modules, "ipykernel", doctor)  # in a notebook, which was opened somehow
+    # Code runs in a notebook, which was opened somehow.
+    monkeypatch.setitem(sys.modules, "ipykernel", doctor)
     assert finding("jupyter").ok
     monkeypatch.setenv("PATH", sysconfig.get_path("scripts"))
     assert finding("jupyter") == Diagnosis("jupyter", True, shutil.which("jupyter"))

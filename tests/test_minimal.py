@@ -111,7 +111,7 @@ def test_validation_and_samples_are_those_of_v4(small_corpus: Corpus, wake: Call
 
     idx = small_corpus.train[:4][None]
     torch.manual_seed(0)
-    written = minimal.generate(ours, idx, 20, CONFIG)  # with PyTorch's own random numbers
+    written = minimal.generate(ours, idx, 20, CONFIG)  # Both draw PyTorch's global random numbers.
     torch.manual_seed(0)
     assert torch.equal(written, generate(package, idx, 20))
     assert minimal.generate(ours, idx, 40, CONFIG).shape == (1, 44)  # beyond the window

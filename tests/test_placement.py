@@ -195,7 +195,7 @@ def test_a_live_run_trains_on_the_device_and_brings_the_model_back(
 
     plan = TrainConfig(steps=3, batch_size=2)
     run = Run(model, objective, plan, "v4", [live.Watch(watch, lambda *_: None)])
-    run.train_after([])  # in this thread: the pretended device is known to no other
+    run.train_after([])  # Other threads do not know the pretended device.
     assert run.state == end
     assert places == {device}
     assert {p.device.type for p in model.parameters()} == {"cpu"}

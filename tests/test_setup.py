@@ -62,7 +62,7 @@ def committed() -> list[Path]:
 # ---------------------------------------------------------------- what is imported is declared
 
 LEARNER, EVERY = ("", "lab", "sweep"), ("", *PROJECT["optional-dependencies"])
-EXTRAS = {  # whose packages a folder may import
+EXTRAS = {  # A folder may import the packages of these extras.
     "babygpt": LEARNER,
     "babygpt_course": LEARNER,
     "notebooks/src": ("", "lab"),

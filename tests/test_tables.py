@@ -14,7 +14,7 @@ from babygpt_course.claims.note_004 import parameters
     [
         (1.1e-6, 1e-4, "below 1e-4"),
         (9.5e-7, 1e-4, "below 1e-4"),
-        (0.0, 1e-4, "below 1e-4"),  # on another processor it is 1e-7
+        (0.0, 1e-4, "below 1e-4"),  # Another processor gives 1e-7.
         (-3e-8, 1e-4, "below 1e-4"),
         (4e-13, 1e-6, "below 1e-6"),
         (3e-7, 1 / 3, "below 1e-4"),  # holds by far, and is noise

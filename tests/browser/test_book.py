@@ -418,7 +418,8 @@ def test_a_printed_page_opens_all_folds_has_all_pictures_and_hides_controls(
 ):
     page = desk.new_page()
     page.goto(address + LESSON)
-    page.wait_for_function("[...document.images].every(it => it.naturalWidth)")  # in folds and below, too
+    # Images in folds and below the window are loaded, too.
+    page.wait_for_function("[...document.images].every(it => it.naturalWidth)")
     page.emulate_media(media="print")
     expect(page.locator(".explorer-controls").first).to_be_hidden()
     expect(page.locator("details.hint p").first).to_be_visible()

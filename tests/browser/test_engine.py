@@ -50,7 +50,7 @@ FOLLOW = """async ({ engine, encoding, shape, weights, vocab, batches, steps }) 
 def packed(model: LanguageModel, get: Callable[[Tensor], Tensor]) -> list[Tensor]:
     """Return the weights of a model, each passed through `get`, in the order and shapes of gpt.c."""
 
-    def padded(matrix: Tensor) -> Tensor:  # with tokens that never occur
+    def padded(matrix: Tensor) -> Tensor:  # The added rows stand for tokens that never occur.
         return torch.cat([matrix, matrix.new_zeros(-len(matrix) % 8, matrix.shape[1])])
 
     assert isinstance(model, Transformer)

@@ -120,7 +120,8 @@ def measure_polar(gate: str, order: str, alpha: float, phi: float, theta: float)
     kind = dict(zip(formulas.GATES, kinds, strict=True))[gate]
     norm_last, hidden = order == formulas.ORDERS[0], torch.arange(49) % 16 >= 13  # MASK tokens
 
-    def scores_of(alpha: float, masked: Tensor) -> tuple[Tensor, Tensor]:  # and the gates of keys
+    # It returns the scores and the gated keys.
+    def scores_of(alpha: float, masked: Tensor) -> tuple[Tensor, Tensor]:
         heads: Any = {"n_head": 1} if kind is gates.LearnedPhase else {}
         encoding = kind(**heads, head_dim=32, alpha=alpha, theta=theta).double()
         for phase in encoding.parameters():

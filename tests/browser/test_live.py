@@ -455,6 +455,6 @@ def test_keys_go_through_a_dashboard_in_its_order_and_a_projector_shows_it_twice
     page.wait_for_function("document.fullscreenElement")
     assert before
     twice = "([area, height]) => document.querySelector(area).getBoundingClientRect().height > 1.9 * height"
-    area = f"{DASHBOARD} .ticks text"  # which are laid out anew, so that none stays the same element
+    area = f"{DASHBOARD} .ticks text"  # The ticks are laid out anew, so that none stays the same element.
     page.wait_for_function(twice, arg=[area, before["height"]], timeout=10_000)
     page.keyboard.press("Escape")

@@ -183,7 +183,7 @@ def test_a_share_grows_from_0_to_the_first_token_at_any_length(m: int, c: float,
 def test_before_the_threshold_fire_depends_on_distance_and_beyond_it_stretches() -> None:
     assert invariants.shift_invariant(fire(n_head=4, log_threshold=math.log(1000))).holds
     assert invariants.shift_invariant(fire(n_head=4, log_threshold=math.log(10))).value > 1e-2
-    c, threshold = torch.tensor([1e-6]), torch.tensor([1.0])  # with a tiny c, psi is a line
+    c, threshold = torch.tensor([1e-6]), torch.tensor([1.0])  # A tiny c makes psi a line.
     near, far = (share(torch.tensor([[m]]), torch.tensor([m // 4]), c, threshold) for m in (100, 400))
     torch.testing.assert_close(near, far, rtol=1e-3, atol=0)
 

@@ -33,7 +33,7 @@ from babygpt_course.exercises.guard import run_with_timeout
 
 Draw = Callable[[random.Random], tuple[Any, ...]]
 Right = Callable[[Any, random.Random], bool]
-INPUTS = 150  # of each exercise
+INPUTS = 150  # Each exercise is checked with so many inputs.
 
 
 def same(got: Any, want: Any, off: float = 1e-3) -> bool:

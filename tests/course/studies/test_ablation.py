@@ -102,7 +102,7 @@ def test_an_interrupted_comparison_resumes_with_the_next_run(tmp_path, finished,
     def batch(self, size, generator):
         calls.append(size)
         if len(calls) == 6:  # the second step of the second run
-            signal.raise_signal(signal.SIGINT)  # to this thread, which sees it before it goes on
+            signal.raise_signal(signal.SIGINT)  # The thread sees the signal before it goes on.
         return real(self, size, generator)
 
     with monkeypatch.context() as now:
