@@ -205,7 +205,7 @@ class Dashboard(LiveOutput):
             "frames": [len(frames) for frames in self.frames],
             "state": str(run.state),
             "over": run.state.over,
-            "words": describe(run, awaited),
+            "words": describe_run(run, awaited),
             "offer": awaited and f"stop {awaited}, start this one",
             "reading": validation_words(run),
             "values": dict(run.steered),
@@ -392,7 +392,7 @@ def validation_words(run: LoopRun) -> str:
     return "{}: {:,} of {:,} validation windows read".format(run.title, *run.validating)
 
 
-def describe(run: LoopRun, awaited: str) -> str:
+def describe_run(run: LoopRun, awaited: str) -> str:
     """Describe the state of a run in a line.
 
     awaited  titles of the runs that it waits for, or nothing
