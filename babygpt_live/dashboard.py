@@ -306,6 +306,11 @@ class Dashboard(LiveOutput):
 
 # ------------------------------------------------------------ losses as panels
 
+# dashboard.js draws the same two panels from the same losses. The page needs its version because it scrubs
+# through recordings in the book without Python, and because the lab trains in the page; this version is for
+# stills, which have no page. Finished panels cannot replace the losses in messages, because each panel holds
+# all earlier steps: after 2,000 steps it would be 32 kB, 20 times a second, and a finding for every step.
+
 
 def loss_words(title: str, unit: str) -> dict[str, str]:
     """Return the findings on a loss: the page fills in the numbers.
