@@ -47,6 +47,7 @@ LONGEST = 8  # tokens of the longest text; the shortest one that breaks a promis
 DISTANCES = (2, 3, 5, 12, 40, 100)  # of two tokens with a gap between them, inside the window
 SHIFTS = (1, 2, 7, 60)
 FAR = 1_000_000  # a float32 angle of that many radians is off by up to 0.03
+ROUNDING = 1e-6  # a smaller change says that two readings are one
 SAME = 1e-4  # a smaller change of a logit is rounding
 BOOK = 4096  # a position for bfloat16, which holds every whole number to 256 only
 PIECES = ((1, 2), (2, 2), (1, 3), (3, 2), (1, 2, 3), (2, 3, 3))  # after the first, none is a single token
@@ -161,8 +162,8 @@ def check(encoding: VersionName, config: ModelConfig | None = None, **options: A
     cache, pieces       token by token, or in pieces of several tokens, as at once
     batch               a text gets the same logits alone and beside others, at the same positions or not
     beyond the window   finite, and positions are still told apart there; or refused by a ValueError
-    far positions       logits at 10^6 + m as at m; where scores depend on more than the distance, those of
-                        float32 as those of float64
+    far positions       logits at 10^6 + m as at m, and where a text crosses the end of the window; if scores
+                        depend on more than the distance, those of float32 as those of float64
     precision           float32 near float64; bfloat16 near float32, in all weights and under autocast, and
                         also at position 4096 if the encoding goes on beyond the window
     branch permutation  the order of texts in a row changes nothing; codes differ for all branches, or none
@@ -440,8 +441,22 @@ def batch_trials(subject: Subject) -> Iterator[Trial]:
 
 @promise("beyond the window", "finite, and positions are told apart; or refused")
 def beyond_trials(subject: Subject) -> Iterator[Trial]:
-    """Yield texts that begin where the window ends."""
-    yield from past_trials(subject, subject.model.config.block_size)
+    """Yield texts that begin where the window ends, and one that must not look as though it began at 0."""
+    size = subject.model.config.block_size
+    yield from past_trials(subject, size)
+    n = subject.lengths()[-1]
+    if not subject.rows["distance alone"].holds:
+        words = f"{tokens(n, subject.in_a_row(n, size))}: logits are those at positions 0 to {n - 1}"
+        yield words, partial(begins_again, subject, subject.in_a_row(n, size))
+
+
+def begins_again(subject: Subject, positions: Positions) -> Promise:
+    """Return 1 if the logits of a text are those of the text at positions 0 and on, else 0."""
+    statement, start = "positions do not begin again", int(positions.time[0])
+    if subject.refusal(positions):
+        return Promise(statement, 0.0, 0.0)
+    change = distance_alone(subject.model, subject.text(len(positions))[0], -start, positions).value
+    return Promise(statement, float(change < ROUNDING), 0.0)
 
 
 def past_trials(subject: Subject, start: int) -> Iterator[Trial]:
@@ -471,11 +486,13 @@ def finite_or_refused(subject: Subject, positions: Positions) -> Promise:
 def far_trials(subject: Subject) -> Iterator[Trial]:
     """Yield texts that move to far positions, or in float32 and float64 there if a distance is not all."""
     distance_is_all = subject.rows["distance alone"].holds
-    for n in subject.lengths():
-        if distance_is_all:
-            yield moved(subject, subject.in_a_row(n), FAR)
-        else:
-            yield in_float64(subject, subject.in_a_row(n, FAR))
+    last = subject.model.config.block_size - 1  # a text that moves so far crosses the end of the window
+    for shift in (last, FAR):
+        for n in subject.lengths():
+            if distance_is_all:
+                yield moved(subject, subject.in_a_row(n), shift)
+            else:
+                yield in_float64(subject, subject.in_a_row(n, shift))
     yield from past_trials(subject, FAR)
 
 
@@ -548,6 +565,8 @@ def reason_against(subject: Subject, name: str) -> str | None:
         return f"refused: {message}"
     if name == "branch permutation" and not subject.branches:
         return "it is made for one text"
+    if name == "branch permutation" and not subject.branch_counts():
+        return "it has a code for one text only"
     if name == "compiles" and (message := compiler_is_missing()):
         return f"torch.compile does not work here: {message}"
     return None
@@ -588,16 +607,16 @@ def measure(name: str, statement: str, trials: Iterator[Trial]) -> CheckedPromis
 
     An error that a measurement raises breaks the promise, too.
     """
-    nearest = Promise(statement, 0.0, 0.0)
-    for words, measurement in trials:
-        try:
+    nearest, words = Promise(statement, 0.0, 0.0), ""
+    try:
+        for words, measurement in trials:
             measured = measurement()
-        except Exception as error:
-            where = words.partition(": ")[0]
-            note = f"{where}: {graph_break(error) or f'{type(error).__name__}: {first_line(error)}'}"
-            return CheckedPromise(name, statement, Promise(statement, math.inf, 0.0), note)
-        if not measured.holds:
-            return CheckedPromise(name, statement, measured, words.format(measured.measured))
-        if measured.limit and measured.value / measured.limit >= nearest.value / (nearest.limit or 1.0):
-            nearest = measured
+            if not measured.holds:
+                return CheckedPromise(name, statement, measured, words.format(measured.measured))
+            if measured.limit and measured.value / measured.limit >= nearest.value / (nearest.limit or 1.0):
+                nearest = measured
+    except Exception as error:
+        reason = graph_break(error) or f"{type(error).__name__}: {first_line(error)}"
+        note = f"{words.partition(': ')[0]}: {reason}"
+        return CheckedPromise(name, statement, Promise(statement, math.inf, 0.0), note)
     return CheckedPromise(name, statement, nearest)

@@ -77,6 +77,24 @@ class NanPastWindow(ClampedRotary):
         return q, k.masked_fill((positions.time > self.last_position)[..., None, :, None], torch.nan)
 
 
+class BeginsAgain(ClampedRotary):
+    """RoPE whose positions begin again at 0 where the window ends."""
+
+    def transform_qk(self, q, k, positions):
+        return Rotary.transform_qk(self, q, k, Positions(positions.time % (self.last_position + 1)))
+
+
+class BeginsAgainInTable(Encoding):
+    """A table of positions that begins again where the window ends."""
+
+    def __init__(self, block_size, n_embd):
+        super().__init__()
+        self.table = torch.nn.Embedding(block_size, n_embd)
+
+    def embed(self, x, positions):
+        return x + self.table(positions.time % self.table.num_embeddings)
+
+
 class Float32Angles(Rotary):
     """RoPE whose angles are products of float32 numbers."""
 
@@ -134,6 +152,7 @@ BROKEN = [
     (MixesTexts, "batch", "2 texts of 1 token, equal positions: a logit is off by"),
     (ClampedRotary, "beyond the window", "2 tokens, positions 192 and 193: no logit changes when"),
     (NanPastWindow, "beyond the window", "2 tokens, positions 192 and 193: logits are not finite"),
+    (BeginsAgain, "far positions", "2 tokens, positions 0 and 1: a logit changes by 0."),
     (Float32Angles, "far positions", "2 tokens, positions 0 and 1: a logit changes by 0."),
     (BFloat16Positions, "precision", "8 tokens, positions 4096 to 4103: under autocast to bfloat16, logits"),
     (AlwaysFloat32, "precision", "1 token, position 0: RuntimeError"),
@@ -161,6 +180,13 @@ def test_an_encoding_that_breaks_one_promise_is_shown_with_its_smallest_input(en
     assert table.broken == [name], table
     assert table[name].note.startswith(note)
     assert table[name].mark == "✗"
+
+
+def test_absolute_positions_that_begin_again_are_found_past_the_window():
+    table = invariants.check(BeginsAgainInTable)
+    assert table.broken == ["distance alone", "beyond the window"]
+    note = "8 tokens, positions 192 to 199: logits are those at positions 0 to 7"
+    assert table["beyond the window"].note == note
 
 
 def test_every_promise_is_broken_by_a_test():
@@ -211,6 +237,8 @@ def test_notes_say_how_a_promise_holds_or_why_it_was_not_measured():
     assert table["branch permutation"].note == "it is made for one text"
     assert "no code" in invariants.check("v6-none")["branch permutation"].note
     assert "no code" not in invariants.check("v6-rope2d")["branch permutation"].note
+    single = invariants.check("v6-learned", max_branches=1)["branch permutation"]
+    assert (single.mark, single.note) == ("–", "it has a code for one text only")
     assert "both ways" in invariants.check("v7-nope")["causal"].note
 
 
