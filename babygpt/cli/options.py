@@ -4,6 +4,7 @@ import os
 import shlex
 import sys
 import traceback
+import warnings
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -199,6 +200,13 @@ save_every_option = shown(
     "--save-every", default=SAVE_EVERY, type=click.IntRange(0), help="steps between checkpoints; 0: end only"
 )
 
+encoding_option = click.option(
+    "--encoding",
+    multiple=True,
+    metavar="FILE.py:CLASS",
+    help="encoding from outside that a checkpoint needs; once for each",
+)
+
 
 def sampling_options(command: Command) -> Command:
     """Add the options for the length of a text and for how its characters are drawn."""
@@ -211,6 +219,16 @@ def sampling_options(command: Command) -> Command:
     ):
         command = option(command)
     return command
+
+
+@contextmanager
+def remarks_in_one_line() -> Iterator[None]:
+    """Print warnings of babygpt without the line of its code that gave them."""
+    with warnings.catch_warnings(record=True) as remarks:
+        warnings.simplefilter("always")
+        yield
+    for remark in remarks:
+        click.echo(" ".join(str(remark.message).split()), err=True)
 
 
 # ---------------------------------------------------------------- files that a command writes
