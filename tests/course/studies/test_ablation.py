@@ -102,7 +102,7 @@ def test_an_interrupted_comparison_resumes_with_the_next_run(tmp_path, finished,
     def batch(self, size, generator):
         calls.append(size)
         if len(calls) == 6:  # the second step of the second run
-            signal.raise_signal(signal.SIGINT)  # to this thread, which sees it before it goes on
+            signal.raise_signal(signal.SIGINT)  # The thread sees the signal before it goes on.
         return real(self, size, generator)
 
     with monkeypatch.context() as now:
@@ -232,7 +232,7 @@ def test_the_conclusion_follows_from_the_losses(losses, conclusion):
 def test_pictures_are_drawn_from_the_runs_and_show_every_seed():
     results, drawn = {"runs": runs(a=[1.0, 1.2], bb=[1.5, 1.7])}, [Figure(), Figure()]
     with matplotlib.rc_context(STYLE):
-        experiment.draw_curves(drawn[0], results)
+        experiment.draw_validation_losses(drawn[0], results)
         experiment.draw_bars(drawn[1], results)
     falling, bars = drawn[0].axes[0], drawn[1].axes
     assert " ".join(falling.get_title(loc="left").split()) == experiment.conclusion(results["runs"])
