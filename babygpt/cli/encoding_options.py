@@ -42,6 +42,7 @@ HELP = {
     "threshold": "first value of the threshold, in tokens",
     "factor": "length of texts, as a multiple of the trained window",
     "share": "share of the frequency pairs that rotate, the quickest ones",
+    "back": "positions between a token and the one that is added to it; 0 adds the token itself",
     "every": "layers number `every`, twice that, ... have no encoding",
 }
 

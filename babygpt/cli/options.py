@@ -96,7 +96,7 @@ class CommandGroup(click.Group):
 
 
 def user_error_line(error: Exception) -> str | None:
-    """Return an error's message in one line; None if neither the user nor the machine is at fault."""
+    """Return an error's message in one line; None if the fault is babygpt's."""
     line = " ".join(str(error).split())
     if isinstance(error, USER_ERRORS):
         return line
@@ -105,7 +105,9 @@ def user_error_line(error: Exception) -> str | None:
     from babygpt.device import is_out_of_memory  # imports torch
 
     if not is_out_of_memory(error):
-        return None
+        own = sys.modules.get("babygpt.models.own_encodings")
+        fault = own.fault_of_a_file(error) if own else None
+        return " ".join(fault.split()) if fault else None
     kind = type(error).__name__
     return line if line.startswith("out of memory") else f"out of memory ({line[:200] or kind})"
 

@@ -156,6 +156,7 @@ def train(ctx: click.Context, version: str, out: Path | None, **values: Any) -> 
             raise BadInput("--corpus - (standard input) is read by one process; torchrun needs a file's path")
         if team.is_main:
             unused = ([] if kind.masks else ["bound"]) + ([] if kind.branches else list(BRANCH_FLAGS))
+            unused += [] if values["resume"] or values["from"] else ["encoding"]
             shell.warn_unused(ctx, unused, f"in training {version}")
         may_replace = values["overwrite"] or values["resume"]
         lock = shell.output_lock(out, "--out", may_replace, "--overwrite or --resume")

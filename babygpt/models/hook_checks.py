@@ -17,7 +17,7 @@ from babygpt.models.own_encodings import encoding_name, faults_named
 from babygpt.positions import Positions
 
 TOKENS = 5  # of the texts that the hooks get
-TEXTS = 3  # of a batch; it differs from the number of tokens, so that no axis passes for another
+TEXTS = 3  # of a batch: at the window's beginning, middle and end. No other axis has this size
 
 
 @dataclass(frozen=True)
@@ -83,11 +83,11 @@ class Probe:
         if term is None:
             return
         B, H, T = self.q.shape[:3]
-        if hook == "content_bias":
-            words, dims, axes = "(B, H or 1, Tq or 1, Tk)", (4,), [(B, 1), (H, 1), (n, 1), (T,)]
-        else:
-            words, axes = "(H or 1, Tq, Tk), after B where positions have a B", [(B, 1), (H, 1), (n,), (T,)]
-            dims = (3,) if self.positions.time.dim() == 1 else (3, 4)
+        words, dims = "(B, H or 1, Tq or 1, Tk)", [4]
+        axes: list[tuple[int, ...]] = [(B, 1), (H, 1), (n, 1), (T,)]  # the sizes that each may have
+        if hook == "score_bias":
+            words, axes[2] = "(H or 1, Tq, Tk), after B where positions have a B", (n,)
+            dims = [3] if self.positions.time.dim() == 1 else [3, 4]
         due = f"None, or {words}; here B = {B}, H = {H}, Tq = {n}, Tk = {T}"
         if not isinstance(term, Tensor) or term.dim() not in dims:
             raise self.wrong(hook, kind_of(term), due)
@@ -141,7 +141,8 @@ def kind_of(value: Any) -> str:
 def probe_positions(block_size: int, branches: bool, masks: bool) -> Iterator[tuple[str, Positions]]:
     """Yield positions of short texts as models of this kind give them to the hooks, with what they are."""
     T = min(TOKENS, block_size)
-    steps, later = torch.arange(T), torch.arange(TEXTS)[:, None] % (block_size - T + 1)
+    last = block_size - T  # where a text of the batch begins, so that it ends with the window
+    steps, later = torch.arange(T), torch.tensor([[0], [last // 2], [last]])
     masked = (steps + later) % 3 == 1 if masks else None
     if branches:
         yield "two texts in one sequence", Positions(steps // 2, steps % 2)

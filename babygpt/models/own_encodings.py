@@ -213,6 +213,15 @@ def described(error: BaseException, module: str, folder: Path | None = None) -> 
     return f"{words} ({file.name}, line {line})" if file.is_file() else f"{words} (line {line})"
 
 
+def fault_of_a_file(error: BaseException) -> str | None:
+    """Return an error in words, with its line, if a file that `run_file` ran led to it; None otherwise."""
+    for frame, _ in walk_tb(error.__traceback__):
+        if "__sha256__" in frame.f_globals:
+            path = Path(frame.f_globals["__file__"])
+            return f"{path.name} raised {described(error, frame.f_globals['__name__'], path.parent)}"
+    return None
+
+
 @contextmanager
 def faults_named(encoding: type[Encoding], method: str) -> Iterator[None]:
     """Let an error inside a class from outside say which class and method raised it, and in which line.

@@ -163,6 +163,18 @@ def test_a_wrong_hook_is_one_line_before_anything_is_written(run, refused, corpu
     assert not Path("weights/Recency.safetensors").exists()
 
 
+def test_an_error_of_its_code_while_it_trains_is_one_line(run, refused, corpus, small, mine):
+    wrong = "if len(keys) > 9: raise KeyError('nine')\n        distance = queries"
+    mine.write_text(MINE.replace("distance = queries", wrong), encoding="utf-8")
+    line = 1 + mine.read_text(encoding="utf-8").splitlines().index(
+        "        if len(keys) > 9: raise KeyError('nine')"
+    )
+    result = run("train", "mine.py:Recency", "--corpus", corpus, "--encoding", "mine.py:Other", *small)
+    refused(result, f"Error: mine.py raised KeyError: 'nine' (mine.py, line {line})")
+    assert "--encoding plays no part" in result.output
+    assert "fault of babygpt" not in result.output
+
+
 @pytest.fixture
 def installed(monkeypatch) -> Iterator[None]:
     """Register Installed as a package would."""

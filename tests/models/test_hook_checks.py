@@ -91,6 +91,13 @@ def test_a_batch_is_tried_too() -> None:
     assert "shape (2, 1, 5, 5) for a batch of texts" in refusal(score_bias=of_two_texts)
 
 
+def test_the_end_of_the_window_is_tried_too() -> None:
+    def of_a_small_table(self: Encoding, x: Tensor, positions: Positions) -> Tensor:
+        return x + torch.zeros(CONFIG.block_size - 1)[positions.time][..., None]
+
+    assert "embed, for a batch of texts, raised IndexError" in refusal(embed=of_a_small_table)
+
+
 def test_an_error_inside_keeps_its_message_and_line() -> None:
     def forgetful(self: Encoding, queries: Positions, keys: Positions) -> Tensor:
         raise KeyError("slopes")
