@@ -82,6 +82,7 @@ class Encoding(nn.Module):
     numbers        its table of numbers: name -> the values that `steer` accepts. Each is an attribute: a
                    number, or a parameter or buffer, all of whose entries get one value
     for_branches   whether it is made for several texts in one sequence
+    for_masks      whether the model of a class from outside fills in masked tokens, and so looks both ways
     cacheable      whether keys stay as they are when the text grows, so that a cache may hold them
     separable      whether `score_bias` is a term of the query plus a term of the key, where the key is no
                    later than the query. The softmax cancels the query's. A subclass with another bias has to
@@ -95,6 +96,7 @@ class Encoding(nn.Module):
     max_positions: int | None = None
     numbers: ClassVar[Mapping[str, Number]] = {}
     for_branches: bool = False
+    for_masks: bool = False
     cacheable: bool = True
     separable: bool = False
     sees_earlier: bool = False
