@@ -1,0 +1,222 @@
+"""Results of a comparison of versions: its measures, as a printed table and as a page to post."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from babygpt.experiments.paired import (
+    FEWEST_SEEDS,
+    LEAST_LOSS,
+    LEAST_SHARE,
+    RULE,
+    Comparison,
+    format_mean_sd,
+)
+from babygpt.tables import Table, markdown
+
+FIRST_INTERVAL = 3  # seeds; the interval of two is so wide that it only misleads
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A number of every run that variants are compared by.
+
+    title  in words
+    unit   of the number
+    least  smallest difference that counts
+    share  whether it is a share, which is shown in per cent and its differences in points
+    """
+
+    title: str
+    unit: str
+    least: float
+    share: bool = False
+
+    def mean(self, stats: Mapping[str, float | None] | None) -> str:
+        """Return a mean with its standard deviation over seeds as text; a dash where there is none."""
+        if not stats or stats.get("mean") is None:
+            return "–"
+        if not self.share:
+            return format_mean_sd(stats, ".3f")
+        return (
+            format_mean_sd({name: None if x is None else 100 * x for name, x in stats.items()}, ".0f") + "%"
+        )
+
+    def difference(self, gap: Mapping[str, Any] | None) -> str:
+        """Return a paired difference as text, with its interval and its verdict where it has them."""
+        if gap is None:
+            return "–"
+        scale, form = (100, "+.1f") if self.share else (1, "+.3f")
+        if gap["low"] is None:
+            return f"{scale * gap['mean'] + 0.0:{form}} ({gap['n']} seed{'s' if gap['n'] > 1 else ''})"
+        middle, low, high = (scale * gap[name] for name in ("mean", "low", "high"))
+        comparison = Comparison(middle, low, high, gap["n"], gap["p"], self.least)
+        return f"{comparison:{form}}" + (f", {gap['verdict']}" if gap["verdict"] else "")
+
+
+MEASURES = {
+    "loss": Measure("validation loss", "nats per character", LEAST_LOSS),
+    "nelbo": Measure("NELBO", "nats per character", LEAST_LOSS),
+    "roles": Measure("right answers", "% of questions", LEAST_SHARE, share=True),
+    "whole": Measure("whole names", "% of questions", LEAST_SHARE, share=True),
+    "beyond": Measure("change beyond the window", "nats per character", LEAST_LOSS),
+}
+
+
+@dataclass(frozen=True)
+class VersionComparison:
+    """Results of a comparison, as they are stored; a notebook shows them as a table.
+
+    results  "settings", "rows" with means and paired differences, "runs" with curves, "costs", "failed", ...
+    """
+
+    results: Mapping[str, Any]
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """One row for each variant: its means, and its differences to the first."""
+        return list(self.results["rows"])
+
+    def __str__(self) -> str:
+        return "\n".join(text_lines(self.results))
+
+    def _repr_html_(self) -> str:
+        heading, *cells = mean_cells(self.results)
+        return Table(heading, cells, stable=1)._repr_html_()
+
+
+def measures_of(results: Mapping[str, Any]) -> dict[str, Measure]:
+    """Return the measures that at least one variant has."""
+    names = {name for row in results["rows"] for name in row["means"]}
+    return {name: measure for name, measure in MEASURES.items() if name in names}
+
+
+def mean_cells(results: Mapping[str, Any]) -> list[list[str]]:
+    """Return a table of means over seeds and of costs: the heading, and a row for each variant."""
+    measures, first = measures_of(results), results["rows"][0]["variant"]
+    titles = [f"{measure.title} ({measure.unit})" for measure in measures.values()]
+    cells = [["", *titles, "ms a step", f"to {first}'s", "weights"]]
+    for row in results["rows"]:
+        cost = results["costs"][row["variant"]]
+        means = [measure.mean(row["means"].get(name)) for name, measure in measures.items()]
+        numbers = [f"{cost['ms']:.1f}", f"{cost['ratio']:.2f}", f"{cost['parameters']:,}"]
+        cells.append([row["variant"], *means, *numbers])
+    return cells
+
+
+def difference_cells(results: Mapping[str, Any]) -> list[list[str]]:
+    """Return a table of paired differences to the first variant: the heading, and a row for each other."""
+    measures, first = measures_of(results), results["rows"][0]["variant"]
+    titles = [f"{m.title} ({'points' if m.share else m.unit})" for m in measures.values()]
+    cells = [[f"less {first}", *titles]]
+    for row in results["rows"][1:]:
+        gaps = row["differences"]
+        cells.append([row["variant"], *(m.difference(gaps.get(name)) for name, m in measures.items())])
+    return cells
+
+
+def text_lines(results: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the lines to print: means in columns, each difference in a line, and what to know about them."""
+    cells = mean_cells(results)
+    cells[0] = [title.partition(" (")[0] for title in cells[0]]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for line in cells:
+        yield "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+    heading, *rows = difference_cells(results)
+    for variant, *gaps in rows:
+        yield f"{variant} {heading[0]}:"
+        yield from (f"  {title}: {gap}" for title, gap in zip(heading[1:], gaps, strict=True))
+    yield from about(results)
+
+
+def about(results: Mapping[str, Any]) -> Iterator[str]:
+    """Yield sentences on what a reader of the numbers has to know: seeds, rates, failures, gaps."""
+    seeds, failed = results["seeds"], results["failed"]
+    listed = ", ".join(map(str, seeds))
+    yield f"Seeds: {listed}; all variants of a seed saw the same batches. Means are ± the seeds' deviation."
+    yield from about_looks(results)
+    if len(seeds) < FEWEST_SEEDS:
+        yield f"{len(seeds)} seeds are a first look: they decide nothing, and {FEWEST_SEEDS} may."
+    else:
+        yield RULE
+        yield "A verdict also stands after Holm's correction for all differences of this table."
+    yield about_rates(results)
+    measures = measures_of(results)
+    if "roles" not in measures:
+        yield f"{results['settings']['corpus']} asks no questions that fit, so there are losses only."
+    if "beyond" in measures:
+        lacking = [row["variant"] for row in results["rows"] if "beyond" not in row["means"]]
+        length = results["settings"]["block_size"]
+        yield (
+            f"Beyond the window of {length} characters: the loss of a character after up to {4 * length} "
+            "characters, less its loss within one window."
+        ) + (f" {', '.join(lacking)} cannot read that far." if lacking else "")
+    for name, reason in failed.items():
+        yield f"{name} failed and is left out: {reason}. The same command makes it again."
+
+
+def about_looks(results: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a sentence on the seeds that were looked at before, and on which comparisons they suggested."""
+    earlier = results["earlier_seeds"]
+    if not earlier:
+        yield "This file knows of no earlier look at these variants."
+        return
+    names = [name for name, seeds in results["suggesting"].items() if seeds]
+    listed = ", ".join(map(str, earlier))
+    yield f"{len(earlier)} seeds were looked at before: {listed}."
+    if names:
+        yield (
+            f"They suggested the comparison of {', '.join(names)}, so this one leaves it undecided: "
+            "--confirm takes twelve other seeds."
+        )
+    else:
+        yield "None of them is among the seeds of this table."
+
+
+def about_rates(results: Mapping[str, Any]) -> str:
+    """Return a sentence on the learning rates: tuned for every variant alike, or for none."""
+    tuning, chosen = results["tuning"], {row["variant"]: row["rate"] for row in results["rows"]}
+    if not tuning:
+        return "Learning rates are those of the settings for every variant, tuned for none."
+    rates, seeds = (", ".join(f"{x:g}" for x in tuning[name]) for name in ("rates", "seeds"))
+    words = ", ".join(f"{name} x {rate:g}" for name, rate in chosen.items())
+    edges = [name for name, rate in chosen.items() if rate in (min(tuning["rates"]), max(tuning["rates"]))]
+    beyond = f" For {', '.join(edges)} the best rate is the last one that was tried." if edges else ""
+    return (
+        f"Every variant chose its learning rate among {rates} times the settings' rates, by its lowest mean "
+        f"loss on further seeds ({seeds}): {words}.{beyond}"
+    )
+
+
+def card(results: Mapping[str, Any], picture: str = "") -> str:
+    """Return the results as one page of Markdown that a person can post.
+
+    picture  the name of its picture, in the same folder
+    """
+    names = [row["variant"] for row in results["rows"]]
+    settings, n = results["settings"], len(results["seeds"])
+    seeds = f"{n} seed{'s' if n > 1 else ''}"
+    title = f"# {', '.join(names[:-1])} and {names[-1]} on {settings['corpus']}\n"
+    shape = (
+        f"Each variant learned to {results['goal']} in {settings['steps']} steps of {settings['batch_size']} "
+        f"windows, from {seeds}: n_layer {settings['n_layer']}, n_head {settings['n_head']}, "
+        f"n_embd {settings['n_embd']}, windows of {settings['block_size']} characters."
+    )
+    floor = f" No model can reach a loss below {results['floor']:.3f}." if results["floor"] else ""
+    made = f"`{results['command']}`: " if results["command"] else ""
+    parts = [
+        title,
+        shape + floor + "\n",
+        f"![Learning curves and paired differences]({picture})\n" if picture else "",
+        markdown(*split_heading(mean_cells(results))),
+        "The same numbers as paired differences, seed by seed:\n",
+        markdown(*split_heading(difference_cells(results))),
+        "".join(f"- {sentence}\n" for sentence in about(results)),
+        f"{made}{results['minutes']:.0f} minutes on {results['device']}, babygpt {results['babygpt']}.\n",
+    ]
+    return "\n".join(part for part in parts if part)
+
+
+def split_heading(cells: Sequence[Sequence[str]]) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
+    """Return the heading of a table, and its rows."""
+    return cells[0], cells[1:]
