@@ -132,12 +132,21 @@ def test_every_block_of_python_runs(path: Path, tmp_path: Path, monkeypatch: pyt
         exec(code.replace("steps=600", "steps=2"), {})
 
 
+def own_encodings() -> dict[str, str]:
+    """Return the files of docs/own_encoding.md: name -> code."""
+    return {code.split()[1]: code for code in blocks(ROOT / "docs" / "own_encoding.md", "python")}
+
+
 @pytest.fixture(scope="module")
 def examples() -> Iterator[dict[str, ModuleType]]:
-    """Import the examples of CONTRIBUTING, each under the name of the file in its first line."""
+    """Import the examples of CONTRIBUTING, each under the name of the file in its first line.
+
+    Its encoding is the one of docs/own_encoding.md, moved into the package.
+    """
+    encoding = own_encodings()["sandwich.py"].replace("# sandwich.py", "# babygpt/encodings/sandwich.py")
     made: dict[str, ModuleType] = {}
     with pytest.MonkeyPatch.context() as patch:
-        for code in blocks(CONTRIBUTING, "python"):
+        for code in [encoding, *blocks(CONTRIBUTING, "python")]:
             name = code.splitlines()[0].removeprefix("# ")
             if name not in made:
                 made[name] = module = ModuleType(name.removesuffix(".py").replace("/", "."))

@@ -569,7 +569,7 @@ JUDGES: dict[str, Right] = {
     lesson_08.VERDICT.name: agrees(draw_losses, lesson_08.verdict_answer, off=1e-4),
     lesson_08.CLICK.name: agrees(draw_curve, lesson_08.click_answer),
     lesson_10.NTK.name: agrees(
-        draw_ntk, lesson_10.ntk_answer, lambda got, *given: as_numbers(got) / lesson_10.ntk_answer(*given)
+        draw_ntk, lesson_10.ntk_answer, lambda got, *inputs: as_numbers(got) / lesson_10.ntk_answer(*inputs)
     ),
     lesson_10.YARN.name: agrees(draw_yarn, lesson_10.yarn_answer, quicker),
     lesson_10.FORGETS.name: tells_memory,
