@@ -74,7 +74,8 @@ def compare(ctx: click.Context, versions: tuple[str, ...], out: Path, **values: 
     """
     from babygpt.data.corpus import load_corpus
     from babygpt.device import use_allowed_threads
-    from babygpt.experiments.compare import candidates_of, compare_versions
+    from babygpt.experiments.compare import compare_versions
+    from babygpt.experiments.comparison_plan import candidates_of
     from babygpt.experiments.sweep import in_turn_to_the_end
 
     use_allowed_threads()

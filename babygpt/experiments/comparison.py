@@ -1,19 +1,27 @@
-"""Results of a comparison of versions: its measures, as a printed table and as a page to post."""
+"""Results of a comparison of versions: paired differences, as a printed table and as a page to post."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
+from babygpt.experiments.comparison_plan import Candidate
 from babygpt.experiments.paired import (
     FEWEST_SEEDS,
     LEAST_LOSS,
     LEAST_SHARE,
     RULE,
+    UNDECIDED,
     Comparison,
+    compare,
     format_mean_sd,
+    holm,
+    mean_sd,
 )
+from babygpt.experiments.sweep import RunNumbers
 from babygpt.tables import Table, markdown
 
+RunTable = dict[str, dict[int, RunNumbers]]  # key of a variant -> seed -> what it measured
 FIRST_INTERVAL = 3  # seeds; the interval of two is so wide that it only misleads
 
 
@@ -63,6 +71,71 @@ MEASURES = {
 }
 
 
+def comparison_rows(
+    candidates: Sequence[Candidate],
+    runs: Mapping[str, Mapping[int, RunNumbers]],
+    suggesting: Mapping[str, Sequence[int]],
+) -> list[dict[str, Any]]:
+    """Return one row for each variant: its means, and its differences to the first variant, paired by seed.
+
+    runs        key of a variant -> seed -> what it measured
+    suggesting  name of a variant -> seeds that suggested its comparison with the first
+    returns     rows with "variant", "title", "rate", "seeds", "means" and "differences"; a difference has
+                "mean", "low", "high", "n", "p" and "each" seed's. Its ends are None below FIRST_INTERVAL
+                seeds, and its "verdict" is None below FEWEST_SEEDS
+    """
+    rows, baseline = list[dict[str, Any]](), runs.get(candidates[0].key, {})
+    for candidate in candidates:
+        own = runs.get(candidate.key, {})
+        means, gaps = dict[str, Any](), dict[str, Any]()
+        for name, measure in MEASURES.items():
+            values = [run[name] for run in own.values() if run.get(name) is not None]
+            if not values:
+                continue
+            means[name] = mean_sd(values)
+            each = {
+                seed: run[name] - baseline[seed][name]
+                for seed, run in own.items()
+                if None not in (run.get(name), baseline.get(seed, {}).get(name))
+            }
+            if each and candidate is not candidates[0]:
+                is_suggested = bool(suggesting.get(candidate.name))
+                comparison = compare(list(each.values()), measure.least, suggested=is_suggested)
+                gaps[name] = {"comparison": comparison, "each": each}
+        rows.append(
+            {
+                "variant": candidate.name,
+                "title": candidate.title,
+                "rate": candidate.rate,
+                "digest": candidate.digest,
+                "seeds": list(own),
+                "means": means,
+                "differences": gaps,
+            }
+        )
+    add_verdicts([gap for row in rows for gap in row["differences"].values()])
+    return rows
+
+
+def add_verdicts(gaps: Sequence[dict[str, Any]]) -> None:
+    """Replace the comparison in each of these differences by its numbers and its verdict, in place.
+
+    All differences of a table are one family: a verdict stands if it does after Holm's correction.
+    """
+    comparisons: list[Comparison] = [gap["comparison"] for gap in gaps]
+    for gap, stands in zip(gaps, holm([comparison.p for comparison in comparisons]), strict=True):
+        comparison = gap.pop("comparison")
+        n, shown = comparison.n, comparison.n >= FIRST_INTERVAL
+        gap |= {"mean": comparison.mean, "n": n, "p": comparison.p if shown else None}
+        gap |= {"low": comparison.low if shown else None, "high": comparison.high if shown else None}
+        words = {"below": "lower", "above": "higher"}
+        word = words.get(comparison.side, UNDECIDED) if stands else UNDECIDED
+        gap["verdict"] = word if n >= FEWEST_SEEDS else None
+
+
+# ---------------------------------------------------------------- as text
+
+
 @dataclass(frozen=True)
 class VersionComparison:
     """Results of a comparison, as they are stored; a notebook shows them as a table.
@@ -81,8 +154,9 @@ class VersionComparison:
         return "\n".join(text_lines(self.results))
 
     def _repr_html_(self) -> str:
-        heading, *cells = mean_cells(self.results)
-        return Table(heading, cells, stable=1)._repr_html_()
+        tables = (mean_cells(self.results), difference_cells(self.results))
+        shown = "".join(Table(*split_heading(cells), stable=1)._repr_html_() for cells in tables)
+        return shown + "".join(f"<p>{escape(sentence)}</p>" for sentence in about(self.results))
 
 
 def measures_of(results: Mapping[str, Any]) -> dict[str, Measure]:

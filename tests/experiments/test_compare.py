@@ -9,17 +9,12 @@ from babygpt.data.corpus import from_text
 from babygpt.encodings import Encoding
 from babygpt.errors import BadInput
 from babygpt.experiments import compare as module
-from babygpt.experiments import looks
-from babygpt.experiments.compare import (
-    Candidate,
-    ComparisonPlan,
-    candidates_of,
-    compare_versions,
-    comparison_rows,
-    in_words,
-)
-from babygpt.experiments.comparison import card
+from babygpt.experiments import comparison_plan, looks
+from babygpt.experiments.compare import compare_versions
+from babygpt.experiments.comparison import card, comparison_rows
+from babygpt.experiments.comparison_plan import Candidate, ComparisonPlan, candidates_of, in_words
 from babygpt.experiments.workers import processes
+from babygpt.objectives import NextToken
 
 TEXT = "the cat sat on the mat. " * 40
 PAIR = ("v4", "alibi")
@@ -27,8 +22,8 @@ PAIR = ("v4", "alibi")
 
 @pytest.fixture(autouse=True)
 def _few_questions(monkeypatch):
-    monkeypatch.setattr(module, "N_QUESTIONS", 8)
-    monkeypatch.setattr(module, "N_MASKED_QUESTIONS", 2)
+    monkeypatch.setattr(comparison_plan, "N_QUESTIONS", 8)
+    monkeypatch.setattr(comparison_plan, "N_MASKED_QUESTIONS", 2)
 
 
 def compared(versions, corpus, seeds, out=None, tell=lambda line: None, steps=3, block_size=32, **options):
@@ -80,10 +75,8 @@ def test_differences_are_paired_by_seed_and_have_an_interval_from_the_third_on(s
 
 def test_all_variants_of_a_seed_see_the_same_batches(small_corpus, monkeypatch):
     batches = []
-    draw = module.objective_for("v4", small_corpus, 32).__class__.batch
-    monkeypatch.setattr(
-        "babygpt.objectives.NextToken.batch", lambda *a: batches.append(draw(*a)) or batches[-1]
-    )
+    draw = NextToken.batch
+    monkeypatch.setattr(NextToken, "batch", lambda *a: batches.append(draw(*a)) or batches[-1])
     compared(PAIR, small_corpus, [1, 2])
     runs = [batches[i : i + 3] for i in range(len(batches) - 12, len(batches), 3)]  # of three steps each
     assert all(a[0].equal(b[0]) for a, b in zip(runs[0], runs[1], strict=True))
