@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-WIDTH = 6.4  # inches: upright, so that a phone shows its letters large enough
-CURVES_HEIGHT = 4.2  # inches
+WIDTH = 5.8  # inches: narrow, so that a phone shows letters of 9 pixels
+LETTERS = 11  # points of the legend, as of all other text
+CURVES_HEIGHT = 4.0  # inches
 ROW_HEIGHT = 0.5  # inches of a variant in a panel of differences, beside its title and axis
 SHOWN = ("loss", "roles")  # measures whose differences are drawn
 
@@ -29,7 +30,7 @@ def draw_comparison(results: Mapping[str, Any]) -> bytes:
     questions, of right answers.
     """
     names = [name for name in SHOWN if name in measures_of(results)]
-    heights = [CURVES_HEIGHT, *(1.6 + ROW_HEIGHT * (len(results["rows"]) - 1) for _ in names)]
+    heights = [CURVES_HEIGHT, *(1.4 + ROW_HEIGHT * (len(results["rows"]) - 1) for _ in names)]
 
     def draw(figure: Figure) -> None:
         curves, *panels = figure.subplots(len(heights), height_ratios=heights)
@@ -61,8 +62,8 @@ def draw_learning_curves(ax: Axes, results: Mapping[str, Any]) -> None:
     if results["floor"]:
         ax.axhline(results["floor"], color="black", lw=1, ls="--", label=f"floor {results['floor']:.3f}")
     means = f"means of {n_seeds} seeds" if n_seeds > 1 else "one seed"
-    set_labels(ax, f"{', '.join(ends)} ({means})", "step", "validation loss (nats per character)")
-    set_legend(ax, loc="upper right")
+    set_labels(ax, f"Loss: {', '.join(ends)} ({means})", "step", "validation loss (nats per character)")
+    set_legend(ax, loc="best", fontsize=LETTERS)
 
 
 def draw_differences(ax: Axes, results: Mapping[str, Any], name: str) -> None:
@@ -90,8 +91,8 @@ def differences_title(results: Mapping[str, Any], name: str, measure: Measure) -
     rows = [row for row in results["rows"][1:] if name in row["differences"]]
     if len(rows) == 1:
         first, gap = results["rows"][0]["variant"], rows[0]["differences"][name]
-        return f"{measure.title} of {rows[0]['variant']} less that of {first}: {measure.difference(gap)}"
-    return f"{measure.title}: a dot for each seed, below it the mean with its 99% interval"
+        return f"{measure.title.capitalize()}, {rows[0]['variant']} less {first}: {measure.difference(gap)}"
+    return f"{measure.title.capitalize()}: a dot for each seed, below it the mean with its 99% interval"
 
 
 def label_of(measure: Measure, first: str) -> str:

@@ -54,11 +54,14 @@ class Measure:
         """Return a paired difference as text, with its interval and its verdict where it has them."""
         if gap is None:
             return "–"
-        scale, form = (100, "+.1f") if self.share else (1, "+.3f")
-        if gap["low"] is None:
-            return f"{scale * gap['mean'] + 0.0:{form}} ({gap['n']} seed{'s' if gap['n'] > 1 else ''})"
-        middle, low, high = (scale * gap[name] for name in ("mean", "low", "high"))
-        comparison = Comparison(middle, low, high, gap["n"], gap["p"], self.least)
+        scale, digits = (100, 1) if self.share else (1, 3)
+        form = f"+.{digits}f"
+        # Adding 0.0 turns a rounded -0.0 into 0.0, which has no minus sign.
+        numbers = {name: gap[name] for name in ("mean", "low", "high") if gap[name] is not None}
+        ends = {name: round(scale * number, digits) + 0.0 for name, number in numbers.items()}
+        if "low" not in ends:
+            return f"{ends['mean']:{form}} ({gap['n']} seed{'s' if gap['n'] > 1 else ''})"
+        comparison = Comparison(**ends, n=gap["n"], p=gap["p"], least=self.least)
         return f"{comparison:{form}}" + (f", {gap['verdict']}" if gap["verdict"] else "")
 
 

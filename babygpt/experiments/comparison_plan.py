@@ -80,7 +80,7 @@ def candidate_of(version: VersionName) -> Candidate:
     """Return the variant that a version stands for. Raise BadInput for an unknown one."""
     kind = require_version(version)
     digest = source_digest(kind.own) if kind.own else None
-    source = (digest or f"typed {token_hex(6)}")[:18] if kind.own else ""
+    source = (digest[:8] if digest else f"typed {token_hex(4)}") if kind.own else ""
     return Candidate(kind.name, version, kind.title, kind.masks, kind.branches, digest, source)
 
 

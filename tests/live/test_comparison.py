@@ -34,7 +34,7 @@ def test_a_learning_curve_is_the_mean_in_a_band_of_all_seeds(ax, results):
     band = ax.collections[0].get_paths()[0].vertices[:, 1]
     assert (band.min(), band.max()) == (0.5, 3.0)
     assert ax.get_lines()[-1].get_label() == "floor 0.400"
-    assert " ".join(ax.get_title().split()).startswith("v4 ends at 0.750, alibi ends at 0.750")
+    assert " ".join(ax.get_title().split()).startswith("Loss: v4 ends at 0.750, alibi ends at 0.750")
 
 
 def test_every_variant_has_a_colour_of_its_own(results):
