@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -19,12 +20,14 @@ class Positions:
     masked    (B, T)          whether it is the MASK token, or None
     start     the first position, if time is known to be start, start + 1, ...; else None. With it, a mask is
               chosen without reading the tensor, which on a GPU would mean waiting for it
+    window    of which these are a part, from `start` on, or None
     """
 
     time: Tensor
     branch: Tensor | None = None
     masked: Tensor | None = None
     start: int | None = None
+    window: Window | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def arange(
@@ -45,6 +48,18 @@ class Positions:
             self.time[..., -1:], start=None if self.start is None else self.start + len(self) - 1
         )
 
+    def table(self, owner: object, make: Callable[[Tensor], Tensor]) -> Tensor:
+        """Return what an encoding makes of these positions alone: (T, ...), or what `make` gives for (B, T).
+
+        In a window it is made once, for all positions there and all layers, and these are rows of it.
+
+        owner  tells apart what different encodings make
+        make   maps (T,) or (B, T) positions to it
+        """
+        if self.window is None or self.start is None:
+            return make(self.time)
+        return self.window.table(owner, make).narrow(0, self.start, len(self))
+
     @property
     def device(self) -> torch.device:
         """The device of the tensors."""
@@ -56,9 +71,11 @@ class Positions:
         def join(ours: Tensor | None, theirs: Tensor | None) -> Tensor | None:
             return None if ours is None or theirs is None else torch.cat([ours, theirs], dim=-1)
 
-        time = torch.cat([self.time, more.time], dim=-1)
         goes_on = self.start is not None and more.start == self.start + len(self)
         start = self.start if goes_on else None
+        if goes_on and self.window is not None and self.window is more.window:
+            return self.window.part(self.start, len(self) + len(more))
+        time = torch.cat([self.time, more.time], dim=-1)
         return Positions(time, join(self.branch, more.branch), join(self.masked, more.masked), start)
 
     def select(self, tokens: Tensor) -> Positions:
@@ -95,6 +112,27 @@ class Positions:
         if self.start is None or keys.start is None:
             return False
         return len(self) == 1 and self.start == keys.start + len(keys) - 1
+
+
+class Window:
+    """The positions that a text can have while it is written, and what encodings make of them.
+
+    n  number of tokens that it holds
+    """
+
+    def __init__(self, n: int, device: torch.device | str | None = None) -> None:
+        self.time = torch.arange(n, device=device)
+        self.tables: dict[object, Tensor] = {}
+
+    def part(self, start: int, n: int) -> Positions:
+        """Return the positions of n tokens in a row, the first at position `start`."""
+        return Positions(self.time.narrow(0, start, n), start=start, window=self)
+
+    def table(self, owner: object, make: Callable[[Tensor], Tensor]) -> Tensor:
+        """Return what `make` makes of all positions, made at the first call: (n, ...)."""
+        if owner not in self.tables:
+            self.tables[owner] = make(self.time)
+        return self.tables[owner]
 
 
 def causal_mask(queries: Positions, keys: Positions, isolated: bool = False) -> Tensor:

@@ -24,10 +24,25 @@ def rotate_pairs(x: Tensor, angle: Tensor) -> Tensor:
     angle     (..., D / 2)  radians, broadcast against x
     returns   (..., D)      same norm as x
     """
+    return multiply_pairs(x, rotations_by(angle, x.dtype))
+
+
+def rotations_by(angle: Tensor, dtype: torch.dtype) -> Tensor:
+    """Return complex numbers of length 1 at some angles, for the pairs of tensors of a precision."""
+    exact = torch.polar(torch.ones_like(angle), angle)
+    return exact.to(torch.complex128 if dtype == torch.float64 else torch.complex64)
+
+
+def multiply_pairs(x: Tensor, rotations: Tensor) -> Tensor:
+    """Multiply each adjacent pair of channels, as a complex number, by another one.
+
+    x          (..., D)      D even
+    rotations  (..., D / 2)  complex, broadcast against x
+    returns    (..., D)
+    """
     wide = x if x.dtype == torch.float64 else x.float()  # bfloat16 has no complex kind
-    pairs = torch.view_as_complex(wide.unflatten(-1, (-1, 2)).contiguous())  # (..., D / 2)
-    rotated = pairs * torch.polar(torch.ones_like(angle), angle).to(pairs.dtype)
-    return torch.view_as_real(rotated).flatten(-2).to(x.dtype)
+    pairs = torch.view_as_complex(wide.contiguous().view(*x.shape[:-1], -1, 2))  # (..., D / 2)
+    return torch.view_as_real(pairs * rotations).flatten(-2).to(x.dtype)
 
 
 def angles(position: Tensor, head_dim: int, theta: float = 10_000.0) -> Tensor:
@@ -86,8 +101,11 @@ class Rotary(Encoding):
         return frequencies(self.head_dim, self.theta)
 
     def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
-        angle = angles_at(positions.time, self.frequencies())
-        return rotate_pairs(q, angle), rotate_pairs(k, angle)
+        def rotations(time: Tensor) -> Tensor:
+            return rotations_by(angles_at(time, self.frequencies()), q.dtype)
+
+        turns = positions.table(self, rotations)
+        return multiply_pairs(q, turns), multiply_pairs(k, turns)
 
 
 class Rotary2D(Encoding):

@@ -38,7 +38,8 @@ def attend(
     # The fused operator wants values as wide as queries. Without it, all scores would be kept in memory.
     if v.shape[-1] < q.shape[-1]:
         v = F.pad(v, (0, q.shape[-1] - D))
-    return F.scaled_dot_product_attention(q, k, v, mask, is_causal=causal, scale=scale)[..., :D]
+    y = F.scaled_dot_product_attention(q, k, v, mask, is_causal=causal, scale=scale)
+    return y if y.shape[-1] == D else y[..., :D]
 
 
 def with_terms_of_keys(q: Tensor, k: Tensor, terms: Tensor) -> tuple[Tensor, Tensor]:

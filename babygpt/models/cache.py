@@ -7,7 +7,7 @@ from torch import Tensor
 
 from babygpt.errors import BadInput
 from babygpt.models.inputs import require_ids
-from babygpt.positions import Positions
+from babygpt.positions import Positions, Window
 
 
 class KVCache:
@@ -38,7 +38,9 @@ class KVCache:
         """
         held = self.positions
         if held is None:
-            return Positions.arange(n, device=device)
+            return Window(self.capacity, device).part(0, n)
+        if held.window is not None:
+            return held.window.part(len(held), n)
         if held.branch is not None:
             raise BadInput("the cache holds texts of several branches: give the positions of what follows")
         if held.start is not None:  # known without reading the tensor, which on a GPU would mean waiting
@@ -46,18 +48,15 @@ class KVCache:
         last = held.time.amax(dim=-1, keepdim=True)  # (1,) or (B, 1)
         return Positions(last + 1 + torch.arange(n, device=last.device))
 
-    def after(self, new: Positions, rows: int) -> Positions:
-        """Return the positions of all tokens, those held and then the new ones. Change nothing.
-
-        rows  texts of the batch
-        Raises BadInput if the new tokens do not fit, or belong to another number of texts.
-        """
-        if self.length + len(new) > self.capacity:
-            raise BadInput(
-                f"the cache holds {self.length} of {self.capacity} tokens; {len(new)} more do not fit"
-            )
+    def require_room(self, rows: int, n: int) -> None:
+        """Raise BadInput if n more tokens of each text do not fit, or these are another number of texts."""
+        if self.length + n > self.capacity:
+            raise BadInput(f"the cache holds {self.length} of {self.capacity} tokens; {n} more do not fit")
         if self.rows not in (None, rows):
             raise BadInput(f"the cache holds {self.rows} texts; {rows} cannot be continued with it")
+
+    def after(self, new: Positions) -> Positions:
+        """Return the positions of all tokens, those held and then the new ones. Change nothing."""
         return new if self.positions is None else self.positions.concat(new)
 
     def append(self, owner: object, new: Tensor) -> Tensor:
@@ -92,9 +91,12 @@ def resolve_positions(
     has room for them.
     """
     require_ids(idx)
-    if positions is None:
-        T = idx.shape[1]
-        positions = cache.next_positions(T, idx.device) if cache else Positions.arange(T, device=idx.device)
-    else:
+    B, T = idx.shape
+    if positions is not None:
         positions.require_fit(idx.shape)
-    return positions, (cache.after(positions, len(idx)) if cache else positions)
+    if cache is None:
+        positions = Positions.arange(T, device=idx.device) if positions is None else positions
+        return positions, positions
+    cache.require_room(B, T)
+    positions = cache.next_positions(T, idx.device) if positions is None else positions
+    return positions, cache.after(positions)

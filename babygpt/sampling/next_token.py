@@ -49,8 +49,10 @@ class Draw:
         if self.top_k is not None and self.top_k < logits.shape[-1]:
             best = logits.topk(self.top_k)  # exactly k, also where logits are equal
             logits = torch.full_like(logits, -torch.inf).scatter(-1, best.indices, best.values)
-        logits = logits.double() - logits.max(dim=-1, keepdim=True).values  # so that no division overflows
-        probabilities = (logits / self.temperature).softmax(dim=-1)
+        logits = logits.double()
+        if self.temperature != 1:  # less the largest, so that no division overflows
+            logits = (logits - logits.amax(dim=-1, keepdim=True)) / self.temperature
+        probabilities = logits.softmax(dim=-1)
         if self.top_p is not None:
             falling, order = probabilities.sort(dim=-1, descending=True)
             likelier = falling.cumsum(dim=-1) - falling  # what the tokens before each one add up to
@@ -59,7 +61,7 @@ class Draw:
         # Of exponential times with these rates, the shortest is each token's with its probability. Thus
         # torch.multinomial draws, too, and the same tokens, but its checks take twice as long.
         times = torch.empty_like(probabilities).exponential_(generator=self.generator)
-        rates, tokens = (probabilities / times).max(dim=-1)
+        rates, tokens = probabilities.div_(times).max(dim=-1)
         if bool(rates.isnan().any()):
             raise BadInput("the logits hold nan or inf: no token can be drawn from them")
         return tokens

@@ -237,7 +237,7 @@ def test_a_folder_that_cannot_be_written_is_said_once_and_the_kernel_keeps_guess
 
 
 def test_one_call_forgets_all_guesses(start_kernel):
-    forget_guesses()  # where there are none
+    forget_guesses()  # Forgetting no guesses raises no error.
     winner().field.value, share().field.value = "v3", "48"
     winner().compare("v3")
     forget_guesses()
@@ -262,7 +262,7 @@ def test_a_class_is_counted_question_by_question_beside_the_outcome(monkeypatch)
     sent = ("Ada", "v3", "48,5"), ("Ben", "neither", "100"), ("Caro", "v3", "")
     lines = [send(monkeypatch, *guesses) for guesses in sent]
     assert lines[2] == f"Caro: {winner().key}=0"
-    assert winner().key == "7bc5bcc5"  # on every machine
+    assert winner().key == "7bc5bcc5"  # The key is the same on every machine.
     monkeypatch.setattr(predictions, "GUESSES", {})
     winner(), share()
     share().compare(104)  # outside the ends, and so in the last range

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from babygpt.experiments.paired import UNDECIDED, compare, holm, share_decided, sign_test
-from babygpt_course.museum.costs import differences, effect, load_costs
+from babygpt_course.museum.costs import cost_differences, effect, load_costs
 from babygpt_course.studies import lookup, needed_heads, polar_repairs, remasking, stretch
 from babygpt_course.studies.branches import losses_among
 from babygpt_course.studies.results import load_results
@@ -93,7 +93,7 @@ NAMES = {
         "polar": polar_repairs,
         "remasking": remasking,
         "sign_test": sign_test,
-        "museum_gaps": differences,
+        "museum_gaps": cost_differences,
         "effect": effect,
         "load_costs": load_costs,
     },

@@ -24,16 +24,16 @@ from babygpt_course.exercises.checks import (
     equal_texts,
     expect,
     require_shape,
-    texts,
+    require_texts,
 )
 from babygpt_course.exercises.compare import (
     apart,
     as_numbers,
-    beyond,
     count,
     difference,
+    format_beyond,
     members,
-    plain,
+    to_python,
     whole,
 )
 from babygpt_course.exercises.exercise import Exercise
@@ -86,7 +86,11 @@ def test_only_equal_answers_have_no_difference():
 def test_messages_show_what_differs():
     assert apart(1.00002, 1.0) == "came out: 1.00002; should be: 1"
     assert apart(torch.tensor(1), 1) == "came out: 1 (Tensor); should be: 1 (int)"
-    assert [beyond(0.5003, 0.5), beyond(2.0, 0.5), beyond(0.0205, 0.02, "%")] == ["0.5003", "2.00", "2.1%"]
+    assert [format_beyond(0.5003, 0.5), format_beyond(2.0, 0.5), format_beyond(0.0205, 0.02, "%")] == [
+        "0.5003",
+        "2.00",
+        "2.1%",
+    ]
 
 
 def test_an_import_is_not_cut_off(tmp_path, monkeypatch):
@@ -160,13 +164,13 @@ def test_one_thing_has_no_plural():
 
 
 def test_values_are_read_whatever_they_come_in():
-    assert [plain(x) for x in (np.bool_(True), torch.tensor(True), np.str_("a"))] == [True, True, "a"]
+    assert [to_python(x) for x in (np.bool_(True), torch.tensor(True), np.str_("a"))] == [True, True, "a"]
     assert [whole(x) for x in (3.0, np.int64(3), torch.tensor(3), np.array(3.0), Fraction(3))] == [3] * 5
     assert all(sorted(members(group)) == [0, 9] for group in ({9, 0}, frozenset({9, 0}), {0: 1, 9: 2}.keys()))
     assert as_numbers(1e308) < np.inf
     for value in ("ab", ["a", 1], [], ["a", "b", "c"], None, 3):
         with pytest.raises(Unusable):
-            texts(value, 2)
+            require_texts(value, 2)
 
 
 def test_an_answer_may_not_change_its_inputs():

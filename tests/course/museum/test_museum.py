@@ -10,15 +10,15 @@ from babygpt.errors import BadInput
 from babygpt.invariants import causal
 from babygpt.training import train
 from babygpt_course.museum.costs import cost_table, ending, load_costs, measure_costs
-from babygpt_course.museum.exhibits import EXHIBITS, SHAPE, Exhibit, rotary, sinusoidal
-from babygpt_course.museum.museum import Case, Museum, fewest, fits
+from babygpt_course.museum.exhibits import EXHIBITS, SHAPE, Exhibit, rotary_specimen, sinusoidal_specimen
+from babygpt_course.museum.museum import Museum, MuseumCase, fewest, fits
 from babygpt_course.museum.promises import (
     PROMISES,
     SAME,
+    fill_with_noise_,
     hidden_in_training,
     measured,
     random_texts,
-    randomize_,
     row,
 )
 
@@ -54,7 +54,7 @@ def museum(small_corpus) -> Museum:
     return Museum(small_corpus, steps=12)
 
 
-def case_of(museum: Museum, name: str) -> Case:
+def case_of(museum: Museum, name: str) -> MuseumCase:
     return next(case for case in museum.cases if case.exhibit.name == name)
 
 
@@ -66,9 +66,9 @@ def test_each_exhibit_breaks_its_own_promise():
     assert not any(measured(exhibit(name), promise).holds for name, promise in BROKEN.items())
 
 
-@pytest.mark.parametrize("make", [rotary, sinusoidal])
+@pytest.mark.parametrize("make", [rotary_specimen, sinusoidal_specimen])
 def test_a_healthy_model_keeps_every_promise(make):
-    model = randomize_(make(SHAPE))
+    model = fill_with_noise_(make(SHAPE))
     with torch.inference_mode():
         assert all(measure(model, model).holds for measure in PROMISES.values())
 
@@ -95,13 +95,13 @@ def test_verdicts_are_far_from_their_limits():
 
 def test_causality_agrees_with_the_invariant_of_the_package():
     """Compare: the museum's models find their positions themselves; `invariants` gives its models theirs."""
-    for make, holds in ((rotary, True), (exhibit("mask off by one").make, False)):
-        model = randomize_(make(SHAPE))
+    for make, holds in ((rotary_specimen, True), (exhibit("mask off by one").make, False)):
+        model = fill_with_noise_(make(SHAPE))
         assert causal(model, random_texts(model, 1, 12)[0]).holds == holds
 
 
 def test_any_amount_of_padding_is_found():
-    model = randomize_(sinusoidal(SHAPE))
+    model = fill_with_noise_(sinusoidal_specimen(SHAPE))
     pad, idx = SHAPE.vocab_size - 1, random_texts(model, 1, 6)
     for before in range(1, 4):
         padded = torch.cat([torch.full((1, before), pad), idx], dim=1)

@@ -57,7 +57,8 @@ def test_stored_results_are_drawn_and_name_their_command(name):
         assert study.table(results) == (FIGURES / f"{name}.md").read_text(encoding="utf-8")
 
 
-TRAINED = [name for name in figures.FIGURES if name not in ("floors", "real")]  # which train nothing
+# The studies `floors` and `real` train nothing.
+TRAINED = [name for name in figures.FIGURES if name not in ("floors", "real")]
 PLANS = {  # what is stored for each variant of a study, and the variants
     "branches": ("runs", branches.branch_plans(400)),
     "strides": ("runs", strides.stride_plans()),
@@ -156,7 +157,7 @@ def test_redrawing_without_stored_numbers_is_refused(tmp_path, monkeypatch, meas
     monkeypatch.setitem(figures.FIGURES, "new", figures.FIGURES["names"])
     with pytest.raises(BadInput, match="python -m babygpt figures new"):
         figures.make_figure("new", tmp_path, redraw=True)
-    with pytest.raises(BadInput, match=r"no .*mistyped"):  # in place of drawing the package's numbers
+    with pytest.raises(BadInput, match=r"no .*mistyped"):  # The package's numbers are not drawn instead.
         figures.make_figure("names", tmp_path, redraw=True, results=tmp_path / "mistyped")
     assert list(tmp_path.iterdir()) == []
 

@@ -27,7 +27,7 @@ def test_the_sentence_grammar_accepts_right_sentences_alone(corpus):
 
 
 def test_true_texts_are_right_and_begin_a_tale(corpus):
-    texts = remasking.true_texts(corpus, 7, 64)
+    texts = remasking.line_start_windows(corpus, 7, 64)
     assert texts.shape == (7, 64)
     assert all(corpus.tokenizer.decode(row).startswith("\n") for row in texts)
     quality = remasking.text_quality(texts, corpus)

@@ -139,7 +139,7 @@ def test_the_bench_measures_the_function_itself():
         (0.5, "'float' object is not callable"),
     ],
 )
-def test_a_wrong_function_is_told_in_a_sentence(score, words):
+def test_a_sentence_names_the_fault_of_a_wrong_function(score, words):
     assert words in bench(score).now()[0].title
 
 
@@ -162,7 +162,7 @@ def test_a_shift_shows_positions_that_are_not_counted_on(place):
 
 
 def test_an_exception_counts_against_its_own_test():
-    def table(q, k, m, n):  # as a table of 90,100 positions
+    def table(q, k, m, n):  # It fails like a table of 90,100 positions.
         if max(m, n) >= 90_100:
             raise IndexError("index out of range")
         return ROTATION(q, k, m, n)
