@@ -31,8 +31,10 @@ class CompareCommand(click.Command):
         return super().parse_args(ctx, joined)
 
 
-def count_or_seeds(ctx: click.Context, param: click.Parameter, value: str) -> int | list[int]:
+def count_or_seeds(ctx: click.Context, param: click.Parameter, value: str | None) -> int | list[int] | None:
     """Return a number of seeds from "12", or the seeds themselves from "1337,2027" or "1337,"."""
+    if value is None:
+        return None
     seeds: list[int] = shell.list_of(int)(ctx, param, value)
     return seeds[0] if len(seeds) == 1 and "," not in value else seeds
 
@@ -40,11 +42,10 @@ def count_or_seeds(ctx: click.Context, param: click.Parameter, value: str) -> in
 @click.command(cls=CompareCommand)
 @click.argument("versions", nargs=-1, metavar="VARIANT...")
 @shell.corpus_option
-@shell.shown(
+@click.option(
     "--seeds",
-    default="3",
     callback=count_or_seeds,
-    help="how many of the course's seeds (12 at most), or the seeds: 1337,2027,9001",
+    help="how many of the course's seeds, or the seeds: 1337,2027,9001  [default: 3; 12 with --confirm]",
 )
 @click.option(
     "--rates",
@@ -76,13 +77,12 @@ def compare(ctx: click.Context, versions: tuple[str, ...], out: Path, **values: 
     from babygpt.device import use_allowed_threads
     from babygpt.experiments.compare import compare_versions
     from babygpt.experiments.comparison_plan import candidates_of
-    from babygpt.experiments.sweep import in_turn_to_the_end
 
     use_allowed_threads()
     candidates = candidates_of(versions)
     if out.suffix != ".json":
         raise BadInput(f"--out ({out}) must end in .json; the page and its picture stand beside it")
-    workers = shell.chosen_workers(values, out.parent / "jobs") or in_turn_to_the_end
+    workers = shell.chosen_workers(values, out.parent / "jobs")
     text = load_corpus(values["corpus"], with_mask=candidates[0].masks)
     try:
         comparison = compare_versions(
@@ -94,8 +94,8 @@ def compare(ctx: click.Context, versions: tuple[str, ...], out: Path, **values: 
             rates=values["rates"],
             confirm=values["confirm"],
             out=out,
-            workers=workers,
             n_workers=values["workers"] or 1,
+            workers=workers,
             tell=lambda line: click.echo(line, err=True),
             command=shell.command_line(),
         )

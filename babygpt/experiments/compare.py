@@ -46,10 +46,14 @@ from babygpt.experiments.sweep import (
     keep_runs,
     sweep,
 )
-from babygpt.experiments.workers import threads_of_each
+from babygpt.experiments.workers import processes, threads_of_each
 from babygpt.files import file_lock, require_writable, write_atomically
 from babygpt.models.versions import VersionName
 from babygpt.packages import DISTRIBUTION
+
+SUGGESTED = (
+    "some of these seeds were looked at before, so their comparison will be undecided: --confirm takes others"
+)
 
 
 class KeptRuns:
@@ -86,7 +90,7 @@ class KeptRuns:
         left = len(runs)
         whole = (left + self.later) * self.seconds / min(left, self.n_workers)
         then = f", and then up to {self.later} more" if self.later else ""
-        self.tell(f"{left} runs to make{then}: {in_words(whole)}")
+        self.tell(f"{left} run{'s' * (left > 1)} to make{then}: {in_words(whole)}")
         begun = time.perf_counter()
         try:
             for name, numbers in self.workers(runs):
@@ -141,15 +145,15 @@ def require_rates(rates: Sequence[float], seeds: Sequence[int]) -> None:
 def compare_versions(
     versions: Sequence[VersionName],
     corpus: Corpus | str = "tales",
-    seeds: int | Sequence[int] = 3,
+    seeds: int | Sequence[int] | None = None,
     model: ModelConfig | None = None,
     training: TrainConfig | None = None,
     *,
     rates: Sequence[float] = (),
     confirm: bool = False,
     out: Path | None = None,
-    workers: Workers = in_turn_to_the_end,
     n_workers: int = 1,
+    workers: Workers | None = None,
     tell: Callable[[str], None] = print,
     command: str = "",
 ) -> VersionComparison:
@@ -157,14 +161,15 @@ def compare_versions(
 
     versions   at least two: names, "mine.py:Sandwich", or classes of Encoding, all of one goal
     corpus     or its name or path
-    seeds      how many of the course's seeds, or the seeds themselves
+    seeds      how many of the course's seeds, or the seeds themselves; 3, and 12 to confirm
     model      shape of the models: 2 layers of width 96, windows of 64 characters by default
     training   600 steps by default; its seed is not used
     rates      factors of the learning rates: each variant takes its best one, on seeds of their own
     confirm    take twelve other seeds than those that an earlier comparison in `out` looked at
     out        JSON file of the results; finished runs are kept beside it, in NAME.runs.json, and the same
                call goes on with the next one. Without it nothing is kept
-    workers    make the runs, `n_workers` at a time
+    n_workers  runs made at once, each in a process of its own; 1 for one after the other, in this process
+    workers    make the runs otherwise, `n_workers` at a time: jobs of a cluster
     tell       receives a line now and then
     command    stored with the results
     Raises BadInput for what cannot be compared, before anything is trained or written.
@@ -176,19 +181,22 @@ def compare_versions(
         require_writable(out, "--out")
     with TemporaryDirectory() as folder, file_lock(out) if out else nullcontext():
         path = out or Path(folder) / "comparison.json"
-        looks = earlier_looks(path, plan.settings())
+        kept_path = path.with_suffix(".runs.json")
+        looks = earlier_looks(path, plan.settings(), kept_path)
         if confirm:
             require_unseen(looks, [candidate.name for candidate in candidates], planned, path)
         costs = measure_costs(plan, candidates, threads_of_each(n_workers))
-        if not path.exists():
+        if not looks:
             store(path, {"settings": plan.settings(), "looks": []})  # whose runs are kept beside it
         seconds = mean(cost["seconds"] for cost in costs.values())
-        kept = KeptRuns(path.with_suffix(".runs.json"), workers, n_workers, seconds, tell)
+        kept = KeptRuns(kept_path, workers or run_workers(n_workers), n_workers, seconds, tell)
         tuning = None
         if rates:
             kept.later = len(candidates) * len(planned)
             candidates, tuning = tune_rates(plan, candidates, rates, kept)
             kept.later = 0
+        if any(suggestions(looks, candidates, planned).values()):
+            tell(SUGGESTED)
         runs = kept.sweep(plan, candidates, planned)
         if not all(runs.get(candidate.key) for candidate in candidates):
             raise BadInput(f"a variant finished no run: {'; '.join(map(': '.join, kept.failed.items()))}")
@@ -221,11 +229,7 @@ def summarize(
     looks  those that were stored; this one is added to them, unless it is one of them
     """
     keys = {candidate.name: candidate.key for candidate in candidates}
-    first = candidates[0]
-    suggesting = {
-        name: suggesting_seeds(looks, {first.name: first.key, name: key}, seeds)
-        for name, key in list(keys.items())[1:]
-    }
+    first, suggesting = candidates[0], suggestions(looks, candidates, seeds)
     look = {"variants": keys, "seeds": list(seeds)}
     earlier = list(looks[: looks.index(look)] if look in looks else looks)
     pairs = [{first.name, candidate.name} for candidate in candidates[1:]]
@@ -237,6 +241,20 @@ def summarize(
         "earlier_seeds": sorted({seed for earlier_look in of_pairs for seed in earlier_look["seeds"]}),
         "suggesting": suggesting,
     }
+
+
+def suggestions(
+    looks: Sequence[Mapping[str, Any]], candidates: Sequence[Candidate], seeds: Sequence[int]
+) -> dict[str, list[int]]:
+    """Return the seeds that suggested each variant's comparison with the first, by name."""
+    first, *others = candidates
+    pairs = {other.name: {first.name: first.key, other.name: other.key} for other in others}
+    return {name: suggesting_seeds(looks, pair, seeds) for name, pair in pairs.items()}
+
+
+def run_workers(n_workers: int) -> Workers:
+    """Return workers that make this number of runs at once."""
+    return in_turn_to_the_end if n_workers == 1 else processes(n_workers)
 
 
 def store(path: Path, results: Mapping[str, Any]) -> None:

@@ -210,7 +210,7 @@ def about(results: Mapping[str, Any]) -> Iterator[str]:
     """Yield sentences on what a reader of the numbers has to know: seeds, rates, failures, gaps."""
     seeds, failed = results["seeds"], results["failed"]
     listed = ", ".join(map(str, seeds))
-    yield f"Seeds: {listed}; all variants of a seed saw the same batches. Means are ± the seeds' deviation."
+    yield f"Seeds: {listed}; all variants of a seed saw the same batches. After ±: deviation over seeds."
     yield from about_looks(results)
     if len(seeds) < FEWEST_SEEDS:
         yield f"{len(seeds)} seeds are a first look: they decide nothing, and {FEWEST_SEEDS} may."
@@ -220,7 +220,8 @@ def about(results: Mapping[str, Any]) -> Iterator[str]:
     yield about_rates(results)
     measures = measures_of(results)
     if "roles" not in measures:
-        yield f"{results['settings']['corpus']} asks no questions that fit, so there are losses only."
+        corpus = results["settings"]["corpus"]
+        yield f"{corpus} asks no questions that a window holds, so there are losses only."
     if "beyond" in measures:
         lacking = [row["variant"] for row in results["rows"] if "beyond" not in row["means"]]
         length = results["settings"]["block_size"]

@@ -8,17 +8,21 @@ from typing import Any
 from babygpt.errors import BadInput
 from babygpt.experiments.sweep import SEEDS
 
+FIRST_LOOK = 3  # seeds, unless a number is given
 CONFIRM_SEEDS = tuple(range(3001, 3013))  # 2001 to 2012 are kept for the course's own studies
 TUNING_SEEDS = (4001, 4002, 4003)  # choose a learning rate, and are never compared
 
 
-def seeds_of(count_or_seeds: int | Sequence[int], confirm: bool = False) -> tuple[int, ...]:
+def seeds_of(count_or_seeds: int | Sequence[int] | None = None, confirm: bool = False) -> tuple[int, ...]:
     """Return the seeds of a comparison: a number of the course's seeds, or the seeds themselves.
 
+    count_or_seeds  by default FIRST_LOOK seeds, and all that there are to confirm
     confirm  take the seeds that confirm in place of the first ones
     Raises BadInput for a number that is too large, and for a seed that is named twice.
     """
     default = CONFIRM_SEEDS if confirm else SEEDS
+    if count_or_seeds is None:
+        return default if confirm else default[:FIRST_LOOK]
     if not isinstance(count_or_seeds, int):
         seeds = tuple(count_or_seeds)
         if twice := [seed for seed in seeds if seeds.count(seed) > 1]:
@@ -74,20 +78,23 @@ def read_comparison(path: Path, finished: bool = False) -> dict[str, Any]:
     return results
 
 
-def earlier_looks(path: Path, settings: Mapping[str, Any]) -> list[dict[str, Any]]:
+def earlier_looks(path: Path, settings: Mapping[str, Any], runs: Path) -> list[dict[str, Any]]:
     """Return the looks that a results file remembers; none where there is no file.
 
+    runs  the file of the runs; a comparison that has neither looks nor runs may be replaced by any other
     Raises BadInput naming a setting in which its runs differ from those that are planned.
     """
     if not path.exists():
         return []
     results = read_comparison(path)
+    if not results["looks"] and not runs.exists():
+        return []
     for name in settings.keys() - {"corpus"}:
         if results["settings"].get(name) != settings[name]:
             shown = "corpus" if name in ("text", "val_tokens", "questions") else name
             theirs, ours = results["settings"].get(shown), settings[shown]
             raise BadInput(
-                f"--{shown.replace('_', '-')} ({ours}) is not that of {path} ({theirs}); choose another path"
+                f"--{shown.replace('_', '-')} ({ours}) is not that of {path} ({theirs}); choose another --out"
             )
     return list(results["looks"])
 

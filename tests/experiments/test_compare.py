@@ -95,7 +95,7 @@ def test_versions_that_fill_in_have_a_bound_and_those_of_several_texts_none(
 def test_a_text_without_questions_is_said_to_have_losses_only_once(tmp_path):
     comparison = compared(("v4", "learned"), from_text("mine.txt", TEXT), [1], block_size=16)
     for text in (str(comparison), card(comparison.results)):
-        assert text.count("mine.txt asks no questions that fit, so there are losses only.") == 1
+        assert text.count("mine.txt asks no questions that a window holds, so there are losses only.") == 1
     assert set(comparison.rows[0]["means"]) == {"loss", "beyond"}
     assert set(comparison.rows[1]["means"]) == {"loss"}  # its table of positions ends with the window
     assert "learned cannot read that far" in str(comparison)
@@ -146,11 +146,23 @@ def test_runs_of_other_settings_are_refused_and_the_file_is_left_alone(small_cor
     out = tmp_path / "a.json"
     compared(PAIR, small_corpus, [1], out)
     before = out.read_bytes()
-    with pytest.raises(BadInput, match=r"--steps \(4\) is not that of .*a.json \(3\); choose another"):
+    with pytest.raises(BadInput, match=r"--steps \(4\) is not that of .*a.json \(3\); choose another --out"):
         compared(PAIR, small_corpus, [1], out, steps=4)
     with pytest.raises(BadInput, match=r"--corpus \(other\) is not that of .* \(small\)"):
         compared(PAIR, from_text("other", TEXT), [1], out)
     assert out.read_bytes() == before
+
+
+def test_settings_of_a_comparison_without_any_run_may_be_replaced(small_corpus, tmp_path, fake_runs):
+    def stop(candidate, seed):
+        raise KeyboardInterrupt
+
+    out = tmp_path / "a.json"
+    fake_runs(stop)
+    with pytest.raises(KeyboardInterrupt):
+        compared(PAIR, small_corpus, [1], out, steps=4)
+    fake_runs(lambda candidate, seed: 1.0)
+    assert compared(PAIR, small_corpus, [1], out, steps=3).results["settings"]["steps"] == 3
 
 
 @pytest.mark.parametrize("content", ["[1, 2]", "{", '{"looks": []}', '{"settings": 3, "looks": []}', "7"])
@@ -183,13 +195,13 @@ def own_file(tmp_path, monkeypatch):
 def test_an_own_encoding_is_compared_and_a_changed_file_resumes_no_run(small_corpus, tmp_path, own_file):
     out = tmp_path / "a.json"
     own_file(2)
-    first = compared(("v4", "mine.py:Mine"), small_corpus, [1], out, workers=processes(1))
+    first = compared(("v4", "mine.py:Mine"), small_corpus, [1], out, n_workers=1, workers=processes(1))
     assert first.rows[1]["variant"] == "mine.py:Mine"
     assert len(first.rows[1]["digest"]) == 64
     own_file(5)
     lines = []
     second = compared(("v4", "mine.py:Mine"), small_corpus, [1], out, lines.append)
-    assert lines[0].startswith("1 runs to make")
+    assert lines[1].startswith("1 run to make")
     assert second.rows[1]["means"] != first.rows[1]["means"]
     assert "They suggested the comparison of mine.py:Mine" in str(second)
 
@@ -273,11 +285,13 @@ def test_seeds_that_were_looked_at_are_counted_and_decide_nothing(small_corpus, 
     fake_runs(lambda candidate, seed: 1.0 + 0.001 * (seed % 7) + 0.1 * (candidate.name == "alibi"))
     out = tmp_path / "a.json"
     compared(PAIR, small_corpus, 3, out)
-    all_twelve = compared(PAIR, small_corpus, 12, out)
+    lines = []
+    all_twelve = compared(PAIR, small_corpus, 12, out, lines.append)
+    assert lines[0] == module.SUGGESTED
     assert all_twelve.rows[1]["differences"]["loss"]["verdict"] == "undecided"
     assert "3 seeds were looked at before: 1337, 2027, 9001." in str(all_twelve)
     assert "They suggested the comparison of alibi" in str(all_twelve)
-    confirmed = compared(PAIR, small_corpus, 12, out, confirm=True)
+    confirmed = compared(PAIR, small_corpus, None, out, confirm=True)
     assert confirmed.rows[1]["seeds"] == list(range(3001, 3013))
     assert confirmed.rows[1]["differences"]["loss"]["verdict"] == "higher"
     assert "12 seeds were looked at before" in str(confirmed)
@@ -306,6 +320,7 @@ def test_wrong_seeds_are_refused(seeds, says):
 
 def test_a_number_of_seeds_takes_the_first_ones_and_the_reserved_ones_are_never_taken():
     assert looks.seeds_of(2) == (1337, 2027)
+    assert (len(looks.seeds_of()), len(looks.seeds_of(confirm=True))) == (3, 12)
     assert not {*looks.seeds_of(12), *looks.CONFIRM_SEEDS, *looks.TUNING_SEEDS} & set(range(2001, 2013))
 
 
