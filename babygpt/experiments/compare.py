@@ -151,7 +151,7 @@ def compare_versions(
     *,
     rates: Sequence[float] = (),
     confirm: bool = False,
-    out: Path | None = None,
+    out: Path | str | None = None,
     n_workers: int = 1,
     workers: Workers | None = None,
     tell: Callable[[str], None] = print,
@@ -178,9 +178,9 @@ def compare_versions(
     require_rates(rates, planned)
     plan = plan_for(candidates[0], corpus, model, training)
     if out:
-        require_writable(out, "--out")
-    with TemporaryDirectory() as folder, file_lock(out) if out else nullcontext():
-        path = out or Path(folder) / "comparison.json"
+        require_writable(Path(out), "--out")
+    with TemporaryDirectory() as folder, file_lock(Path(out)) if out else nullcontext():
+        path = Path(out or Path(folder) / "comparison.json")
         kept_path = path.with_suffix(".runs.json")
         looks = earlier_looks(path, plan.settings(), kept_path)
         if confirm:
@@ -201,13 +201,8 @@ def compare_versions(
         if not all(runs.get(candidate.key) for candidate in candidates):
             raise BadInput(f"a variant finished no run: {'; '.join(map(': '.join, kept.failed.items()))}")
         results = {
-            "command": command,
-            "babygpt": metadata.version(DISTRIBUTION),
-            "minutes": round((time.perf_counter() - begun) / 60, 1),
-            **hardware(),
-            "settings": plan.settings(),
+            **circumstances(plan, command, time.perf_counter() - begun),
             "goal": candidates[0].goal,
-            "floor": plan.corpus.floor,
             "seeds": list(planned),
             **summarize(candidates, runs, looks, planned),
             "costs": costs,
@@ -216,6 +211,18 @@ def compare_versions(
         }
         store(path, results)
     return VersionComparison(results)
+
+
+def circumstances(plan: ComparisonPlan, command: str, seconds: float) -> dict[str, Any]:
+    """Return what numbers depend on beside the seeds: the command, the machine, the settings, the text."""
+    return {
+        "command": command,
+        "babygpt": metadata.version(DISTRIBUTION),
+        "minutes": round(seconds / 60, 1),
+        **hardware(),
+        "settings": plan.settings(),
+        "floor": plan.corpus.floor,
+    }
 
 
 def summarize(

@@ -7,6 +7,7 @@ import pytest
 from PIL import Image
 
 from babygpt.cli.compare import compare as command
+from babygpt.experiments.comparison_plan import ComparisonPlan
 
 
 @pytest.fixture(scope="module")
@@ -106,3 +107,21 @@ def test_runs_side_by_side_have_the_numbers_of_runs_in_turn(compared, run, small
     assert result.exit_code == 0, result.output
     first, second = (json.loads(path.read_text()) for path in (folder / "a.json", out))
     assert first["runs"] == second["runs"]
+
+
+def test_an_interrupted_comparison_says_that_the_same_command_goes_on(run, refused, small, corpus, tmp_path):
+    words = ["compare", "v4", "alibi", "--corpus", corpus, "--steps", 2, "--out", tmp_path / "a.json", *small]
+    finished = []
+
+    def stop_at_the_third(plan, candidate, seed):
+        if len(finished) == 2:
+            raise KeyboardInterrupt
+        finished.append((candidate.name, seed))
+        return real(plan, candidate, seed)
+
+    real = ComparisonPlan.run
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ComparisonPlan, "run", stop_at_the_third)
+        refused(run(*words), "interrupted; the same command continues with the next run")
+    refused(run("card", tmp_path / "a.json"), "has not ended: the same command continues it")
+    assert "4 runs to make" in run(*words).stderr
