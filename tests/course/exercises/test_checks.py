@@ -257,7 +257,7 @@ def test_checking_and_drawing_leave_the_random_generators_as_they_were():
     assert "Your code printed: here I am" in repr(report)
 
 
-def test_an_interrupted_check_leaves_no_thread_running():
+def test_an_interrupted_check_leaves_no_thread_running(ctrl_c):
     def endless():
         interrupt_main()
         while True:
