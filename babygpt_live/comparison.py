@@ -51,18 +51,18 @@ def colours_of(results: Mapping[str, Any]) -> dict[str, str]:
 
 def draw_learning_curves(ax: Axes, results: Mapping[str, Any]) -> None:
     """Draw the validation losses: the mean of all seeds, in a band from the lowest seed to the highest."""
-    ends, n_seeds = list[str](), len(results["seeds"])
+    captions, n_seeds = list[str](), len(results["seeds"])
     for name, colour in colours_of(results).items():
         runs = results["runs"][name]
         steps = [step for step, _ in runs[0]["curve"]]
         losses = np.array([[loss for _, loss in run["curve"]] for run in runs])  # (seeds, points)
         ax.plot(steps, losses.mean(axis=0), color=colour, marker="o", ms=4, label=name)
         ax.fill_between(steps, losses.min(axis=0), losses.max(axis=0), color=colour, alpha=0.2, lw=0)
-        ends.append(f"{name} ends at {losses[:, -1].mean():.3f}")
+        captions.append(f"{name} ends at {losses[:, -1].mean():.3f}")
     if results["floor"]:
         ax.axhline(results["floor"], color="black", lw=1, ls="--", label=f"floor {results['floor']:.3f}")
     means = f"means of {n_seeds} seeds" if n_seeds > 1 else "one seed"
-    set_labels(ax, f"Loss: {', '.join(ends)} ({means})", "step", "validation loss (nats per character)")
+    set_labels(ax, f"Loss: {', '.join(captions)} ({means})", "step", "validation loss (nats per character)")
     set_legend(ax, loc="best", fontsize=LETTERS)
 
 
@@ -78,8 +78,8 @@ def draw_differences(ax: Axes, results: Mapping[str, Any], name: str) -> None:
         ax.plot(
             [scale * x for x in gap["each"].values()], [height] * len(gap["each"]), "o", color=colour, ms=5
         )
-        ends = [scale * gap[end] for end in ("low", "high")] if gap["low"] is not None else []
-        ax.plot(ends, [height + 0.25] * len(ends), color=colour, lw=2)
+        interval = [scale * gap[end] for end in ("low", "high")] if gap["low"] is not None else []
+        ax.plot(interval, [height + 0.25] * len(interval), color=colour, lw=2)
         ax.plot([scale * gap["mean"]], [height + 0.25], "D", color=colour, ms=6)
     ax.set_yticks(range(len(rows)), [row["variant"] for row in rows])
     ax.set_ylim(len(rows) - 0.4, -0.6)

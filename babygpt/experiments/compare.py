@@ -87,25 +87,25 @@ class KeptRuns:
         """Make runs, and tell how long it will take; note one that fails, and go on with the others."""
         if not runs:
             return
-        left = len(runs)
-        whole = (left + self.later) * self.seconds / min(left, self.n_workers)
+        n_left = len(runs)
+        whole = (n_left + self.later) * self.seconds / min(n_left, self.n_workers)
         then = f", and then up to {self.later} more" if self.later else ""
-        self.tell(f"{left} run{'s' * (left > 1)} to make{then}: {in_words(whole)}")
+        self.tell(f"{n_left} run{'s' * (n_left > 1)} to make{then}: {in_words(whole)}")
         begun = time.perf_counter()
         try:
             for name, numbers in self.workers(runs):
                 yield name, numbers
-                left -= 1
-                if left:
-                    pace = (time.perf_counter() - begun) / (len(runs) - left)
-                    self.tell(f"{name} is finished; {left} left, {in_words(left * pace)}")
+                n_left -= 1
+                if n_left:
+                    pace = (time.perf_counter() - begun) / (len(runs) - n_left)
+                    self.tell(f"{name} is finished; {n_left} left, {in_words(n_left * pace)}")
         except FailedRuns as failures:
             for name, error in failures.errors.items():
                 self.failed[name] = " ".join(f"{type(error).__name__}: {error}".split())
 
 
 def tune_rates(
-    plan: ComparisonPlan, candidates: Sequence[Candidate], rates: Sequence[float], kept: KeptRuns
+    plan: ComparisonPlan, candidates: Sequence[Candidate], rates: Sequence[float], run_file: KeptRuns
 ) -> tuple[list[Candidate], dict[str, Any]]:
     """Give each variant the learning rate of its lowest mean loss over TUNING_SEEDS.
 
@@ -114,7 +114,7 @@ def tune_rates(
     Raises BadInput for a variant of which no rate has finished all seeds.
     """
     trials = [replace(candidate, rate=rate) for candidate in candidates for rate in rates]
-    runs = kept.sweep(plan, trials, TUNING_SEEDS)
+    runs = run_file.sweep(plan, trials, TUNING_SEEDS)
     tuned, losses = list[Candidate](), dict[str, dict[str, float | None]]()
     for candidate in candidates:
         of_rate: dict[float, float] = {}
@@ -123,7 +123,7 @@ def tune_rates(
             if len(by_seed) == len(TUNING_SEEDS):
                 of_rate[rate] = mean(run["loss"] for run in by_seed.values())
         if not of_rate:
-            reason = next(iter(kept.failed.values()), "")
+            reason = next(iter(run_file.failed.values()), "")
             raise BadInput(f"{candidate.name} finished its training at none of the rates: {reason}")
         tuned.append(replace(candidate, rate=min(of_rate, key=of_rate.__getitem__)))
         losses[candidate.name] = {f"{rate:g}": of_rate.get(rate) for rate in rates}
@@ -189,17 +189,17 @@ def compare_versions(
         if not looks:
             store(path, {"settings": plan.settings(), "looks": []})  # whose runs are kept beside it
         seconds = mean(cost["seconds"] for cost in costs.values())
-        kept = KeptRuns(kept_path, workers or run_workers(n_workers), n_workers, seconds, tell)
+        run_file = KeptRuns(kept_path, workers or run_workers(n_workers), n_workers, seconds, tell)
         tuning = None
         if rates:
-            kept.later = len(candidates) * len(planned)
-            candidates, tuning = tune_rates(plan, candidates, rates, kept)
-            kept.later = 0
+            run_file.later = len(candidates) * len(planned)
+            candidates, tuning = tune_rates(plan, candidates, rates, run_file)
+            run_file.later = 0
         if any(suggestions(looks, candidates, planned).values()):
             tell(SUGGESTED)
-        runs = kept.sweep(plan, candidates, planned)
+        runs = run_file.sweep(plan, candidates, planned)
         if not all(runs.get(candidate.key) for candidate in candidates):
-            raise BadInput(f"a variant finished no run: {'; '.join(map(': '.join, kept.failed.items()))}")
+            raise BadInput(f"a variant finished no run: {'; '.join(map(': '.join, run_file.failed.items()))}")
         results = {
             **circumstances(plan, command, time.perf_counter() - begun),
             "goal": candidates[0].goal,
@@ -207,7 +207,7 @@ def compare_versions(
             **summarize(candidates, runs, looks, planned),
             "costs": costs,
             "tuning": tuning,
-            "failed": kept.failed,
+            "failed": run_file.failed,
         }
         store(path, results)
     return VersionComparison(results)
@@ -254,8 +254,8 @@ def suggestions(
     looks: Sequence[Mapping[str, Any]], candidates: Sequence[Candidate], seeds: Sequence[int]
 ) -> dict[str, list[int]]:
     """Return the seeds that suggested each variant's comparison with the first, by name."""
-    first, *others = candidates
-    pairs = {other.name: {first.name: first.key, other.name: other.key} for other in others}
+    first, *rivals = candidates
+    pairs = {rival.name: {first.name: first.key, rival.name: rival.key} for rival in rivals}
     return {name: suggesting_seeds(looks, pair, seeds) for name, pair in pairs.items()}
 
 

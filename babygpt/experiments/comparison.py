@@ -58,10 +58,10 @@ class Measure:
         form = f"+.{digits}f"
         # Adding 0.0 turns a rounded -0.0 into 0.0, which has no minus sign.
         numbers = {name: gap[name] for name in ("mean", "low", "high") if gap[name] is not None}
-        ends = {name: round(scale * number, digits) + 0.0 for name, number in numbers.items()}
-        if "low" not in ends:
-            return f"{ends['mean']:{form}} ({gap['n']} seed{'s' if gap['n'] > 1 else ''})"
-        comparison = Comparison(**ends, n=gap["n"], p=gap["p"], least=self.least)
+        rounded = {name: round(scale * number, digits) + 0.0 for name, number in numbers.items()}
+        if "low" not in rounded:
+            return f"{rounded['mean']:{form}} ({gap['n']} seed{'s' if gap['n'] > 1 else ''})"
+        comparison = Comparison(**rounded, n=gap["n"], p=gap["p"], least=self.least)
         return f"{comparison:{form}}" + (f", {gap['verdict']}" if gap["verdict"] else "")
 
 
@@ -247,6 +247,8 @@ def about_looks(results: Mapping[str, Any]) -> Iterator[str]:
             f"They suggested the comparison of {', '.join(names)}, so this one leaves it undecided: "
             "--confirm takes twelve other seeds."
         )
+    elif set(earlier) & set(results["seeds"]):
+        yield "That look had the very same runs of these variants, so it suggests nothing more."
     else:
         yield "None of them is among the seeds of this table."
 
@@ -254,15 +256,18 @@ def about_looks(results: Mapping[str, Any]) -> Iterator[str]:
 def about_rates(results: Mapping[str, Any]) -> str:
     """Return a sentence on the learning rates: tuned for every variant alike, or for none."""
     tuning, chosen = results["tuning"], {row["variant"]: row["rate"] for row in results["rows"]}
+    of_settings = (
+        f"{results['settings']['lr_matrix']:g} of matrices and {results['settings']['lr_other']:g} of other"
+    )
     if not tuning:
-        return "Learning rates are those of the settings for every variant, tuned for none."
+        return f"Peak learning rates are {of_settings} weights for every variant, tuned for none."
     rates, seeds = (", ".join(f"{x:g}" for x in tuning[name]) for name in ("rates", "seeds"))
     words = ", ".join(f"{name} x {rate:g}" for name, rate in chosen.items())
     edges = [name for name, rate in chosen.items() if rate in (min(tuning["rates"]), max(tuning["rates"]))]
     beyond = f" For {', '.join(edges)} the best rate is the last one that was tried." if edges else ""
     return (
-        f"Every variant chose its learning rate among {rates} times the settings' rates, by its lowest mean "
-        f"loss on further seeds ({seeds}): {words}.{beyond}"
+        f"Every variant took its best peak learning rates on further seeds ({seeds}), among {rates} times "
+        f"{of_settings} weights: {words}.{beyond}"
     )
 
 
@@ -274,14 +279,14 @@ def card(results: Mapping[str, Any], picture: str = "") -> str:
     names = [row["variant"] for row in results["rows"]]
     settings, n = results["settings"], len(results["seeds"])
     seeds = f"{n} seed{'s' if n > 1 else ''}"
-    title = f"# {', '.join(names[:-1])} and {names[-1]} on {settings['corpus']}\n"
+    title = f"# {', '.join(names[:-1])} and {names[-1]} on {settings['corpus']}, {seeds}\n"
     shape = (
         f"Each variant learned to {results['goal']} in {settings['steps']} steps of {settings['batch_size']} "
         f"windows, from {seeds}: n_layer {settings['n_layer']}, n_head {settings['n_head']}, "
         f"n_embd {settings['n_embd']}, windows of {settings['block_size']} characters."
     )
     floor = f" No model can reach a loss below {results['floor']:.3f}." if results["floor"] else ""
-    made = f"`{results['command']}`: " if results["command"] else ""
+    origin = f"`{results['command']}`: " if results["command"] else ""
     parts = [
         title,
         shape + floor + "\n",
@@ -290,7 +295,7 @@ def card(results: Mapping[str, Any], picture: str = "") -> str:
         "The same numbers as paired differences, seed by seed:\n",
         markdown(*split_heading(difference_cells(results))),
         "".join(f"- {sentence}\n" for sentence in about(results)),
-        f"{made}{results['minutes']:.0f} minutes on {results['device']}, babygpt {results['babygpt']}.\n",
+        f"{origin}{results['minutes']:.0f} minutes on {results['device']}, babygpt {results['babygpt']}.\n",
     ]
     return "\n".join(part for part in parts if part)
 

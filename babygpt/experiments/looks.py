@@ -113,6 +113,6 @@ def require_unseen(
     if not earlier:
         listed = " and ".join(names)
         raise BadInput(f"{path} holds no earlier comparison of {listed} to confirm: leave out --confirm")
-    if seen := sorted({seed for look in earlier for seed in look["seeds"]} & set(seeds)):
-        listed = ", ".join(map(str, seen))
+    if overlap := sorted({seed for look in earlier for seed in look["seeds"]} & set(seeds)):
+        listed = ", ".join(map(str, overlap))
         raise BadInput(f"seeds {listed} were looked at before in {path}: name twelve others with --seeds")

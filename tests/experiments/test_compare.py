@@ -296,6 +296,9 @@ def test_seeds_that_were_looked_at_are_counted_and_decide_nothing(small_corpus, 
     assert confirmed.rows[1]["differences"]["loss"]["verdict"] == "higher"
     assert "12 seeds were looked at before" in str(confirmed)
     assert "None of them is among the seeds of this table." in str(confirmed)
+    added = compared((*PAIR, "nope"), small_corpus, 12, out, confirm=True)
+    assert added.rows[1]["differences"]["loss"]["verdict"] == "higher"
+    assert "so it suggests nothing more" in str(added)
     again = compared(PAIR, small_corpus, 12, out, confirm=True)
     assert again.results["rows"] == confirmed.results["rows"]
     with pytest.raises(BadInput, match=r"seeds 1337 were looked at before in .*: name twelve others"):

@@ -46,11 +46,13 @@ def test_differences_are_a_dot_for_each_seed_with_an_interval_where_there_is_one
     first_row = [line.get_xdata() for line in ax.get_lines() if line.get_ydata()[0] in (0, 0.25)]
     assert [list(xs) for xs in first_row[1:]] == [[0.1, 0.3, 0.2], [0.1, 0.3], [0.2]]
     assert [label.get_text() for label in ax.get_yticklabels()] == ["alibi", "mine.py:Sandwich"]
-    other = Figure().subplots()
-    comparison.draw_differences(other, results, "roles")
-    dots = [line.get_xdata() for line in other.get_lines() if line.get_marker() == "o"]
+    answers = Figure().subplots()
+    comparison.draw_differences(answers, results, "roles")
+    dots = [line.get_xdata() for line in answers.get_lines() if line.get_marker() == "o"]
     assert list(dots[0]) == pytest.approx([-5, -15])  # points of right answers
-    spans = [line for line in other.get_lines()[1:] if line.get_marker() == "None" and len(line.get_xdata())]
+    spans = [
+        line for line in answers.get_lines()[1:] if line.get_marker() == "None" and len(line.get_xdata())
+    ]
     assert spans == []
 
 
