@@ -74,13 +74,11 @@ class KeptRuns:
 
     def sweep(self, plan: ComparisonPlan, candidates: Sequence[Candidate], seeds: Sequence[int]) -> RunTable:
         """Make the runs of all candidates and seeds that are not kept; return all but those that failed."""
-        by_key = {candidate.key: candidate for candidate in candidates}
-        workers = keep_runs(self.path, self.make_missing)
-        columns = sweep(by_key, seeds, lambda key, seed: plan.run(by_key[key], seed), workers)
+        columns = sweep(candidates, seeds, plan.run, keep_runs(self.path, self.make_missing))
         runs: RunTable = {}
-        for key, values in columns.items():
+        for candidate, values in columns.items():
             numbers = [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]
-            runs[key] = {row["seed"]: row for row in numbers}
+            runs[candidate.key] = {row["seed"]: row for row in numbers}
         return runs
 
     def make_missing(self, runs: Runs) -> Iterator[tuple[str, RunNumbers]]:

@@ -4,7 +4,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from secrets import token_hex
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from babygpt.device import pick_device
 from babygpt.errors import BadInput
 from babygpt.experiments.sweep import RunNumbers, questions, small_config, train_from_seed
 from babygpt.models.language_model import LanguageModel
-from babygpt.models.own_encodings import source_digest
+from babygpt.models.own_encodings import source_digest, source_key
 from babygpt.models.versions import VersionName, build, require_version
 from babygpt.objectives import Objective, objective_for
 from babygpt.training import Step, train
@@ -31,9 +30,9 @@ FURTHEST = 4  # windows that are read to measure the loss beyond the first
 TRIAL_STEPS = 10  # of each variant, to say how long all will take
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Candidate:
-    """A variant of a comparison, in plain values that a worker can be sent.
+    """A variant of a comparison, in plain values that a worker can be sent. Its text names its runs.
 
     name      of the version, such as "v4" or "mine.py:Sandwich"
     version   what `build` takes
@@ -41,8 +40,7 @@ class Candidate:
     masks     whether it fills in masked characters
     branches  whether it reads several texts
     digest    SHA-256 of the file of an encoding from outside; None for our own and for a class without a file
-    source    what tells this encoding from another one of its name: the digest's beginning, or for a class
-              without a file a random text, so that no other class resumes its runs
+    source    what tells an encoding from outside from others of its name, as `source_key` does
     rate      factor of both learning rates
     """
 
@@ -58,8 +56,11 @@ class Candidate:
     @property
     def key(self) -> str:
         """Name of its runs, which differs for another file and another rate."""
-        file = f", file {self.source}" if self.source else ""
+        file = f" ({self.source})" if self.source else ""
         return self.name + file + (f", rates x {self.rate:g}" if self.rate != 1 else "")
+
+    def __repr__(self) -> str:
+        return self.key
 
     @property
     def goal(self) -> str:
@@ -79,8 +80,7 @@ class Candidate:
 def candidate_of(version: VersionName) -> Candidate:
     """Return the variant that a version stands for. Raise BadInput for an unknown one."""
     kind = require_version(version)
-    digest = source_digest(kind.own) if kind.own else None
-    source = (digest[:8] if digest else f"typed {token_hex(4)}") if kind.own else ""
+    digest, source = (source_digest(kind.own), source_key(kind.own)) if kind.own else (None, "")
     return Candidate(kind.name, version, kind.title, kind.masks, kind.branches, digest, source)
 
 
