@@ -73,8 +73,8 @@ class Positions:
 
         goes_on = self.start is not None and more.start == self.start + len(self)
         start = self.start if goes_on else None
-        if goes_on and self.window is not None and self.window is more.window:
-            return self.window.part(self.start, len(self) + len(more))
+        if start is not None and self.window is not None and self.window is more.window:
+            return self.window.part(start, len(self) + len(more))
         time = torch.cat([self.time, more.time], dim=-1)
         return Positions(time, join(self.branch, more.branch), join(self.masked, more.masked), start)
 

@@ -64,6 +64,13 @@ class Table:
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
+class MarkdownText(str):
+    """A text that a notebook shows as Markdown, without the quotes of a string."""
+
+    __repr__ = str.__str__
+    _repr_markdown_ = str.__str__
+
+
 class Source:
     """The source of a function or class as it stands in its file, shown in colours in a notebook."""
 

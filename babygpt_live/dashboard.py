@@ -205,7 +205,7 @@ class Dashboard(LiveOutput):
             "frames": [len(frames) for frames in self.frames],
             "state": str(run.state),
             "over": run.state.over,
-            "words": describe(run, awaited),
+            "words": describe_run(run, awaited),
             "offer": awaited and f"stop {awaited}, start this one",
             "reading": validation_words(run),
             "values": dict(run.steered),
@@ -306,6 +306,11 @@ class Dashboard(LiveOutput):
 
 # ------------------------------------------------------------ losses as panels
 
+# dashboard.js draws the same two panels from the same losses. The page needs its version because it scrubs
+# through recordings in the book without Python, and because the lab trains in the page; this version is for
+# stills, which have no page. Finished panels cannot replace the losses in messages, because each panel holds
+# all earlier steps: after 2,000 steps it would be 32 kB, 20 times a second, and a finding for every step.
+
 
 def loss_words(title: str, unit: str) -> dict[str, str]:
     """Return the findings on a loss: the page fills in the numbers.
@@ -392,7 +397,7 @@ def validation_words(run: LoopRun) -> str:
     return "{}: {:,} of {:,} validation windows read".format(run.title, *run.validating)
 
 
-def describe(run: LoopRun, awaited: str) -> str:
+def describe_run(run: LoopRun, awaited: str) -> str:
     """Describe the state of a run in a line.
 
     awaited  titles of the runs that it waits for, or nothing

@@ -211,7 +211,7 @@ class Panel:
         return [mark for mark in self.marks if isinstance(mark, kind)][nth]
 
 
-def percent(share: float) -> str:
+def format_percent(share: float) -> str:
     """Write a share as the page does, which rounds halves up: 12.5% is 13%."""
     return f"{np.floor(100 * share + 0.5):.0f}%"
 

@@ -38,18 +38,18 @@ class Posterior(LanguageModel):
         self.joint = joint
 
     def forward(self, idx: torch.Tensor, positions=None, cache=None) -> torch.Tensor:
-        seen, which = idx.unique(dim=0, return_inverse=True)
-        return torch.stack([self.answer(row) for row in seen])[which]
+        rows, which = idx.unique(dim=0, return_inverse=True)
+        return torch.stack([self.answer(row) for row in rows])[which]
 
     def answer(self, row: torch.Tensor) -> torch.Tensor:
         """Return logits, (T,) -> (T, V + 1); MASK gets one that would win if MASK could be chosen."""
-        given = self.joint
+        joint = self.joint
         for place, token in enumerate(row.tolist()):
             if token < len(self.joint):
                 only = torch.zeros(len(self.joint), dtype=torch.float64)
                 only[token] = 1.0
-                given = given * only.view([-1 if d == place else 1 for d in range(given.dim())])
-        chances = [given.movedim(place, 0).reshape(len(given), -1).sum(dim=1) for place in range(len(row))]
+                joint = joint * only.view([-1 if d == place else 1 for d in range(joint.dim())])
+        chances = [joint.movedim(place, 0).reshape(len(joint), -1).sum(dim=1) for place in range(len(row))]
         logits = torch.stack(chances).log()
         return torch.cat([logits, torch.full((len(row), 1), 50.0, dtype=torch.float64)], dim=1)
 
@@ -85,7 +85,7 @@ def _wake(model: LanguageModel) -> LanguageModel:
     draw = torch.Generator().manual_seed(0)
     for name, p in model.named_parameters():
         spread = 1.0 if "embedding" in name or "table" in name else p.shape[-1] ** -0.5
-        if name.startswith("encoding.") and ".log_" in name:  # of a kernel that is to reach far
+        if name.startswith("encoding.") and ".log_" in name:  # A kernel keeps its wide reach.
             p.add_(0.1 * torch.randn(p.shape, generator=draw))
         else:
             p.normal_(std=spread, generator=draw)

@@ -90,26 +90,26 @@ def compute(func: Any, args: Any, kwargs: Any) -> Any:
         refuse_cpu_tensors(func, operands)
     if target == DEVICE:
         refuse_cpu_generators(func, leaves)
-    found = func(*tree_map(on_host, args), **tree_map(on_host, kwargs))
+    output = func(*tree_map(on_host, args), **tree_map(on_host, kwargs))
     if func.overloadpacket in COPIES and func.overloadpacket is not aten.copy_:
-        shared = any(found is leaf or found is on_host(leaf) for leaf in leaves)
+        shared = any(output is leaf or output is on_host(leaf) for leaf in leaves)
         crossed = target != next(leaf.device for leaf in leaves if isinstance(leaf, Tensor))
-        found = found.clone() if shared and crossed else found  # no memory is shared between devices
-    return tree_map(lambda value: on_device(value, wrappers, target), found)
+        output = output.clone() if shared and crossed else output  # no memory is shared between devices
+    return tree_map(lambda value: on_device(value, wrappers, target), output)
 
 
 def target_device(func: Any, args: Any, leaves: list[Any], has_device_tensor: bool) -> torch.device:
     """Return the device of an operation's result."""
     named = [leaf for leaf in leaves if isinstance(leaf, torch.device)]
     if func.overloadpacket is aten.copy_:
-        found = args[0].device
+        device = args[0].device
     elif named:
-        found = named[0]
+        device = named[0]
     elif func is aten.to.other:
-        found = args[1].device
+        device = args[1].device
     else:
-        found = DEVICE if has_device_tensor else torch.device("cpu")
-    return DEVICE if found.type == DEVICE.type else torch.device("cpu")
+        device = DEVICE if has_device_tensor else torch.device("cpu")
+    return DEVICE if device.type == DEVICE.type else torch.device("cpu")
 
 
 def refuse_cpu_tensors(func: Any, operands: list[Any]) -> None:

@@ -121,9 +121,9 @@ def test_every_check_of_input_raises_bad_input() -> None:
 
 
 def test_optimizers_do_not_import_the_loop() -> None:
-    known = set(imported(PACKAGE / "training" / "optimizers.py", PACKAGE))
+    modules = set(imported(PACKAGE / "training" / "optimizers.py", PACKAGE))
     above = ("babygpt.training.loop", "babygpt.objectives", "babygpt.models")
-    assert not {n for n in known if n.startswith(above)}
+    assert not {n for n in modules if n.startswith(above)}
 
 
 def lazy_home(package: str, name: str) -> Iterator[Path]:
@@ -147,31 +147,31 @@ def files_of(dotted: str) -> Iterator[Path]:
 
 def reached(files: list[Path]) -> set[Path]:
     """Return our files that these files import, directly or through others."""
-    todo, seen = files, set(files)
+    todo, visited = files, set(files)
     while todo:
         path = todo.pop()
         names = imported(path, ROOT / path.relative_to(ROOT).parts[0])
-        new = {file for name in names for file in files_of(name)} - seen
-        seen |= new
+        new = {file for name in names for file in files_of(name)} - visited
+        visited |= new
         todo += new
-    return seen
+    return visited
 
 
 @pytest.mark.parametrize("room", ["studies", "claims", "commands"])
 def test_what_the_shell_runs_imports_nothing_that_draws_in_a_page(room: str) -> None:
     """Look through other modules, too: a study that imports an explorer needs the extra `lab`."""
-    seen = {path.relative_to(ROOT).as_posix() for path in reached([*(COURSE / room).rglob("*.py")])}
-    assert "babygpt/models/transformer.py" in seen
-    assert [path for path in sorted(seen) if path.startswith(f"{LIVE.name}/") and path not in STILL] == []
+    paths = {path.relative_to(ROOT).as_posix() for path in reached([*(COURSE / room).rglob("*.py")])}
+    assert "babygpt/models/transformer.py" in paths
+    assert [path for path in sorted(paths) if path.startswith(f"{LIVE.name}/") and path not in STILL] == []
 
 
 @pytest.mark.parametrize("name", ["loop", "checkpoint", "saved_run", "optimizers", "guard"])
 def test_only_one_file_of_training_knows_of_several_processes(name: str) -> None:
     """Let a saved run name its `Team`, which one process is by default, and nothing else of them."""
-    known = set(imported(PACKAGE / "training" / f"{name}.py", PACKAGE))
+    modules = set(imported(PACKAGE / "training" / f"{name}.py", PACKAGE))
     team = {"babygpt.training.distributed.Team"} if name == "saved_run" else set()
     several = ("babygpt.training.distributed", "torch.distributed")
-    assert {n for n in known if n.startswith(several)} == team
+    assert {n for n in modules if n.startswith(several)} == team
 
 
 @pytest.mark.parametrize(

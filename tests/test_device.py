@@ -37,9 +37,9 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., int]]:
     """Return PyTorch's number of threads after the limit, on a machine of some cores with a quota."""
     before = torch.get_num_threads()
 
-    def have(now: int, cores: int, quota: int, **said: str) -> int:
+    def have(now: int, cores: int, quota: int, **variables: str) -> int:
         for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
-            monkeypatch.setenv(name, said.get(name, ""))
+            monkeypatch.setenv(name, variables.get(name, ""))
         monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(cores)), raising=False)
         monkeypatch.setattr(joblib, "cpu_count", lambda: quota)
         torch.set_num_threads(now)

@@ -28,7 +28,8 @@ ELSEWHERE = r"\.venv/|weights/|book/_build/|\d{3}_"  # what the course makes, an
 CODE_HOST = "../../deployments/"  # seen from a README there, what has been published
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", flags=re.M | re.S)
 NO_PROSE = re.compile(r"(?ms)\$\$.*?\$\$|\$[^$\n]+\$|`[^`]*`|\]\([^)]*\)|^\|[^\n]*")  # formulas, code, tables
-END = re.compile(r"[.?!…][\"”’*_)†‡]*\s|\n\s*(?:\n|[-*>]\s|\d+\.\s)")  # of a sentence, a paragraph or an item
+# A sentence, a paragraph or an item ends here.
+END = re.compile(r"[.?!…][\"”’*_)†‡]*\s|\n\s*(?:\n|[-*>]\s|\d+\.\s)")
 
 
 def prose(path: Path) -> str:
@@ -102,15 +103,16 @@ def test_lessons_in_brackets_use_the_term():
 
 
 def test_every_named_command_exists():
-    pages = [path for path in PAGES if path.name != "CHANGELOG.md"]  # which names those that are gone
+    # CHANGELOG.md also names commands that are gone.
+    pages = [path for path in PAGES if path.name != "CHANGELOG.md"]
     text = "\n".join(path.read_text(encoding="utf-8") for path in pages)
     targets = re.findall(r"^([a-z]+):.*## \S", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.M)
     for start, group in ("babygpt", babygpt.cli.main), ("benchmarks", benchmarks.cli.main):
         named = set(re.findall(rf"python -m {start} ([a-z][a-z-]*)", text))
         assert len(named) > 4
         assert named <= set(group.list_commands(Context(group)))
-    made = set(re.findall(r"(?:^|`)make ([a-z]+)", text, flags=re.M))
-    assert {"lab", "test", "check", "notebooks", "figures"} <= made <= set(targets)
+    named_targets = set(re.findall(r"(?:^|`)make ([a-z]+)", text, flags=re.M))
+    assert {"lab", "test", "check", "notebooks", "figures"} <= named_targets <= set(targets)
     assert {"env", "format", "constraints", "clean", "help"} <= set(targets)
 
 
@@ -126,27 +128,36 @@ def test_readme_is_short_and_shows_the_two_commands_first():
 @pytest.mark.parametrize("path", [README, ROOT / "docs" / "live.md", ROOT / "docs" / "shell.md"], ids=str)
 def test_every_block_of_python_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
-    found = blocks(path, "python")
-    assert found
-    for code in found:
+    code_blocks = blocks(path, "python")
+    assert code_blocks
+    for code in code_blocks:
         exec(code.replace("steps=600", "steps=2"), {})
+
+
+def own_encodings() -> dict[str, str]:
+    """Return the files of docs/own_encoding.md: name -> code."""
+    return {code.split()[1]: code for code in blocks(ROOT / "docs" / "own_encoding.md", "python")}
 
 
 @pytest.fixture(scope="module")
 def examples() -> Iterator[dict[str, ModuleType]]:
-    """Import the examples of CONTRIBUTING, each under the name of the file in its first line."""
-    made: dict[str, ModuleType] = {}
+    """Import the examples of CONTRIBUTING, each under the name of the file in its first line.
+
+    Its encoding is the one of docs/own_encoding.md, moved into the package.
+    """
+    encoding = own_encodings()["sandwich.py"].replace("# sandwich.py", "# babygpt/encodings/sandwich.py")
+    modules: dict[str, ModuleType] = {}
     with pytest.MonkeyPatch.context() as patch:
-        for code in blocks(CONTRIBUTING, "python"):
+        for code in [encoding, *blocks(CONTRIBUTING, "python")]:
             name = code.splitlines()[0].removeprefix("# ")
-            if name not in made:
-                made[name] = module = ModuleType(name.removesuffix(".py").replace("/", "."))
+            if name not in modules:
+                modules[name] = module = ModuleType(name.removesuffix(".py").replace("/", "."))
                 if (ROOT / name).exists():  # the example adds to it
                     vars(module).update(vars(import_module(module.__name__)))
                 else:  # later examples import it
                     patch.setitem(sys.modules, module.__name__, module)
-            exec(code, vars(made[name]))
-        yield made
+            exec(code, vars(modules[name]))
+        yield modules
 
 
 def test_contributing_tests_its_encoding(examples):

@@ -27,13 +27,14 @@ ALWAYS = [Requirement(line).name for line in PROJECT["dependencies"]]
 LAB = [Requirement(line).name for line in PROJECT["optional-dependencies"]["lab"]]
 LINES = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["lab"]]
 NEEDS = {need.name: need for need in map(Requirement, LINES)}
-EDITOR = {"ipykernel", "ipython", "jupyter-core", "tokenizers", "traitlets"}  # and what transformers bring
+# An editor brings these, and transformers bring tokenizers.
+EDITOR = {"ipykernel", "ipython", "jupyter-core", "tokenizers", "traitlets"}
 
 
 def finding(name: str) -> Diagnosis:
     """Return the one diagnosis of a name."""
-    (found,) = [one for one in checks() if one.name == name]
-    return found
+    (diagnosis,) = [check for check in checks() if check.name == name]
+    return diagnosis
 
 
 @pytest.fixture
@@ -43,10 +44,10 @@ def pretend(monkeypatch):
 
     def look_like(**versions: str | None) -> None:
         def version(name: str) -> str:
-            found = versions.get(canonicalize_name(name).replace("-", "_"), real)
-            if found is None:
+            replacement = versions.get(canonicalize_name(name).replace("-", "_"), real)
+            if replacement is None:
                 raise metadata.PackageNotFoundError(name)
-            return real(name) if found is real else found
+            return real(name) if replacement is real else replacement
 
         monkeypatch.setattr(doctor.metadata, "version", version)
 
@@ -58,9 +59,9 @@ def pretend(monkeypatch):
 
 def test_this_environment_passes_and_every_package_is_checked_once(monkeypatch):
     monkeypatch.setenv("PATH", sysconfig.get_path("scripts"))
-    found = checks()
-    assert [one for one in found if not one.ok] == []
-    names = [one.name for one in found]
+    diagnoses = checks()
+    assert [check for check in diagnoses if not check.ok] == []
+    names = [check.name for check in diagnoses]
     assert [name for name in names if name in ALWAYS + LAB] == sorted(ALWAYS) + sorted(LAB)
     assert finding("Python").detail == "{}.{}.{}".format(*sys.version_info)
 
@@ -78,10 +79,10 @@ def test_this_environment_passes_and_every_package_is_checked_once(monkeypatch):
 )
 def test_versions_outside_the_bounds_fail(pretend, name: str, version: str | None, ok: bool):
     pretend(**{name: version})
-    found = finding(name)
-    assert found.ok is ok
-    assert (install_command("lab" if name in LAB else "", [NEEDS[name]]) in found.detail) is not ok
-    assert found.detail.startswith(version or "missing")
+    diagnosis = finding(name)
+    assert diagnosis.ok is ok
+    assert (install_command("lab" if name in LAB else "", [NEEDS[name]]) in diagnosis.detail) is not ok
+    assert diagnosis.detail.startswith(version or "missing")
 
 
 @pytest.mark.parametrize("brought", [set(), EDITOR], ids=["shell", "editor"])
@@ -90,7 +91,7 @@ def test_an_install_without_the_lab_passes_with_one_line(pretend, brought: set[s
     done = CliRunner().invoke(main, ["doctor"])
     assert done.exit_code == 0, done.output
     assert [line[:5] for line in done.output.splitlines() if install_command("lab") in line] == ["✓ lab"]
-    assert not {one.name for one in checks()} & {*LAB, "widgets", "jupyter"}
+    assert not {check.name for check in checks()} & {*LAB, "widgets", "jupyter"}
 
 
 @pytest.mark.parametrize("colab", [False, True])
@@ -99,12 +100,12 @@ def test_an_editors_set_passes_without_what_it_does_not_need(pretend, monkeypatc
     pretend(jupyterlab=None, gguf=None, tokenizers=None, ipykernel="6.17.1" if colab else "6.31.0")
     if colab:
         monkeypatch.setenv("COLAB_RELEASE_TAG", "release")
-    found = {one.name: one for one in checks()}
-    assert [one for one in found.values() if not one.ok] == []
-    assert "without it" in found["jupyterlab"].detail
-    assert all("lesson 11" in found[name].detail for name in ("gguf", "tokenizers"))
-    assert "drawn by your editor" in found["widgets"].detail
-    assert "jupyter" not in found  # which would advise to start it
+    diagnoses = {check.name: check for check in checks()}
+    assert [check for check in diagnoses.values() if not check.ok] == []
+    assert "without it" in diagnoses["jupyterlab"].detail
+    assert all("lesson 11" in diagnoses[name].detail for name in ("gguf", "tokenizers"))
+    assert "drawn by your editor" in diagnoses["widgets"].detail
+    assert "jupyter" not in diagnoses  # Its advice is to start JupyterLab.
 
 
 def test_a_widget_that_an_editors_set_lacks_is_reported(pretend):
@@ -113,7 +114,7 @@ def test_a_widget_that_an_editors_set_lacks_is_reported(pretend):
 
 
 def test_the_package_of_strangers_is_reported_with_the_way_to_remove_it(pretend):
-    assert [one for one in checks() if one.name == "babygpt"] == []
+    assert [check for check in checks() if check.name == "babygpt"] == []
     pretend(babygpt="1.1.4")
     assert not finding("babygpt").ok
     assert f"{shlex.quote(sys.executable)} -m pip uninstall babygpt" in finding("babygpt").detail
@@ -140,7 +141,8 @@ def test_the_jupyter_that_the_path_finds_is_this_environments(monkeypatch, tmp_p
     assert finding("jupyter").detail.startswith(f"{tmp_path / 'jupyter'} is of another environment")
     assert help in finding("jupyter").detail
     assert not finding("jupyter").ok
-    monkeypatch.setitem(sys.modules, "ipykernel", doctor)  # in a notebook, which was opened somehow
+    # Code runs in a notebook, which was opened somehow.
+    monkeypatch.setitem(sys.modules, "ipykernel", doctor)
     assert finding("jupyter").ok
     monkeypatch.setenv("PATH", sysconfig.get_path("scripts"))
     assert finding("jupyter") == Diagnosis("jupyter", True, shutil.which("jupyter"))

@@ -47,25 +47,29 @@ def exercises_of(number: str) -> list[Exercise]:
 
 def guesses(nb: NotebookNode) -> dict[str, int]:
     """Return the names that predictions are kept under, and the number of the cell that asks."""
-    found = {}
+    cell_numbers = {}
     for number, cell in enumerate(nb.cells):
         if cell.cell_type == "code":
-            found |= dict.fromkeys(re.findall(r"^(\w+) = predict\(", cell.source, flags=re.M), number)
-    return found
+            cell_numbers |= dict.fromkeys(re.findall(r"^(\w+) = predict\(", cell.source, flags=re.M), number)
+    return cell_numbers
 
 
 def with_guesses_apart(nb: NotebookNode) -> list[str]:
     """Require that no assert gives an answer away before its outcome, and that outputs are folded."""
     wrong = []
-    for name, asked in guesses(nb).items():
-        told = [n for n, cell in enumerate(nb.cells) if f"{name}.compare(" in cell.source and n > asked]
-        if len(told) != 1:
-            wrong.append(f"{name} is compared {len(told)} times")
+    for name, question_cell in guesses(nb).items():
+        outcome_cells = [
+            n for n, cell in enumerate(nb.cells) if f"{name}.compare(" in cell.source and n > question_cell
+        ]
+        if len(outcome_cells) != 1:
+            wrong.append(f"{name} is compared {len(outcome_cells)} times")
             continue
-        last = ast.unparse(ast.parse(source := nb.cells[told[0]].source).body[-1])
+        last = ast.unparse(ast.parse(source := nb.cells[outcome_cells[0]].source).body[-1])
         if not last.startswith(f"{name}.compare(") and f"display({name}.compare(" not in source:
             wrong.append(f"{name}: the outcome is compared, and not shown")
-        for cell in (cell for cell in nb.cells[asked + 1 : told[0] + 1] if cell.cell_type == "code"):
+        for cell in (
+            cell for cell in nb.cells[question_cell + 1 : outcome_cells[0] + 1] if cell.cell_type == "code"
+        ):
             before = cell.source.split(f"{name}.compare(")[0]
             if re.search(r"^\s*assert ", before, flags=re.M):
                 wrong.append(f"{name}: an assert stands before the outcome")
@@ -78,11 +82,11 @@ def with_every_guess_kept(nb: NotebookNode) -> list[str]:
     """Require a name for each question, and a tally that counts them."""
     words = sum("**Predict.**" in cell.source for cell in nb.cells if cell.cell_type == "markdown")
     wrong = [f"{words} predictions are asked for in words and kept nowhere"] if words else []
-    asked = guesses(nb)
-    unnamed = sum(cell.source.count("predict(") for cell in code_cells(nb)) - len(asked)
+    cell_numbers = guesses(nb)
+    unnamed = sum(cell.source.count("predict(") for cell in code_cells(nb)) - len(cell_numbers)
     wrong += [f"{unnamed} predictions have no name of their own"] if unnamed else []
     tallies = [n for n, cell in enumerate(nb.cells) if "tally()" in cell.source]
-    if len(tallies) != 1 or tallies[0] < max(asked.values(), default=0):
+    if len(tallies) != 1 or tallies[0] < max(cell_numbers.values(), default=0):
         wrong.append("there should be one tally, after the last prediction")
     return wrong
 
@@ -95,12 +99,12 @@ def with_minutes(nb: NotebookNode, exercises: Sequence[Exercise] = ()) -> list[s
     stated = TAKES.search(nb.cells[0].source)
     if not stated:
         return [f"the first cell should say {TAKES.pattern}"]
-    reading, asked, stretch = (int(minutes or 0) for minutes in stated.groups())
+    reading, core, stretch = (int(minutes or 0) for minutes in stated.groups())
     counted = minutes_to_read(nb)
     wrong = [f"it takes {counted:.0f} minutes to read and guess; {MOST} at most"] if counted > MOST else []
     if abs(reading - counted) > OFF * counted:
         wrong.append(f"{reading} minutes are stated to read and guess, and {counted:.0f} counted")
-    for minutes, levels in ((asked, ("warm-up", "core")), (stretch, ("stretch",))):
+    for minutes, levels in ((core, ("warm-up", "core")), (stretch, ("stretch",))):
         theirs = sum(exercise.minutes for exercise in exercises if exercise.level in levels)
         if minutes != theirs:
             wrong.append(f"{minutes} minutes are stated for {' and '.join(levels)}, and {theirs} add up")
@@ -124,8 +128,8 @@ def minutes_to_read(nb: NotebookNode) -> float:
 def with_exercises(nb: NotebookNode, exercises: list[Exercise]) -> list[str]:
     """Require all exercises of the lesson, in order: the task, the learner's cell, the check."""
     tasks = find_tasks(nb)
-    names, wanted = [task.exercise.name for task in tasks], [e.name for e in exercises]
-    wrong = [] if names == wanted else [f"it sets {names}, and not {wanted}"]
+    names, required = [task.exercise.name for task in tasks], [e.name for e in exercises]
+    wrong = [] if names == required else [f"it sets {names}, and not {required}"]
     shown = [cell.source.strip() for cell in code_cells(nb)]
     wrong += [f"the task of {t.called} is not shown" for t in tasks if t.called not in shown]
     checked = [(task, "\n".join(str(o.get("data", {})) for o in task.check.outputs)) for task in tasks]
@@ -174,7 +178,7 @@ TEACHING = (ROOT / "docs" / "teaching.md").read_text(encoding="utf-8")
 
 def counted() -> dict[str, list[int]]:
     """Return each lesson's minutes to read and guess, exercises, their minutes, and those of each level."""
-    found = {}
+    by_lesson = {}
     for path in NOTEBOOKS:
         if not (exercises := exercises_of(lesson(path))):
             continue
@@ -182,8 +186,8 @@ def counted() -> dict[str, list[int]]:
         levels = [sum(e.minutes for e in exercises if e.level == kind) for kind in kinds]
         stated = TAKES.search(read(path).cells[0].source)
         assert stated, path
-        found[lesson(path)] = [int(stated[1]), len(exercises), sum(levels), *levels]
-    return found
+        by_lesson[lesson(path)] = [int(stated[1]), len(exercises), sum(levels), *levels]
+    return by_lesson
 
 
 def test_minutes_are_those_of_the_exercises():

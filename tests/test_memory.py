@@ -139,7 +139,7 @@ def test_a_failed_allocation_is_recognised_from_any_source():
 
 
 def test_only_memory_errors_are_recognised():
-    for error, known in (
+    for error, expected in (
         (torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB"), True),
         (RuntimeError("std::bad_alloc"), True),
         (RuntimeError("not enough memory: you tried to allocate 9 bytes."), True),  # PyTorch on Windows
@@ -148,4 +148,4 @@ def test_only_memory_errors_are_recognised():
         (RuntimeError("mat1 and mat2 shapes cannot be multiplied"), False),
         (ValueError("zeros need at least 3 GB of memory; there are 1"), False),
     ):
-        assert budget.is_out_of_memory(error) is known, error
+        assert budget.is_out_of_memory(error) is expected, error

@@ -111,7 +111,7 @@ def test_validation_and_samples_are_those_of_v4(small_corpus: Corpus, wake: Call
 
     idx = small_corpus.train[:4][None]
     torch.manual_seed(0)
-    written = minimal.generate(ours, idx, 20, CONFIG)  # with PyTorch's own random numbers
+    written = minimal.generate(ours, idx, 20, CONFIG)  # Both draw PyTorch's global random numbers.
     torch.manual_seed(0)
     assert torch.equal(written, generate(package, idx, 20))
     assert minimal.generate(ours, idx, 40, CONFIG).shape == (1, 44)  # beyond the window
@@ -120,12 +120,12 @@ def test_validation_and_samples_are_those_of_v4(small_corpus: Corpus, wake: Call
 def test_stories_ask_for_a_name_that_only_order_tells() -> None:
     stories = minimal.write_stories(400).splitlines()
     form = re.compile(r"\w+ \w+ (\w+) (\w+) (\w+)\. (?:who (\w+)\? (\w+)|(\w+) whom\? (\w+))\.")
-    found = [form.fullmatch(story) for story in stories]
-    assert all(found)
-    for doer, verb, other, who, name, whom, object_ in (match.groups() for match in found if match):
-        assert doer != other
-        assert (who, name) == (verb, doer) or (whom, object_) == (verb, other)
-    assert len({match[5] is None for match in found if match}) == 2  # both questions
+    matches = [form.fullmatch(story) for story in stories]
+    assert all(matches)
+    for doer, verb, receiver, who, name, whom, object_ in (match.groups() for match in matches if match):
+        assert doer != receiver
+        assert (who, name) == (verb, doer) or (whom, object_) == (verb, receiver)
+    assert len({match[5] is None for match in matches if match}) == 2  # both questions
     assert len(set(stories)) > 350
 
 

@@ -107,7 +107,7 @@ def out_of_step(notebook: Path) -> list[str]:
     """Return the places where a notebook and its text in src/ differ."""
     text = notebook.parent / "src" / f"{notebook.stem}.py"
     pairs = enumerate(zip_longest(cells_of(notebook), cells_of(text)))
-    return [f"cell {number} differs" for number, (one, other) in pairs if one != other]
+    return [f"cell {number} differs" for number, (cell, text_cell) in pairs if cell != text_cell]
 
 
 # ---------------------------------------------------------------- the notebooks of the course
@@ -125,8 +125,10 @@ def test_sources_and_the_readme_list_the_same_notebooks_and_questions():
     assert sorted(path.stem for path in (ROOT / "notebooks" / "src").glob("*.py")) == names
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| \[[^|]*\(notebooks/([^)/]+)\.ipynb\) \| (.+) \|$", readme, flags=re.M)
-    found = [re.findall(r"^\*\*(.+)\*\*$", read(path).cells[0].source, flags=re.M)[0] for path in NOTEBOOKS]
-    assert rows == list(zip(names, found, strict=True)) != []
+    questions = [
+        re.findall(r"^\*\*(.+)\*\*$", read(path).cells[0].source, flags=re.M)[0] for path in NOTEBOOKS
+    ]
+    assert rows == list(zip(names, questions, strict=True)) != []
 
 
 # ---------------------------------------------------------------- what nbval compares

@@ -34,7 +34,7 @@ def place(monkeypatch, tmp_path: Path):
 def test_a_wheel_alone_installs_packages_by_name(place):
     place(clone=False, programs=("make",))
     assert shlex.split(install_command("sweep")) == [sys.executable, "-m", "pip", "install", *SWEEP]
-    assert "'" in install_command("sweep")  # of the path with a space
+    assert "'" in install_command("sweep")  # The path has a space and is quoted.
 
 
 def test_a_clone_installs_packages_at_the_versions_that_it_holds(place):

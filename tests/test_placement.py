@@ -115,7 +115,7 @@ def of_next_token(model: Any, corpus: Corpus) -> list[Any]:
         metrics.loss_by_position(model, ids, 32, 4),
         metrics.position_matched_losses(model, ids, 80, 2, 8),
         cost_of_hiding(model, ids, [4], 32, 2),
-        metrics.ablate_heads(model, lambda one: metrics.role_accuracy(one, tokenizer, questions)),
+        metrics.ablate_heads(model, lambda ablated: metrics.role_accuracy(ablated, tokenizer, questions)),
         sampling.generate(model, ids[None, :8], 70, generator=draw()),
     ]
 
@@ -195,7 +195,7 @@ def test_a_live_run_trains_on_the_device_and_brings_the_model_back(
 
     plan = TrainConfig(steps=3, batch_size=2)
     run = Run(model, objective, plan, "v4", [live.Watch(watch, lambda *_: None)])
-    run.train_after([])  # in this thread: the pretended device is known to no other
+    run.train_after([])  # Other threads do not know the pretended device.
     assert run.state == end
     assert places == {device}
     assert {p.device.type for p in model.parameters()} == {"cpu"}

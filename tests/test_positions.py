@@ -42,18 +42,18 @@ def test_joined_positions_keep_the_fields_that_both_have() -> None:
     assert first.concat(Positions.arange(1)).branch is None
 
 
-@pytest.mark.parametrize("at", [torch.tensor([2, 0]), torch.tensor([True, False, True])])
-def test_positions_are_selected_by_index_or_by_a_mask(at: torch.Tensor) -> None:
+@pytest.mark.parametrize("index", [torch.tensor([2, 0]), torch.tensor([True, False, True])])
+def test_positions_are_selected_by_index_or_by_a_mask(index: torch.Tensor) -> None:
     time, branch, masked = (
         torch.tensor([4, 5, 9]),
         torch.tensor([0, 1, 0]),
         torch.tensor([True, False, False]),
     )
-    some = Positions(time, branch, masked).select(at)
-    assert torch.equal(some.time, time[at])
-    assert torch.equal(some.branch, branch[at])
-    assert torch.equal(some.masked, masked[at])
-    assert Positions.arange(3).select(at).start is None
+    selected = Positions(time, branch, masked).select(index)
+    assert torch.equal(selected.time, time[index])
+    assert torch.equal(selected.branch, branch[index])
+    assert torch.equal(selected.masked, masked[index])
+    assert Positions.arange(3).select(index).start is None
 
 
 @given(n=st.integers(1, 5), start=st.integers(0, 9), m=st.integers(1, 5), gap=st.integers(-3, 3))
@@ -99,22 +99,22 @@ def placed(tokens: list[tuple[int, int]], with_branch: bool = True) -> Positions
     return Positions(time, branch if with_branch else None)
 
 
-def may_look(at: tuple[int, int], other: tuple[int, int], isolated: bool) -> bool:
+def may_look(query: tuple[int, int], key: tuple[int, int], isolated: bool) -> bool:
     """State the rule: a token sees itself and earlier times, if isolated only those of its own branch."""
-    if at[1] == other[1]:
-        return other[0] <= at[0]
-    return not isolated and other[0] < at[0]
+    if query[1] == key[1]:
+        return key[0] <= query[0]
+    return not isolated and key[0] < query[0]
 
 
 @given(queries=TOKENS, keys=TOKENS, isolated=st.booleans())
 def test_the_mask_follows_the_rule_for_every_pair(queries: list, keys: list, isolated: bool) -> None:
     got = causal_mask(placed(queries), placed(keys), isolated)
     assert got.shape == (1, len(queries), len(keys))
-    for i, at in enumerate(queries):
-        for j, other in enumerate(keys):
-            assert got[0, i, j].item() == may_look(at, other, isolated)
+    for i, query in enumerate(queries):
+        for j, key in enumerate(keys):
+            assert got[0, i, j].item() == may_look(query, key, isolated)
     time_alone = causal_mask(placed(queries, with_branch=False), placed(keys, with_branch=False))
-    assert time_alone[0].tolist() == [[other[0] <= at[0] for other in keys] for at in queries]
+    assert time_alone[0].tolist() == [[key[0] <= query[0] for key in keys] for query in queries]
 
 
 @given(
@@ -131,9 +131,9 @@ def test_each_row_of_a_batch_has_its_own_mask(isolated: bool, rows: list) -> Non
         assert torch.equal(got[b], causal_mask(placed(row), placed(row), isolated))
 
 
-@pytest.mark.parametrize("known", ["neither", "queries", "keys"])
-def test_isolation_of_unknown_branches_is_refused(known: str) -> None:
+@pytest.mark.parametrize("side", ["neither", "queries", "keys"])
+def test_isolation_of_unknown_branches_is_refused(side: str) -> None:
     with_branch, without = Positions(torch.arange(3), torch.zeros(3)), Positions.arange(3)
-    queries, keys = (with_branch if known == name else without for name in ("queries", "keys"))
+    queries, keys = (with_branch if side == name else without for name in ("queries", "keys"))
     with pytest.raises(ValueError, match=r"positions\.branch"):
         causal_mask(queries, keys, isolated=True)

@@ -39,7 +39,7 @@ HOSTS = [f"{name}.org" for name in "pypi pythonhosted anaconda npmjs download.py
 TEXT = {"", ".cfg", ".ipynb", ".md", ".toml", ".txt", ".yaml", ".yml"}
 
 
-def wanted() -> list[Requirement]:
+def requirements() -> list[Requirement]:
     """Return all requirements of pyproject.toml, extras included."""
     extras = PROJECT["optional-dependencies"].values()
     return [Requirement(line) for line in [*PROJECT["dependencies"], *chain(*extras)]]
@@ -47,7 +47,7 @@ def wanted() -> list[Requirement]:
 
 LINES = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
 HELD = [Requirement(line) for line in LINES if line and not line.startswith("#")]
-CONSTRAINTS = {canonicalize_name(one.name): one for one in HELD}
+CONSTRAINTS = {canonicalize_name(requirement.name): requirement for requirement in HELD}
 
 
 def committed() -> list[Path]:
@@ -62,7 +62,7 @@ def committed() -> list[Path]:
 # ---------------------------------------------------------------- what is imported is declared
 
 LEARNER, EVERY = ("", "lab", "sweep"), ("", *PROJECT["optional-dependencies"])
-EXTRAS = {  # whose packages a folder may import
+EXTRAS = {  # A folder may import the packages of these extras.
     "babygpt": LEARNER,
     "babygpt_course": LEARNER,
     "notebooks/src": ("", "lab"),
@@ -100,7 +100,7 @@ def test_every_package_that_is_imported_is_declared(folder: str):
     undeclared = {
         name
         for name in names & brought_by.keys()
-        if not declared & {canonicalize_name(one) for one in brought_by[name]}
+        if not declared & {canonicalize_name(distribution) for distribution in brought_by[name]}
     }
     assert undeclared == set()
 
@@ -115,20 +115,20 @@ def environment() -> dict:
 def test_conda_requires_the_same_packages_and_bounds():
     *lines, last = environment()["dependencies"]
     conda = {name: SpecifierSet(bounds) for name, _, bounds in (s.partition(" ") for s in lines)}
-    pip = {CONDA_NAMES.get(r.name, r.name): r.specifier for r in wanted() if r.name not in PIP_ONLY}
+    pip = {CONDA_NAMES.get(r.name, r.name): r.specifier for r in requirements() if r.name not in PIP_ONLY}
     assert conda == {**pip, "python": SpecifierSet(PROJECT["requires-python"]), "pip": SpecifierSet()}
     *others, own = last["pip"]
     assert own == "-e ."
     held_by_pip = {r.name: r.specifier for r in map(Requirement, others)}
-    assert held_by_pip == {r.name: r.specifier for r in wanted() if r.name in PIP_ONLY}
+    assert held_by_pip == {r.name: r.specifier for r in requirements() if r.name in PIP_ONLY}
 
 
 # ---------------------------------------------------------------- constraints.txt
 
 
 def test_constraints_hold_one_version_within_the_bounds():
-    for requirement in wanted():
-        assert any(one.operator == ">=" for one in requirement.specifier), requirement
+    for requirement in requirements():
+        assert any(bound.operator == ">=" for bound in requirement.specifier), requirement
         (pin,) = CONSTRAINTS[canonicalize_name(requirement.name)].specifier
         assert requirement.specifier.contains(pin.version), requirement
         assert "+" not in pin.version, f"{requirement} holds a build of one machine"
@@ -148,12 +148,12 @@ def asked_by(requirement: Requirement) -> list[Requirement]:
 
 
 def test_constraints_include_all_indirect_requirements():
-    todo, seen = wanted(), set()
+    todo, visited = requirements(), set()
     while todo:
         requirement = todo.pop()
         assert canonicalize_name(requirement.name) in CONSTRAINTS, "make constraints"
-        if str(requirement) not in seen:
-            seen.add(str(requirement))
+        if str(requirement) not in visited:
+            visited.add(str(requirement))
             todo += asked_by(requirement)
 
 
@@ -255,12 +255,12 @@ def test_no_committed_file_names_a_registry_or_a_path_of_one_machine():
     named = {}
     for path in committed():
         text = path.read_bytes().decode("utf-8", errors="ignore")
-        found = [host for host in HOSTS if host in text]
+        matches = [host for host in HOSTS if host in text]
         if path.suffix in TEXT or "notebooks" in path.parts:
-            found += re.findall(r"(?<![\w./~-])/(?:work|root|home|Users|opt|tmp)/[\w./-]+", text)
-            found += [own for own in (str(ROOT), str(Path.home())) if len(own) > 5 and own in text]
-        if found:
-            named[path.name] = found
+            matches += re.findall(r"(?<![\w./~-])/(?:work|root|home|Users|opt|tmp)/[\w./-]+", text)
+            matches += [own for own in (str(ROOT), str(Path.home())) if len(own) > 5 and own in text]
+        if matches:
+            named[path.name] = matches
     assert not named
 
 

@@ -14,7 +14,7 @@ from babygpt_course.claims.note_004 import parameters
     [
         (1.1e-6, 1e-4, "below 1e-4"),
         (9.5e-7, 1e-4, "below 1e-4"),
-        (0.0, 1e-4, "below 1e-4"),  # on another processor it is 1e-7
+        (0.0, 1e-4, "below 1e-4"),  # Another processor gives 1e-7.
         (-3e-8, 1e-4, "below 1e-4"),
         (4e-13, 1e-6, "below 1e-6"),
         (3e-7, 1 / 3, "below 1e-4"),  # holds by far, and is noise
@@ -48,16 +48,16 @@ def test_findings_run_the_claims_they_show():
 
 
 def test_rows_that_are_not_first_fold_out_and_unknown_ones_are_refused():
-    wanted = "v2 tells 我爱你 from 你爱我"
+    sentence = "v2 tells 我爱你 from 你爱我"
     only = ["v2 adds block_size × n_embd parameters to v1", "so v2 can write on past block_size"]
     table = findings("004", only, first=only[1:])
     assert [row[1] for row in table.rows] == only[::-1]
-    seen, folded = table._repr_html_().split("<details><summary>1 more</summary>")
-    assert only[1] in seen
+    shown, folded = table._repr_html_().split("<details><summary>1 more</summary>")
+    assert only[1] in shown
     assert only[0] in folded
     assert "<details>" not in findings("004", only)._repr_html_()
     with pytest.raises(ValueError, match="no claim of note '001'"):
-        findings("001", first=[wanted])
+        findings("001", first=[sentence])
     with pytest.raises(ValueError, match="no claim of note '999'"):
         findings("999")
 
@@ -76,8 +76,8 @@ def test_mean_and_deviation_show_if_there_are_any(values, form, text):
 
 
 def test_markdown_has_a_line_for_each_row():
-    found = markdown(("a", "b"), [("1", "2"), ("3", "4")])
-    assert found == "| a | b |\n| --- | --- |\n| 1 | 2 |\n| 3 | 4 |\n"
+    table = markdown(("a", "b"), [("1", "2"), ("3", "4")])
+    assert table == "| a | b |\n| --- | --- |\n| 1 | 2 |\n| 3 | 4 |\n"
 
 
 def test_source_shows_the_file():

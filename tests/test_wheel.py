@@ -40,12 +40,12 @@ print(json.dumps({name: [run.exit_code, run.output] for name, run in runs.items(
 
 def required() -> Iterator[metadata.Distribution]:
     """Yield the distributions that the wheel requires without an extra, those that they require included."""
-    todo, seen = [Requirement(line) for line in PROJECT["dependencies"]], set[str]()
+    todo, visited = [Requirement(line) for line in PROJECT["dependencies"]], set[str]()
     while todo:
         need = todo.pop()
-        if need.name in seen or (need.marker and not need.marker.evaluate({"extra": ""})):
+        if need.name in visited or (need.marker and not need.marker.evaluate({"extra": ""})):
             continue
-        seen.add(need.name)
+        visited.add(need.name)
         distribution = metadata.distribution(need.name)
         yield distribution
         todo += [Requirement(line) for line in distribution.requires or ()]

@@ -33,9 +33,9 @@ class OutputComparison:
     def __init__(self) -> None:
         self.comparison_traceback: list[str] = []
 
-    def format_output_compare(self, key: str, left: str, right: str) -> None:
+    def format_output_compare(self, key: str, stored: str, new: str) -> None:
         """Note two texts of one kind that differ."""
-        self.comparison_traceback.append(f"{key}: {right!r} (stored: {left!r})")
+        self.comparison_traceback.append(f"{key}: {new!r} (stored: {stored!r})")
 
 
 def output_differences(stored: NotebookNode, outputs: Sequence[NotebookNode]) -> list[str]:

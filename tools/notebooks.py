@@ -46,10 +46,10 @@ KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": 
 def pick(folder: Path, names: tuple[str, ...]) -> list[Path]:
     """Return the notebooks called `names` (with or without .ipynb), or all that have either half."""
     stems = {path.stem for path in (*folder.glob("[!.]*.ipynb"), *folder.glob("src/[!.]*.py"))}
-    wanted = {Path(name).stem for name in names} or stems
-    if unknown := sorted(wanted - stems):
+    requested = {Path(name).stem for name in names} or stems
+    if unknown := sorted(requested - stems):
         raise click.UsageError(f"no notebook {', '.join(unknown)}; there are {sorted(stems)}")
-    return [folder / f"{name}.ipynb" for name in sorted(wanted)]
+    return [folder / f"{name}.ipynb" for name in sorted(requested)]
 
 
 def saved(notebook: Path) -> dict[Path, int]:

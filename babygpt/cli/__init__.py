@@ -8,6 +8,7 @@ from babygpt.packages import DISTRIBUTION
 COMMANDS = {  # name -> its module, and the first sentence of its help: to import them all takes seconds
     "train": ("babygpt.cli.train", "Train VERSION on a corpus and write a checkpoint."),
     "generate": ("babygpt.cli.generate", "Continue prompts with one checkpoint, or with several."),
+    "check": ("babygpt.cli.check", "Measure the promises of VERSION's encoding."),
     "doctor": ("babygpt.cli", "Check what is installed, and whether it suffices."),
 }
 

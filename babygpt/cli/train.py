@@ -150,7 +150,7 @@ def train(ctx: click.Context, version: str, out: Path | None, **values: Any) -> 
                 kept = (
                     "" if run.kept_step == run.training.step else f" with the weights of step {run.kept_step}"
                 )
-                click.echo(f"{run.training.step} steps, {describe(losses)}{floor}; wrote {out}{kept}")
+                click.echo(f"{run.training.step} steps, {describe_losses(losses)}{floor}; wrote {out}{kept}")
 
 
 def start(
@@ -280,7 +280,7 @@ def measure(run: SavedRun, corpus: Corpus) -> dict[str, float | None]:
     return {"val_loss": val_loss, "nelbo": bound, "nelbo_se": error if math.isfinite(error) else None}
 
 
-def describe(losses: dict[str, float | None]) -> str:
+def describe_losses(losses: dict[str, float | None]) -> str:
     """Describe the validation losses in words, each by its name."""
     if "alone" in losses:
         return (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -13,9 +13,6 @@ from torch import Tensor, nn
 from babygpt.config import require_kind
 from babygpt.errors import BadInput
 from babygpt.positions import Positions
-
-if TYPE_CHECKING:
-    from babygpt.models.cache import KVCache
 
 LARGEST_WHOLE = 2**53  # above it a float does not hold every whole number, and int64 soon ends
 
@@ -137,18 +134,6 @@ class Encoding(nn.Module):
         returns        None; (B, H or 1, Tq, Tk); or (B, H or 1, 1, Tk), a term of each key alone
         """
         return None
-
-    def embed_new(
-        self, x: Tensor, positions: Positions, readable: Positions, cache: KVCache | None
-    ) -> Tensor:
-        """Embed the tokens that a model reads now, (B, T, C), of a text whose earlier ones a cache may hold.
-
-        positions  of these T tokens
-        readable   of all tokens, those of the cache first
-        """
-        if cache is None or not self.sees_earlier:
-            return self.embed(x, positions)
-        return self.embed(cache.append(self, x), readable)[:, -x.shape[1] :]
 
     def of_layer(self, layer: int) -> Encoding:
         """Return the encoding of layer number `layer`, counted from 0: this one, in every layer."""

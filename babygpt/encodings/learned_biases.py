@@ -117,7 +117,7 @@ class LogKernel(Encoding):
 FIRST_C = 0.1  # FIRE's c, where public code begins
 
 
-def share(query: Tensor, key: Tensor, c: Tensor, threshold: Tensor) -> Tensor:
+def relative_distance(query: Tensor, key: Tensor, c: Tensor, threshold: Tensor) -> Tensor:
     """Return how far a key at n lies behind a query at m: psi(|m - n|) / psi(max(m, threshold)).
 
     psi(x) = log(c x + 1) spreads out small distances.
@@ -165,5 +165,6 @@ class FIRE(Encoding):
 
     def score_bias(self, queries: Positions, keys: Positions) -> Tensor:
         c, threshold = (high_precision(log).exp() for log in (self.log_c, self.log_threshold))
-        x = share(queries.time[..., :, None], keys.time[..., None, :], c, threshold)  # (B|, Tq, Tk)
+        query, key = queries.time[..., :, None], keys.time[..., None, :]
+        x = relative_distance(query, key, c, threshold)  # (B|, Tq, Tk)
         return self.network(x[..., None].to(self.log_c.dtype)).movedim(-1, -3)  # (B|, H, Tq, Tk)

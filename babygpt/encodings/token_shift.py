@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from babygpt.encodings.base import Encoding
+from babygpt.encodings.base import LARGEST_WHOLE, Encoding
 from babygpt.encodings.rotary import Rotary
 from babygpt.errors import BadInput
 from babygpt.positions import Positions
@@ -17,8 +17,10 @@ def token_before(x: Tensor, positions: Positions, back: int = 1) -> Tensor:
     positions  of these tokens; with branches, the token before is one of the same branch
     returns    (B, T, C)
     """
+    T = x.shape[1]
     if positions.in_a_row:
-        return F.pad(x, (0, 0, back, 0))[:, : x.shape[1]]
+        back = min(back, T)
+        return F.pad(x[:, : T - back], (0, 0, back, 0))
     is_before = positions.time[..., :, None] - back == positions.time[..., None, :]  # (T, T) or (B, T, T)
     if positions.branch is not None:
         is_before = is_before & (positions.branch[..., :, None] == positions.branch[..., None, :])
@@ -46,8 +48,8 @@ class TokenShift(Encoding):
 
     def add_shift(self, n_embd: int, back: int) -> None:
         """Add the weights; arguments as of the class. A subclass with another base calls it at the end."""
-        if back < 0:
-            raise BadInput(f"back ({back}) must be at least 0: a token may not carry one that comes later")
+        if not 0 <= back <= LARGEST_WHOLE:
+            raise BadInput(f"back ({back}) must be at least 0, because a token may not carry a later one")
         self.back, self.shift = back, nn.Parameter(torch.zeros(n_embd))
 
     def embed(self, x: Tensor, positions: Positions) -> Tensor:

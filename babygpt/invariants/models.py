@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from babygpt.errors import BadInput
 from babygpt.invariants.base import Promise, text_logits, unmasked
@@ -59,6 +60,19 @@ def cache_equals_full(model: LanguageModel, idx: Tensor, positions: Positions | 
     return Promise("reading with a cache changes nothing", change, 1e-4)
 
 
+@torch.inference_mode()
+def pieces_equal_full(
+    model: LanguageModel, idx: Tensor, lengths: Sequence[int], positions: Positions | None = None
+) -> Promise:
+    """Compare the logits of reading in pieces with a cache and all at once.
+
+    lengths  tokens of each piece, T together; the other arguments are those of `causal`
+    """
+    positions = positions or unmasked(len(idx), device=idx.device)
+    change = _change_by_cache(model, idx, positions, torch.arange(len(idx)).split(list(lengths)))
+    return Promise("reading in pieces with a cache changes nothing", change, 1e-4)
+
+
 def _change_by_cache(
     model: LanguageModel, idx: Tensor, positions: Positions, pieces: Sequence[Tensor]
 ) -> float:
@@ -69,24 +83,63 @@ def _change_by_cache(
 
 
 @torch.inference_mode()
-def extrapolates_or_refuses(model: LanguageModel, idx: Tensor, branch: Tensor | None = None) -> Promise:
+def distance_alone(
+    model: LanguageModel, idx: Tensor, shift: int, positions: Positions | None = None
+) -> Promise:
+    """Measure how moving all tokens by `shift` positions changes the predictions; arguments as in `causal`.
+
+    Nothing changes where scores depend on the distance alone, and nothing else depends on the position.
+    """
+    here = positions or unmasked(len(idx), device=idx.device)
+    start = None if here.start is None else here.start + shift
+    there = Positions(here.time + shift, here.branch, here.masked, start)
+    change = (model(idx[None], there) - model(idx[None], here)).abs().max()
+    # A float32 angle of 100 radians is off by 1e-5, which attention may multiply by 30.
+    return Promise("scores depend on the distance alone", float(change), 1e-3)
+
+
+@torch.inference_mode()
+def batch_equals_alone(model: LanguageModel, idx: Tensor, positions: Positions) -> Promise:
+    """Compare the logits of each text of a batch with those of the text alone.
+
+    idx        (B, T)  token ids
+    positions  (T,) for all texts or (B, T), where each text is in a row
+    """
+    together, changes = model(idx, positions), []
+    for row in range(len(idx)):
+        time, branch, masked = (
+            part[row] if part is not None and part.dim() == 2 else part
+            for part in (positions.time, positions.branch, positions.masked)
+        )
+        assert time is not None
+        alone = model(idx[row : row + 1], Positions(time, branch, masked, start=int(time[0])))
+        changes.append((together[row] - alone[0]).abs().max())
+    return Promise("other texts of a batch change nothing", float(torch.stack(changes).max()), 1e-4)
+
+
+@torch.inference_mode()
+def extrapolates_or_refuses(
+    model: LanguageModel, idx: Tensor, branch: Tensor | None = None, start: int | None = None
+) -> Promise:
     """Measure whether a model still knows positions past its window, or refuses them with an error.
 
     The value is the share of its logits there that are not finite. It is 1 for a model that notices tokens
     twice as far apart inside its window and not past it, such as one that clamps positions to the last one.
 
-    idx        (T,)  token ids; read at positions that begin where the window ends
+    idx        (T,)  token ids; read at positions that begin at `start`
     branch     (T,)  which text each belongs to, for models of several texts; None for one text
+    start      a position past the window, by default the first one
     """
     size, statement = model.config.block_size, "past its window it goes on or refuses"
+    start_past = size if start is None else start
     try:
-        beyond = _spaced(model, idx, branch, size, 1)
-        outside = float((_spaced(model, idx, branch, size, 2) - beyond).abs().max())
-    except ValueError:  # a learner's own encoding need not know BadInput
+        beyond = _spaced(model, idx, branch, start_past, 1)
+        outside = float((_spaced(model, idx, branch, start_past, 2) - beyond).abs().max())
+    except (ValueError, IndexError):  # a learner's own encoding need not know BadInput
         return Promise(statement, 0.0, 0.0)
     n = min(len(idx), (size + 1) // 2)  # twice as far apart they still fit
-    start, own = idx[:n], None if branch is None else branch[:n]
-    inside = float((_spaced(model, start, own, 0, 2) - _spaced(model, start, own, 0, 1)).abs().max())
+    first, own = idx[:n], None if branch is None else branch[:n]
+    inside = float((_spaced(model, first, own, 0, 2) - _spaced(model, first, own, 0, 1)).abs().max())
     broken = float((~torch.isfinite(beyond)).float().mean())
     silent = inside > 1e-4 and outside < 1e-6 * inside
     return Promise(statement, max(broken, float(silent)), 0.0)
@@ -96,7 +149,8 @@ def _spaced(model: LanguageModel, idx: Tensor, branch: Tensor | None, start: int
     """Return the logits of tokens at positions from `start` on, `step` apart: (T, vocab_size)."""
     masked = torch.zeros(len(idx), dtype=torch.bool, device=idx.device)
     time = start + step * torch.arange(len(idx), device=idx.device)
-    return model(idx[None], Positions(time, branch, masked))[0]
+    with sdpa_kernel(SDPBackend.MATH):  # the fused operator of processors makes 0 of nan
+        return model(idx[None], Positions(time, branch, masked))[0]
 
 
 def _required_branches(positions: Positions) -> Tensor:
@@ -176,6 +230,21 @@ def one_branch_is_one_text(model: LanguageModel, plain: LanguageModel, idx: Tens
     alone, text = model(idx[None], Positions(time, torch.zeros_like(time)))[0], plain(idx[None])[0]
     change = (alone - text).abs().max() / text.abs().max().clamp(min=1.0)
     return Promise("one branch is one text", float(change), 1e-6)
+
+
+@torch.inference_mode()
+def change_by_exchange(model: LanguageModel, idx: Tensor, a: int, b: int) -> float:
+    """Return the largest change of a logit when two texts exchange their branches, a and b, with their codes.
+
+    idx  (2, T)  token ids of the texts, whose tokens have the times 0 to T - 1
+    """
+    T, tokens = idx.shape[1], idx.T.reshape(1, -1)  # both tokens of a time side by side
+    time, masked = torch.arange(T).repeat_interleave(2), torch.zeros(2 * T, dtype=torch.bool)
+    plain, exchanged = (
+        model(tokens, Positions(time, torch.tensor(branches).repeat(T), masked).to(idx.device))
+        for branches in ((a, b), (b, a))
+    )
+    return float((plain - exchanged).abs().max())
 
 
 # ---------------------------------------------------------------- samplers that fill in

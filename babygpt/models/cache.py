@@ -5,6 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from babygpt.encodings.base import Encoding
 from babygpt.errors import BadInput
 from babygpt.models.inputs import require_ids
 from babygpt.positions import Positions, Window
@@ -100,3 +101,18 @@ def resolve_positions(
     cache.require_room(B, T)
     positions = cache.next_positions(T, idx.device) if positions is None else positions
     return positions, cache.after(positions)
+
+
+def embed_new(
+    encoding: Encoding, x: Tensor, positions: Positions, readable: Positions, cache: KVCache | None
+) -> Tensor:
+    """Embed the tokens that a model reads now, of a text whose earlier tokens a cache may hold.
+
+    x          (B, T, C)  embeddings of the new tokens
+    positions  of these tokens
+    readable   of all tokens, those of the cache first
+    returns    (B, T, C)
+    """
+    if cache is None or not encoding.sees_earlier:
+        return encoding.embed(x, positions)
+    return encoding.embed(cache.append(encoding, x), readable)[:, -x.shape[1] :]

@@ -11,7 +11,7 @@ from babygpt.encodings.base import Encoding
 from babygpt.encodings.base import norm as norm
 from babygpt.errors import BadInput
 from babygpt.models.attention import attend
-from babygpt.models.cache import KVCache, resolve_positions
+from babygpt.models.cache import KVCache, embed_new, resolve_positions
 from babygpt.models.language_model import LanguageModel
 from babygpt.positions import Positions, causal_mask
 
@@ -149,7 +149,7 @@ class Transformer(LanguageModel):
         self, idx: Tensor, positions: Positions | None = None, cache: KVCache | None = None
     ) -> Tensor:
         positions, readable = resolve_positions(idx, positions, cache)
-        x = norm(self.encoding.embed_new(self.embed_tokens(idx), positions, readable, cache))  # (B, T, C)
+        x = norm(embed_new(self.encoding, self.embed_tokens(idx), positions, readable, cache))  # (B, T, C)
         masks = self.attn_masks(positions, readable)
         for i, (block, mask) in enumerate(zip(self.blocks, masks, strict=True)):
             x = block(x, Context(self.encoding.of_layer(i), positions, readable, mask, self.causal, cache))

@@ -121,7 +121,7 @@ def found_in(run: str, key: str) -> list[float]:
     return numbers
 
 
-def losses_among(run: str, n: int) -> list[float]:
+def stored_losses_among(run: str, n: int) -> list[float]:
     """Return the loss of n branches (1: a text alone) in a stored run: one number per seed."""
     return branches.losses_among(stored_results(), run, n)
 
@@ -130,7 +130,7 @@ def losses_by_stride(code: str) -> dict[int, list[float]]:
     """Return the loss of two branches by the stride in training: one number per seed."""
     runs = {s: f"two: {code}" if s == 128 else f"stride {s}: {code}" for s in (1, 8, 128, 1024, 4096)}
     stored = stored_results()["runs"]
-    return {s: losses_among(run, 2) for s, run in runs.items() if run in stored}
+    return {s: stored_losses_among(run, 2) for s, run in runs.items() if run in stored}
 
 
 def least_alike(code: str) -> list[float]:
@@ -249,8 +249,9 @@ def no_gibberish() -> Finding:
 @measured_on(TRAINED)
 def warm_up_is_a_must() -> Finding:
     """Measure the loss of four branches, minus that after training on single texts for half of the steps."""
-    plain, warmed = losses_among("four: Fourier", 4), losses_among("four, warmed up: Fourier", 4)
-    worse, nothing = differences(plain, warmed), mean(losses_among("up to eight: none", 4))
+    plain = stored_losses_among("four: Fourier", 4)
+    warmed = stored_losses_among("four, warmed up: Fourier", 4)
+    worse, nothing = differences(plain, warmed), mean(stored_losses_among("up to eight: none", 4))
     reason = (
         f"Training on four branches ends at a loss of {mean(plain):.3f} nats per character. With single "
         f"texts in the first half it ends at {mean(warmed):.3f}; the first less the second is "
@@ -263,8 +264,8 @@ def warm_up_is_a_must() -> Finding:
 def several_are_much_harder_than_one() -> Finding:
     """Measure the loss of training on the most branches, minus that of isolated texts."""
     runs = {n: f"{n} at a time: Fourier" for n in branches.AT_A_TIME[1:]}
-    loss = {n: losses_among(run, n) for n, run in runs.items() if run in stored_results()["runs"]}
-    alone = losses_among(branches.ISOLATED, branches.TEXTS)
+    loss = {n: stored_losses_among(run, n) for n, run in runs.items() if run in stored_results()["runs"]}
+    alone = stored_losses_among(branches.ISOLATED, branches.TEXTS)
     more = {n: differences(values, alone) for n, values in loss.items()}
     verdicts = [exceeds(gaps, suggested=has_more_seeds(gaps, more.values())) for gaps in more.values()]
     named = zip(more.items(), verdicts, strict=True)
@@ -276,7 +277,7 @@ def several_are_much_harder_than_one() -> Finding:
 @measured_on(TRAINED)
 def rope_2d_is_stuck() -> Finding:
     """Measure the loss of two branches under 2-D RoPE, minus that under the Fourier code."""
-    rope, fourier_code = (losses_among(f"two: {code}", 2) for code in ("2-D RoPE", "Fourier"))
+    rope, fourier_code = (stored_losses_among(f"two: {code}", 2) for code in ("2-D RoPE", "Fourier"))
     more = differences(rope, fourier_code)
     reason = (
         f"The loss of two branches is {mean(rope):.3f} nats per character with 2-D RoPE and "

@@ -42,13 +42,13 @@ def claims(notes: tuple[str, ...], write: Path | None) -> None:
             finding = claim.measure()
             verdicts.append((claim, finding.verdict))
             comparisons += finding.comparisons
-            click.echo("\n".join(describe(claim, finding)) + "\n")
+            click.echo("\n".join(describe_claim(claim, finding)) + "\n")
         note, of_note_verdicts = of_note[0].note[:3], verdicts[-len(of_note) :]
-        click.echo(f"{note}: {count(count_verdicts(of_note_verdicts))}\n")
+        click.echo(f"{note}: {count_in_words(count_verdicts(of_note_verdicts))}\n")
         if write:
             write_verdicts(write, note, of_note_verdicts)
     if len(chosen) > 1:
-        click.echo(f"{len(chosen)} notes: {count(count_verdicts(verdicts))}")
+        click.echo(f"{len(chosen)} notes: {count_in_words(count_verdicts(verdicts))}")
     if comparisons:
         click.echo("\n" + textwrap.fill(f"{RULE} {by_luck(comparisons)}", WIDTH))
 
@@ -76,7 +76,7 @@ def with_verdicts(page: str, rows: Mapping[str, str]) -> str:
     return start + "".join(HEADING + new + rest for new, rest in zip(inside, after, strict=True))
 
 
-def describe(claim: Claim, finding: Finding) -> Iterator[str]:
+def describe_claim(claim: Claim, finding: Finding) -> Iterator[str]:
     """Yield the lines about one claim: the verdict first, then quote, translation, scope and reason."""
     yield f"{MARKS[finding.verdict]} {finding.verdict}: {claim.text}  [{finding.measured}]"
     parts = {
@@ -93,7 +93,7 @@ def describe(claim: Claim, finding: Finding) -> Iterator[str]:
             yield textwrap.fill(words, WIDTH, initial_indent=start, subsequent_indent=rest)
 
 
-def count(found: VerdictCounts) -> str:
+def count_in_words(found: VerdictCounts) -> str:
     """Return the counts in words."""
     faults = f"{found.faults} fault{'s' * (found.faults != 1)}"
     parts = f"{found.holds} hold, {found.depends} depend, {found.undecided} undecided, {found.fails} fail"

@@ -12,8 +12,8 @@ from babygpt_course.exercises.compare import (
     describe,
     difference,
     members,
-    plain,
     things,
+    to_python,
     unfit_type,
 )
 from babygpt_course.exercises.guard import preserved_libraries
@@ -147,12 +147,12 @@ def require_shape(got: Any, what: str, shape: tuple[int, ...]) -> Tensor:
 
 def ask_bool(attempt: Any, *arguments: Any, what: str) -> bool:
     """Call an answer that should return a truth value. Raises Wrong if it returns something else."""
-    value = plain(ask(attempt, *arguments, what=what))
+    value = to_python(ask(attempt, *arguments, what=what))
     require(isinstance(value, bool), f"for {what} {came_out(value, 'should be True or False')}")
     return bool(value)
 
 
-def texts(value: Any, number: int | None = None) -> tuple[str, ...]:
+def require_texts(value: Any, number: int | None = None) -> tuple[str, ...]:
     """Return an answer that is a list of texts, so many if `number` is given. Raises Unusable if not."""
     rule = f"this should be {number or 'some'} texts in a tuple or list, and"
     parts = things(value)
@@ -164,7 +164,7 @@ def texts(value: Any, number: int | None = None) -> tuple[str, ...]:
 
 def equal_texts(value: Any, most: int, shortest: int, longest: int) -> tuple[str, ...]:
     """Return an answer that is a list of equally long texts. Raises Unusable if it is none, or too long."""
-    answers = texts(value if (parts := members(value)) is None else parts)
+    answers = require_texts(value if (parts := members(value)) is None else parts)
     lengths = sorted(set(map(len, answers)))
     right = len(lengths) == 1 and shortest <= lengths[0] <= longest
     rule = f"the texts should be equally long, {shortest} to {longest} characters"

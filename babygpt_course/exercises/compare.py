@@ -17,7 +17,7 @@ def is_half(value: Any) -> bool:
     return "float16" in name or "float8" in name
 
 
-def plain(value: Any) -> Any:
+def to_python(value: Any) -> Any:
     """Return a number or text of NumPy, or an array or tensor without axes, as Python's own value.
 
     Half precision stays as it is, so that it can be refused where it is compared.
@@ -32,7 +32,7 @@ def things(value: Any) -> list[Any] | None:
     """Return what a list, tuple, range, array or tensor holds, or None for anything else, such as a text."""
     if isinstance(value, str | bytes) or not isinstance(value, Sequence | np.ndarray | Tensor):
         return None
-    return None if getattr(value, "ndim", 1) == 0 else list(map(plain, value))
+    return None if getattr(value, "ndim", 1) == 0 else list(map(to_python, value))
 
 
 def members(value: Any) -> list[Any] | None:
@@ -79,7 +79,7 @@ def describe(value: Any, digits: int = 4) -> str:
     return text if len(text) <= 80 else text[:77] + "…"
 
 
-def beyond(value: float, limit: float, unit: str = "") -> str:
+def format_beyond(value: float, limit: float, unit: str = "") -> str:
     """Return a number (unit "%": a share) that misses a limit, in decimals enough to tell them apart."""
     scale, least = (100, 0) if unit else (1, 2)
     texts = [f"{scale * value:.{decimals}f}" for decimals in range(least, 17)]
@@ -138,7 +138,7 @@ def difference(got: Any, want: Any, atol: float = 1e-4) -> str:
     atol  by how much numbers may differ
     """
     if isinstance(want, bool | str):
-        agree = type(want) is type(plain(got)) and plain(got) == want
+        agree = type(want) is type(to_python(got)) and to_python(got) == want
         return "" if agree else apart(got, want)
     if not isinstance(want, tuple | list):
         return difference_of_numbers(got, torch.as_tensor(want).detach().cpu(), atol)

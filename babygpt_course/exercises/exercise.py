@@ -18,7 +18,7 @@ import torch
 from matplotlib.figure import Figure
 from torch import Generator, Tensor, nn
 
-from babygpt.tables import MARKS, Source, Table, source
+from babygpt.tables import MARKS, MarkdownText, Source, Table, source
 from babygpt_course.exercises.checks import Unusable, Wrong, require
 from babygpt_course.exercises.compare import describe, difference
 from babygpt_course.exercises.guard import OutOfTime, run_with_timeout
@@ -35,15 +35,6 @@ STYLES = {  # what is told of a right answer that is written in another way than
 }
 KEEPS = ". Other numbers of the same kind were right before: does your code keep something between calls?"
 Check = Callable[[Any, Generator], object]  # given an answer and a seeded random generator, raises Wrong
-
-
-class Words(str):
-    """A text that a notebook shows as Markdown, without the quotes of a string."""
-
-    def __repr__(self) -> str:
-        return str(self)
-
-    _repr_markdown_ = __repr__
 
 
 @dataclass(frozen=True)
@@ -84,7 +75,7 @@ class Report:
 
 
 @dataclass(frozen=True)
-class Drawing:
+class DifferenceFigure:
     """Figure of an answer, the solution and their difference, which a notebook shows.
 
     words  the difference
@@ -199,30 +190,30 @@ class Exercise:
         different = [f"yours has {more}"] * bool(more) + [f"ours has {less}"] * bool(less)
         return f"It is right in another way: {', '.join(different)}. `solution()` shows ours."
 
-    def draw(self, attempt: Any) -> Drawing | Words:
+    def draw(self, attempt: Any) -> DifferenceFigure | MarkdownText:
         """Draw an answer, the solution and their difference; say why, where there is nothing to draw."""
         if self.picture is None:
-            return Words("This exercise has no picture: `check` says it in words.")
+            return MarkdownText("This exercise has no picture: `check` says it in words.")
         matrix, x, y = self.picture
         expected = as_matrix(matrix(self.answer))
         yours, error, _ = run_with_timeout(self.seconds, lambda: as_matrix(matrix(attempt)))
         if error is None and yours.shape != expected.shape:
             error = Wrong(f"it is {tuple(yours.shape)}, and should be {tuple(expected.shape)}")
         if error is not None:
-            return Words(f"There is nothing to draw yet: {self._explain(error)}")
+            return MarkdownText(f"There is nothing to draw yet: {self._explain(error)}")
         wrong = ~yours.isclose(expected, 1e-5, 1e-4)
         words = "No difference"
         if number := int(wrong.sum()):
             furthest = (yours - expected)[wrong].abs().nan_to_num(torch.inf).max()
             words = f"{number} of {wrong.numel()} differ, by up to {furthest:.2g}"
-        return Drawing(answer_figure(yours.numpy(), expected.numpy(), words, x, y), words)
+        return DifferenceFigure(answer_figure(yours.numpy(), expected.numpy(), words, x, y), words)
 
-    def hint(self) -> Words:
+    def hint(self) -> MarkdownText:
         """Return one more hint each time, until there are no more."""
         if self.given == len(self.hints):
-            return Words("There are no more hints. `solution()` shows one way to do it.")
+            return MarkdownText("There are no more hints. `solution()` shows one way to do it.")
         self.given += 1
-        return Words(f"{self.given} of {len(self.hints)}: {self.hints[self.given - 1]}")
+        return MarkdownText(f"{self.given} of {len(self.hints)}: {self.hints[self.given - 1]}")
 
     def solution(self) -> Source | Any:
         """Return the source of the solution with its imports, ready to paste into a cell; or its value."""

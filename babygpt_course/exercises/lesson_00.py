@@ -10,7 +10,7 @@ from babygpt.data.grammar import Grammar
 from babygpt.data.stories import Rule, read_template
 from babygpt.data.tales import chinese, english
 from babygpt_course.exercises.checks import ask, ask_parts, expect, require, require_equal
-from babygpt_course.exercises.compare import describe, plain
+from babygpt_course.exercises.compare import describe, to_python
 from babygpt_course.exercises.exercise import Exercise, dice, each, integer, read_tasks
 
 TASKS = read_tasks("lesson_00")
@@ -27,7 +27,7 @@ def words_exchanged(story: str, one: str, other: str) -> str:
     return " ".join(names.get(word, word) for word in story.split(" "))
 
 
-def mirrors(attempt: Any, draw: Generator, aspect: str) -> None:
+def asks_for_mirrors(attempt: Any, draw: Generator, aspect: str) -> None:
     """Ask for the mirrors of stories in two languages, the shortest first."""
     rng, letters = dice(draw), ".\na b c d e f g h i j k l m n o p q r s t u v w x y z? xx zz"
     stories = [grammar.sample(rng) for grammar in (english(), chinese()) for _ in range(6)]
@@ -41,7 +41,7 @@ def mirrors(attempt: Any, draw: Generator, aspect: str) -> None:
             asks = {original[: len(question.prompt) - 1]: mirror}  # a prompt begins with a line end
         for text, want in asks.items():
             what = f"{text!r} with {name!r} and {rival!r}"
-            got = plain(ask(attempt, text, name, rival, what=what))
+            got = to_python(ask(attempt, text, name, rival, what=what))
             if aspect == "the mirror":
                 expect(attempt, got, name, rival, want=text, what=f"the mirror of {what}")
             elif aspect == "the names" or not isinstance(got, str):
@@ -57,7 +57,9 @@ def mirrors(attempt: Any, draw: Generator, aspect: str) -> None:
 
 
 MIRROR = Exercise(
-    TASKS["The mirror of a story"], each(mirrors, "characters", "the mirror", "the names"), mirror_answer
+    TASKS["The mirror of a story"],
+    each(asks_for_mirrors, "characters", "the mirror", "the names"),
+    mirror_answer,
 )
 
 

@@ -12,8 +12,8 @@ import torch
 from torch import Generator, Tensor
 
 from babygpt_course.exercises.agreement import Agrees, Case
-from babygpt_course.exercises.checks import ask_tensors, require, require_equal, texts
-from babygpt_course.exercises.compare import beyond, count
+from babygpt_course.exercises.checks import ask_tensors, require, require_equal, require_texts
+from babygpt_course.exercises.compare import count, format_beyond
 from babygpt_course.exercises.exercise import Exercise, dice, each, integer, read_tasks
 
 TASKS = read_tasks("lesson_01")
@@ -31,7 +31,7 @@ def v1_loss(text: str) -> float:
     return abs(bigram_loss_answer(text)) if len(text) > 1 else 0.0  # never -0
 
 
-def entropy(things: list[Any]) -> float:
+def text_entropy(things: list[Any]) -> float:
     return -sum(n * math.log(n / len(things)) for n in Counter(things).values()) / len(things)
 
 
@@ -49,17 +49,17 @@ LOSS_MISTAKES = {
     "That is in bits": lambda text: v1_loss(text) / math.log(2),
     "Weigh each pair by how often it comes": lambda text: miscounted(text, text[:-1], weighed=False),
     "That is the probability of a pair, not of the next character *after* this one": (
-        lambda text: entropy(list(pairwise(text)))
+        lambda text: text_entropy(list(pairwise(text)))
     ),
-    "That looks at no character before": lambda text: entropy(list(text)),
-    "That counts the predicted characters alone; look at the one before each": lambda text: entropy(
+    "That looks at no character before": lambda text: text_entropy(list(text)),
+    "That counts the predicted characters alone; look at the one before each": lambda text: text_entropy(
         list(text[1:])
     ),
     "A loss is *minus* the logarithm": lambda text: -v1_loss(text),
 }
 
 
-def draw_texts(draw: Generator, kind: str) -> Iterator[Case]:
+def draw_strings(draw: Generator, kind: str) -> Iterator[Case]:
     """Draw texts without doubt, of two characters, or of any."""
     if kind == "certain":
         drawn = [p * integer(draw, 2, 6) + p[: integer(draw, 0, 2)] for p in ("ab", "abc", "abcde")]
@@ -77,7 +77,7 @@ def draw_texts(draw: Generator, kind: str) -> Iterator[Case]:
 BIGRAM_LOSS = Exercise(
     TASKS["A loss by counting"],
     [
-        Agrees(partial(draw_texts, kind=kind), v1_loss, LOSS_MISTAKES)
+        Agrees(partial(draw_strings, kind=kind), v1_loss, LOSS_MISTAKES)
         for kind in ("certain", "two characters", "any")
     ],
     bigram_loss_answer,
@@ -89,19 +89,19 @@ LEAST, KINDS, DOUBT = 12, 3, 0.8
 
 
 def two_texts(answer: Any, _: Generator) -> None:
-    for text in texts(answer, 2):
+    for text in require_texts(answer, 2):
         few = f"{text!r} has {count(len(text), 'character')}, of {count(len(set(text)), 'kind')}: too few"
         require(len(text) >= LEAST and len(set(text)) >= KINDS, few)
 
 
 def anagrams(answer: Any, _: Generator) -> None:
-    first, second = map(Counter, texts(answer, 2))
+    first, second = map(Counter, require_texts(answer, 2))
     more = f"the first has {dict(first - second)} more, and the second {dict(second - first)}"
     require(first == second, f"the two texts do not hold the same characters: {more}")
 
 
 def first_is_certain(answer: Any, _: Generator) -> None:
-    text = texts(answer, 2)[0]
+    text = require_texts(answer, 2)[0]
     for a in dict.fromkeys(text[:-1]):
         after = sorted({second for first, second in pairwise(text) if first == a})
         listed = f"after {a!r} come {' and '.join(map(repr, after))}"
@@ -109,8 +109,8 @@ def first_is_certain(answer: Any, _: Generator) -> None:
 
 
 def second_is_not(answer: Any, _: Generator) -> None:
-    loss = v1_loss(text := texts(answer, 2)[1])
-    require(loss >= DOUBT, f"v1 loses only {beyond(loss, DOUBT)} nats per prediction on {text!r}")
+    loss = v1_loss(text := require_texts(answer, 2)[1])
+    require(loss >= DOUBT, f"v1 loses only {format_beyond(loss, DOUBT)} nats per prediction on {text!r}")
 
 
 CERTAIN_TEXT = Exercise(
@@ -130,7 +130,7 @@ def squeezed_answer(table: Tensor, n_embd: int) -> tuple[Tensor, Tensor, Tensor]
     return U[:, :n_embd] * root, Vh[:n_embd].T * root, bias
 
 
-def cut(logits: Tensor, n_embd: int, power: int = 1) -> Tensor:
+def low_rank(logits: Tensor, n_embd: int, power: int = 1) -> Tensor:
     """Return the nearest matrix of a rank of at most n_embd, made of a power of the singular values."""
     U, S, Vh = torch.linalg.svd(logits)
     return U[:, :n_embd] * S[:n_embd] ** power @ Vh[:n_embd]
@@ -150,16 +150,16 @@ def squeezes(attempt: Any, draw: Generator, with_bias: bool) -> None:
         mean, rank = rows.mean(dim=0), torch.linalg.matrix_rank(log_p).item()
         raw = f"ln p itself has rank {rank}: what a row shares needs no channel"
         mistakes = {
-            raw: cut(log_p, n_embd),
-            f"{raw}, nor does what all rows share": cut(log_p - log_p.mean(dim=0), n_embd)
+            raw: low_rank(log_p, n_embd),
+            f"{raw}, nor does what all rows share": low_rank(log_p - log_p.mean(dim=0), n_embd)
             + log_p.mean(dim=0),
-            "What all rows share needs no channel: it is the bias": cut(rows, n_embd),
-            "The bias is missing": cut(rows - mean, n_embd),
-            "Is the bias in the logits twice?": cut(rows, n_embd) + mean,
-            "The singular values are there twice": cut(rows - mean, n_embd, power=2) + mean,
-            "Where are the singular values?": cut(rows - mean, n_embd, power=0) + mean,
-            "Logits are embedding · headᵀ: exchange the two": cut(rows - mean, n_embd).T + mean,
-            "A logit is ln p, not p": cut(table - table.mean(dim=0), n_embd) + table.mean(dim=0),
+            "What all rows share needs no channel: it is the bias": low_rank(rows, n_embd),
+            "The bias is missing": low_rank(rows - mean, n_embd),
+            "Is the bias in the logits twice?": low_rank(rows, n_embd) + mean,
+            "The singular values are there twice": low_rank(rows - mean, n_embd, power=2) + mean,
+            "Where are the singular values?": low_rank(rows - mean, n_embd, power=0) + mean,
+            "Logits are embedding · headᵀ: exchange the two": low_rank(rows - mean, n_embd).T + mean,
+            "A logit is ln p, not p": low_rank(table - table.mean(dim=0), n_embd) + table.mean(dim=0),
         }
         mistakes = {text: wrong.softmax(dim=-1) for text, wrong in mistakes.items()}
         off = torch.linalg.matrix_rank(logits - log_p - (logits - log_p).mean(dim=1, keepdim=True), atol=1e-4)

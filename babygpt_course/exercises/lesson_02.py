@@ -10,7 +10,7 @@ from torch import Generator, Tensor
 
 from babygpt_course.exercises.agreement import Agrees, Case
 from babygpt_course.exercises.checks import ask_bool, ask_tensors, equal_texts, require
-from babygpt_course.exercises.compare import as_numbers, beyond, describe
+from babygpt_course.exercises.compare import as_numbers, describe, format_beyond
 from babygpt_course.exercises.exercise import Exercise, dice, each, integer, read_tasks
 
 TASKS = read_tasks("lesson_02")
@@ -263,7 +263,7 @@ def v2_fails(answer: Any, _: Generator) -> None:
 
     solver.step(loss)
     lowest = loss().item()
-    loses = f"the best v2 loses {beyond(lowest, GAP)} nats per prediction on it"
+    loses = f"the best v2 loses {format_beyond(lowest, GAP)} nats per prediction on it"
     require(lowest >= GAP, f"{loses}; should be {GAP} or more")
 
 

@@ -8,7 +8,7 @@ from torch import Generator, Tensor
 from babygpt.config import ModelConfig
 from babygpt.encodings.base import Encoding
 from babygpt.models.transformer import Transformer
-from babygpt_course.exercises.checks import ask_tensor, ask_tensors, require, require_equal, texts
+from babygpt_course.exercises.checks import ask_tensor, ask_tensors, require, require_equal, require_texts
 from babygpt_course.exercises.exercise import Exercise, each, integer, randomize_, read_tasks
 
 TASKS = read_tasks("lesson_03a")
@@ -59,7 +59,7 @@ def mask_answer(lengths: Tensor, T: int) -> Tensor:
     return (positions[:, None] >= positions) & real[:, None, :] | torch.eye(T, dtype=torch.bool)
 
 
-def masks(attempt: Any, draw: Generator, aspect: str) -> None:
+def asks_for_masks(attempt: Any, draw: Generator, aspect: str) -> None:
     """Ask for the masks of several texts at once, and look at the rows of real tokens or of padding."""
     for lengths, T in (
         ([2], 3),
@@ -104,7 +104,7 @@ def masks_drawn(attempt: Any) -> Tensor:
 
 MASK = Exercise(
     TASKS["A mask for padded texts"],
-    each(masks, "real", "padding"),
+    each(asks_for_masks, "real", "padding"),
     mask_answer,
     picture=(masks_drawn, "token that is read, in three texts", "token that reads"),
 )
@@ -117,13 +117,13 @@ FIRST, LAST = range(LENGTH - BLIND), range(LENGTH - BLIND, LENGTH)
 
 def two_words(answer: Any, _: Any = None) -> tuple[str, ...]:
     """Return the learner's two texts. Raises Wrong if they are not as asked."""
-    for text in texts(answer, 2):
+    for text in require_texts(answer, 2):
         right = len(text) == LENGTH and set(text) <= set(LETTERS)
         require(right, f"{text!r} should be {LENGTH} letters from a to z")
-    return texts(answer, 2)
+    return require_texts(answer, 2)
 
 
-def predict(answer: Any, draw: Generator, layers: int, positions: range, differ: bool) -> None:
+def predicts(answer: Any, draw: Generator, layers: int, positions: range, differ: bool) -> None:
     """Require that a random causal NoPE model predicts different things, or the same, after some letters."""
     first, second = two_words(answer)
     config = ModelConfig(len(LETTERS), block_size=LENGTH, n_layer=layers, n_head=2, n_embd=16)
@@ -143,7 +143,7 @@ def predict(answer: Any, draw: Generator, layers: int, positions: range, differ:
 
 HALF_BLIND = Exercise(
     TASKS["Where one layer is blind"],
-    [two_words, *each(predict, (1, LAST, False), (1, FIRST, True), (2, LAST, True))],
+    [two_words, *each(predicts, (1, LAST, False), (1, FIRST, True), (2, LAST, True))],
     ("abcdef", "dcbaef"),
 )
 

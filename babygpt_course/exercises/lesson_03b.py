@@ -10,7 +10,15 @@ from torch import Generator, Tensor
 from babygpt.encodings.sinusoidal import frequencies, sinusoid
 from babygpt.errors import BadInput
 from babygpt_course.exercises.checks import Unusable, ask, ask_tensors, require
-from babygpt_course.exercises.compare import beyond, came_out, count, describe, members, plain, whole
+from babygpt_course.exercises.compare import (
+    came_out,
+    count,
+    describe,
+    format_beyond,
+    members,
+    to_python,
+    whole,
+)
 from babygpt_course.exercises.exercise import Exercise, each, integer, read_tasks
 
 TASKS = read_tasks("lesson_03b")
@@ -58,7 +66,9 @@ def looks_back(attempt: Any, draw: Generator, back: int = 1, least: float = 0, s
             hint = f". Without the mask it looks {n} *ahead*: turn the other way round" * ahead
             require(target == m - n, f"{token} looks {count(m - target, 'token')} back, should be {n}{hint}")
             why = "the scores lie too close together: make them larger, and the softmax gets sharper"
-            require(share >= least, f"{token} gives the right one only {beyond(share, least, '%')}; {why}")
+            require(
+                share >= least, f"{token} gives the right one only {format_beyond(share, least, '%')}; {why}"
+            )
 
 
 LOOK_BACK = Exercise(
@@ -105,7 +115,7 @@ def finds_previous(answer: Any, draw: Generator) -> None:
     far = "the one right beside it: these pairs turn too slowly"
     if (away := abs(m - 1 - rival)) > 1:
         far = f"token {rival}, {away} away from it, where these pairs are back where they were"
-    gives = f"token {m} gives only {beyond(share, LEAST, '%')} to the one before"
+    gives = f"token {m} gives only {format_beyond(share, LEAST, '%')} to the one before"
     require(share >= LEAST, f"{gives}; its rival is {far}")
 
 
@@ -161,7 +171,7 @@ def explains(attempt: Any, draw: Generator, kind: str) -> None:
     """Ask for the cause in some models of this kind."""
     for what, rise in 5 * list(RISES[kind].items()):
         train = trainer(rise, draw)
-        got = plain(ask(attempt, train, what=f"a model in which {what}"))
+        got = to_python(ask(attempt, train, what=f"a model in which {what}"))
         valid = isinstance(got, str) and got in RISES
         require(valid, came_out(got, f"should be one of {', '.join(map(repr, RISES))}"))
         evidence = []

@@ -13,13 +13,12 @@ from babygpt.encodings.gaussian import log_kernel
 from babygpt.encodings.rotary import rotate
 from babygpt_course.exercises.agreement import Agrees, Case
 from babygpt_course.exercises.checks import Unusable, ask_tensor, require, require_equal
-from babygpt_course.exercises.compare import SHOWN, as_numbers, beyond, describe, difference
+from babygpt_course.exercises.compare import SHOWN, as_numbers, describe, difference, format_beyond
 from babygpt_course.exercises.exercise import Exercise, each, read_tasks
 
 TASKS = read_tasks("lesson_05")
 
 Kernel = Callable[[Tensor], Tensor]
-LogKernel = Callable[[int, int], float]
 
 
 def repaired_answer(x: Tensor, K: Kernel) -> Tensor:
@@ -59,7 +58,7 @@ def misturned(x: Tensor) -> dict[str, Tensor]:
     }
 
 
-def rotates(attempt: Any, draw: Generator, aspect: str) -> None:
+def rotates_and_scales(attempt: Any, draw: Generator, aspect: str) -> None:
     """Compare lengths or directions of the learner's vectors with those of a rotated x times K."""
     # (..., T, D); from 2049 on float16 has even numbers only, and its errors show in all rows of length 30
     shapes = (1, 2), (3, 2), (2, 6, 4), (2, 3, 8, 8), (2, 3, 8, 8), (1, 2, 30, 6), (300, 4), (2500, 6)
@@ -98,7 +97,9 @@ def rotates(attempt: Any, draw: Generator, aspect: str) -> None:
 
 
 REPAIRED = Exercise(
-    TASKS["Repair the specimen"], each(rotates, "numbers", "lengths", "directions"), repaired_answer
+    TASKS["Repair the specimen"],
+    each(rotates_and_scales, "numbers", "lengths", "directions"),
+    repaired_answer,
 )
 
 
@@ -125,7 +126,7 @@ BIAS_MISTAKES: dict[str, Callable[..., Tensor]] = {
 }
 
 
-def draw_heads(draw: Generator, first: tuple[int, ...], far: int, same: bool = False) -> Iterator[Case]:
+def draw_bias_heads(draw: Generator, first: tuple[int, ...], far: int, same: bool = False) -> Iterator[Case]:
     """Draw (H, Tq, Tk) of several sizes, positions below `far`, and heads that are all alike or not."""
     for H, Tq, Tk in (first, (2, 3, 4), (2, 3, 4), (5, 4, 7), (1, 300, 2), (3, 2, 300)):
         alphas = torch.rand(H, 2, generator=draw) + 0.1
@@ -139,8 +140,8 @@ def draw_heads(draw: Generator, first: tuple[int, ...], far: int, same: bool = F
 
 
 def asks_bias(*arguments: Any) -> Agrees:
-    """Return the check on heads that `draw_heads` draws, given these arguments."""
-    return Agrees(lambda draw: draw_heads(draw, *arguments), exact_bias, BIAS_MISTAKES, atol=1e-3)
+    """Return the check on heads that `draw_bias_heads` draws, given these arguments."""
+    return Agrees(lambda draw: draw_bias_heads(draw, *arguments), exact_bias, BIAS_MISTAKES, atol=1e-3)
 
 
 def kernel_drawn(attempt: Any) -> Tensor:
@@ -175,7 +176,7 @@ def width(answer: Any, _: Any = None) -> float:
 
 def keeps_the_name(answer: Any, _: Generator) -> None:
     cost = NAME_AT**2 / (2 * (sigma := width(answer)) ** 2)
-    costs = f"costs a name {NAME_AT} tokens back {beyond(cost, COST)} nats"
+    costs = f"costs a name {NAME_AT} tokens back {format_beyond(cost, COST)} nats"
     require(cost <= COST + 1e-9, f"σ = {sigma:g} {costs}; should be {COST} or less")
 
 
@@ -183,7 +184,7 @@ def forgets_the_rest(answer: Any, _: Generator) -> None:
     distance, sigma = torch.arange(LONG, dtype=torch.float64), width(answer)
     share = (-(distance**2) / (2 * sigma**2)).softmax(dim=0)[FAR:].sum().item()
     far = f"{FAR} tokens back and more; should be {SHARE:.0%} or less"
-    require(share <= SHARE, f"σ = {sigma:g} leaves {beyond(share, SHARE, '%')} of the weight {far}")
+    require(share <= SHARE, f"σ = {sigma:g} leaves {format_beyond(share, SHARE, '%')} of the weight {far}")
 
 
 WIDTH = Exercise(TASKS["A width that keeps the name"], [width, keeps_the_name, forgets_the_rest], 41.0)

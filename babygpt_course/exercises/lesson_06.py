@@ -14,7 +14,7 @@ from babygpt.errors import BadInput
 from babygpt.positions import Positions, causal_mask
 from babygpt_course.exercises.agreement import Agrees, Case
 from babygpt_course.exercises.checks import ask_parts, require_equal
-from babygpt_course.exercises.compare import describe, difference, plain, things, whole
+from babygpt_course.exercises.compare import describe, difference, things, to_python, whole
 from babygpt_course.exercises.exercise import Exercise, dice, each, integer, read_tasks
 
 TASKS = read_tasks("lesson_06")
@@ -51,7 +51,7 @@ def may_look(query: tuple[int, int], key: tuple[int, int], isolated: bool) -> bo
 def deciding_rule(got: Any, _: bool, query: tuple[int, int], key: tuple[int, int], isolated: bool) -> str:
     """Return the rule that decides about two tokens, as the end of a sentence."""
     rules = {
-        "True or False is asked for": not isinstance(plain(got), bool),
+        "True or False is asked for": not isinstance(to_python(got), bool),
         "A token sees itself": query == key,
         "Tokens of one time are written together: neither sees the other": key[0] == query[0],
         "No token sees a later one": key[0] > query[0],
@@ -117,7 +117,9 @@ TARGETS_MISTAKES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 }
 
 
-def draw_texts(draw: Generator, lengths: Sequence[Sequence[int]], staggered: bool = False) -> Iterator[Case]:
+def draw_branch_texts(
+    draw: Generator, lengths: Sequence[Sequence[int]], staggered: bool = False
+) -> Iterator[Case]:
     """Draw sequences of texts of these lengths; staggered ones begin at any time, under any numbers."""
     for row_lengths in lengths:
         rng = dice(draw)
@@ -133,7 +135,9 @@ def draw_texts(draw: Generator, lengths: Sequence[Sequence[int]], staggered: boo
 
 
 def asks_targets(*lengths: Sequence[int], staggered: bool = False) -> Agrees:
-    return Agrees(partial(draw_texts, lengths=lengths, staggered=staggered), targets_answer, TARGETS_MISTAKES)
+    return Agrees(
+        partial(draw_branch_texts, lengths=lengths, staggered=staggered), targets_answer, TARGETS_MISTAKES
+    )
 
 
 TARGETS = Exercise(

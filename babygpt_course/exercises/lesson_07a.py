@@ -12,7 +12,7 @@ from torch import Generator, Tensor
 
 from babygpt.errors import BadInput
 from babygpt_course.exercises.checks import ask_tensors, equal_texts, expect, require, require_equal
-from babygpt_course.exercises.compare import beyond, count, describe
+from babygpt_course.exercises.compare import count, describe, format_beyond
 from babygpt_course.exercises.exercise import Exercise, each, integer, read_tasks
 
 TASKS = read_tasks("lesson_07a")
@@ -36,7 +36,7 @@ def subsets(n: int) -> list[tuple[int, ...]]:
     return [subset for size in range(1, n + 1) for subset in combinations(range(n), size)]
 
 
-def look_up(table: Mapping[Any, float], masked: frozenset[int], i: int) -> float:
+def tabulated_log_prob(table: Mapping[Any, float], masked: frozenset[int], i: int) -> float:
     """Return a model's log-probability of the right token at i, from a table: (masked, i) -> number."""
     if (key := (tuple(sorted(map(int, masked))), int(i))) not in table:
         raise BadInput(f"token {key[1]} is not masked in {list(key[0])}, so there is nothing to find out")
@@ -48,7 +48,7 @@ def ask_bounds(attempt: Any, draw: Generator, *lengths: int) -> None:
     for n in lengths:
         ways = subsets(n)
         table = {(subset, i): -3 * float(torch.rand((), generator=draw)) for subset in ways for i in subset}
-        log_prob = partial(look_up, table)
+        log_prob = partial(tabulated_log_prob, table)
         want = nelbo_answer(log_prob, n)
         losses = {subset: -sum(table[subset, i] for i in subset) for subset in ways}
         shared, mean = "Sets of the same size share their weight: divide by C(n, l)", fmean(losses.values())
@@ -77,7 +77,7 @@ def is_tight(attempt: Any, draw: Generator) -> None:
                 table[subset, i] = float((marginal.select(axis, 0).sum() / marginal.sum()).log())
         want = float((joint.sum() / joint[(0,) * n]).log())
         what = f"n = {n} tokens and a model that knows the true probabilities"
-        expect(attempt, partial(look_up, table), n, want=want, what=what)
+        expect(attempt, partial(tabulated_log_prob, table), n, want=want, what=what)
 
 
 NELBO = Exercise(
@@ -102,7 +102,9 @@ def impossible_at_once(answer: Any, _: Generator) -> None:
     columns = list(zip(*texts, strict=True))
     chances = [math.prod(map(tuple.count, columns, text)) / len(texts) ** len(columns) for text in texts]
     wrong = 1 - sum(chances)
-    none = f"{beyond(wrong, IMPOSSIBLE, '%')} of what is filled in at once is none of {describe(texts)}"
+    none = (
+        f"{format_beyond(wrong, IMPOSSIBLE, '%')} of what is filled in at once is none of {describe(texts)}"
+    )
     require(wrong >= IMPOSSIBLE, f"{none}; should be {IMPOSSIBLE:.0%} or more")
 
 

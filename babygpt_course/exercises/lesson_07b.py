@@ -12,7 +12,7 @@ from torch import Generator, Tensor
 
 from babygpt_course.exercises.agreement import Agrees, Case
 from babygpt_course.exercises.checks import Unusable, ask, read_tensors, require
-from babygpt_course.exercises.compare import as_numbers, beyond, came_out, describe, members
+from babygpt_course.exercises.compare import as_numbers, came_out, describe, format_beyond, members
 from babygpt_course.exercises.exercise import Exercise, dice, each, read_tasks
 
 TASKS = read_tasks("lesson_07b")
@@ -81,7 +81,7 @@ def fixed_phase_answer(
     return queries, keys
 
 
-def gates(*arguments: Any, ahead: float = math.pi / 4, on: str = "keys") -> tuple[Tensor, Tensor]:
+def phased_gates(*arguments: Any, ahead: float = math.pi / 4, on: str = "keys") -> tuple[Tensor, Tensor]:
     """Answer with the keys' waves ahead by this angle, and α on these ("keys", "queries", "both" or "")."""
     q, k, positions, omega, masked, alpha = arguments
     size = torch.where(masked, alpha, 1.0)[:, None, :, None]
@@ -93,14 +93,14 @@ def gates(*arguments: Any, ahead: float = math.pi / 4, on: str = "keys") -> tupl
 
 
 PHASE_MISTAKES = {
-    "The phases are missing: queries and keys have one wave": partial(gates, ahead=0.0),
-    "The key's wave is ahead: its angle is *larger*": partial(gates, ahead=-math.pi / 4),
-    "45 degrees are π/4: `cos` and `sin` take radians": partial(gates, ahead=45.0),
-    "Where is α?": partial(gates, on=""),
+    "The phases are missing: queries and keys have one wave": partial(phased_gates, ahead=0.0),
+    "The key's wave is ahead: its angle is *larger*": partial(phased_gates, ahead=-math.pi / 4),
+    "45 degrees are π/4: `cos` and `sin` take radians": partial(phased_gates, ahead=45.0),
+    "Where is α?": partial(phased_gates, on=""),
     "α belongs to the keys. On queries it flattens the attention of those that must be filled in": (
-        partial(gates, on="queries")
+        partial(phased_gates, on="queries")
     ),
-    "α is there twice: on queries as well as on keys": partial(gates, on="both"),
+    "α is there twice: on queries as well as on keys": partial(phased_gates, on="both"),
 }
 
 
@@ -183,7 +183,7 @@ def looks_right(answer: Any, _: Generator) -> None:
     highest = f"the highest score ({scores[best]:.2f}) is {where}; should be {RIGHT} to the right"
     require(best == RIGHT, highest)
     lead, least = scores[best] - scores[second], "ahead of the next best; should be 0.1 or more"
-    require(lead >= 0.1, f"{RIGHT} to the right is only {beyond(lead, 0.1)} {least}")
+    require(lead >= 0.1, f"{RIGHT} to the right is only {format_beyond(lead, 0.1)} {least}")
 
 
 LOOK_RIGHT = Exercise(

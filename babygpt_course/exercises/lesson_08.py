@@ -153,7 +153,7 @@ CLICK_MISTAKES: dict[str, Callable[..., float]] = {
 }
 
 
-def draw_curves(draw: Generator, never: bool) -> Iterator[Case]:
+def draw_click_curves(draw: Generator, never: bool) -> Iterator[Case]:
     """Draw seeds that have a click, or seeds that have none, at uneven steps and with any limit."""
     for curve in (curve for curve in CURVES if (curve[-1] < 90) is never):
         for least in LIMITS:
@@ -165,7 +165,10 @@ def draw_curves(draw: Generator, never: bool) -> Iterator[Case]:
 
 CLICK = Exercise(
     TASKS["The click"],
-    [Agrees(partial(draw_curves, never=never), click_answer, CLICK_MISTAKES) for never in (False, True)],
+    [
+        Agrees(partial(draw_click_curves, never=never), click_answer, CLICK_MISTAKES)
+        for never in (False, True)
+    ],
     click_answer,
 )
 

@@ -147,17 +147,17 @@ def forgets_answer(reader: Callable[[str], str], distance: int) -> bool:
 
 
 Note = namedtuple("Note", "key digit back end")  # back: from the digit that is asked; end: in the text
-Choose = Callable[[str, list[Note]], str]  # key and notes of a text -> the digit that a reader gives
+ChooseDigit = Callable[[str, list[Note]], str]  # key and notes of a text -> the digit that a reader gives
 
 
-def latest(keeps: Callable[[Note], bool] = bool, only: str = KEYS) -> Choose:
+def latest(keeps: Callable[[Note], bool] = bool, only: str = KEYS) -> ChooseDigit:
     """Return the digit last told of the key, out of the notes that a reader keeps, of some keys only."""
     return lambda key, notes: next(
         (n.digit for n in reversed(notes) if n.key == key and key in only and keeps(n)), ""
     )
 
 
-def readers(kind: str, distance: int, chance: random.Random) -> dict[str, Choose]:
+def readers(kind: str, distance: int, chance: random.Random) -> dict[str, ChooseDigit]:
     """Return how readers choose a digit, given the key and the notes of a text; "" stands for a guess.
 
     kind  "remembers", "forgets", or "pretends": forgets, and is right on texts that are all alike
@@ -189,7 +189,7 @@ def readers(kind: str, distance: int, chance: random.Random) -> dict[str, Choose
     }
 
 
-def read(choose: Choose, chance: random.Random, text: str) -> str:
+def read(choose: ChooseDigit, chance: random.Random, text: str) -> str:
     """Answer as a reader that chooses a digit from the notes of a text, or guesses."""
     if not isinstance(text, str) or not re.search(rf"\[[{KEYS}]\Z", text):
         end = describe(text[-12:] if isinstance(text, str) else text)

@@ -13,6 +13,7 @@ from torch import Generator, Tensor
 from torch.nn.functional import pad
 
 from babygpt.errors import BadInput
+from babygpt.metrics.inspection import Head
 from babygpt_course.exercises.agreement import Agrees, Case
 from babygpt_course.exercises.checks import Wrong, ask_bool, require
 from babygpt_course.exercises.compare import count, describe
@@ -34,7 +35,7 @@ def followers(idx: Tensor) -> tuple[Tensor, Tensor]:
     return same, pad(same[:, :-1], (1, 0)).tril(-1)
 
 
-def share(weights: Tensor, columns: Tensor, rows: Tensor) -> Tensor:
+def mean_attention(weights: Tensor, columns: Tensor, rows: Tensor) -> Tensor:
     """Return the mean attention to some columns (T, T), over some rows (T,): (n_layer, n_head)."""
     return (weights * columns).sum(dim=-1)[..., rows].mean(dim=-1)
 
@@ -51,7 +52,7 @@ def misread(columns: Callable[[Tensor, Tensor], Tensor], rows: str = "followed")
         same, follower = followers(idx)
         looked = columns(same, follower)
         over = {"followed": follower, "looking": looked, "again": same.tril(-1), "all": same}[rows]
-        return share(weights, looked, over.any(dim=1))
+        return mean_attention(weights, looked, over.any(dim=1))
 
     return answer
 
@@ -136,8 +137,6 @@ INDUCTION = Exercise(
     induction_answer,
 )
 
-
-Head = tuple[int, int]  # layer and number
 NOISE = 0.01  # nats that a loss may be off
 
 
@@ -307,7 +306,7 @@ def circles(D: int, theta: float, steps: int, exponent: float = -2) -> Tensor:
     return steps / (2 * math.pi) * theta ** (exponent * torch.arange(D // 2, dtype=torch.float64) / D)
 
 
-def miscounted(turns: Callable[[int, float, int], Tensor]) -> Callable[..., int]:
+def counts_wrong_turns(turns: Callable[[int, float, int], Tensor]) -> Callable[..., int]:
     """Return an answer that counts pairs by wrong turns: (head_dim, theta, length) -> circles (D/2,).
 
     It raises Wrong where it counts all pairs: many mistakes do, and so does an answer that never looks
@@ -324,19 +323,21 @@ def miscounted(turns: Callable[[int, float, int], Tensor]) -> Callable[..., int]
 
 
 TURNING_MISTAKES: dict[str, Callable[..., int]] = {
-    "A full circle is 2π radians": miscounted(
+    "A full circle is 2π radians": counts_wrong_turns(
         lambda D, theta, length: 2 * math.pi * circles(D, theta, length - 1)
     ),
-    "From the first to the last token there are length − 1 steps": miscounted(circles),
-    "That is the turn of one step": miscounted(lambda D, theta, _: circles(D, theta, 1)),
-    "You counted channels, and a pair has two": miscounted(
+    "From the first to the last token there are length − 1 steps": counts_wrong_turns(circles),
+    "That is the turn of one step": counts_wrong_turns(lambda D, theta, _: circles(D, theta, 1)),
+    "You counted channels, and a pair has two": counts_wrong_turns(
         lambda D, theta, length: circles(D, theta, length - 1).repeat(2)
     ),
-    "The exponent is −2i/D, not −i/D": miscounted(lambda D, theta, length: circles(D, theta, length - 1, -1)),
-    "In −2i/D, D is the number of channels, not of pairs": miscounted(
+    "The exponent is −2i/D, not −i/D": counts_wrong_turns(
+        lambda D, theta, length: circles(D, theta, length - 1, -1)
+    ),
+    "In −2i/D, D is the number of channels, not of pairs": counts_wrong_turns(
         lambda D, theta, length: circles(D, theta, length - 1, -4)
     ),
-    "The exponent −2i/D is negative: later pairs turn more slowly": miscounted(
+    "The exponent −2i/D is negative: later pairs turn more slowly": counts_wrong_turns(
         lambda D, theta, length: circles(D, theta, length - 1, 2)
     ),
     "These are all pairs that there are": lambda D, *_: D // 2,

@@ -2,7 +2,7 @@
 
 from babygpt_course.explorers.formulas import alibi as alibi
 from babygpt_course.explorers.formulas import branches as branches
-from babygpt_course.explorers.formulas import gaussian as gaussian
+from babygpt_course.explorers.formulas import gaussian_kernel as gaussian_kernel
 from babygpt_course.explorers.formulas import polar as polar
 from babygpt_course.explorers.formulas import rotary as rotary
 from babygpt_course.explorers.formulas import sinusoidal as sinusoidal

@@ -89,7 +89,7 @@ def alibi() -> Formula:
     return Formula("ALiBi", "alibi", controls)
 
 
-def gaussian() -> Formula:
+def gaussian_kernel() -> Formula:
     """Explore what the two scales of K do to scores: by the note's formula, or repaired.
 
     Source: note 001.
@@ -137,4 +137,4 @@ def polar() -> Formula:
     return Formula("polar gates", "polar", controls)
 
 
-FORMULAS = (sinusoidal, rotary, alibi, gaussian, branches, polar)
+FORMULAS = (sinusoidal, rotary, alibi, gaussian_kernel, branches, polar)

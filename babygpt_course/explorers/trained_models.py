@@ -29,9 +29,9 @@ from babygpt_live.panel import (
     Level,
     Panel,
     Words,
+    format_percent,
     name_ticks,
     pack,
-    percent,
     unpack,
 )
 from babygpt_live.style import COLOURS, visible
@@ -86,7 +86,7 @@ def attention_panels(weights: np.ndarray, values: Mapping[str, Any]) -> list[Pan
     shares = before.mean(axis=-1) if before.size else np.zeros(weights.shape[:2])
     layer, head = values["layer"] - 1, values["head"] - 1
     finding = "Layer {layer}, head {head}: {share} of the weight is on the letter before"
-    title = finding.format(layer=layer + 1, head=head + 1, share=percent(shares[layer, head]))
+    title = finding.format(layer=layer + 1, head=head + 1, share=format_percent(shares[layer, head]))
     letters, m = visible(values["text"]), min(values["letter"], weights.shape[-1]) - 1
     heads = Heads(weights, letters, (layer, head), finding, shares, m)
     row = unpack(pack(weights, DTYPES["weights"]))[
@@ -96,7 +96,9 @@ def attention_panels(weights: np.ndarray, values: Mapping[str, Any]) -> list[Pan
     words = {"letter": m + 1, "mark": letters[m], "other": n + 1, "otherMark": letters[n]}
     bars = [Curve("", COLOURS["blue"], row, look="bars")]
     x = Axis("letter looked at", (-0.5, len(letters) - 0.5), name_ticks(letters, MOST_MARKS))
-    below = Panel(heads.row.format(**words, share=percent(row[n])), bars, x, Axis("share of attention"))
+    below = Panel(
+        heads.row.format(**words, share=format_percent(row[n])), bars, x, Axis("share of attention")
+    )
     return [Panel(title, [heads], x, Axis("letter that looks"), width=1.5, below=below)]
 
 

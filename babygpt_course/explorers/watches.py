@@ -25,7 +25,18 @@ from babygpt.metrics.parallel_texts import code_similarity, layer_similarity, pa
 from babygpt.positions import Positions
 from babygpt.sampling.diffusion import Choose, fill_in
 from babygpt_live.explorer import format_number
-from babygpt_live.panel import Axis, Cells, Curve, Heads, Level, Mark, Panel, Words, name_ticks, percent
+from babygpt_live.panel import (
+    Axis,
+    Cells,
+    Curve,
+    Heads,
+    Level,
+    Mark,
+    Panel,
+    Words,
+    format_percent,
+    name_ticks,
+)
 from babygpt_live.style import COLOURS, ENCODING_COLOURS, visible
 from babygpt_live.watch import Frames, Watch, steps_axis
 
@@ -54,10 +65,10 @@ def roles(
         ticks = [(float(tick), str(tick)) for tick in (0, 25, 50, 75, 100)]
         label = "right answers, and names written (%)" if written else "right answers (%)"
         y = Axis(label, (0.0, 105.0), ticks, unit="%", digits=0)
-        finding = f"After {steps[-1]:.0f} steps {percent(right[-1])} of the answers are right"
+        finding = f"After {steps[-1]:.0f} steps {format_percent(right[-1])} of the answers are right"
         for name_shares in names:
             marks.append(Curve("names written", COLOURS["red"], 100 * name_shares, steps, "marked"))
-            finding += f", and {percent(name_shares[-1])} of the names are written"
+            finding += f", and {format_percent(name_shares[-1])} of the names are written"
         return Panel(finding, marks, steps_axis(total), y, over_steps=True)
 
     return Watch(measure, panel, times)
@@ -76,7 +87,9 @@ def next_characters(tokenizer: CharTokenizer, times: int = 150) -> Watch:
 
     def panel(frames: Frames, title: str, total: int) -> Panel:
         step, table = frames[-1]
-        finding = f"After {step} steps the most certain row predicts a character with {percent(table.max())}"
+        finding = (
+            f"After {step} steps the most certain row predicts a character with {format_percent(table.max())}"
+        )
         cells = Cells(
             100 * table, high=100.0, reading=reading, rows=marks, columns=marks, label="probability (%)"
         )
@@ -125,7 +138,7 @@ def heads(tokenizer: CharTokenizer, text: str, times: int = 100) -> Watch:
         change = np.abs(now - first).sum(axis=-1).mean(axis=-1) / 2  # (L, H), shares of 1
         layer, head = divmod(int(change.argmax()), change.shape[1])
         since = f"of its attention in {frames[-1][0]} steps"
-        words = f" changed most: {percent(change.max())} {since}"
+        words = f" changed most: {format_percent(change.max())} {since}"
         template = f"Layer {{layer}}, head {{head}} changed {{share}} {since}"
         if len(frames) == 1:
             words, template = (
@@ -339,7 +352,7 @@ def filled_text(tokenizer: CharTokenizer, text: str, times: int = 60, columns: i
         step, filled = frames[-1]
         given_characters = (filled.when[0] == 0).cpu()
         sure = filled.confidence[0].cpu().masked_fill(given_characters, torch.nan).numpy()
-        finding = f"After {step} steps the model is {percent(np.nanmean(sure))} sure of its characters"
+        finding = f"After {step} steps the model is {format_percent(np.nanmean(sure))} sure of its characters"
         words = Words(visible(tokenizer.decode(filled.tokens[0])), sure, given_characters.numpy(), columns)
         return Panel(finding, [words], note=FULLER, width=1.4)
 

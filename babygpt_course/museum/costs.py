@@ -45,7 +45,7 @@ def load_costs(path: Path = STORED) -> dict[str, Any]:
     return dict(json.loads(path.read_text(encoding="utf-8")))
 
 
-def differences(costs: dict[str, Any]) -> dict[str, list[float]]:
+def cost_differences(costs: dict[str, Any]) -> dict[str, list[float]]:
     """Return by how much each exhibit's training ends higher than its twin's: exhibit -> nats per seed."""
     pairs = {name: zip(losses, costs["twins"][name], strict=True) for name, losses in costs["ends"].items()}
     return {name: [a - b for a, b in pair] for name, pair in pairs.items()}
@@ -62,6 +62,6 @@ def cost_table(costs: dict[str, Any]) -> Table:
     """Return the exhibits by their cost, the highest first: mean, range over the seeds, and `effect`."""
     rows = [
         (name, str(compare(d)), effect(d))
-        for name, d in sorted(differences(costs).items(), key=lambda item: -sum(item[1]))
+        for name, d in sorted(cost_differences(costs).items(), key=lambda item: -sum(item[1]))
     ]
     return Table(("exhibit", "ends higher by (nats)", "by the rule of 08"), rows, stable=3)

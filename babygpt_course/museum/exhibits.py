@@ -49,14 +49,14 @@ class Specimen(Transformer):
         return 0 if cache.positions is None else int(cache.positions.time.max()) + 1
 
 
-def rotary(
+def rotary_specimen(
     config: ModelConfig, encoding: type[Rotary] = Rotary, model: type[Specimen] = Specimen
 ) -> Specimen:
     """Build a model with RoPE; healthy, unless it is given another encoding or model."""
     return model(config, encoding(config.head_dim))
 
 
-def sinusoidal(
+def sinusoidal_specimen(
     config: ModelConfig, encoding: type[Sinusoidal] = Sinusoidal, model: type[Specimen] = Specimen
 ) -> Specimen:
     """Build a model with the table of sines and cosines; healthy, unless it is given another part."""
@@ -250,7 +250,7 @@ class Exhibit:
     unseen: str
     part: type[Any] | None
     met: Sequence[str] = field(default=(), hash=False)
-    healthy: Make = rotary
+    healthy: Make = rotary_specimen
     shown: type[Any] | None = None
 
     @cached_property
@@ -291,13 +291,13 @@ PARTS: dict[str, dict[str, Any]] = {
     "silent clamp": {"part": Clamped},
     "kernel of the position": {"part": AbsoluteKernel},
     "the sine left out": {"part": CosineAlone},
-    "codes added twice": {"part": Twice, "healthy": sinusoidal},
-    "codes along the batch": {"part": AlongBatch, "healthy": sinusoidal},
-    "one code for all": {"part": MissingColon, "healthy": sinusoidal},
+    "codes added twice": {"part": Twice, "healthy": sinusoidal_specimen},
+    "codes along the batch": {"part": AlongBatch, "healthy": sinusoidal_specimen},
+    "one code for all": {"part": MissingColon, "healthy": sinusoidal_specimen},
     "cache restarts": {"part": RestartsInCache},
     "rows counted": {"part": CountsRows},
     "one position for a call": {"part": OnePosition},
-    "padding counted": {"part": CountsPadding, "healthy": sinusoidal},
+    "padding counted": {"part": CountsPadding, "healthy": sinusoidal_specimen},
     "mask off by one": {"part": OneTooMany},
     "dropped scale": {"part": WithoutScale, "shown": Unscaled},
 }

@@ -13,7 +13,7 @@ from babygpt.data.corpus import Corpus
 from babygpt.errors import BadInput
 from babygpt.invariants import Promise
 from babygpt.objectives import NextToken
-from babygpt.tables import MARKS, Source, Table, format_limit, source
+from babygpt.tables import MARKS, MarkdownText, Source, Table, format_limit, source
 from babygpt.training import train
 from babygpt_course.museum.exhibits import EXHIBITS, SHAPE, Exhibit, Make, Specimen
 from babygpt_course.museum.promises import PROMISES, hidden_in_training, measured, row
@@ -73,15 +73,8 @@ class Verdict:
         return f"{first}: {self.why}"
 
 
-class Plaque(str):
-    """A text in Markdown, shown as such in a notebook."""
-
-    __repr__ = str.__str__
-    _repr_markdown_ = str.__str__
-
-
 @dataclass
-class Case:
+class MuseumCase:
     """A model without a label. `ask` what it promises, `name` what is wrong with it.
 
     exhibit           what it is; a player does not look
@@ -187,10 +180,10 @@ class Case:
         self.revealed = not self.solved
         return self.exhibit.name
 
-    def plaque(self) -> Plaque:
+    def plaque(self) -> MarkdownText:
         """Return the text under the glass. Raises BadInput before the case is solved or revealed."""
         self._require_open("plaque")
-        return Plaque(self.exhibit.plaque())
+        return MarkdownText(self.exhibit.plaque())
 
     def source(self) -> Source:
         """Return the code that is wrong. Raises BadInput before the case is solved or revealed."""
@@ -213,7 +206,7 @@ class Museum:
     def __init__(self, corpus: Corpus, seed: int = 143881, steps: int = 100) -> None:
         order = list(EXHIBITS)
         Random(seed).shuffle(order)
-        self.cases = [Case(number, exhibit, self) for number, exhibit in enumerate(order, 1)]
+        self.cases = [MuseumCase(number, exhibit, self) for number, exhibit in enumerate(order, 1)]
         self.corpus, self.seed = corpus, seed
         self.objective = NextToken(corpus, SHAPE.block_size)
         self.plan = TrainConfig(steps=steps, batch_size=8, seed=seed)
@@ -223,7 +216,7 @@ class Museum:
         solved, revealed = (sum(getattr(case, how) for case in self.cases) for how in ("solved", "revealed"))
         return f"a museum of {len(self.cases)} cases, {solved} of them solved, {revealed} given up"
 
-    def case(self, number: int) -> Case:
+    def case(self, number: int) -> MuseumCase:
         """Return one of the cases, counted from 1. Raises BadInput for another number."""
         if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= len(self.cases):
             raise BadInput(f"case ({number!r}) must be a whole number from 1 to {len(self.cases)}")

@@ -26,7 +26,7 @@ PROMISES: dict[str, Measure] = {}
 
 
 @torch.no_grad()
-def randomize_(model: Specimen) -> Specimen:
+def fill_with_noise_(model: Specimen) -> Specimen:
     """Fill every parameter with noise, the same at each call; returns the model."""
     draw = torch.Generator().manual_seed(0)
     for name, p in model.named_parameters():
@@ -207,7 +207,7 @@ def spread(model: Specimen, healthy: Specimen) -> Tensor:
 @torch.inference_mode()
 def measured(exhibit: Exhibit, name: str) -> Promise:
     """Return the measurement of one of PROMISES on an exhibit, with random weights."""
-    return PROMISES[name](randomize_(exhibit.make(SHAPE)), randomize_(exhibit.healthy(SHAPE)))
+    return PROMISES[name](fill_with_noise_(exhibit.make(SHAPE)), fill_with_noise_(exhibit.healthy(SHAPE)))
 
 
 def row(exhibit: Exhibit) -> dict[str, bool]:
@@ -219,6 +219,6 @@ def row(exhibit: Exhibit) -> dict[str, bool]:
 @torch.inference_mode()
 def hidden_in_training(exhibit: Exhibit) -> bool:
     """Return whether an exhibit agrees with its twin on full windows, which is all that training sees."""
-    ours, healthy = randomize_(exhibit.make(SHAPE)), randomize_(exhibit.healthy(SHAPE))
+    ours, healthy = fill_with_noise_(exhibit.make(SHAPE)), fill_with_noise_(exhibit.healthy(SHAPE))
     idx = random_texts(ours, 4, SHAPE.block_size)
     return torch.equal(ours(idx), healthy(idx))

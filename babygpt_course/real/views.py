@@ -11,7 +11,7 @@ from babygpt.metrics.inspection import attention_weights
 from babygpt_course.real.model import RealModel
 from babygpt_course.real.tokenizer import RealTokenizer
 from babygpt_live.explorer import Explorer, Line, Slider
-from babygpt_live.panel import Axis, Cells, Panel, percent
+from babygpt_live.panel import Axis, Cells, Panel, format_percent
 from babygpt_live.style import visible
 
 MOST_TOKENS = 32  # more names do not fit beside the picture
@@ -45,7 +45,7 @@ def attention(
         Slider("layer", layer, 1, model.config.n_layer),
         Slider("head", head, 1, model.config.n_head),
     ]
-    return Explorer("attention", measure, attention_panels, controls, together=("layer", "head"))
+    return Explorer("attention", measure, head_panels, controls, together=("layer", "head"))
 
 
 def names(pieces: list[str]) -> list[str]:
@@ -53,14 +53,14 @@ def names(pieces: list[str]) -> list[str]:
     return ["".join(visible(piece.removeprefix(" ") or piece)) for piece in pieces]
 
 
-def attention_panels(weights_on_text: tuple[list[str], np.ndarray], values: Mapping[str, Any]) -> list[Panel]:
+def head_panels(weights_on_text: tuple[list[str], np.ndarray], values: Mapping[str, Any]) -> list[Panel]:
     """Show the attention of one head as a matrix, and say on which kinds of tokens it lies."""
     tokens, weights = weights_on_text
     later = weights[2:]  # For the second token, the token before is the first token, too.
     first, before = (later[:, 0].mean(), weights.diagonal(-1)[1:].mean()) if len(later) else (0.0, 0.0)
     title = (
-        f"Layer {values['layer']}, head {values['head']}: {percent(first)} of the attention is on the first "
-        f"token, and {percent(before)} on the token before"
+        f"Layer {values['layer']}, head {values['head']}: {format_percent(first)} of the attention is on "
+        f"the first token, and {format_percent(before)} on the token before"
     )
     reading = "“{row}” gives {value} of its attention to “{column}”"
     cells = Cells(weights, 1.0, reading=reading, rows=tokens, columns=tokens, label="share of attention")

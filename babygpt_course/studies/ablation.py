@@ -219,7 +219,7 @@ def by_variant(runs: Sequence[Run], measure: str) -> dict[str, dict[int, Any]]:
     return values
 
 
-def summary(each: dict[int, float]) -> dict[str, float | None]:
+def seed_summary(each: dict[int, float]) -> dict[str, float | None]:
     """Return "mean", "sd" and "n", the number of seeds."""
     return {**mean_sd(list(each.values())), "n": len(each)}
 
@@ -233,14 +233,14 @@ def paired_statistics(
     """
     losses = by_variant(runs, measure)
     each = {s: v - losses[base][s] for s, v in losses.get(name, {}).items() if s in losses.get(base, {})}
-    return {**summary(each), "each": each} if each else None
+    return {**seed_summary(each), "each": each} if each else None
 
 
 def aggregate(runs: Sequence[Run]) -> dict[str, Any]:
     """Return statistics of every variant, and paired differences from the variant that was run first."""
     first, *others = names = list(by_variant(runs, "seed"))
     measures = (*LOSSES, "seconds_per_step")
-    variants = {n: {m: summary(by_variant(runs, m)[n]) for m in measures} for n in names}
+    variants = {n: {m: seed_summary(by_variant(runs, m)[n]) for m in measures} for n in names}
     paired = {f"{n} - {first}": {m: paired_statistics(runs, n, first, m) for m in LOSSES} for n in others}
     return {"variants": variants, "paired": {k: d for k, d in paired.items() if all(d.values())}}
 
@@ -275,7 +275,7 @@ def report_lines(results: Results) -> list[str]:
     return [*lines, conclusion(results["runs"])]
 
 
-def draw_curves(figure: Figure, results: Results) -> None:
+def draw_validation_losses(figure: Figure, results: Results) -> None:
     """Draw the validation losses over steps."""
     runs = results["runs"]
     steps = [step for step, _ in runs[0]["curve"]]
@@ -294,7 +294,7 @@ def draw_bars(figure: Figure, results: Results) -> None:
 
 
 PICTURES = {
-    "val_loss_curve.png": Study(run_ablation, draw_curves, (8.0, 4.6)),
+    "val_loss_curve.png": Study(run_ablation, draw_validation_losses, (8.0, 4.6)),
     "summary_bars.png": Study(run_ablation, draw_bars, (10.0, 4.4)),
 }
 

@@ -78,7 +78,7 @@ FIGURES: dict[str, Study] = {
     "clicks": Study(clicks.measure_clicks, clicks.draw_clicks, (13.0, 5.0), clicks.table, clicks.join_models),
     "controls": Study(controls.measure_controls, controls.draw_controls, (16.0, 4.4)),
     "spelling": Study(spelling.measure_spelling, spelling.draw_spelling, (16.0, 5.0)),
-    "heads": Study(needed_heads.measure_heads, needed_heads.draw_heads, (15.0, 9.0)),
+    "heads": Study(needed_heads.measure_heads, needed_heads.draw_needed_heads, (15.0, 9.0)),
     "rates": Study(
         theta_and_rates.measure_theta_and_rates, theta_and_rates.draw_theta_and_rates, (15.0, 5.0)
     ),

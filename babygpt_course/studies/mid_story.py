@@ -19,8 +19,8 @@ from babygpt.data.grammar import START_RULE, Grammar
 from babygpt.data.stories import END, Rule, Slot, Template
 from babygpt.errors import BadInput
 
-Number = tuple[str, object]  # kind of a word, and what tells the variables of that kind apart
-Bound = Mapping[tuple[str, str], Number]  # (kind, var) of a template -> the number of its word
+WordId = tuple[str, object]  # kind of a word, and what tells the variables of that kind apart
+Bound = Mapping[tuple[str, str], WordId]  # (kind, var) of a template -> the number of its word
 Callers = dict[
     tuple, list[tuple[float, "OpenTemplate | None"]]
 ]  # (rule, its names) -> how often, who calls it
@@ -55,8 +55,8 @@ class Hypothesis(NamedTuple):
     weight: float
     frame: OpenTemplate | None
     read: str = ""
-    words: Mapping[Number | None, str] = {}
-    partial: Number | None = None
+    words: Mapping[WordId | None, str] = {}
+    partial: WordId | None = None
     among: frozenset[str] = frozenset()
     inside: bool = False
 
@@ -67,12 +67,12 @@ class Hypothesis(NamedTuple):
         assert not isinstance(item, Rule)  # a rule is entered before anything of it is read
         return item if isinstance(item, str) or not self.frame else self.words.get(self.number(item), item)
 
-    def number(self, slot: Slot) -> Number | None:
+    def number(self, slot: Slot) -> WordId | None:
         """Return the number of a slot's word; None if no template has bound it."""
         return self.frame.bound.get((slot.kind, slot.var)) if self.frame else None
 
 
-def names_in(bound: Bound) -> dict[tuple[str, str], Number]:
+def names_in(bound: Bound) -> dict[tuple[str, str], WordId]:
     """Return the bindings that a rule inherits: names only."""
     return {slot: number for slot, number in bound.items() if slot[0] == "name"}
 

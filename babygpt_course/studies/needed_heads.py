@@ -273,7 +273,7 @@ def weights_of_heads(dissections: Sequence[dict[str, Any]]) -> dict[str, list[fl
     return rows
 
 
-def draw_heads(figure: Figure, results: Results) -> None:
+def draw_needed_heads(figure: Figure, results: Results) -> None:
     """Draw answers without heads, where these work, what one of them tells, and where it looks."""
     dissections = dissected(results)
     (silence, places), (message, weights) = figure.subplots(2, 2)

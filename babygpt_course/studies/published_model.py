@@ -48,7 +48,7 @@ from babygpt_course.real.tokenizer import RealTokenizer
 from babygpt_course.studies.results import Results
 from babygpt_live import COLOURS
 from babygpt_live.figures import set_labels
-from babygpt_live.panel import percent
+from babygpt_live.panel import format_percent
 
 TEXTS = Path(__file__).parent / "published_model.txt"  # separated by lines of three dashes
 SHIFT = 5000  # tokens by which a text is moved
@@ -345,7 +345,7 @@ def table(results: Results) -> str:
         for name, cost in costs(results, "induction", "second", "draw").items()
     ]
     question_rows = [
-        (str(n), *(percent(mean(x > 0 for x in results["questions"][kind][n])) for kind in ASKED))
+        (str(n), *(format_percent(mean(x > 0 for x in results["questions"][kind][n])) for kind in ASKED))
         for n in range(len(results["questions"]["who"]))
     ]
     own = mean(texts["own"])

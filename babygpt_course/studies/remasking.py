@@ -79,7 +79,7 @@ def text_quality(ids: Tensor, corpus: Corpus) -> dict[str, float]:
     }
 
 
-def true_texts(corpus: Corpus, n: int, length: int) -> Tensor:
+def line_start_windows(corpus: Corpus, n: int, length: int) -> Tensor:
     """Return the first n windows of the validation text that begin with a line end: (n, length)."""
     starts = (corpus.val == int(corpus.tokenizer.encode("\n"))).nonzero()[:, 0].tolist()
     whole = [corpus.val[start : start + length] for start in starts if start + length <= len(corpus.val)]
@@ -123,7 +123,7 @@ def measure_remasking(
     corpus = load_corpus("plain-tales", scale.n_chars, with_mask=True)
     length = scale.block_size
     objective = MaskedDiffusion(corpus, length, val_windows=1)
-    truth = true_texts(corpus, n_texts * len(scale.seeds), length).split(n_texts)
+    truth = line_start_windows(corpus, n_texts * len(scale.seeds), length).split(n_texts)
 
     def run(version: str, seed: int) -> dict[str, Any]:
         plan = TrainConfig(scale.steps, seed=seed)
@@ -203,7 +203,7 @@ def table(results: Results) -> str:
     rows = []
     for a, b in COMPARED:
         for measure in ("sentences", "different"):
-            gaps = differences(results, a, b, measure)
+            gaps = way_differences(results, a, b, measure)
             name = "right" if measure == "sentences" else "without repetitions"
             points = compare([100 * gap for gap in gaps], 100 * LEAST_SHARE)
             rows.append((a, b, name, f"{points:+.0f}", points.side))
@@ -211,6 +211,6 @@ def table(results: Results) -> str:
     return f"{table_head(results)}\n\n{means}\n{markdown(heading, rows)}"
 
 
-def differences(results: Results, a: str, b: str, measure: str = "sentences") -> list[float]:
+def way_differences(results: Results, a: str, b: str, measure: str = "sentences") -> list[float]:
     """Return a measure of one way minus that of another, one a seed."""
     return paired.differences(*(results["ways"][name][measure] for name in (a, b)))

@@ -27,7 +27,7 @@ from babygpt_course.studies.board import WORLD
 from babygpt_course.studies.clicks import EVERY, LEAST, click_step
 from babygpt_course.studies.results import Results
 from babygpt_live import COLOURS, set_labels
-from babygpt_live.panel import percent
+from babygpt_live.panel import format_percent
 
 VERSION = "v4"
 SCALE = StudySize(steps=1800, n_questions=200)
@@ -36,7 +36,9 @@ BEFORE = 150  # steps before the click
 VOWELS = "aeiou"
 STAGES = ("before", "click", "end")
 LETTERS = 4  # A name has four: consonant, vowel, l or r, a.
-Numbers = dict[str, Callable[[dict[str, Any]], float]]  # name -> number of what `dissect_spelling` returns
+ShareFunctions = dict[
+    str, Callable[[dict[str, Any]], float]
+]  # name -> number of what `dissect_spelling` returns
 
 
 @dataclass(frozen=True)
@@ -227,7 +229,7 @@ def name_weight(dissection: dict[str, Any]) -> float:
 
 def draw_endings(ax: Axes, results: Results) -> None:
     """Draw how many names each seed writes, where its reader looks, and its vowels without the reader."""
-    numbers: Numbers = {
+    numbers: ShareFunctions = {
         "names written": lambda dissection: dissection["names"],
         "weight of one head of layer 2 on the name": name_weight,
         "right vowels without this head": without_reader,
@@ -240,7 +242,7 @@ def draw_endings(ax: Axes, results: Results) -> None:
 
 def draw_exchanged(ax: Axes, results: Results) -> None:
     """Draw what seeds that look at the name write if the vowel is exchanged at the name's third letter."""
-    numbers: Numbers = {
+    numbers: ShareFunctions = {
         "writes the vowel of the story": lambda dissection: dissection["patched"][2]["kept"],
         "weight of the head of layer 2 on the third letter": lambda dissection: dissection["looks"][1][
             find_reader(dissection)
@@ -252,10 +254,12 @@ def draw_exchanged(ax: Axes, results: Results) -> None:
     seeds = dict(sorted(looking.items(), key=lambda item: -weight(item[1])))
     turned = [exchanged(dissection) for dissection in seeds.values() if weight(dissection) > 0.5] or [0.0]
     title = "Seeds that look mostly at the third letter write the vowel exchanged there "
-    draw_shares(ax, seeds, numbers, f"{title}in {percent(min(turned))} to {percent(max(turned))}")
+    draw_shares(
+        ax, seeds, numbers, f"{title}in {format_percent(min(turned))} to {format_percent(max(turned))}"
+    )
 
 
-def draw_shares(ax: Axes, seeds: Mapping[int, dict[str, Any]], numbers: Numbers, title: str) -> None:
+def draw_shares(ax: Axes, seeds: Mapping[int, dict[str, Any]], numbers: ShareFunctions, title: str) -> None:
     """Draw a row for each seed, with a ring, a square and a dot for its three numbers, in per cent."""
     looks: list[dict[str, Any]] = [
         {"marker": "o", "mfc": "none", "mew": 2, "ms": 11, "color": COLOURS["grey"]},

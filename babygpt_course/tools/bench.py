@@ -134,7 +134,7 @@ def call(score: Score, q: Tensor, k: Tensor, m: int, n: int) -> float:
     return float(number) / math.sqrt(DIM)  # type: ignore[arg-type]
 
 
-def write(share: float) -> str:
+def write_share(share: float) -> str:
     """Return a share of the spread as percent."""
     return f"{share:.0%}" if share <= SCALE else "> 1,000%" if share < np.inf else "not finite"
 
@@ -171,10 +171,10 @@ def measure(score: Score) -> Tried:
     except Wrong as wrong:
         return Tried(["–"] * len(TESTS), [False] * len(TESTS), None, str(wrong))
     tests: list[tuple[Callable[[], float], Callable[[float], bool], Callable[[float], str]]] = [
-        (lambda: rms(scores([(n, m) for m, n in PLACES]) - near) / spread, lambda x: x > LEAST, write),
-        (shift_change, lambda x: x <= LEAST, write),
+        (lambda: rms(scores([(n, m) for m, n in PLACES]) - near) / spread, lambda x: x > LEAST, write_share),
+        (shift_change, lambda x: x <= LEAST, write_share),
         (spread_far, lambda x: 1 / SCALE <= x <= SCALE, write_times),
-        (closest, lambda x: x > LEAST, write),
+        (closest, lambda x: x > LEAST, write_share),
     ]
     answers, passed, problems = list[str](), list[bool](), list[str]()
     for test, passes, in_words in tests:

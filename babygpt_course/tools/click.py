@@ -52,11 +52,11 @@ def frames(
     """Return the curves for each measured step, and the losses of all seeds if they are to be shown."""
     steps, what = range(len(results["at"])), values["what"]
     return [
-        [draw_curves(results, curves, what, i), *([draw_seeds(results, i)] if seeds else [])] for i in steps
+        [curve_panel(results, curves, what, i), *([draw_seeds(results, i)] if seeds else [])] for i in steps
     ]
 
 
-def draw_curves(results: Results, curves: dict[str, np.ndarray], what: str, i: int) -> Panel:
+def curve_panel(results: Results, curves: dict[str, np.ndarray], what: str, i: int) -> Panel:
     """Draw a curve for each encoding; name the first and the last of them at the i-th measured step."""
     steps, n = np.array(results["at"], float), len(results["seeds"])
     ranking = sorted(

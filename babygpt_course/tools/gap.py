@@ -35,7 +35,7 @@ def gap(results: Results) -> Explorer:
         step=step_numbers[1] - step_numbers[0],
     )
     controls: list[Control] = [Choice("name", [(MODELS[name], name) for name in names], "encoding"), steps]
-    measure, panels = partial(measure_losses, results), partial(frames, results["at"])
+    measure, panels = partial(measure_losses, results), partial(gap_frames, results["at"])
     return Explorer("gap", measure, panels, controls, frames_by="step", together=("name",))
 
 
@@ -44,7 +44,7 @@ def measure_losses(results: Results, name: str) -> dict[str, np.ndarray]:
     return {model: np.transpose(results["models"][model]["loss"]) for model in (name, RIVAL)}
 
 
-def frames(
+def gap_frames(
     steps: Sequence[int], losses: dict[str, np.ndarray], values: Mapping[str, Any]
 ) -> list[list[Panel]]:
     """Return mean losses, and differences from RoPE, up to each measured step: a reader guesses the rest."""

@@ -68,10 +68,10 @@ def masks(
     def measured(*chosen: str) -> list[float]:
         changed = Transformer(model.config, PerLayer([Mask(kind, story) for kind in chosen]), causal=False)
         changed.load_state_dict(weights)
-        return measure_answers(changed, tokenizer, questions)
+        return answer_shares(changed, tokenizer, questions)
 
     def measure(**chosen: str) -> tuple[list[float], list[float]]:
-        """Return what `measure_answers` does with the masks of training, and with these masks."""
+        """Return what `answer_shares` does with the masks of training, and with these masks."""
         return measured(*["earlier"] * len(names)), measured(*(chosen[name] for name in names))
 
     options = [(READS[kind], kind) for kind in reads]
@@ -83,7 +83,7 @@ def masks(
 
 
 @torch.inference_mode()
-def measure_answers(model: Transformer, tokenizer: CharTokenizer, questions: Questions) -> list[float]:
+def answer_shares(model: Transformer, tokenizer: CharTokenizer, questions: Questions) -> list[float]:
     """Return shares in percent: of right answers (a tie counts half), of pairs that get one name twice."""
     gaps = []  # nats by which the right name is preferred to the other one
     for q in questions:

@@ -18,7 +18,7 @@ from babygpt_course.studies.spelling import (
 )
 from babygpt_live import COLOURS, Axis, Choice, Curve, Explorer, Level, Panel
 from babygpt_live.explorer import Control
-from babygpt_live.panel import name_ticks, percent
+from babygpt_live.panel import format_percent, name_ticks
 
 LABELS = dict(
     zip(STAGES, (f"{BEFORE} steps before", "when it begins to spell", "at the last step"), strict=True)
@@ -35,7 +35,8 @@ def vowel_heads(results: Results) -> Explorer:
     """
     stages = dict(zip(results["seeds"], results["stages"], strict=True))
     labels = {
-        f"{seed}: writes {percent(end['names'])}{'' if 'click' in stages[seed] else ', last step only'}": seed
+        f"{seed}: writes {format_percent(end['names'])}"
+        f"{'' if 'click' in stages[seed] else ', last step only'}": seed
         for seed, end in last_of(results).items()
     }
     controls: list[Control] = [
@@ -55,11 +56,14 @@ def panels(facts: dict[str, Any], values: Mapping[str, Any]) -> list[Panel]:
     layers, per_layer = without.shape
     names = [f"{layer + 1}.{head + 1}" for layer in range(layers) for head in range(per_layer)]
     finding = (
-        f"Without layer 2, head {reader + 1} {percent(without_reader(facts))} of the second letters "
+        f"Without layer 2, head {reader + 1} {format_percent(without_reader(facts))} of the second letters "
         "are right; "
-        f"without any other of this layer at least {percent(without_other(facts))}"
+        f"without any other of this layer at least {format_percent(without_other(facts))}"
     )
-    whole, chance = Level(f"all heads: {percent(facts['second'])}", 100 * facts["second"]), 100 / len(VOWELS)
+    whole, chance = (
+        Level(f"all heads: {format_percent(facts['second'])}", 100 * facts["second"]),
+        100 / len(VOWELS),
+    )
     heads = Axis("silent head (layer.head)", (-0.6, len(names) + 0.8), name_ticks(names))
     right = Axis("right second letters (%)", (0, 105), unit="%", digits=0)
     bars = Curve("", COLOURS["blue"], without.ravel(), np.arange(len(names), dtype=float), "bars")

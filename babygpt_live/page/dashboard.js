@@ -101,7 +101,8 @@ class Run {
     return { ...panel, marks: [...panel.marks, ...moved], below };
   }
 
-  // The losses after some step, or while validation goes on, and the gap to the baseline.
+  // The losses after some step, or while validation goes on, and the gap to the baseline. `loss_panel` in
+  // dashboard.py draws them for stills, and says why both are needed; test_panels.py compares them.
   lossPanel(step) {
     const { series, facts, head } = this, { marks, ...panel } = this.loss;
     const { losses, mean, steps } = series, { trained, untrained } = facts.words;

@@ -72,7 +72,7 @@ plt.show()
 # ## A curve over the distance
 
 # %%
-explorers.gaussian()
+explorers.gaussian_kernel()
 
 
 # %% [markdown]

@@ -26,10 +26,10 @@ import matplotlib.pyplot as plt
 
 import babygpt_live as live
 from babygpt import build, invariants, load_corpus, minimal
-from babygpt_course.museum.costs import cost_table, differences, effect, ending, load_costs
+from babygpt_course.museum.costs import cost_differences, cost_table, effect, ending, load_costs
 from babygpt_course.museum.exhibits import SHAPE
 from babygpt_course.museum.museum import Museum
-from babygpt_course.museum.promises import PROMISES, random_texts, randomize_
+from babygpt_course.museum.promises import PROMISES, fill_with_noise_, random_texts
 from babygpt_course.predictions import predict, tally
 
 
@@ -271,7 +271,7 @@ lower = predict(
 lower
 
 # %% tags=["answer"]
-by_name = differences(costs)
+by_name = cost_differences(costs)
 display(cost_table(costs))
 helped = [name for name in by_name if effect(by_name[name]) == "lower" and name != "mask off by one"]
 lower.compare(lower.options[0 if not helped else 1 if len(helped) == 1 else 2])
@@ -284,7 +284,7 @@ lower.compare(lower.options[0 if not helped else 1 if len(helped) == 1 else 2])
 # A curve cannot clear v4, but promises can, so we ask v4 itself for seven of the museum's, with random weights. There is a second check, of the formula: [`babygpt/minimal.py`](../babygpt/minimal.py) is a v4 in one file that uses nothing of the package. Given the same weights, it has to give the same [logits](../docs/glossary.md#logit).
 
 # %%
-v4 = randomize_(build("v4", SHAPE)).requires_grad_(False)
+v4 = fill_with_noise_(build("v4", SHAPE)).requires_grad_(False)
 names = ("causal", "cache", "pieces", "dropped", "batch", "beyond", "far")
 asked = [PROMISES[name](v4, v4) for name in names]
 shape = {name: getattr(SHAPE, name) for name in ("block_size", "n_layer", "n_head", "n_embd")}

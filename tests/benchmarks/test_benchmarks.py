@@ -37,14 +37,16 @@ def text(tmp_path: Path) -> Path:
 def test_the_last_line_names_command_and_machine_and_is_stored_if_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: dict[str, Any] = {}
-    monkeypatch.setattr("benchmarks.step.measure_step", lambda **given: asked.update(given) or {"step_ms": 1})
+    arguments: dict[str, Any] = {}
+    monkeypatch.setattr(
+        "benchmarks.step.measure_step", lambda **options: arguments.update(options) or {"step_ms": 1}
+    )
     monkeypatch.chdir(tmp_path)
     words = ["step", "--version", "v7", "--rounds", 3]
     results = json.loads(run(*words).stdout.strip().splitlines()[-1])
     assert results["command"] == "python -m benchmarks step --version v7 --rounds 3"
     assert (results["machine"], results["step_ms"]) == (describe_machine(), 1)
-    assert (asked["version"], asked["rounds"], asked["batch_size"]) == ("v7", 3, 12)
+    assert (arguments["version"], arguments["rounds"], arguments["batch_size"]) == ("v7", 3, 12)
     assert list(tmp_path.iterdir()) == []
     stored = run(*words, "--store", "--folder", tmp_path)
     assert (tmp_path / "step_v7.json").read_text() == json.dumps(json.loads(stored.stdout), indent=1) + "\n"
@@ -124,11 +126,11 @@ def test_the_parts_of_a_step_add_up_to_its_time() -> None:
 # ---------------------------------------------------------------- dashboards
 
 
-def drawing(t: float, state: str, made: int, frames: int, reading: str = "") -> dict[str, Any]:
+def drawing(t: float, state: str, steps_made: int, frames: int, reading: str = "") -> dict[str, Any]:
     """Return a drawing of a run that began to train at 10 s, t seconds later; told 50 ms before."""
     now = 10_000 + 1000 * t
-    known = {"state": state, "made": made, "frames": [frames, 1], "reading": reading}
-    return {"t": now, "at": now - 50, "ms": 2.0, **known}
+    head = {"state": state, "made": steps_made, "frames": [frames, 1], "reading": reading}
+    return {"t": now, "at": now - 50, "ms": 2.0, **head}
 
 
 DRAWN = [
@@ -152,12 +154,16 @@ def test_the_motion_of_a_dashboard_is_read_from_its_drawings() -> None:
     slow = {**BOARD, "watches": 0, "started": None, "drawings": [*DRAWN[:4], drawing(4, "stopped", 2, 1)]}
     waits = {**BOARD, "drawings": DRAWN[:2]}
     runs = dashboard_runs({"boards": [BOARD, slow, waits], "messages": MESSAGES})
-    found, run = worst(runs), runs[0]
+    slowest, run = worst(runs), runs[0]
     assert (run.cell, run.title, run.steps, run.seconds) == (3, "v5", 9, 2.0)
     assert (run.losses_per_s, run.measurements_per_s, run.drawings_per_s) == (1.5, 0.5, 3.0)
     assert (run.longest_still_s, run.shown_after_ms, run.redraw_ms) == (0.7, 50.0, 2.0)
     assert (run.kb_per_s, run.ready_s, run.first_loss_ms) == (2.0, 0.5, 50.0)
-    assert (found["losses_per_s"], found["measurements_per_s"], found["longest_still_s"]) == (0.5, 0.5, 3.8)
+    assert (slowest["losses_per_s"], slowest["measurements_per_s"], slowest["longest_still_s"]) == (
+        0.5,
+        0.5,
+        3.8,
+    )
 
 
 def test_a_later_dashboard_of_a_cell_does_not_count_its_wait_for_the_first_run() -> None:
@@ -167,8 +173,8 @@ def test_a_later_dashboard_of_a_cell_does_not_count_its_wait_for_the_first_run()
 
 def test_the_share_of_the_speed_that_is_kept_has_its_interval() -> None:
     assert live.share_kept([10, 20], [9, 18]) == {"mean": 0.9, "low": 0.9, "high": 0.9}
-    found = live.share_kept([10, 10, 10], [9, 10, 8])
-    assert found["low"] < 0.8 < found["mean"] < 0.9 < 1 < found["high"]
+    share = live.share_kept([10, 10, 10], [9, 10, 8])
+    assert share["low"] < 0.8 < share["mean"] < 0.9 < 1 < share["high"]
 
 
 def test_the_page_has_the_stored_numbers_of_the_live_lab() -> None:

@@ -35,18 +35,18 @@ def race(target: float) -> Race:
 
 def test_a_run_in_a_race_equals_the_run_alone() -> None:
     """Show that taking turns changes only the clock: our run equals `train`, with its seed and momentum."""
-    found = run_race({"plain": PLAIN, "ours": OURS}, race(target=0.0), seed=1)
+    runs = run_race({"plain": PLAIN, "ours": OURS}, race(target=0.0), seed=1)
     torch.manual_seed(1)
     model = build("v4", ModelConfig(CORPUS.tokenizer.vocab_size, 16, n_layer=1, n_head=4, n_embd=16))
     plan = TrainConfig(40, 12, lr_matrix=0.04, lr_other=0.02, seed=1)
     last = list(train(model, NextToken(CORPUS, 16), plan))[-1]
-    assert found["ours"]["val"] == round(last.val_loss, 4)
-    assert {name: (one["steps"], one["reached"]) for name, one in found.items()} == {
+    assert runs["ours"]["val"] == round(last.val_loss, 4)
+    assert {name: (run["steps"], run["reached"]) for name, run in runs.items()} == {
         "plain": (60, False),
         "ours": (40, False),
     }
-    other = run_race({"ours": replace(OURS, momentum=0.7)}, race(target=0.0), seed=1)
-    assert other["ours"]["val"] != found["ours"]["val"]
+    changed = run_race({"ours": replace(OURS, momentum=0.7)}, race(target=0.0), seed=1)
+    assert changed["ours"]["val"] != runs["ours"]["val"]
 
 
 def test_only_training_is_on_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,31 +92,33 @@ def test_the_plain_model_is_causal_sees_order_and_is_initialised_as_gpt_2() -> N
 
 def small(recipes: dict[str, Recipe]) -> dict[str, Recipe]:
     """Replace models and runs by small ones that take no time, and keep the recipes."""
-    return {name: replace(one, n_layer=1, n_embd=16, steps=20) for name, one in recipes.items()}
+    return {name: replace(original, n_layer=1, n_embd=16, steps=20) for name, original in recipes.items()}
 
 
 def test_every_recipe_runs_in_either_race(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = recipe.compare(recipe.next_token_race(CORPUS, 9.0, 16), small(recipe.NEXT_RECIPES), (1, 2))
-    assert set(found["runs"]) == {"ours", *recipe.RIVALS}
-    assert found["reached"] == dict.fromkeys(found["runs"], 2)
-    assert {f"ratio_{rival}" for rival in recipe.RIVALS} <= found.keys()
+    comparison = recipe.compare(recipe.next_token_race(CORPUS, 9.0, 16), small(recipe.NEXT_RECIPES), (1, 2))
+    assert set(comparison["runs"]) == {"ours", *recipe.RIVALS}
+    assert comparison["reached"] == dict.fromkeys(comparison["runs"], 2)
+    assert {f"ratio_{rival}" for rival in recipe.RIVALS} <= comparison.keys()
     monkeypatch.setattr(recipe, "MaskedDiffusion", partial(MaskedDiffusion, val_windows=64))
     masked = from_text("abc", "abcdefgh" * 300, with_mask=True)
-    found = recipe.compare(recipe.diffusion_race(masked, 0.0, 16), small(recipe.DIFFUSION_RECIPES), (1,))
-    assert found["reached"] == dict.fromkeys(found["runs"], 0)
-    assert found["ratio_tuned"] is None  # ours did not come there: nothing is to be said of the others
-    assert all(runs[0]["steps"] == 20 for runs in found["runs"].values())
+    comparison = recipe.compare(recipe.diffusion_race(masked, 0.0, 16), small(recipe.DIFFUSION_RECIPES), (1,))
+    assert comparison["reached"] == dict.fromkeys(comparison["runs"], 0)
+    assert comparison["ratio_tuned"] is None  # ours did not come there: nothing is to be said of the others
+    assert all(runs[0]["steps"] == 20 for runs in comparison["runs"].values())
 
 
 def test_a_ratio_is_the_median_over_seeds() -> None:
     seconds = {"ours": (1.0, 2.0, 1.0), "published": (10.0, 10.0, 20.0), "same_shape": (4.0, 4.0, 4.0)}
     seconds["tuned"] = (3.0, 3.0, 3.0)
-    runs = {name: [{"seconds": one, "reached": True} for one in each] for name, each in seconds.items()}
-    found = {"ratio_published": 10.0, "ratio_same_shape": 4.0, "ratio_tuned": 3.0}
+    runs = {
+        name: [{"seconds": duration, "reached": True} for duration in each] for name, each in seconds.items()
+    }
+    expected = {"ratio_published": 10.0, "ratio_same_shape": 4.0, "ratio_tuned": 3.0}
     runs["tuned"][0]["reached"] = False  # a rival that gave up has taken at least as long
-    assert recipe.ratios(runs) == found
+    assert recipe.ratios(runs) == expected
     runs["ours"][2]["reached"] = False
-    assert recipe.ratios(runs) == dict.fromkeys(found)
+    assert recipe.ratios(runs) == dict.fromkeys(expected)
 
 
 @pytest.mark.parametrize("name", list(recipe.RACES))
@@ -124,12 +126,12 @@ def test_stored_races_use_these_recipes_and_equal_tuning_budgets(name: str) -> N
     raced = recipe.RACES[name][1]
     stored = json.loads((RESULTS / f"{name}.json").read_text("utf-8"))
     del stored["recipes"]["pairs"]  # raced beside the others, and given up
-    assert stored["recipes"] == {each: describe(one) for each, one in raced.items()}
+    assert stored["recipes"] == {each: describe(definition) for each, definition in raced.items()}
     for rival in ("ours", "tuned"):
         tuned = json.loads((RESULTS / f"tune_{name}_{rival}.json").read_text("utf-8"))
         assert tuned["best"] == describe(raced[rival])
         assert len(tuned["runs"]) == 10
-    shapes = {each: (one.n_layer, one.n_embd) for each, one in raced.items()}
+    shapes = {each: (definition.n_layer, definition.n_embd) for each, definition in raced.items()}
     assert shapes["ours"] == shapes["same_shape"] == shapes["tuned"] != shapes["published"]
 
 

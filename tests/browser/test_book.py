@@ -39,8 +39,8 @@ def html(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def address(html: Path) -> Iterator[str]:
-    with serve_folder(html) as found:
-        yield found
+    with serve_folder(html) as url:
+        yield url
 
 
 @pytest.fixture
@@ -58,13 +58,15 @@ def watched(context: BrowserContext, address: str) -> tuple[Page, list[str]]:
     """Yield a page, and a list that collects every error on it and every request to another host."""
     page, wrong = context.new_page(), []
 
-    def note(what: str, seen: bool = True) -> None:
-        wrong.extend([f"{page.url}: {what}"] if seen else [])
+    def note(what: str, is_wrong: bool = True) -> None:
+        wrong.extend([f"{page.url}: {what}"] if is_wrong else [])
 
     page.on("pageerror", lambda error: note(str(error)))
     # A request that the next page aborts has not failed.
-    page.on("requestfailed", lambda one: note(f"{one.url} failed", one.failure != "net::ERR_ABORTED"))
-    page.on("console", lambda one: note(one.text, one.type == "error"))
+    page.on(
+        "requestfailed", lambda request: note(f"{request.url} failed", request.failure != "net::ERR_ABORTED")
+    )
+    page.on("console", lambda message: note(message.text, message.type == "error"))
     page.on("request", lambda it: note(f"asks {it.url}", not it.url.startswith((address, "data:", "blob"))))
     return page, wrong
 
@@ -95,8 +97,8 @@ def test_every_page_opens_without_an_error_or_foreign_request_is_light_and_fits_
         wrong += [f"{name} has {size} bytes"] if size > PAGE_BYTES else []
         for width in (360, 1600, DESK["width"]):
             page.set_viewport_size({**DESK, "width": width})
-            found = page.evaluate("document.documentElement.scrollWidth")
-            wrong += [f"{name} is {found} wide on {width}"] if found > width else []
+            page_width = page.evaluate("document.documentElement.scrollWidth")
+            wrong += [f"{name} is {page_width} wide on {width}"] if page_width > width else []
     assert wrong == []
     assert megabytes(html) < SITE_MEGABYTES
 
@@ -105,14 +107,14 @@ def test_every_page_opens_without_an_error_or_foreign_request_is_light_and_fits_
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_no_violation(browser: Browser, address: str, scheme: str):
     context = browser.new_context(viewport=DESK, color_scheme=scheme)
-    page, found = context.new_page(), []
+    page, faults = context.new_page(), []
     for name in KINDS:
         page.goto(address + name)
         unfold(page)
         violations = Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]
-        found += [(name, one["id"], one["nodes"][0]["html"]) for one in violations]
+        faults += [(name, violation["id"], violation["nodes"][0]["html"]) for violation in violations]
     context.close()
-    assert found == []
+    assert faults == []
 
 
 # ---------------------------------------------------------------- recordings
@@ -156,23 +158,23 @@ def fields_of(figure: Locator) -> list[Locator]:
     return figure.locator(".explorer-controls").locator("input, select").all()
 
 
-def expect_answer(figure: Locator, asked: dict[str, Any]) -> None:
+def expect_answer(figure: Locator, state: dict[str, Any]) -> None:
     """Wait until an explorer shows the findings that were recorded for the values of its controls."""
-    fields, at, number = fields_of(figure), dict[str, int](), 0
+    fields, choices, number = fields_of(figure), dict[str, int](), 0
     inputs = [
-        control for control in asked["controls"] if "rows" not in control
+        control for control in state["controls"] if "rows" not in control
     ]  # others are switches, all on
     for control, field in zip(inputs, fields, strict=True):
         chosen = field.evaluate("it => it.selectedIndex ?? Number(it.value)")
-        at[control["name"]] = chosen
-    for name in asked["together"]:
-        control = next(one for one in asked["controls"] if one["name"] == name)
-        number = number * len(control.get("stops") or control["options"]) + at.get(name, 0)
-    answer = asked["answers"][number]
+        choices[control["name"]] = chosen
+    for name in state["together"]:
+        control = next(candidate for candidate in state["controls"] if candidate["name"] == name)
+        number = number * len(control.get("stops") or control["options"]) + choices.get(name, 0)
+    answer = state["answers"][number]
     if "frames" not in answer:
         return expect(figure.get_by_role("alert")).to_have_text(answer["problem"])
     frames = answer["frames"]
-    frame = frames[min(at.get(answer["frames_by"], 0), len(frames) - 1)]
+    frame = frames[min(choices.get(answer["frames_by"], 0), len(frames) - 1)]
     for title, panel in zip(figure.locator(".explorer-title").all(), frame, strict=False):
         if panel["marks"][0]["kind"] != "heads":  # a reader may have chosen another head
             expect(title).to_have_text(panel["title"])
@@ -194,10 +196,10 @@ def test_every_recording_shows_its_numbers_wherever_it_is_moved(desk: BrowserCon
                     time_of(figure).fill(str(step))
                     expect_run(figure, run, step)
             elif figure.get_attribute("data-live") in ("explorer", "switchboard"):
-                asked = recording(figure, html / name)
+                state = recording(figure, html / name)
                 for control in fields_of(figure):
                     move(control)
-                    expect_answer(figure, asked)
+                    expect_answer(figure, state)
             tried += 1
     assert wrong == []
     assert tried > 3
@@ -317,10 +319,10 @@ def test_a_guess_counts_only_before_its_outcome_is_opened(desk: BrowserContext, 
     outcome.locator("xpath=ancestor::details").locator("summary").click()
     expect(outcome).to_contain_text("You guessed:")
     expect(outcome).to_contain_text("✓")
-    said = outcome.text_content()
+    words = outcome.text_content()
     change(first, facts)  # too late: what counts is what was guessed before
     expect(first.locator(".guess-said")).to_be_attached()
-    assert outcome.text_content() == said
+    assert outcome.text_content() == words
     late = outcome_of(page, second)
     late.locator("xpath=ancestor::details").locator("summary").click()
     expect(late).to_contain_text("No guess was made before this was shown.")
@@ -416,7 +418,8 @@ def test_a_printed_page_opens_all_folds_has_all_pictures_and_hides_controls(
 ):
     page = desk.new_page()
     page.goto(address + LESSON)
-    page.wait_for_function("[...document.images].every(it => it.naturalWidth)")  # in folds and below, too
+    # Images in folds and below the window are loaded, too.
+    page.wait_for_function("[...document.images].every(it => it.naturalWidth)")
     page.emulate_media(media="print")
     expect(page.locator(".explorer-controls").first).to_be_hidden()
     expect(page.locator("details.hint p").first).to_be_visible()

@@ -50,14 +50,14 @@ FOLLOW = """async ({ engine, encoding, shape, weights, vocab, batches, steps }) 
 def packed(model: LanguageModel, get: Callable[[Tensor], Tensor]) -> list[Tensor]:
     """Return the weights of a model, each passed through `get`, in the order and shapes of gpt.c."""
 
-    def padded(matrix: Tensor) -> Tensor:  # with tokens that never occur
+    def padded(matrix: Tensor) -> Tensor:  # The added rows stand for tokens that never occur.
         return torch.cat([matrix, matrix.new_zeros(-len(matrix) % 8, matrix.shape[1])])
 
     assert isinstance(model, Transformer)
     parts = [padded(get(model.token_embedding.weight))]
     for block in model.blocks:
         a, mlp = block.attention, block.mlp
-        parts += [get(one.weight).T for one in (a.to_q, a.to_k, a.to_v, a.out, mlp.up, mlp.out)]
+        parts += [get(layer.weight).T for layer in (a.to_q, a.to_k, a.to_v, a.out, mlp.up, mlp.out)]
     parts.append(padded(get(model.head.weight)).T)
     table = getattr(model.encoding, "table", None)
     return parts if not isinstance(table, nn.Parameter) else [*parts, get(table)]
@@ -82,28 +82,28 @@ def check_engine(
     generator = torch.Generator().manual_seed(3)
     batches = [objective.batch(windows, generator) for _ in range(STEPS)]
     both, losses, grad = optimizers(model, plan), [], list[Tensor]()
-    peaks = [one.lr for one in both]
+    peaks = [optimizer.lr for optimizer in both]
     for step, batch in enumerate(batches):
         model.zero_grad()
         loss = objective.loss(model, batch)
         loss.backward()
         grad = packed(model, lambda p: p.grad.clone()) if step == 0 else grad
-        for one, peak in zip(both, peaks, strict=True):
-            one.lr = peak * schedule(step, plan)
-            one.step()
+        for optimizer, peak in zip(both, peaks, strict=True):
+            optimizer.lr = peak * schedule(step, plan)
+            optimizer.step()
         losses.append(loss.item())
-    given = {
+    inputs = {
         "engine": engine.engine_script(),
         "encoding": encoding,
         "shape": {"layers": layers, "heads": width // 16, "batch": windows},
-        "weights": torch.cat([one.flatten() for one in weights]).tolist(),
+        "weights": torch.cat([weight.flatten() for weight in weights]).tolist(),
         "steps": STEPS,
         "batches": [[x.flatten().tolist() for x in batch] for batch in batches],
         "vocab": shape.vocab_size,
     }
-    found = page.evaluate(FOLLOW, given)
-    np.testing.assert_allclose(found["losses"], losses, rtol=1e-3)
-    mine = torch.tensor(found["grad"])
+    page_run = page.evaluate(FOLLOW, inputs)
+    np.testing.assert_allclose(page_run["losses"], losses, rtol=1e-3)
+    mine = torch.tensor(page_run["grad"])
     for theirs in grad:
         off = mine[: theirs.numel()].view(theirs.shape) - theirs
         assert off.norm() < 1e-5 * theirs.norm()
@@ -125,14 +125,14 @@ def test_gradients_and_losses_are_those_of_pytorch_at_other_sizes(
 def test_the_start_page_quotes_the_recorded_accuracies():
     shares = json.loads(lab.SHARES.read_text(encoding="utf-8"))
     rope, none = (np.sort(shares[name]) * 100 for name in ("rope", "none"))
-    said = re.search(
+    match = re.search(
         r"From (\d+) seeds each, RoPE was right in (\d+) to (\d+)% .+ in (\d+) to (\d+)% from (\d+) seeds, "
         r"and in (\d+)% from one",
         (engine.HERE.parent / "index.md").read_text(encoding="utf-8"),
     )
-    assert said
-    found = [len(rope), rope[0], rope[-1], none[0], none[-2], len(none) - 1, none[-1]]
-    np.testing.assert_allclose([int(n) for n in said.groups()], found, atol=0.51)
+    assert match
+    expected = [len(rope), rope[0], rope[-1], none[0], none[-2], len(none) - 1, none[-1]]
+    np.testing.assert_allclose([int(n) for n in match.groups()], expected, atol=0.51)
 
 
 @pytest.mark.skipif(not shutil.which("clang"), reason="needs clang")

@@ -35,7 +35,10 @@ from tools.browser.site import serve_folder, write_explorers
 
 ROOT = Path(__file__).resolve().parents[2]
 FORMULAS = {formula.name: formula for formula in (explore() for explore in formulas.FORMULAS)}
-FIRST = {name: {one["name"]: one["value"] for one in formula.controls} for name, formula in FORMULAS.items()}
+FIRST = {
+    name: {control["name"]: control["value"] for control in formula.controls}
+    for name, formula in FORMULAS.items()
+}
 AWAY = torch.arange(65).double()  # tokens
 
 # ---------------------------------------------------------------- the numbers of each explorer, in Python
@@ -61,11 +64,11 @@ def measure_rope(position: float, distance: int, pair: int, n_hands: int, theta:
     omegas = frequencies(32, theta)[pair : pair + n_hands].double()
     hands = omegas[0] * torch.tensor([[n, n - distance] for n in (position, position + 37)]).double()
     turned = ((AWAY[:, None] - AWAY)[..., None] * omegas).rad2deg() % 360  # (65, 65, hands)
-    apart = turned.minimum(360 - turned)
-    alike = (apart <= 10).all(dim=-1).triu(1)  # (65, 65)
-    found = {"omega": omegas[0], "hands": hands, "between": hands[0, 0] - hands[0, 1]}
-    found |= {"first": apart[distance, :, 0], "all": apart[distance].amax(dim=-1)}
-    return found | {"twins": (alike + alike.T)[distance].sum(), "pairs": alike.sum()}
+    gaps = turned.minimum(360 - turned)
+    alike = (gaps <= 10).all(dim=-1).triu(1)  # (65, 65)
+    quantities = {"omega": omegas[0], "hands": hands, "between": hands[0, 0] - hands[0, 1]}
+    quantities |= {"first": gaps[distance, :, 0], "all": gaps[distance].amax(dim=-1)}
+    return quantities | {"twins": (alike + alike.T)[distance].sum(), "pairs": alike.sum()}
 
 
 def measure_alibi(distance: int, n_head: int, steepness: float, theta: float) -> dict[str, Any]:
@@ -85,19 +88,24 @@ def measure_gaussian(kernel: str, position: int, **four: float) -> dict[str, Any
     scores = added if kernel == "relative" else plain * K[:, None] * K
     shares = [row[position, : position + 1].softmax(dim=0) for row in (scores, plain)]
     encoding = RelativeGaussian(32, alphas, sigmas, learnable=False)
-    found = {"half": reach(encoding, 0.5), "hundredth": reach(encoding, 0.01), "step": max_step(scores)}
-    found |= {"K": K, "parts": parts, "scores": scores, "plain": plain}
-    return found | {"rows": dict(zip(("with", "rope"), shares, strict=True))}
+    quantities = {"half": reach(encoding, 0.5), "hundredth": reach(encoding, 0.01), "step": max_step(scores)}
+    quantities |= {"K": K, "parts": parts, "scores": scores, "plain": plain}
+    return quantities | {"rows": dict(zip(("with", "rope"), shares, strict=True))}
 
 
 def measure_branches(stride: float, width: int, counted: float) -> dict[str, Any]:
     strides = sorted({round(2 ** (i / 24)) for i in range(13 * 24 + 1)})
-    at, slow = torch.tensor([0, stride, *strides]).double(), 2 * min(round(counted), width // 2)
-    ones = torch.ones(1, 1, len(at), width).double()
-    added, turned = fourier(at, width).double()[:, -slow:], rotate(ones, at)[0, 0, :, -slow:]
-    alike, other = (torch.cosine_similarity(codes[:1], codes) for codes in (added, turned))
-    found = {"fourier": alike[2:], "rope": other[2:], "at": alike[1], "pairs": angles(at, width)[1].cos()}
-    return found | {"distance": (added[0] - added[1]).norm()}
+    positions, slow = torch.tensor([0, stride, *strides]).double(), 2 * min(round(counted), width // 2)
+    ones = torch.ones(1, 1, len(positions), width).double()
+    added, turned = fourier(positions, width).double()[:, -slow:], rotate(ones, positions)[0, 0, :, -slow:]
+    alike, turned_alike = (torch.cosine_similarity(codes[:1], codes) for codes in (added, turned))
+    quantities = {
+        "fourier": alike[2:],
+        "rope": turned_alike[2:],
+        "at": alike[1],
+        "pairs": angles(positions, width)[1].cos(),
+    }
+    return quantities | {"distance": (added[0] - added[1]).norm()}
 
 
 class Product(gates.GatesLast):
@@ -112,7 +120,8 @@ def measure_polar(gate: str, order: str, alpha: float, phi: float, theta: float)
     kind = dict(zip(formulas.GATES, kinds, strict=True))[gate]
     norm_last, hidden = order == formulas.ORDERS[0], torch.arange(49) % 16 >= 13  # MASK tokens
 
-    def scores_of(alpha: float, masked: Tensor) -> tuple[Tensor, Tensor]:  # and the gates of keys
+    # It returns the scores and the gated keys.
+    def scores_of(alpha: float, masked: Tensor) -> tuple[Tensor, Tensor]:
         heads: Any = {"n_head": 1} if kind is gates.LearnedPhase else {}
         encoding = kind(**heads, head_dim=32, alpha=alpha, theta=theta).double()
         for phase in encoding.parameters():
@@ -125,10 +134,10 @@ def measure_polar(gate: str, order: str, alpha: float, phi: float, theta: float)
     (scores, keys), (plain, _) = scores_of(alpha, hidden), scores_of(alpha, hidden & False)
     half, doubled = torch.arange(-12, 13), math.ceil(math.log2(float(plain.abs().max()) / 12 + 1e-9))
     across = torch.stack([plain[n // 2 + half, n // 2 - half] for n in (24, 48, 72)])
-    found = {"gates": keys, "scores": scores, "moved": (scores - scores_of(1.0, hidden)[0]).abs().max()}
-    found |= {"step": max_step(plain), "uneven": (plain - plain.T).abs().max(), "across": across}
-    found |= {"apart": (across.amax(dim=0) - across.amin(dim=0)).max()}
-    return found | {"top": {"gates": 2 if norm_last else 1, "scores": 12 * 2 ** max(0, doubled)}}
+    quantities = {"gates": keys, "scores": scores, "moved": (scores - scores_of(1.0, hidden)[0]).abs().max()}
+    quantities |= {"step": max_step(plain), "uneven": (plain - plain.T).abs().max(), "across": across}
+    quantities |= {"apart": (across.amax(dim=0) - across.amin(dim=0)).max()}
+    return quantities | {"top": {"gates": 2 if norm_last else 1, "scores": 12 * 2 ** max(0, doubled)}}
 
 
 MEASURE_ALL = """async ([module, settings]) => {
@@ -138,35 +147,41 @@ MEASURE_ALL = """async ([module, settings]) => {
 
 
 def measure(name: str, values: dict[str, Any]) -> dict[str, Any]:
-    found: Callable[..., dict[str, Any]] = globals()[f"measure_{name}"]
-    return found(**values)
+    formula: Callable[..., dict[str, Any]] = globals()[f"measure_{name}"]
+    return formula(**values)
 
 
 def settings_of(name: str) -> list[dict[str, Any]]:
     """Return each control at its ends and in its middle, and 40 draws of all of them."""
     draw = random.Random(31)
-    stops = {one["name"]: one.get("stops") or one["options"] for one in FORMULAS[name].controls}
-    ends = [FIRST[name] | {key: all_[i]} for key, all_ in stops.items() for i in (0, len(all_) // 2, -1)]
+    stops = {
+        control["name"]: control.get("stops") or control["options"] for control in FORMULAS[name].controls
+    }
+    extremes = [FIRST[name] | {key: all_[i]} for key, all_ in stops.items() for i in (0, len(all_) // 2, -1)]
     drawn = [{key: draw.choice(all_) for key, all_ in stops.items()} for _ in range(40)]
     dragged = drawn if name in ("rope", "sinusoid") else []  # measured between two positions, too
-    return [*ends, *drawn, *(one | {"position": one["position"] + draw.random()} for one in dragged)]
+    return [
+        *extremes,
+        *drawn,
+        *(setting | {"position": setting["position"] + draw.random()} for setting in dragged),
+    ]
 
 
-def require_equal(found: Any, expected: Any, where: str) -> None:
+def require_equal(got: Any, expected: Any, where: str) -> None:
     if isinstance(expected, dict):
-        assert set(found) == set(expected), where
+        assert set(got) == set(expected), where
         for key, value in expected.items():
-            require_equal(found[key], value, f"{where}: {key}")
+            require_equal(got[key], value, f"{where}: {key}")
     else:
-        np.testing.assert_allclose(found, torch.as_tensor(expected).numpy(), 1e-6, 1e-6, err_msg=where)
+        np.testing.assert_allclose(got, torch.as_tensor(expected).numpy(), 1e-6, 1e-6, err_msg=where)
 
 
 @pytest.mark.parametrize("name", FORMULAS)
 def test_every_number_is_that_of_the_package(name: str, browser: Browser):
     page, settings = browser.new_page(), settings_of(name)
     measured = json.loads(page.evaluate(MEASURE_ALL, [view.script(FORMULAS[name].script), settings]))
-    for values, found in zip(settings, measured, strict=True):
-        require_equal(found, measure(name, values), str(values))
+    for values, got in zip(settings, measured, strict=True):
+        require_equal(got, measure(name, values), str(values))
     page.close()
 
 
@@ -197,12 +212,12 @@ def explorer(page: Page, name: str) -> Locator:
 
 def shown(page: Page) -> list[str]:
     """Return the text of the controls and titles of all explorers, after the next frame."""
-    found: list[str] = page.evaluate(SHOWN)
-    return found
+    texts: list[str] = page.evaluate(SHOWN)
+    return texts
 
 
-def drag(page: Page, ends: dict[str, Any], touch: bool = False) -> None:
-    (x, y), (to_x, to_y) = ends["now"]["place"], ends["then"]["place"]
+def drag(page: Page, handle: dict[str, Any], touch: bool = False) -> None:
+    (x, y), (to_x, to_y) = handle["now"]["place"], handle["then"]["place"]
     if not touch:
         page.mouse.move(x, y)
         page.mouse.down()
@@ -211,8 +226,8 @@ def drag(page: Page, ends: dict[str, Any], touch: bool = False) -> None:
         return
     finger = page.context.new_cdp_session(page)
     for i, kind in enumerate(["touchStart", *["touchMove"] * 6, "touchEnd"]):
-        at = {"x": x + (to_x - x) * i / 6, "y": y + (to_y - y) * i / 6}
-        finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [at] if i < 7 else []})
+        point = {"x": x + (to_x - x) * i / 6, "y": y + (to_y - y) * i / 6}
+        finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [point] if i < 7 else []})
 
 
 @pytest.mark.parametrize("name", FORMULAS)
@@ -221,13 +236,13 @@ def test_a_dragged_handle_sets_its_own_value_and_no_other(name: str, device: dic
     page = visit(**device)
     root, first = explorer(page, name), shown(page)
     for nth in range(root.locator(".handle").count()):
-        ends = root.evaluate(ENDS, [nth, 3])
-        now, then, scrolled = ends["now"], ends["then"], page.evaluate("scrollY")
-        drag(page, ends, touch=bool(device))
+        handle = root.evaluate(ENDS, [nth, 3])
+        now, then, scrolled = handle["now"], handle["then"], page.evaluate("scrollY")
+        drag(page, handle, touch=bool(device))
         assert page.evaluate("scrollY") == scrolled
         after = root.evaluate(ENDS, [nth, 0])["now"]
-        found, expected = (numbers(" ".join(one["values"])) for one in (after, then))
-        assert found == pytest.approx(expected, rel=0.03, abs=1e-9), (nth, ends["name"])
+        got, expected = (numbers(" ".join(state["values"])) for state in (after, then))
+        assert got == pytest.approx(expected, rel=0.03, abs=1e-9), (nth, handle["name"])
         assert after["values"] != now["values"]
         if after["values"] == then["values"]:
             assert after["picture"] == then["picture"] != now["picture"]
@@ -259,9 +274,9 @@ def test_a_swipe_that_begins_on_a_slider_scrolls_and_does_not_move_it(visit: Vis
 
 def test_a_last_panel_is_as_wide_as_those_above_it(visit: Visit):
     panels = explorer(visit(viewport={"width": 800, "height": 900}), "gaussian").locator(".explorer-panel")
-    left, right, last = panels.evaluate_all("all => all.map(it => it.getBoundingClientRect().toJSON())")
-    assert left["top"] < last["top"]
-    assert left["width"] == pytest.approx(right["width"]) == pytest.approx(last["width"])
+    first, second, last = panels.evaluate_all("all => all.map(it => it.getBoundingClientRect().toJSON())")
+    assert first["top"] < last["top"]
+    assert first["width"] == pytest.approx(second["width"]) == pytest.approx(last["width"])
 
 
 def test_keys_move_a_handle_from_stop_to_stop(visit: Visit):
@@ -278,11 +293,13 @@ def test_keys_move_a_handle_from_stop_to_stop(visit: Visit):
     for name, formula in FORMULAS.items():
         knob = explorer(page, name).locator(".handle").first
         label = knob.get_attribute("aria-label")
-        stops = next(one["stops"] for one in formula.controls if one["label"] == label)
-        for key, at in steps.items():
+        stops = next(control["stops"] for control in formula.controls if control["label"] == label)
+        for key, index in steps.items():
             knob.press(key)
-            expect(knob).to_have_attribute("aria-valuenow", f"{stops[at]:g}")
-            assert numbers(knob.get_attribute("aria-valuetext") or "") == pytest.approx([stops[at]], rel=0.01)
+            expect(knob).to_have_attribute("aria-valuenow", f"{stops[index]:g}")
+            assert numbers(knob.get_attribute("aria-valuetext") or "") == pytest.approx(
+                [stops[index]], rel=0.01
+            )
 
 
 def test_a_cell_of_a_matrix_is_read_by_pointer_and_by_keys(visit: Visit):
@@ -317,8 +334,8 @@ def test_the_address_keeps_the_values_and_foreign_ones_are_ignored(visit: Visit)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_page_fits_its_window_and_can_be_read_by_everyone(scheme: str, visit: Visit):
     page = visit(color_scheme=scheme)
-    found = Axe().run(page).response["violations"]
-    assert [(one["id"], one["help"], one["nodes"]) for one in found] == []
+    violations = Axe().run(page).response["violations"]
+    assert [(violation["id"], violation["help"], violation["nodes"]) for violation in violations] == []
     for width in (360, 1280, 1920):
         page.set_viewport_size({"width": width, "height": 900})
         parts = page.locator(".explorer :is(.explorer-panel,.handle circle:last-child, input, select,output)")
@@ -346,13 +363,13 @@ def test_contributing_makes_an_explorer(browser: Browser, tmp_path: Path, monkey
     scripts.mkdir(parents=True)
     (scripts / "kerple.js").write_text(module, encoding="utf-8")
     monkeypatch.setattr(formulas, "SCRIPTS", scripts)
-    exec(controls, made := dict(vars(formulas)))
-    write_explorers(tmp_path, [made["kerple"]()])
+    exec(controls, namespace := dict(vars(formulas)))
+    write_explorers(tmp_path, [namespace["kerple"]()])
     page = browser.new_page()
     page.goto((tmp_path / "index.html").as_uri())
     root = explorer(page, "kerple")
-    ends = root.evaluate(ENDS, [0, 3])
-    drag(page, ends)
-    assert root.evaluate(ENDS, [0, 0])["now"]["values"] == ends["then"]["values"]
+    handle = root.evaluate(ENDS, [0, 3])
+    drag(page, handle)
+    assert root.evaluate(ENDS, [0, 0])["now"]["values"] == handle["then"]["values"]
     expect(root.locator(".explorer-title")).to_contain_text(f"takes {2 * math.log1p(64):.2f} from a score")
     page.close()

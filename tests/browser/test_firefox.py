@@ -71,8 +71,8 @@ def test_a_dashboard_is_steered_scrubbed_and_stopped_while_a_model_trains(firefo
         places = [board(page, PLACE_OF_STEP.format(step)) for step in (90, 40)]
         page.drag(*places)
         until(page, "Math.abs(board.at - 40) <= 8")
-        back, made = board(page, "[board.at, board.run.made]")
-        until(page, f"board.run.made > {made} && board.at === {back}")
+        back, steps_made = board(page, "[board.at, board.run.made]")
+        until(page, f"board.run.made > {steps_made} && board.at === {back}")
         page.click(f"{DASHBOARD} [aria-label='follow the newest step']")
         until(page, "board.at === null")
         page.evaluate(f"[...document.querySelectorAll('{DASHBOARD} input[type=range]')].at(-1).focus()")
@@ -91,12 +91,12 @@ def test_a_handle_of_an_explorer_follows_the_mouse(page: FirefoxPage, tmp_path: 
         page.goto(address)
         page.wait_for_function("document.querySelector('.handle') !== null")
         look = f"given => ({ENDS})(document.querySelector('.explorer'), given)"
-        ends = page.evaluate(look, [0, 3])
-        page.drag(ends["now"]["place"], ends["then"]["place"])
+        handle = page.evaluate(look, [0, 3])
+        page.drag(handle["now"]["place"], handle["then"]["place"])
         shown = "[...document.querySelectorAll('.explorer label output')].map(one => one.value)"
-        page.wait_for_function(f"values => String({shown}) === String(values)", ends["then"]["values"])
+        page.wait_for_function(f"values => String({shown}) === String(values)", handle["then"]["values"])
         after = page.evaluate(look, [0, 0])
-        assert after["now"]["picture"] == ends["then"]["picture"] != ends["now"]["picture"]
+        assert after["now"]["picture"] == handle["then"]["picture"] != handle["now"]["picture"]
 
 
 @pytest.mark.parametrize("encoding", VERSIONS)

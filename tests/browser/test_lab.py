@@ -27,8 +27,8 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     pages = {"lab": PAGE.format(lab.lab_html()), "index": small, "strict": small.replace("<title>", policy)}
     for name, text in pages.items():
         (folder / f"{name}.html").write_text(text, encoding="utf-8")
-    with serve_folder(folder) as found:
-        yield f"{found}lab.html"
+    with serve_folder(folder) as url:
+        yield f"{url}lab.html"
 
 
 @pytest.fixture
@@ -230,8 +230,8 @@ def test_heads_are_switched_off_and_a_model_is_kept_and_loaded(page: Page, addre
     download.value.save_as(tmp_path / "kept.babygpt")
     assert card.inner_text() != written
     page.goto(address)
-    kept = (tmp_path / "kept.babygpt").read_bytes()
-    (tmp_path / "other.babygpt").write_bytes(kept[:-12])
+    file_bytes = (tmp_path / "kept.babygpt").read_bytes()
+    (tmp_path / "other.babygpt").write_bytes(file_bytes[:-12])
     page.locator(".lab-load input").set_input_files(tmp_path / "other.babygpt")
     expect(page.get_by_role("alert").first).to_have_text("other.babygpt is no model that this lab has kept.")
     page.locator(".lab-load input").set_input_files(tmp_path / "kept.babygpt")

@@ -72,10 +72,12 @@ def test_a_guess_by_keyboard_is_compared_and_counted_but_not_stored(notebook: No
     notebook.run(SETUP, ASK, NUMBER)
     expect(page.locator(".babygpt-words")).to_have_count(2)
     assert not any(words.is_visible() for words in page.locator(".babygpt-words").all())
-    found = Axe().run(page, {"include": [[".babygpt-guess"]]}).response["violations"]
-    assert [(one["id"], one["help"]) for one in found if one["impact"] in GRAVE] == []
+    violations = Axe().run(page, {"include": [[".babygpt-guess"]]}).response["violations"]
+    assert [
+        (violation["id"], violation["help"]) for violation in violations if violation["impact"] in GRAVE
+    ] == []
     page.get_by_role("radio", name="a mile", exact=True).focus()
-    page.keyboard.press("ArrowDown")  # which chooses the next one
+    page.keyboard.press("ArrowDown")  # The arrow chooses the next answer.
     page.keyboard.press("ArrowUp")
     expect(cell(notebook, ASK)).to_contain_text("Kept.")
     page.keyboard.press("Tab")
@@ -96,7 +98,7 @@ def test_a_guess_by_keyboard_is_compared_and_counted_but_not_stored(notebook: No
     assert "61%" in saved
     assert "87.5" not in saved
     assert "You guessed" not in saved
-    notebook.reopen()  # on a new kernel
+    notebook.reopen()  # The notebook gets a new kernel.
     notebook.run(SETUP, ASK, TALLY)
     expect(cell(notebook, ASK)).to_contain_text("Kept.")
     expect(page.get_by_role("radio", name="a mile", exact=True)).to_be_checked()

@@ -76,10 +76,10 @@ def board(notebook: Notebook, expression: str, nth: int = 0) -> Any:
 
 def until(notebook: Notebook, condition: str, nth: int = 0) -> None:
     """Wait until something is true of a dashboard."""
-    seen = (
+    expression = (
         f"(({{ board }}) => board && ({condition}))(document.querySelectorAll('{DASHBOARD}')[{nth}] ?? {{}})"
     )
-    notebook.page.wait_for_function(seen, timeout=30_000)
+    notebook.page.wait_for_function(expression, timeout=30_000)
 
 
 def until_it_goes_on(notebook: Notebook, steps: int = 1, nth: int = 0) -> None:
@@ -176,8 +176,8 @@ def test_time_goes_back_by_mouse_slider_keys_and_finger_while_the_model_trains(n
     until(notebook, "board.at === null")
     finger = page.context.new_cdp_session(page)
     for kind, step in (("Start", 140), ("Move", 90), ("Move", 40), ("End", None)):
-        at = [dict(zip("xy", place(notebook, step), strict=True))] if step else []
-        finger.send("Input.dispatchTouchEvent", {"type": f"touch{kind}", "touchPoints": at})
+        touch_points = [dict(zip("xy", place(notebook, step), strict=True))] if step else []
+        finger.send("Input.dispatchTouchEvent", {"type": f"touch{kind}", "touchPoints": touch_points})
     require_back(40)
     click(notebook, "play the run")
     until(notebook, "board.at > 80")
@@ -239,9 +239,9 @@ def reopen_tab(notebook: Notebook) -> None:
 
 def lose_the_network(notebook: Notebook) -> None:
     notebook.page.evaluate(checks.CUT)
-    made = board(notebook, "board.run.made")
+    steps_made = board(notebook, "board.run.made")
     notebook.page.wait_for_timeout(10_000)
-    assert board(notebook, "board.run.made") == made
+    assert board(notebook, "board.run.made") == steps_made
     expect(notebook.page.locator(f"{DASHBOARD} .status")).to_contain_text("no news for")
     notebook.page.evaluate("window.mend()")
 
@@ -289,10 +289,10 @@ def test_a_dead_kernel_is_named_and_what_was_drawn_stays(notebook: Notebook):
     notebook.run(TRAIN)
     until_it_goes_on(notebook, 20)
     notebook.start_cell(notebook.add_cell("import os; os._exit(1)"))
-    made = board(notebook, "board.run.made")
+    steps_made = board(notebook, "board.run.made")
     status, dashboard = notebook.page.locator(f"{DASHBOARD} .status"), notebook.page.locator(DASHBOARD)
     expect(status).to_contain_text("the kernel is gone", timeout=30_000)
-    assert board(notebook, "board.run.made") >= made
+    assert board(notebook, "board.run.made") >= steps_made
     assert "nats at step" in titles(notebook)[0]
     assert dashboard.locator("path.curve").first.get_attribute("d")
     for words in ("pause", "stop"):
@@ -339,13 +339,13 @@ def test_pointer_and_cell_move_an_explorer_of_the_page_while_a_cell_runs(noteboo
     until_it_goes_on(notebook)
     notebook.start_cell(WAIT)
     root = notebook.page.locator(COMPUTED)
-    ends = root.evaluate(ENDS, [1, 2])  # the key along the text: two tokens further from the query
-    notebook.page.mouse.move(*ends["now"]["place"])
+    handle = root.evaluate(ENDS, [1, 2])  # the key along the text: two tokens further from the query
+    notebook.page.mouse.move(*handle["now"]["place"])
     notebook.page.mouse.down()
-    notebook.page.mouse.move(*ends["then"]["place"], steps=5)
+    notebook.page.mouse.move(*handle["then"]["place"], steps=5)
     notebook.page.mouse.up()
     now = root.evaluate(ENDS, [1, 0])["now"]
-    assert now["values"] == ends["then"]["values"] == ["30", "5", "2", "1", "10,000"]
+    assert now["values"] == handle["then"]["values"] == ["30", "5", "2", "1", "10,000"]
     assert not notebook.page.evaluate("window.cellRun")
     stop(notebook)
     notebook.wait_for_cell(60)
@@ -403,8 +403,12 @@ def test_everything_fits_from_250_px_up_and_can_be_read(notebook: Notebook):
     click(notebook, "pause")
     until(notebook, "board.run.head.state === 'paused'")
     area = [[EXPLORER], [DASHBOARD], [COMPUTED]]
-    found = Axe().run(page, {"include": area}).response["violations"]
-    assert [(one["id"], one["help"], one["nodes"]) for one in found if one["impact"] in GRAVE] == []
+    violations = Axe().run(page, {"include": area}).response["violations"]
+    assert [
+        (violation["id"], violation["help"], violation["nodes"])
+        for violation in violations
+        if violation["impact"] in GRAVE
+    ] == []
     expect(page.locator(f"{DASHBOARD} .explorer-voice")).to_contain_text("paused")
     for width, smallest in ((250, 9), (360, 9), (768, 12), (1280, 12), (1920, 12)):
         for root in page.locator(".explorer").all():
@@ -437,20 +441,20 @@ def test_keys_go_through_a_dashboard_in_its_order_and_a_projector_shows_it_twice
     click(notebook, "pause")
     until(notebook, "board.run.head.state === 'paused'")
     page.locator(f"{DASHBOARD} button").first.focus()
-    seen = []
+    focused = []
     for _ in range(9):
         page.keyboard.press("Tab")
-        seen.append(page.evaluate(checks.FOCUS))
+        focused.append(page.evaluate(checks.FOCUS))
     expected = "stop, projector view, play, speed, show the run, follow, θ, v4: the loss, Layer".split(", ")
-    for name, found in zip(expected, seen, strict=True):
-        assert found[0].startswith(name), seen
-        assert found[1], seen  # the focus can be seen
+    for name, focus in zip(expected, focused, strict=True):
+        assert focus[0].startswith(name), focused
+        assert focus[1], focused  # the focus can be seen
     tick = page.locator(f"{DASHBOARD} .ticks text").first
     before = tick.bounding_box()
     click(notebook, "projector view: full screen, large letters")
     page.wait_for_function("document.fullscreenElement")
     assert before
     twice = "([area, height]) => document.querySelector(area).getBoundingClientRect().height > 1.9 * height"
-    area = f"{DASHBOARD} .ticks text"  # which are laid out anew, so that none stays the same element
+    area = f"{DASHBOARD} .ticks text"  # The ticks are laid out anew, so that none stays the same element.
     page.wait_for_function(twice, arg=[area, before["height"]], timeout=10_000)
     page.keyboard.press("Escape")

@@ -89,8 +89,10 @@ def draw(browser: Browser) -> Iterator[Callable[[Panel], tuple[Page, Any]]]:
 
 def still_ticks(root: ElementTree.Element, anchor: str, side: str) -> dict[str, float]:
     """Return the place of each tick of a still, by its name; of an upright axis, up to a constant."""
-    found = [text for text in root.iter(f"{SVG}text") if text.get("text-anchor") == anchor]
-    return {str(text.text): float(text.get(side) or 0) for text in found if NUMBER.fullmatch(text.text or "")}
+    labels = [text for text in root.iter(f"{SVG}text") if text.get("text-anchor") == anchor]
+    return {
+        str(text.text): float(text.get(side) or 0) for text in labels if NUMBER.fullmatch(text.text or "")
+    }
 
 
 def number(name: str) -> float:
@@ -114,11 +116,11 @@ def test_page_and_still_have_the_same_words(name: str, draw: Any):
     svg, words, _ = draw_still([panel])
     texts = [text.text or "" for text in ElementTree.fromstring(svg).iter(f"{SVG}text")]
     panels = [panel, *([panel.below] if panel.below else [])]
-    assert shown["title"] == words == "; ".join(one.title for one in panels)
+    assert shown["title"] == words == "; ".join(part.title for part in panels)
     names = [mark.name for kind in (Curve, Level) for mark in panel.marks if isinstance(mark, kind)]
     assert shown["legend"] == names
     expected = [name for _, name in panel.y.ticks or ()]
-    expected += [*names, *filter(None, (axis.label for one in panels for axis in (one.x, one.y)))]
+    expected += [*names, *filter(None, (axis.label for part in panels for axis in (part.x, part.y)))]
     expected += {
         "cells": ["vote (nats)", "−4", "0", "4"],
         "below": ["vote (nats)", "Under it"],
@@ -140,7 +142,7 @@ def test_dashes_show_in_page_and_still_which_level_a_name_belongs_to(draw: Any):
     assert len(set(in_legend)) == len(set(in_legend[:4])) == 4
     root = ElementTree.fromstring(draw_still([panel])[0])
     dashes = [path.get("stroke-dasharray") for path in root.iter(f"{SVG}path")]
-    assert [one for one in dashes if one] == [*in_legend, *in_axes]
+    assert [pattern for pattern in dashes if pattern] == [*in_legend, *in_axes]
 
 
 @pytest.mark.parametrize("name", ["curves", "log"])
@@ -151,14 +153,18 @@ def test_points_stand_at_the_same_values(name: str, draw: Any):
     there = np.isfinite(curve.y)
     drawn = next(path.get("d") or "" for path in root.iter(f"{SVG}path") if path.get("stroke-linejoin"))
     for axis, want, side, anchor in ((panel.x, curve.at(), 0, "middle"), (panel.y, curve.y, 1, "end")):
-        in_page = {words: float(place[side]) for words, at, *place in shown["ticks"] if at == anchor}
+        in_page = {
+            words: float(place[side])
+            for words, text_anchor, *place in shown["ticks"]
+            if text_anchor == anchor
+        }
         in_still = still_ticks(root, anchor, "xy"[side])
         assert len(set(in_page) & set(in_still)) >= 2, (in_page, in_still)
         tall = 4.0 if side else 0.0  # names stand so far below their ticks
         for ticks, path, below in ((in_page, shown["lines"][0], tall), (in_still, drawn, 5.0 * side)):
             places = points(path)[:, side] + below
-            found = read_off(ticks, places, axis.log)
-            np.testing.assert_allclose(found, want[there], rtol=0.02, atol=0.02)
+            got = read_off(ticks, places, axis.log)
+            np.testing.assert_allclose(got, want[there], rtol=0.02, atol=0.02)
 
 
 def test_values_that_are_read_are_written_as_python_writes_them(draw: Any):
@@ -231,7 +237,7 @@ def test_losses_and_gaps_are_the_panels_that_python_makes(draw: Callable[[Panel]
     for step, both in zip(steps, shown, strict=True):
         loss = loss_panel(run.dashboard, step)
         assert [panel["title"] for panel in both][:2] == [loss.title, loss.below.title]
-    expected = [one for panel in run.dashboard.panels() for one in (panel, panel.below) if one]
+    expected = [part for panel in run.dashboard.panels() for part in (panel, panel.below) if part]
     for panel, want in zip(shown[-1], expected, strict=True):
         assert panel["title"] == want.title
         assert panel["span"] == pytest.approx(want.y.span)

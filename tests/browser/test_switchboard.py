@@ -40,7 +40,10 @@ def boards(awake: Callable[..., LanguageModel]) -> list[Explorer]:
 def address(boards: list[Explorer], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder: Path = tmp_path_factory.mktemp("switchboard")
     recorded = [record_explorer(board) for board in boards]
-    figures = (live_html(one["module"], one["data"], "", words=one["words"]) for one in recorded)
+    figures = (
+        live_html(recording["module"], recording["data"], "", words=recording["words"])
+        for recording in recorded
+    )
     write_scripts([], folder)
     (folder / "index.html").write_text(PAGE.format("".join(figures)), encoding="utf-8")
     with serve_folder(folder) as served:
@@ -142,6 +145,8 @@ def test_it_can_be_read_by_everyone(scheme: str, visit: Visit):
     switch(page.locator(".explorer").first, 1, 2).click()
     for width in (360, 1280):
         page.set_viewport_size({"width": width, "height": 900})
-        found = Axe().run(page).response["violations"]
-        assert [(one["id"], one["help"], one["nodes"][0]["html"]) for one in found] == []
+        violations = Axe().run(page).response["violations"]
+        assert [
+            (violation["id"], violation["help"], violation["nodes"][0]["html"]) for violation in violations
+        ] == []
         assert page.evaluate("document.documentElement.scrollWidth") <= width

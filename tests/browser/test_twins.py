@@ -44,19 +44,19 @@ def table(name: str) -> Any:
 def test_the_book_reads_numbers_as_the_notebook_does(blank: Page):
     script = (ROOT / "book" / "static" / "questions.js").read_text(encoding="utf-8")
     numbers = table("numbers")
-    found = blank.evaluate(READ_NUMBERS, [script, list(numbers)])
-    assert dict(zip(numbers, found, strict=True)) == numbers
+    got = blank.evaluate(READ_NUMBERS, [script, list(numbers)])
+    assert dict(zip(numbers, got, strict=True)) == numbers
 
 
 def test_the_lab_reads_files_as_the_package_does(blank: Page):
     script, rows = (ROOT / "book" / "lab" / "text.js").read_text(encoding="utf-8"), table("texts")
-    found = blank.evaluate(READ_TEXTS, [script, [list(bytes.fromhex(row["bytes"])) for row in rows]])
-    for row, one in zip(rows, found, strict=True):
+    replies = blank.evaluate(READ_TEXTS, [script, [list(bytes.fromhex(row["bytes"])) for row in rows]])
+    for row, reply in zip(rows, replies, strict=True):
         if "text" in row:
-            assert one == {"text": row["text"]}, row["name"]
+            assert reply == {"text": row["text"]}, row["name"]
         else:
-            assert row["says"] in one["says"], row["name"]
-            assert "mine.txt is not UTF-8 text: " in one["says"]
+            assert row["says"] in reply["says"], row["name"]
+            assert "mine.txt is not UTF-8 text: " in reply["says"]
 
 
 def test_the_lab_counts_characters_as_python_does(blank: Page):

@@ -97,9 +97,9 @@ def test_guesses_and_outcomes_are_shown_side_by_side_and_counted():
     assert "You guessed: v3. It came out: v4. ✗" in winner().result.value
     assert "You guessed: 30%. It came out: 48%. ✗ (18 points away)" in share().result.value
     assert "120%" in repr(share().compare(120))  # an outcome may lie outside the ends
-    found = tally()
-    assert found.sentence() == "0 of 2 guesses were right; 3 were asked for."
-    assert list(found.table.rows) == [
+    summary = tally()
+    assert summary.sentence() == "0 of 2 guesses were right; 3 were asked for."
+    assert list(summary.table.rows) == [
         (ORDER, "v3", "v4", "✗"),
         (SHARE, "30%", "120%", "✗"),
         ("Never compared?", "yes", "–", ""),
@@ -121,9 +121,9 @@ def test_a_late_guess_is_shown_and_not_counted():
     winner().field.value = "v4"
     assert "You guessed: v4. It came out: v4. ✓ Guessed after the outcome was shown." in winner().result.value
     winner().compare("v4")
-    found = tally()
-    assert (found.asked, found.made, found.right, found.late) == (1, 0, 0, 1)
-    assert "1 came after the outcome, and do not count." in found.sentence()
+    summary = tally()
+    assert (summary.asked, summary.made, summary.right, summary.late) == (1, 0, 0, 1)
+    assert "1 came after the outcome, and do not count." in summary.sentence()
 
 
 # ---------------------------------------------------------------- the text that a notebook stores
@@ -135,8 +135,8 @@ def test_no_stored_text_contains_the_guess():
         predictions.GUESSES.clear()
         winner().field.value = guess
         texts.add((repr(winner()), repr(winner().compare("v4")), repr(tally())))
-    ((asked, compared, counted),) = texts
-    assert asked == f"Predict. {ORDER}\n[v3 / v4 / neither]"
+    ((question, compared, counted),) = texts
+    assert question == f"Predict. {ORDER}\n[v3 / v4 / neither]"
     assert predictions.KEPT in compared
     assert predictions.KEPT in counted
     assert repr(share()) == f"Predict. {SHARE}\n[0% to 100%]"
@@ -198,10 +198,10 @@ def test_a_run_without_a_front_end_neither_reads_nor_writes_the_file(start_kerne
     share()  # asked, and neither guessed nor shown
     assert not GUESS_FILE.exists()
     winner().field.value = "v3"
-    kept = GUESS_FILE.read_bytes()
+    file_bytes = GUESS_FILE.read_bytes()
     start_kernel(page=None)
     assert predictions.NO_GUESS in repr(winner().compare("v4"))
-    assert GUESS_FILE.read_bytes() == kept
+    assert GUESS_FILE.read_bytes() == file_bytes
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff", b"[1]", b'{"a": 1}', b"[" * 100_000])
@@ -237,7 +237,7 @@ def test_a_folder_that_cannot_be_written_is_said_once_and_the_kernel_keeps_guess
 
 
 def test_one_call_forgets_all_guesses(start_kernel):
-    forget_guesses()  # where there are none
+    forget_guesses()  # Forgetting no guesses raises no error.
     winner().field.value, share().field.value = "v3", "48"
     winner().compare("v3")
     forget_guesses()
@@ -262,7 +262,7 @@ def test_a_class_is_counted_question_by_question_beside_the_outcome(monkeypatch)
     sent = ("Ada", "v3", "48,5"), ("Ben", "neither", "100"), ("Caro", "v3", "")
     lines = [send(monkeypatch, *guesses) for guesses in sent]
     assert lines[2] == f"Caro: {winner().key}=0"
-    assert winner().key == "7bc5bcc5"  # on every machine
+    assert winner().key == "7bc5bcc5"  # The key is the same on every machine.
     monkeypatch.setattr(predictions, "GUESSES", {})
     winner(), share()
     share().compare(104)  # outside the ends, and so in the last range
@@ -306,7 +306,7 @@ def test_a_student_counts_once_with_the_last_line_of_the_name():
 
 def test_what_answers_no_question_of_the_kernel_is_counted_by_lines():
     order, number = winner().key, share().key
-    other = (
+    lines = (
         "hello everybody",
         "Ada: 0123abcd=1",
         "Ben:",
@@ -314,6 +314,6 @@ def test_what_answers_no_question_of_the_kernel_is_counted_by_lines():
         f"Dora: {order}=0.5",
         " ",
     )
-    assert counted([*other, f"Emil: {order}=2; {number}=nan"]) == [0, 0, 1, 1, 5]
+    assert counted([*lines, f"Emil: {order}=2; {number}=nan"]) == [0, 0, 1, 1, 5]
     table = class_view("\n".join(f"student {i}: {order}=1" for i in range(99)))
     assert [row[2:] for row in table.rows[:2]] == [("0", ""), ("99", 40 * "█")]

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from babygpt.experiments.paired import UNDECIDED, compare, holm, share_decided, sign_test
-from babygpt_course.museum.costs import differences, effect, load_costs
+from babygpt_course.museum.costs import cost_differences, effect, load_costs
 from babygpt_course.studies import lookup, needed_heads, polar_repairs, remasking, stretch
 from babygpt_course.studies.branches import losses_among
 from babygpt_course.studies.results import load_results
@@ -65,22 +65,22 @@ def side(gaps: np.ndarray) -> str:
 
 def interval(gaps: np.ndarray) -> tuple[float, float, float]:
     """Return the mean of gaps, and the ends of its interval."""
-    found = compare(gaps.tolist())
-    return found.mean, found.low, found.high
+    comparison = compare(gaps.tolist())
+    return comparison.mean, comparison.low, comparison.high
 
 
 def family(gaps: Iterable[Iterable[float]], least: float = 0.02) -> tuple[int, int, int]:
     """Return how many comparisons there are, how many are decided, and how many of these stand together."""
     comparisons = [compare([float(x) for x in each], least) for each in gaps]
-    stands = holm([one.p for one in comparisons])
-    decided = [one.side != UNDECIDED for one in comparisons]
+    stands = holm([comparison.p for comparison in comparisons])
+    decided = [comparison.side != UNDECIDED for comparison in comparisons]
     return len(decided), sum(decided), sum(a and b for a, b in zip(decided, stands, strict=True))
 
 
 def ends(values: Iterable[float]) -> tuple[float, float]:
     """Return the smallest and the largest number."""
-    found = sorted(values)
-    return found[0], found[-1]
+    ordered = sorted(values)
+    return ordered[0], ordered[-1]
 
 
 NAMES = {
@@ -93,7 +93,7 @@ NAMES = {
         "polar": polar_repairs,
         "remasking": remasking,
         "sign_test": sign_test,
-        "museum_gaps": differences,
+        "museum_gaps": cost_differences,
         "effect": effect,
         "load_costs": load_costs,
     },
@@ -111,11 +111,11 @@ def plain(text: str) -> str:
 
 def pattern(passage: str, numbers: Iterable[Any]) -> str:
     """Return the pattern of a passage that quotes these numbers; a tie may be rounded either way."""
-    parts, given = [], iter(numbers)
+    parts, remaining = [], iter(numbers)
     for literal, field, form, _ in Formatter().parse(passage):
         parts.append(re.escape(plain(literal)))
         if field is not None:
-            number = next(given)
+            number = next(remaining)
             near = (number - 1e-7, number + 1e-7) if isinstance(number, float) else (number,)
             parts.append(f"({'|'.join(sorted({re.escape(plain(format(x, form or ''))) for x in near}))})")
     return "".join(parts)
@@ -128,10 +128,12 @@ def missing_passages(page: str) -> list[str]:
         if passage.isidentifier():
             names[passage] = eval(f"({value})", names)
             continue
-        found = eval(f"({value})", names)
-        numbers = found if isinstance(found, Iterable) and not isinstance(found, str) else [found]
+        evaluated = eval(f"({value})", names)
+        numbers = (
+            evaluated if isinstance(evaluated, Iterable) and not isinstance(evaluated, str) else [evaluated]
+        )
         computed = pattern(passage, numbers)
-        if not re.search(computed, text) or ("{" not in passage and not found):
+        if not re.search(computed, text) or ("{" not in passage and not evaluated):
             missing.append(computed.replace("\\", ""))
     return missing
 

@@ -87,8 +87,8 @@ def test_stacking_keeps_every_sample_and_fills_up_the_rest(samples: list) -> Non
     assert {part.shape for part in batch} == {(len(samples), max(map(len, expected)))}
     latest = max(time for row in expected for time, *_ in row)
     fills = batch.targets == IGNORED
-    assert (batch.time[fills] > latest).all()  # so nothing that counts looks at it
-    assert (batch.tokens[fills] >= 0).all()  # and it can be embedded
+    assert (batch.time[fills] > latest).all()  # Therefore no token with a target looks at it.
+    assert (batch.tokens[fills] >= 0).all()  # The padding can be embedded.
 
 
 @pytest.mark.parametrize("isolated", [False, True])

@@ -218,7 +218,7 @@ def test_lengths_and_texts_that_do_not_fit_are_refused() -> None:
     for n_chars in (0, -1):
         with pytest.raises(ValueError, match=str(n_chars)):
             load_corpus("tales", n_chars=n_chars)
-    for length in (1, 64, 70, 600):  # with the last, the validation part alone is too short
+    for length in (1, 64, 70, 600):  # At 600 only the validation part is too short.
         with pytest.raises(
             ValueError,
             match=r"block_size \(64\) needs 65 tokens, and the .* part of short has",

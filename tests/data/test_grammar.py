@@ -131,7 +131,7 @@ def test_all_numbers_are_the_enumerated_ones(grammar: Grammar) -> None:
     for text, p in strings.items():
         assert grammar.log_prob(text) == pytest.approx(math.log(p))
     assert grammar.entropy() == pytest.approx(-sum(p * math.log(p) for p in picks))
-    mean = sum(p * (len(text) + 1) for text, p in strings.items())  # with the line end
+    mean = sum(p * (len(text) + 1) for text, p in strings.items())  # The line end counts as a character.
     assert grammar.expected_length() == pytest.approx(mean)
     expected, got = count_pairs(strings), grammar.bigrams()
     for pair in expected.keys() | got.keys():

@@ -80,7 +80,7 @@ def test_values_are_drawn_evenly_and_every_distance_occurs() -> None:
 def test_the_corpus_loads_by_name_and_has_no_floor() -> None:
     values = "".join(VALUES.values())
     assert len(set(values)) == 30
-    assert not set(values) & set(tales.plain().alphabet())  # so that a value is recognised anywhere
+    assert not set(values) & set(tales.plain().alphabet())  # A value is therefore recognised anywhere.
     corpus = load_corpus("recall", 9000)
     assert (corpus.name, len(corpus.train), len(corpus.val)) == ("recall", 9000, 1000)
     assert corpus.grammar is corpus.floor is corpus.bigram_floor is None

@@ -33,7 +33,8 @@ from babygpt.objectives import NextToken
 from babygpt.positions import Positions
 from babygpt.training import train
 
-B, H, T, D, C = 4, 4, 6, 8, 32  # as many rows as heads: neither may be taken for the other
+# Rows and heads are equally many, so that a test fails where one is taken for the other.
+B, H, T, D, C = 4, 4, 6, 8, 32
 CONFIG = ModelConfig(vocab_size=11, block_size=20, n_layer=2, n_head=H, n_embd=C)
 
 
@@ -127,8 +128,8 @@ def test_each_encoding_uses_its_one_hook() -> None:
         }
         assert {hook for hook, is_used in used.items() if is_used} == expected
         learned = isinstance(encoding, LearnedPositions)
-        assert bool(list(encoding.parameters())) == learned  # the only one that is trained
-        assert encoding.max_positions == (20 if learned else None)  # and that ends
+        assert bool(list(encoding.parameters())) == learned  # Only the table is trained.
+        assert encoding.max_positions == (20 if learned else None)  # Only the table ends.
 
 
 # ---------------------------------------------------------------- numbers that make no encoding

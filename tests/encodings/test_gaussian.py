@@ -46,7 +46,8 @@ def test_the_logarithm_stays_finite_where_the_kernel_underflows() -> None:
     for far in (10**3, 10**6, -(10**6)):
         assert encoding.kernel(torch.tensor([far])).item() == 0.0
         logs = encoding.log_kernel(torch.tensor([far]))
-        assert logs.item() == pytest.approx(math.log(0.3) - far**2 / 800, rel=1e-5)  # of the wide one alone
+        # Only the wide scale counts here.
+        assert logs.item() == pytest.approx(math.log(0.3) - far**2 / 800, rel=1e-5)
 
 
 def test_the_gradient_is_that_of_finite_differences() -> None:

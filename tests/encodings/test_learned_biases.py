@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from babygpt import invariants
 from babygpt.encodings import FIRE, Encoding, LogKernel, T5Bias
 from babygpt.encodings.alibi import slopes
-from babygpt.encodings.learned_biases import bucket, bucket_starts, share
+from babygpt.encodings.learned_biases import bucket, bucket_starts, relative_distance
 from babygpt.positions import Positions
 
 TIMES = st.lists(st.integers(0, 500), min_size=1, max_size=5)
@@ -174,7 +174,7 @@ def test_fire_adds_the_output_of_its_network(m: list[int], n: list[int], log_c: 
 @given(m=st.integers(0, 10**6), c=st.floats(1e-6, 1e3), threshold=st.floats(0.1, 1e4))
 def test_a_share_grows_from_0_to_the_first_token_at_any_length(m: int, c: float, threshold: float) -> None:
     query, key = torch.tensor([[m]]), torch.linspace(0, m, 9).round().long()
-    shares = share(query, key, torch.tensor([c]).double(), torch.tensor([threshold]).double())[0]
+    shares = relative_distance(query, key, torch.tensor([c]).double(), torch.tensor([threshold]).double())[0]
     assert shares[-1] == 0.0
     assert (shares.diff() <= 0).all()
     assert shares[0] == 1.0 if m >= threshold else shares[0] <= 1.0
@@ -183,8 +183,10 @@ def test_a_share_grows_from_0_to_the_first_token_at_any_length(m: int, c: float,
 def test_before_the_threshold_fire_depends_on_distance_and_beyond_it_stretches() -> None:
     assert invariants.shift_invariant(fire(n_head=4, log_threshold=math.log(1000))).holds
     assert invariants.shift_invariant(fire(n_head=4, log_threshold=math.log(10))).value > 1e-2
-    c, threshold = torch.tensor([1e-6]), torch.tensor([1.0])  # with a tiny c, psi is a line
-    near, far = (share(torch.tensor([[m]]), torch.tensor([m // 4]), c, threshold) for m in (100, 400))
+    c, threshold = torch.tensor([1e-6]), torch.tensor([1.0])  # A tiny c makes psi a line.
+    near, far = (
+        relative_distance(torch.tensor([[m]]), torch.tensor([m // 4]), c, threshold) for m in (100, 400)
+    )
     torch.testing.assert_close(near, far, rtol=1e-3, atol=0)
 
 

@@ -44,7 +44,7 @@ def published(
     from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
     rope = {"rope_type": kind, "rope_theta": theta, "original_max_position_embeddings": window, **rope}
-    if kind == "dynamic" and length is None:  # with a factor of 1, its base is stretched by length / window
+    if kind == "dynamic" and length is None:  # A factor of 1 stretches its base by length / window.
         length, rope["factor"] = round(window * rope["factor"]), 1.0
     config = LlamaConfig(
         hidden_size=D, num_attention_heads=1, head_dim=D, max_position_embeddings=window, rope_parameters=rope

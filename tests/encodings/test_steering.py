@@ -71,7 +71,7 @@ def test_a_steered_model_equals_one_built_with_that_number(version: str, name: s
     if name not in {**options, **PAIRS}:
         torch.nn.init.constant_(getattr(expected.encoding, name), value)
     before = logits(steered)
-    held = [(p, p.data_ptr()) for p in steered.parameters()]  # as an optimizer holds them
+    held = [(p, p.data_ptr()) for p in steered.parameters()]  # An optimizer holds parameters like this.
     first = torch.as_tensor(getattr(steered.encoding, name)).detach().clone()
     steered.encoding.steer(name, value)
     torch.testing.assert_close(logits(steered), logits(expected), rtol=0, atol=1e-5)
@@ -80,7 +80,7 @@ def test_a_steered_model_equals_one_built_with_that_number(version: str, name: s
     for p, (parameter, address) in zip(steered.parameters(), held, strict=True):
         assert p is parameter
         assert p.data_ptr() == address
-        assert (p.is_leaf, p.requires_grad) == (True, True)  # and goes on learning
+        assert (p.is_leaf, p.requires_grad) == (True, True)  # The parameter goes on learning.
     now = torch.as_tensor(getattr(steered.encoding, name)).detach().double()
     torch.testing.assert_close(now, torch.full_like(now, value), rtol=1e-6, atol=0)
     if first.dim() == 0:  # a parameter with many entries has lost them

@@ -84,8 +84,8 @@ def contents(folder: Path) -> Any:
     (path,) = folder.iterdir()
     held = checkpoint.load(path)
     weights = {name: p.numpy().tobytes() for name, p in held.model.state_dict().items()}
-    kept = {name: value for name, value in held.info.items() if name not in TIMES}
-    info = json.dumps(kept, sort_keys=True)
+    untimed = {name: value for name, value in held.info.items() if name not in TIMES}
+    info = json.dumps(untimed, sort_keys=True)
     return path.name, held.version, held.options, info, held.training is None, weights
 
 

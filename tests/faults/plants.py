@@ -10,7 +10,7 @@ from typing import Any
 
 from babygpt.training.loop import Training
 
-CHANGES = ("fsync", "replace", "unlink")  # of os: what a command does to its files
+CHANGES = ("fsync", "replace", "unlink")  # A command changes its files with these functions of os.
 
 
 def before_step(act: Callable[[int], None]) -> None:

@@ -80,7 +80,7 @@ def test_what_is_no_batch_of_token_ids_is_refused(
         DOORS[door](models, NOT_IDS[slip], small_corpus, small_masked_corpus)
 
 
-def test_ids_without_a_batch_are_told_what_to_write(models) -> None:
+def test_the_message_about_ids_without_a_batch_says_what_to_write(models) -> None:
     for call in (sampling.generate, sampling.continue_text):
         with pytest.raises(BadInput, match=r"idx of shape \(4,\) should be \(B, T\): write idx\[None\]"):
             call(models["v4" if call is sampling.generate else "v7"], IDS, 5)

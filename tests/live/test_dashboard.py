@@ -142,7 +142,7 @@ def test_the_page_knows_every_number_at_the_end_whatever_it_missed(make, objecti
 def test_a_new_page_gets_all_that_is_known_at_once(make, gated):
     run = start(make(), gated, watches=[watching(levels_panel)])
     gated.reach(7)
-    model = Model(run.dashboard.page)  # as after a reload, in the middle of the training
+    model = Model(run.dashboard.page)  # A page that is reloaded during the training starts like this.
     assert len(model.losses()[0]) == 6
     assert model.losses()[1]
     assert model.frames()[1]
@@ -217,7 +217,7 @@ def test_a_waiting_run_offers_to_stop_those_before_it(make, objective, gated):
     assert third.dashboard.head()["offer"] == ""
 
 
-def test_a_dial_and_a_cell_steer_the_run_and_both_are_told(make, gated):
+def test_a_dial_and_a_cell_steer_the_run_and_both_moves_are_recorded(make, gated):
     run = start(make(), gated, controls=[live.Slider("theta", 100, 0, 1000, "θ (base)")])
     gated.reach(2)
     order(run, "steer", name="theta", value=200)
@@ -242,7 +242,7 @@ def test_a_dial_without_a_number_is_refused_before_it_is_shown(make, objective, 
     assert published == []
 
 
-def test_the_progress_of_validation_is_told(make, small_corpus):
+def test_the_dashboard_shows_the_progress_of_validation(make, small_corpus):
     heads = []
 
     class Validated(NextToken):

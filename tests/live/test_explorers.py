@@ -115,18 +115,18 @@ def test_panels_follow_the_controls_that_the_kernel_needs_and_are_measured_once_
     assert explorer.shown["asked"] == {"n": 5, "word": "two"}
     assert explorer.shown["limits"] == {"page": 5}
     assert explorer.measured == [1, 5, 5]
-    with explorer.hold_trait_notifications():  # as a page sends several values at once
+    with explorer.hold_trait_notifications():  # A page sends several values at once like this.
         explorer.n, explorer.word = 6, "three"
     assert explorer.measured == [1, 5, 5, 6]
     json.dumps(with_base64(explorer.shown), allow_nan=False)
 
 
-def test_an_error_is_told_until_the_next_good_value_and_the_panels_stay():
+def test_an_error_is_shown_until_the_next_good_value_and_the_panels_stay():
     explorer = counting()
     for n, words in ((7, "ValueError: n is 7 <b>"), (8, "no picture of 8")):
         explorer.n = n
         assert explorer.shown["problem"] == words
-        assert explorer.shown["asked"]["n"] == n  # so that the page does not wait
+        assert explorer.shown["asked"]["n"] == n  # The page stops waiting.
         assert titles(explorer) == ["one 1, page 0"]
     explorer.n = 2
     assert (titles(explorer), explorer.shown["problem"]) == (["one 2, page 0"], "")

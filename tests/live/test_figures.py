@@ -58,11 +58,11 @@ def test_loss_by_position_is_averaged_in_blocks_up_to_the_last_whole_one(ax):
 @pytest.mark.parametrize(
     ("look", "limits"), [({}, (-3, 1)), ({"diverging": True}, (-3, 3)), ({"top": 5.0}, (0, 5))]
 )
-def test_the_colours_of_a_matrix_end_where_they_are_told_or_at_its_numbers(ax, look, limits):
+def test_the_colours_of_a_matrix_end_at_given_limits_or_at_its_numbers(ax, look, limits):
     live.draw_matrix(ax, np.array([[1.0, -3.0]]), "m", "x", "y", **look)
     np.testing.assert_array_equal(ax.images[0].get_array(), [[1, -3]])
     assert ax.images[0].get_clim() == limits
-    assert len(ax.figure.axes) == 2  # with a colour bar
+    assert len(ax.figure.axes) == 2  # The colour bar has axes of its own.
 
 
 def test_a_text_is_drawn_in_rows_of_squares(ax):

@@ -32,7 +32,7 @@ def test_an_unusable_text_is_refused_in_one_line_and_the_panels_stay(awake, name
         explorer.text = typed
         assert explorer.shown["problem"], typed
         assert "\n" not in explorer.shown["problem"]
-        assert "Error" not in explorer.shown["problem"]  # that would not be BadInput
+        assert "Error" not in explorer.shown["problem"]  # Messages of BadInput name no class.
         assert explorer.shown["frames"] == before
     explorer.text = "ab_" if name == "diffusion" else "abc"
     assert explorer.shown["problem"] == ""
@@ -56,7 +56,7 @@ def test_the_attention_shown_is_that_of_layer_head_and_letter(awake):
         assert mark.letter == m
         weights = expected[layer - 1, head - 1]
         row, text = panel.below.find(Curve).y, visible("abc dab")
-        np.testing.assert_allclose(row, weights[m], atol=0.01)  # as the page has it
+        np.testing.assert_allclose(row, weights[m], atol=0.01)  # The page receives rounded weights.
         n = int(row.argmax())
         assert panel.below.title.startswith(f"Letter {m + 1}, “{text[m]}”, looks most at “{text[n]}”: ")
         before = np.mean([weights[m, m - 1] for m in range(1, 7)])
@@ -71,7 +71,7 @@ def test_the_attention_shown_is_that_of_layer_head_and_letter(awake):
 
 
 def test_a_model_that_trains_on_does_not_change_the_picture(awake):
-    model = awake("v4", n_layer=1)  # and a model of one layer needs no slider for it
+    model = awake("v4", n_layer=1)  # A model of one layer needs no slider for its layer.
     explorer = explorers.attention(model, LETTERS, "abc dab")
     for p in model.parameters():
         torch.nn.init.normal_(p)

@@ -92,7 +92,7 @@ def test_a_front_end_that_names_its_cells_gets_a_still_copy_of_its_own(place, pu
     assert set(still) == {"text/html", "text/plain"}
     assert f'class="babygpt-still still-{name}"' in still["text/html"]
     assert f"body:has(.{name}) :is(.still-{name}" in still["text/html"]
-    assert name in explorer._dom_classes  # by which the widget hides it
+    assert name in explorer._dom_classes  # The widget hides the still by this class.
     assert 'alt="explorer: levels: level 1 &lt;b&gt;"' in still["text/html"]
     assert how["display_id"] == name
 

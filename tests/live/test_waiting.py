@@ -88,7 +88,7 @@ def test_an_error_or_an_interrupt_of_a_waiting_cell_aborts_those_behind_it(clien
     else:
         move(client, 3)
     assert [reply(client, name)["status"] for name in names] == ["error", "aborted"]
-    name = send(client, "heard.clear();" + WAIT)  # and the next one is served as ever
+    name = send(client, "heard.clear();" + WAIT)  # The next cell is served as before.
     move(client, 5)
     content = reply(client, name)
     assert (value(content, "heard"), value(content, "ran")) == ("[5]", "['waited']")

@@ -115,7 +115,7 @@ def test_roles_are_the_share_of_right_answers_over_the_steps(awake, small_gramma
     panel = watch.panel([(0, 0.5), (10, 0.125)], "v4", 40)
     assert curves(panel)["v4"][0] == [0, 10]
     np.testing.assert_allclose(curves(panel)["v4"][1], [50, 12.5])
-    assert panel.title == "After 10 steps 13% of the answers are right"  # as the page rounds
+    assert panel.title == "After 10 steps 13% of the answers are right"  # The page rounds 12.5 up.
     assert panel.find(Level).at == 50
     both = explorers.roles(tokenizer, questions, written=True)
     written = whole_answer_accuracy(model, tokenizer, questions)
@@ -171,7 +171,8 @@ def test_the_kernel_is_shown_as_a_share_beside_the_first_one(awake):
 def test_the_curves_are_the_similarities_of_codes_and_streams(awake):
     model, watch = awake("v6", n_layer=3), explorers.branch_similarity(LETTERS, "abc dab", n=3)
     squares = [code_similarity(model, 3), *layer_similarity(model, LETTERS.encode("abc dab"), 3)]
-    means = [(square.sum() - np.trace(square)) / 6 for square in squares]  # of three pairs, twice
+    # Each of the three pairs is counted twice.
+    means = [(square.sum() - np.trace(square)) / 6 for square in squares]
     similarities = watch.measure(model)
     panel = watch.panel([(0, 0 * similarities), (7, similarities)], "v6", 40)
     names = ("codes", "input", "after layer 1", "after layer 2", "after layer 3")
@@ -239,7 +240,7 @@ def test_the_gates_shown_are_those_whose_phases_moved_furthest(awake):
     for mark, phases in zip(panel.below.marks, np.repeat([first[1][1], now[1][1]], 2, axis=0), strict=True):
         np.testing.assert_array_equal(mark.y, phases)
     below = [mark.at().tolist() for mark in panel.below.marks]
-    assert below == [[*range(8)], [*range(8, 16)]] * 2  # of cosines, and of sines, which share them
+    assert below == [[*range(8)], [*range(8, 16)]] * 2  # Cosines and sines share the phases.
     end = max(0.2, np.ceil(10 * np.abs([first[1][1], now[1][1]]).max()) / 10)
     assert panel.below.y.span == (-end, end)
 
@@ -261,7 +262,7 @@ def test_a_watched_text_is_filled_in_a_third_at_a_time_the_surest_first_with_the
     filled = watch.measure(model)
     assert len(passes) == 3
     text, sure, holes = idx.clone(), np.full(16, np.nan), 5
-    for share in (2, 2, 1):  # of the holes, computed by hand
+    for share in (2, 2, 1):  # The five holes are filled by hand, two or one at a time.
         chances = denoise(model, text).detach().softmax(dim=-1)[0]
         candidates = [(-float(chances[i].max()), i) for i in range(16) if text[0, i] == MASKED.mask_id]
         for minus, i in sorted(candidates)[:share]:

@@ -177,7 +177,7 @@ def test_a_file_that_cannot_be_imported_says_its_own_error_and_line(written, con
 
 
 @pytest.mark.parametrize(
-    ("made", "part"),
+    ("candidate", "part"),
     [
         (dict, "dict is no class of Encoding: it must inherit from babygpt.encodings.Encoding"),
         (nn.Linear, "Linear is no class of Encoding"),
@@ -185,8 +185,8 @@ def test_a_file_that_cannot_be_imported_says_its_own_error_and_line(written, con
         (7, "version (7) must be one of v1"),
     ],
 )
-def test_what_is_no_class_of_encoding_is_refused(made, part):
-    assert part in refusal(made)
+def test_what_is_no_class_of_encoding_is_refused(candidate, part):
+    assert part in refusal(candidate)
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ def test_each_token_is_masked_with_its_windows_rate(rate: float) -> None:
     assert torch.equal(inputs, windows.masked_fill(masked, MASK))
     error = math.sqrt(rate * (1 - rate) / 5000)
     assert (masked.double().mean(dim=0) - rate).abs().max() < 5 * error
-    together = (masked[:, 0] & masked[:, 5]).double().mean()  # on their own
+    together = (masked[:, 0] & masked[:, 5]).double().mean()  # Positions are masked independently.
     assert abs(together - rate**2) < 5 * math.sqrt(rate**2 * (1 - rate**2) / 5000)
 
 

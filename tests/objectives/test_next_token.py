@@ -49,7 +49,8 @@ def test_aligned_windows_begin_with_a_line(awake, small_corpus: Corpus) -> None:
     objective = NextToken(small_corpus, 16, aligned=True)
     assert objective.validate(model) == pytest.approx(expected, abs=1e-5)
     lines = {line[:12] for line in decode(small_corpus.train).split("\n")}
-    assert all(decode(row)[:12] in lines for row in objective.batch(50, draw())[0])  # as in training
+    # Training reads lines, too.
+    assert all(decode(row)[:12] in lines for row in objective.batch(50, draw())[0])
 
 
 def test_text_without_lines_cannot_be_aligned() -> None:
@@ -112,7 +113,8 @@ def test_by_texts_a_batch_has_the_given_number_of_texts_and_no_padding() -> None
         assert len(set(batch)) == 1
         assert len(batch) == 12 // batch[0]
     assert (objective.batch(12, draw())[1] != IGNORED).all()
-    assert samples_of(Branches(numbers(), 16, (5, 5), length=10), 3, seeds=1) == [[5]]  # at least one sample
+    # A batch has at least one sample.
+    assert samples_of(Branches(numbers(), 16, (5, 5), length=10), 3, seeds=1) == [[5]]
 
 
 def test_by_samples_a_batch_has_the_given_number_of_samples_of_any_size() -> None:

@@ -79,7 +79,8 @@ def test_a_differing_output_is_reported_and_a_fault_with_the_same_seeds(
 
 @pytest.mark.parametrize(("code", "printed"), [(COARSE, "True True True"), (SHORT, "6 4")])
 def test_coarse_products_differ_by_rounding_and_short_trainings_end_early(code: str, printed: str):
-    command = [sys.executable, "-c", code]  # in a process of its own, because it changes PyTorch or babygpt
+    # The code changes PyTorch or babygpt, so that it needs a process of its own.
+    command = [sys.executable, "-c", code]
     assert (
         subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
         == printed

@@ -33,8 +33,8 @@ SVG = "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 904 377' width='904'
 RECORDING: dict[str, Any] = {"title": "v4", "module": "dashboard", "words": "In <it>.", "data": "H4s="}
 
 
-def facts(**found: Any) -> dict[str, Any]:
-    return {"recorded": {}, "formulas": {}, "shown": {}, "guesses": {}, "outcomes": {}, **found}
+def facts(**overrides: Any) -> dict[str, Any]:
+    return {"recorded": {}, "formulas": {}, "shown": {}, "guesses": {}, "outcomes": {}, **overrides}
 
 
 def widget(model: str, text: str = "", **more: Any) -> NotebookNode:
@@ -69,9 +69,9 @@ def test_a_picture_is_stored_with_few_colours_and_keeps_its_size(tmp_path: Path)
     png = new_output("display_data", data={"image/png": base64.b64encode(file.getvalue()).decode()})
     image = html_of(convert(facts(), tmp_path, new_code_cell(outputs=[png])).cells[0]).img
     assert (image["width"], image["height"]) == ("60", "40")
-    with Image.open(tmp_path / Path(image["src"]).name) as found:
-        assert found.size == (60, 40)
-        assert len(found.getcolors()) <= 256
+    with Image.open(tmp_path / Path(image["src"]).name) as picture:
+        assert picture.size == (60, 40)
+        assert len(picture.getcolors()) <= 256
 
 
 def test_the_first_training_of_lesson_04_becomes_one_in_the_page(tmp_path: Path):
@@ -80,7 +80,7 @@ def test_the_first_training_of_lesson_04_becomes_one_in_the_page(tmp_path: Path)
     cells = [new_code_cell(outputs=[widget(name)]) for name in noted["recorded"]]
     pages = [html_of(cell) for cell in convert(noted, tmp_path, *cells).cells]
     labs = [page.find(class_="lab small") for page in pages]
-    assert [found is not None for found in labs] == [False, True, False]
+    assert [lab is not None for lab in labs] == [False, True, False]
     assert (labs[1]["data-first"], labs[1]["data-second"]) == ("sinusoid", "rope")
 
 
@@ -149,15 +149,15 @@ def test_an_explorer_is_recorded_with_its_answers_to_all_combinations():
             raise BadInput("b should not be 3")
         return np.array([a, b, 0.5])
 
-    def panels(found: np.ndarray, _: Any) -> list[Panel]:
-        return [Panel(f"a is {found[0]:.0f}", [Curve("", "red", found)])]
+    def panels(heights: np.ndarray, _: Any) -> list[Panel]:
+        return [Panel(f"a is {heights[0]:.0f}", [Curve("", "red", heights)])]
 
     sliders = [Slider("a", 2, 0, 9), Slider("b", 1, 0, 4), Slider("letter", 1, 1, 3)]
     controls = [*sliders, Choice("colour", ("red", "blue")), Line("text", "hi")]
     together = ("a", "b", "text")
-    asked = Explorer("bars", measure, panels, controls, in_page=("letter",), together=together)
-    asked.a = 7
-    recording = record_explorer(asked)
+    explorer = Explorer("bars", measure, panels, controls, in_page=("letter",), together=together)
+    explorer.a = 7
+    recording = record_explorer(explorer)
     assert recording["words"] == "Recorded. In the notebook these move too: colour = red, text = hi."
     state = read(recording["data"])
     assert [control["name"] for control in state["controls"]] == ["a", "b", "letter"]
@@ -174,8 +174,10 @@ def test_an_explorer_is_recorded_with_its_answers_to_all_combinations():
 
 
 def test_of_a_long_slider_few_stops_are_kept_with_both_ends_and_the_present_one():
-    asked = Explorer("n", lambda n: n, lambda *_: [Panel("", [])], [Slider("n", 7, 0, 999)], together=("n",))
-    state = read(record_explorer(asked)["data"])
+    explorer = Explorer(
+        "n", lambda n: n, lambda *_: [Panel("", [])], [Slider("n", 7, 0, 999)], together=("n",)
+    )
+    state = read(record_explorer(explorer)["data"])
     stops = state["controls"][0]["stops"]
     assert stops == sorted({*range(0, 1000, 5), 7, 999})
     assert [answer["asked"]["n"] for answer in state["answers"]] == stops

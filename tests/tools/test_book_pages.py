@@ -90,9 +90,9 @@ def words(html: str) -> Counter[str]:
 
 def test_no_word_of_a_docstring_is_lost():
     for name in reference.names():
-        said = "" if reference.is_constant(name.thing) else reference.docstring(name.thing)
-        html = docstrings.to_html(said, reference.addresses(name.package))
-        assert words(html) == Counter(re.findall(r"[A-Za-z]+", said)), name
+        docstring = "" if reference.is_constant(name.thing) else reference.docstring(name.thing)
+        html = docstrings.to_html(docstring, reference.addresses(name.package))
+        assert words(html) == Counter(re.findall(r"[A-Za-z]+", docstring)), name
 
 
 def test_the_page_of_claims_shows_each_whole_at_its_own_address():
@@ -152,10 +152,10 @@ def test_a_published_book_names_its_addresses_and_its_sentences_can_be_found(tmp
     lost = BeautifulSoup((html / "404.html").read_text(encoding="utf-8"), "html.parser")
     assert lost.base["href"] == ADDRESS
     assert f"<loc>{ADDRESS}deep/lesson.html</loc>" in (html / "sitemap.xml").read_text()
-    found = json.loads((html / "_static/sentences.js").read_text("utf-8").partition("= ")[2].rstrip("\n;"))
-    assert found["index"] == [["where", "Where?", ["Sentence one.", "Sentence two & three."]]]
-    told = ["Why <10,000>?", "It turns.", "It is slow, as Press et al. 2021 say."]
-    assert found["deep/lesson"] == [["rope", "04 · RoPE", told], ["waves", "Waves", ["loss", "v4 1"]]]
+    sections = json.loads((html / "_static/sentences.js").read_text("utf-8").partition("= ")[2].rstrip("\n;"))
+    assert sections["index"] == [["where", "Where?", ["Sentence one.", "Sentence two & three."]]]
+    sentences = ["Why <10,000>?", "It turns.", "It is slow, as Press et al. 2021 say."]
+    assert sections["deep/lesson"] == [["rope", "04 · RoPE", sentences], ["waves", "Waves", ["loss", "v4 1"]]]
 
 
 @pytest.mark.parametrize("tag", ["script", "pre", "svg"])
@@ -174,8 +174,8 @@ def formulas() -> list[tuple[str, bool]]:
     texts = [cell.source for cell in cells if cell.cell_type == "markdown"]
     texts += [path.read_text(encoding="utf-8") for path in (ROOT / "docs").rglob("*.md")]
     prose = [re.sub(r"^```.*?^```|`[^`\n]+`", "", text, flags=re.M | re.S) for text in texts]
-    found = (one for text in prose for one in re.finditer(r"(\$\$?)([^$]+)\1", text))
-    return sorted({(one[2], one[1] == "$$") for one in found})
+    matches = (match for text in prose for match in re.finditer(r"(\$\$?)([^$]+)\1", text))
+    return sorted({(match[2], match[1] == "$$") for match in matches})
 
 
 def test_each_formula_becomes_mathml_and_the_font_has_all_its_characters(tmp_path: Path):
@@ -186,16 +186,16 @@ def test_each_formula_becomes_mathml_and_the_font_has_all_its_characters(tmp_pat
 
     with pytest.raises(ValueError, match="nosuchcommand"):
         to_mathml(r"\nosuchcommand", False)
-    made = [to_mathml(*formula) for formula in formulas()]
-    assert len(made) > 100
-    assert not [mathml for mathml in made if "merror" in mathml or not mathml.startswith("<math")]
+    mathml_texts = [to_mathml(*formula) for formula in formulas()]
+    assert len(mathml_texts) > 100
+    assert not [mathml for mathml in mathml_texts if "merror" in mathml or not mathml.startswith("<math")]
     bars = r'<mo stretchy="\w+">[\u0305\u0332\u203e\u00af]'  # WebKit draws one too high: write \overline
-    assert not [mathml for mathml in made if re.search(bars, mathml)]
-    write_font(needed_characters(made), tmp_path / FONT)
+    assert not [mathml for mathml in mathml_texts if re.search(bars, mathml)]
+    write_font(needed_characters(mathml_texts), tmp_path / FONT)
     font = TTFont(tmp_path / FONT)
-    assert needed_characters(made) <= {chr(code) for code in font.getBestCmap()}
+    assert needed_characters(mathml_texts) <= {chr(code) for code in font.getBestCmap()}
     tall = font["MATH"].table.MathVariants.VertGlyphCoverage.glyphs
-    assert {font.getBestCmap()[ord(one)] for one in "()"} <= set(tall)
+    assert {font.getBestCmap()[ord(bracket)] for bracket in "()"} <= set(tall)
     assert "Open Font License" in str(font["name"].getName(13, 3, 1))
     assert (tmp_path / FONT).stat().st_size < 120_000
 
@@ -211,6 +211,6 @@ def test_a_picture_that_a_page_shows_and_links_to_is_kept_once(tmp_path):
     (tmp_path / "style.css.map").write_bytes(b"3")
     (tmp_path / "page.html").write_text("<a href='_downloads/x/a.png'><a href='_downloads/y/b.png'>", "utf-8")
     remove_copies(tmp_path)
-    left = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()}
-    assert left == {"_images/a.png", "_downloads/y/b.png", "page.html"}
+    files = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()}
+    assert files == {"_images/a.png", "_downloads/y/b.png", "page.html"}
     assert "'_images/a.png'><a href='_downloads/y/b.png'" in (tmp_path / "page.html").read_text("utf-8")

@@ -22,10 +22,10 @@ def tool(*arguments: object) -> Result:
 
 
 def notebooks(folder: Path) -> list[nbformat.NotebookNode]:
-    found = [nbformat.read(path, as_version=4) for path in sorted((folder / "notebooks").glob("*.ipynb"))]
-    for nb in found:
+    nbs = [nbformat.read(path, as_version=4) for path in sorted((folder / "notebooks").glob("*.ipynb"))]
+    for nb in nbs:
         nbformat.validate(nb)
-    return found
+    return nbs
 
 
 def sources(nb: nbformat.NotebookNode, kind: str) -> list[str]:

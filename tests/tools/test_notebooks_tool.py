@@ -133,7 +133,7 @@ def test_a_picture_in_256_colours_looks_the_same_also_in_the_still_copy_inside_a
     assert len(np.unique(before.reshape(-1, 3), axis=0)) > 600
     assert len(quantise(figure)) < 0.5 * len(figure)
     assert error[white].max() == 0
-    assert np.quantile(error, 0.99) <= 6  # of 255
+    assert np.quantile(error, 0.99) <= 6  # Colours reach from 0 to 255.
     assert error.mean() < 1
     page = '<img alt="it" src="data:image/png;base64,{}" style="width: 1px"><p>and words</p>'
     data = {"text/html": page.format(figure)}

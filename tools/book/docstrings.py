@@ -18,7 +18,7 @@ def parse(docstring: str) -> list[tuple[str, list[str]]]:
     """Cut a docstring, without its indentation, into (name, lines): paragraphs have no name."""
     parts: list[tuple[str, list[str]]] = []
     for block in re.split(r"\n\s*\n", docstring.strip("\n")):
-        column = 0  # where the texts of the items begin
+        column = 0  # The texts of the items begin in this column.
         for number, line in enumerate(block.splitlines()):
             if match := ITEM.fullmatch(line):
                 column = match.start("rest")

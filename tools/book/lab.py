@@ -27,7 +27,7 @@ browser, on shorter stories, so that it takes half a minute. Watch the right ans
 learns who did it?</p>"""
 BEGINNINGS = {CORPUS: "rora chased lola. who chased? ", "tales-zh": "妹被你劝了。劝人的是谁？", "own": ""}
 TRY = ' Or <a href="../lab.html?{}">train in your browser</a>: {}.'
-LESSONS = {  # that link to the lab, with everything set
+LESSONS = {  # These lessons link to the lab with all settings filled in.
     name: TRY.format(query.replace("&", "&amp;"), words)
     for name, query, words in (
         ("00_start_here", "second=none", "RoPE beside a model without positions, and a question of your own"),
@@ -53,7 +53,7 @@ CONTROLS = (
     Scale("sigma", 5, 1, 64, "σ of the near scale (tokens)", doubling=True),
     Slider("steepness", 1, 0, 10, "steepness"),
 )
-WORDS = {  # that the page shows; lab.js fills in what stands in braces
+WORDS = {  # The page shows these texts, and lab.js fills in the braces.
     "text": "{count} characters, {kinds} different ones. {rest}",
     "rare": "The {rare} rarest become one sign, □, because the engine knows {most}.",
     "short": "This is too short: a text needs 2,000 characters.",

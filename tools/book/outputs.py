@@ -25,7 +25,7 @@ from tools.notebooks import ANSWER, WIDGET, quantise
 
 PICTURES = ("image/svg+xml", "image/png")  # The first of these that an output has is shown.
 PNG = b"\x89PNG"  # the first bytes of one
-NAMELESS = "a picture, as the notebook stores it"  # where the book did not run it, and knows no titles
+NAMELESS = "a picture, as the notebook stores it"  # The book knows no titles of a figure that it did not run.
 
 
 class Page:

@@ -41,8 +41,8 @@ def test_every_verdict_is_that_of_its_notes_page(verdicts):
 def test_claims_without_training_have_these_verdicts(measured):
     """Compare first letters of the verdicts in the sentences' order; a dot where trained models decide."""
     letters = {claim.note: "" for claim, _ in measured}
-    for claim, found in measured:
-        letters[claim.note] += "." if found.comparisons else found.verdict[0]
+    for claim, finding in measured:
+        letters[claim.note] += "." if finding.comparisons else finding.verdict[0]
     assert list(letters.values()) == EXACT
 
 
@@ -58,8 +58,8 @@ def test_every_claim_has_quote_translation_scope_and_a_unique_text():
 
 def test_every_measurement_belongs_to_a_claim():
     names = [vars(getattr(package, f"note_{note}")) for note in {claim.note[:3] for claim in CLAIMS}]
-    made = {m.measure for each in names for m in each.values() if isinstance(m, Measurement)}
-    assert made == {claim.measure for claim in CLAIMS}
+    measurements = {m.measure for each in names for m in each.values() if isinstance(m, Measurement)}
+    assert measurements == {claim.measure for claim in CLAIMS}
 
 
 @pytest.mark.skipif(not NOTES.is_dir(), reason="the source notes are no part of the repository")
@@ -74,16 +74,18 @@ def test_counting_verdicts_counts_each_shared_fault_once():
     """Count by hand: a and b fail by one fault, c by its own; d names a fault and holds."""
     rows = {"a": "fails", "b": "fails", "c": "fails", "d": "holds", "e": "depends", "f": "undecided"}
     faults = {"a": "layouts", "b": "layouts", "d": "layouts"}
-    made = {t: Claim("n", t, lambda: Finding("holds", 0.0, ""), fault=faults.get(t, "")) for t in rows}
-    found = count_verdicts((made[text], verdict) for text, verdict in rows.items())
-    assert (found.holds, found.depends, found.undecided, found.fails, found.faults) == (1, 1, 1, 3, 2)
+    claims = {t: Claim("n", t, lambda: Finding("holds", 0.0, ""), fault=faults.get(t, "")) for t in rows}
+    counts = count_verdicts((claims[text], verdict) for text, verdict in rows.items())
+    assert (counts.holds, counts.depends, counts.undecided, counts.fails, counts.faults) == (1, 1, 1, 3, 2)
 
 
 def test_only_trained_models_leave_a_claim_undecided_and_chance_decides_none(measured):
     """Check a sentence of docs/notes/README.md: about 1 of 100 comparisons of equal models is decided."""
-    assert {found.verdict for _, found in measured} <= set(VERDICTS)
-    assert [c.text for c, found in measured if found.verdict == "undecided" and not found.comparisons] == []
-    assert 0 < sum(found.comparisons for _, found in measured) < 100
+    assert {finding.verdict for _, finding in measured} <= set(VERDICTS)
+    assert [
+        c.text for c, finding in measured if finding.verdict == "undecided" and not finding.comparisons
+    ] == []
+    assert 0 < sum(finding.comparisons for _, finding in measured) < 100
     assert "fewer than 1 of these 100" in by_luck(100)
     assert "fewer than 2 of these 101" in by_luck(101)
 

@@ -48,8 +48,8 @@ def test_000_the_product_errs_by_the_cosine_of_half_the_phase_where_waves_are_fa
 @pytest.mark.parametrize(("threshold", "share"), [(0.0, 1 - 2**-7), (0.95, 0.0), (2.0, 0.0)])
 def test_000_letters_filled_in_at_once_agree_only_by_chance(threshold, share):
     n = 1000
-    found = note_000.inconsistent_share(threshold)
-    assert abs(found - share) <= 5 * math.sqrt(share * (1 - share) / n)
+    got = note_000.inconsistent_share(threshold)
+    assert abs(got - share) <= 5 * math.sqrt(share * (1 - share) / n)
 
 
 def K(m):
@@ -64,9 +64,11 @@ def test_001_the_factor_of_a_score_is_a_product_of_two_kernels():
 
 
 def test_001_the_terms_switch_where_they_are_equal():
-    at = math.sqrt(math.log(0.7 / 0.3) / (1 / 50 - 1 / 800))
-    assert 0.7 * math.exp(-at * at / 50) == pytest.approx(0.3 * math.exp(-at * at / 800))
-    assert note_001.scales_switch.measure().value == math.ceil(at)
+    distance = math.sqrt(math.log(0.7 / 0.3) / (1 / 50 - 1 / 800))
+    assert 0.7 * math.exp(-distance * distance / 50) == pytest.approx(
+        0.3 * math.exp(-distance * distance / 800)
+    )
+    assert note_001.scales_switch.measure().value == math.ceil(distance)
 
 
 def test_001_a_matching_key_gets_the_share_that_softmax_by_hand_gives_it():
@@ -249,9 +251,9 @@ OTHERWISE = [  # claim, module, name in it, replacement, verdict
 ]
 
 
-@pytest.mark.parametrize(("claim", "module", "name", "other", "verdict"), OTHERWISE)
-def test_a_changed_definition_changes_the_verdict(monkeypatch, claim, module, name, other, verdict):
-    monkeypatch.setattr(module, name, other)
+@pytest.mark.parametrize(("claim", "module", "name", "replacement", "verdict"), OTHERWISE)
+def test_a_changed_definition_changes_the_verdict(monkeypatch, claim, module, name, replacement, verdict):
+    monkeypatch.setattr(module, name, replacement)
     assert claim.measure().verdict == verdict
 
 
@@ -267,9 +269,9 @@ def test_000_planted_losses_decide_between_gates_and_rope(monkeypatch, tmp_path,
     losses, noise = {"v7-rope": 2.0, "v7-nope": 3.0}, 2 * (0.0, 0.004, -0.004, 0.001, -0.001, 0.0)
     monkeypatch.setattr(note_000, "load_results", partial(load_results, folder=tmp_path))
     for seeds, expected in ((12, verdict), (3, "undecided")):
-        found = {version: [loss] * seeds for version, loss in losses.items()}
-        found["v7-polar"] = [gates + away for away in noise[:seeds]]
-        (tmp_path / "polar.json").write_text(json.dumps({"steps": 7, "val_loss": found}))
+        val_losses = {version: [loss] * seeds for version, loss in losses.items()}
+        val_losses["v7-polar"] = [gates + away for away in noise[:seeds]]
+        (tmp_path / "polar.json").write_text(json.dumps({"steps": 7, "val_loss": val_losses}))
         finding = note_000.as_written.measure()
         assert finding.verdict == expected
         assert f"{seeds} seeds) nats per character after 7 steps" in finding.reason
@@ -279,13 +281,13 @@ def test_000_planted_losses_decide_between_gates_and_rope(monkeypatch, tmp_path,
 def stored(gain, late=None, half=6):
     """Return results in which all kernels beat RoPE by `gain` on each seed, in long runs by `late`."""
 
-    def found(gains):
+    def models_of(gains):
         rope = {"val_loss": [1.0] * len(gains), "accuracy": [0.5] * len(gains)}
         ours = {"val_loss": [1.0 - x for x in gains], "accuracy": [0.5 + x for x in gains]}
         ours |= {"kernel": [[{"half": half}]] * len(gains)}
         return {"v4": rope, **dict.fromkeys(("v5", "v5 fixed", "v5-absolute fixed"), ours)}
 
-    board = {"300": found(gain), "1200": found(gain if late is None else late)}
+    board = {"300": models_of(gain), "1200": models_of(gain if late is None else late)}
     return {"block_size": 64, "start": {"half": 8}, "plain": board, "full": {"600": board["1200"]}}
 
 
@@ -316,9 +318,9 @@ BRANCH_CODES = ("Fourier", "2-D RoPE")
 def run(alone, gap=0.0, leak=0.0, **more):
     """Return what the runs of one name stored, from twelve seeds that differ by thousandths."""
     gaps = {f"gap {n}": gap for n in (4, 8, 16)}
-    found = {"alone": alone, "leak": leak, "leak, isolated": 0.0, **gaps, **more}
+    means = {"alone": alone, "leak": leak, "leak, isolated": 0.0, **gaps, **more}
     noise = (-0.001, 0.0, 0.001, 0.002, -0.002, 0.001) * 2
-    return {"gap 2": [gap + e for e in noise], **{key: [value] * 12 for key, value in found.items()}}
+    return {"gap 2": [gap + e for e in noise], **{key: [value] * 12 for key, value in means.items()}}
 
 
 def words(beside):
@@ -335,8 +337,8 @@ def at_a_time(*losses):
 
 
 def streams(inside):
-    found = run(0.5, **{"stream 0": 0.0, "stream 1": 1.0, "stream 2": inside})
-    return {f"stride 4096: {code}": found for code in BRANCH_CODES}
+    numbers = run(0.5, **{"stream 0": 0.0, "stream 1": 1.0, "stream 2": inside})
+    return {f"stride 4096: {code}": numbers for code in BRANCH_CODES}
 
 
 def strides(loss, gap):
@@ -382,6 +384,6 @@ def test_002_and_003_other_stored_runs_change_the_verdict(monkeypatch, claim, ru
     """Expect the same numbers from three seeds to decide nothing that rests on them."""
     monkeypatch.setattr(note_002, "stored_results", lambda: {"runs": runs})
     assert claim.measure().verdict == verdict
-    few = {name: {key: seeds[:3] for key, seeds in found.items()} for name, found in runs.items()}
+    few = {name: {key: seeds[:3] for key, seeds in numbers.items()} for name, numbers in runs.items()}
     monkeypatch.setattr(note_002, "stored_results", lambda: {"runs": few})
     assert claim.measure().verdict == "undecided"

@@ -23,7 +23,7 @@ class Mutant(NamedTuple):
     says: str = ""
 
 
-def known(exercise: Exercise, name: str, fails: Sequence[str], says: str) -> Mutant:
+def listed_mistake(exercise: Exercise, name: str, fails: Sequence[str], says: str) -> Mutant:
     """Return the mistake of the exercise's own table whose sentence contains `says`."""
     (sentence,) = (text for text in exercise.mistakes if says in text)
     return Mutant(exercise, name, exercise.mistakes[sentence], fails, sentence)

@@ -38,17 +38,17 @@ def in_int64(holes, sizes):
     return log_prob if math.prod(factors) < 2**63 else -math.log(abs(int(np.prod(factors))) or 1)
 
 
-def one_by_one(story, one, other):
-    return story.replace(one, other).replace(other, one)
+def one_by_one(story, a, b):
+    return story.replace(a, b).replace(b, a)
 
 
-def by_pattern(story, one, other, border="", **limit):
-    pattern = f"{border}({one}|{other}){border}"
-    return re.sub(pattern, lambda found: {one: other, other: one}[found[0]], story, **limit)
+def by_pattern(story, a, b, border="", **limit):
+    pattern = f"{border}({a}|{b}){border}"
+    return re.sub(pattern, lambda match: {a: b, b: a}[match[0]], story, **limit)
 
 
 def sign(free):
-    return lambda story, one, other: story.replace(one, free).replace(other, one).replace(free, other)
+    return lambda story, a, b: story.replace(a, free).replace(b, a).replace(free, b)
 
 
 def mean_first(p):
@@ -81,9 +81,9 @@ MUTANTS = [
     Mutant(STORY, "repeats", free_choices, [AGAIN, OTHERS, STORIES], "no choice"),
     Mutant(STORY, "none fewer", distinct_choices, [OTHERS, STORIES], "never share"),
     Mutant(STORY, "rules forgotten", without_rules, [RULES, AGAIN, STORIES]),
-    Mutant(STORY, "no minus", lambda *given: -story_log_prob_answer(*given), ALL, "above 0"),
+    Mutant(STORY, "no minus", lambda *inputs: -story_log_prob_answer(*inputs), ALL, "above 0"),
     Mutant(STORY, "a product of int64", in_int64, [OTHERS], "'name.g'"),
-    Mutant(STORY, "bits", lambda *given: story_log_prob_answer(*given) / math.log(2), ALL),
+    Mutant(STORY, "bits", lambda *inputs: story_log_prob_answer(*inputs) / math.log(2), ALL),
     Mutant(MIRROR, "one after the other", one_by_one, [SAME, BACK, EXCHANGED], "cannot be told apart"),
     Mutant(MIRROR, "words have borders", partial(by_pattern, border=r"\b"), [EXCHANGED]),
     Mutant(MIRROR, "apart at spaces", words_exchanged, [SAME, EXCHANGED], "full stop"),

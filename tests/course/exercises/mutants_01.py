@@ -3,7 +3,7 @@
 import torch
 
 from babygpt_course.exercises.lesson_01 import BIGRAM_LOSS, CERTAIN_TEXT, SQUEEZED
-from tests.course.exercises.harness import Mutant, known, requirements
+from tests.course.exercises.harness import Mutant, listed_mistake, requirements
 
 CERTAIN, TWO, ANY = requirements(BIGRAM_LOSS)
 TEXTS, SAME, NOTHING, MUCH = requirements(CERTAIN_TEXT)
@@ -36,14 +36,14 @@ def without(what):
 
 
 MUTANTS = [
-    known(BIGRAM_LOSS, "the last one counts", [CERTAIN, TWO, ANY], "The last"),
-    known(BIGRAM_LOSS, "bits", [TWO, ANY], "in bits"),
-    known(BIGRAM_LOSS, "by characters", [TWO, ANY], "one fewer"),
-    known(BIGRAM_LOSS, "no minus", [TWO, ANY], "*minus*"),
-    known(BIGRAM_LOSS, "pairs not weighed", [TWO, ANY], "Weigh"),
-    known(BIGRAM_LOSS, "of pairs", [CERTAIN, TWO, ANY], "probability of a pair"),
-    known(BIGRAM_LOSS, "of predicted ones", [CERTAIN, TWO, ANY], "predicted characters alone"),
-    known(BIGRAM_LOSS, "of characters", [CERTAIN, TWO, ANY], "no character before"),
+    listed_mistake(BIGRAM_LOSS, "the last one counts", [CERTAIN, TWO, ANY], "The last"),
+    listed_mistake(BIGRAM_LOSS, "bits", [TWO, ANY], "in bits"),
+    listed_mistake(BIGRAM_LOSS, "by characters", [TWO, ANY], "one fewer"),
+    listed_mistake(BIGRAM_LOSS, "no minus", [TWO, ANY], "*minus*"),
+    listed_mistake(BIGRAM_LOSS, "pairs not weighed", [TWO, ANY], "Weigh"),
+    listed_mistake(BIGRAM_LOSS, "of pairs", [CERTAIN, TWO, ANY], "probability of a pair"),
+    listed_mistake(BIGRAM_LOSS, "of predicted ones", [CERTAIN, TWO, ANY], "predicted characters alone"),
+    listed_mistake(BIGRAM_LOSS, "of characters", [CERTAIN, TWO, ANY], "no character before"),
     Mutant(CERTAIN_TEXT, "one letter", ("a" * 12, "a" * 12), [TEXTS, MUCH], "of 1 kind: "),
     Mutant(BIGRAM_LOSS, "small letters", lambda t: BIGRAM_LOSS.answer(t.lower()), [ANY]),
     Mutant(BIGRAM_LOSS, "stripped", lambda t: BIGRAM_LOSS.answer(t.strip()), [ANY]),

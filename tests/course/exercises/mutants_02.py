@@ -13,7 +13,7 @@ from babygpt_course.exercises.lesson_02 import (
     v2_can_answer,
     votes_answer,
 )
-from tests.course.exercises.harness import Mutant, known, requirements
+from tests.course.exercises.harness import Mutant, listed_mistake, requirements
 
 TWO, MORE, ONE = LINES = requirements(SECOND_WORD)
 SUM, MEAN, DIFFER = requirements(VOTES)
@@ -25,24 +25,24 @@ def by_lines(ids, newline, space, length, off=1, at_end=True):
     """Take the first space after each line's start, even if it is in a later line."""
     starts = [-1, *(ids == newline).nonzero()[:, 0].tolist()]
     spaces = (ids == space).nonzero()[:, 0]
-    found = [int(spaces[spaces > s][0]) + off for s in starts if (spaces > s).any()]
-    found = [s for s in found if s + length <= len(ids)] if at_end else found
-    return ids[torch.tensor(found, dtype=torch.long)[:, None] + torch.arange(length)]
+    word_starts = [int(spaces[spaces > s][0]) + off for s in starts if (spaces > s).any()]
+    word_starts = [s for s in word_starts if s + length <= len(ids)] if at_end else word_starts
+    return ids[torch.tensor(word_starts, dtype=torch.long)[:, None] + torch.arange(length)]
 
 
-def listed(*given):
-    return second_word_answer(*given).tolist()
+def listed(*inputs):
+    return second_word_answer(*inputs).tolist()
 
 
-def stacked(*given):
-    return torch.stack(list(second_word_answer(*given)))
+def stacked(*inputs):
+    return torch.stack(list(second_word_answer(*inputs)))
 
 
 KEPT = {}  # shape -> the first positions
 
 
-def mean_of(E, P, W, b, some):
-    mean = some.mean(0) @ W.T
+def mean_of(E, P, W, b, positions):
+    mean = positions.mean(0) @ W.T
     return E @ W.T + b + mean, P @ W.T - mean
 
 
@@ -50,12 +50,12 @@ def joined(ids, newline, space, length):
     """Find line ends in a text of the ids' digits."""
     text, starts = "".join(map(str, ids.tolist())), [0]
     starts += [i + 1 for i, c in enumerate(text) if c == str(newline)]
-    found = [text.find(str(space), start) + 1 for start in starts if text.find(str(space), start) >= 0]
-    return torch.stack([ids[s : s + length] for s in found if s + length <= len(ids)])
+    word_starts = [text.find(str(space), start) + 1 for start in starts if text.find(str(space), start) >= 0]
+    return torch.stack([ids[s : s + length] for s in word_starts if s + length <= len(ids)])
 
 
-def kept(ids, *given):
-    return second_word_answer(KEPT.setdefault((ids.shape, given[-1]), ids), *given)
+def cached(ids, *inputs):
+    return second_word_answer(KEPT.setdefault((ids.shape, inputs[-1]), ids), *inputs)
 
 
 def diagonal(table):
@@ -91,8 +91,8 @@ def steps_of_first_tokens(table):
 
 
 MUTANTS = [
-    known(SECOND_WORD, "each space", [MORE, ONE], "not each one"),
-    known(SECOND_WORD, "the first line", LINES, "first line begins"),
+    listed_mistake(SECOND_WORD, "each space", [MORE, ONE], "not each one"),
+    listed_mistake(SECOND_WORD, "the first line", LINES, "first line begins"),
     Mutant(SECOND_WORD, "the next line's space", by_lines, [ONE]),
     Mutant(SECOND_WORD, "from the space on", lambda *a: by_lines(*a, off=0), LINES),
     Mutant(SECOND_WORD, "beyond the end", lambda *a: by_lines(*a, at_end=False), LINES, "IndexError"),
@@ -105,7 +105,7 @@ MUTANTS = [
     Mutant(SECOND_WORD, "in float16", lambda i, *a: second_word_answer(i.half(), *a).long(), LINES),
     Mutant(SECOND_WORD, "as floats", lambda *a: second_word_answer(*a).float(), LINES, "whole numbers"),
     Mutant(SECOND_WORD, "ids of one digit", joined, LINES),
-    Mutant(SECOND_WORD, "kept by shape", kept, LINES),
+    Mutant(SECOND_WORD, "kept by shape", cached, LINES),
     Mutant(SECOND_WORD, "the first 99 tokens", lambda i, *a: second_word_answer(i[:99], *a), LINES),
     Mutant(VOTES, "complex", lambda *a: [votes + 0j for votes in votes_answer(*a)], [SUM, MEAN, DIFFER]),
     Mutant(VOTES, "float16", lambda *a: votes_answer(*(x.half() for x in a)), [SUM, MEAN, DIFFER], "float16"),

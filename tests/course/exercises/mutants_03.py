@@ -33,19 +33,19 @@ def over_fewer(n, C):
     return 100 * back, torch.eye(C)
 
 
-def masked(lengths, T, left=True, causal=True, hide=True, itself=True):
-    at = torch.arange(T)
-    real = at >= T - lengths[:, None] if left else at < lengths[:, None]
-    seen = (real[:, None] | (not hide)) & ((at[:, None] >= at) | (not causal))
-    return seen | (torch.eye(T).bool() & itself)
+def masked(lengths, T, pad_left=True, causal=True, hide=True, itself=True):
+    positions = torch.arange(T)
+    real = positions >= T - lengths[:, None] if pad_left else positions < lengths[:, None]
+    visible = (real[:, None] | (not hide)) & ((positions[:, None] >= positions) | (not causal))
+    return visible | (torch.eye(T).bool() & itself)
 
 
-def caused(train, places=(0, 1000), at=1000, least=0.5):
+def caused(train, places=(0, 1000), position=1000, least=0.5):
     """Find the cause from models that train at some places, the last one alone as a control."""
     first, both = train(places[:1]), train(places)
-    if both(at) - both(0) > least:
+    if both(position) - both(0) > least:
         return "far"
-    return "not met" if first(at) - first(0) > least else "neither"
+    return "not met" if first(position) - first(0) > least else "neither"
 
 
 def between_models(train):
@@ -62,7 +62,7 @@ SCALE_MISTAKES = [
     ("infinite", lambda *a: (scale_answer(*a)[0], torch.inf), [FACTOR, SIZED_FACTOR], "above 0"),
 ]
 MASK_MISTAKES = [
-    ("padding on the right", partial(masked, left=False), [REAL, PADDING], "reads padding"),
+    ("padding on the right", partial(masked, pad_left=False), [REAL, PADDING], "reads padding"),
     ("padding is read", partial(masked, hide=False), [REAL, PADDING], "reads padding"),
     ("lengths of a byte", lambda n, T: mask_answer(n % 256, T), [REAL]),
     ("kept by shape", lambda n, T: mask_answer(KEPT.setdefault((n.shape, T), n), T), [REAL, PADDING]),
@@ -75,7 +75,7 @@ MASK_MISTAKES = [
 ]
 CAUSE_MISTAKES = [
     ("no control", partial(caused, places=(0,)), [LEFT_OUT], "which is 'not met'"),
-    ("too near", partial(caused, places=(0, 500), at=500), [AWAY], "wherever training stood"),
+    ("too near", partial(caused, places=(0, 500), position=500), [AWAY], "wherever training stood"),
     ("at least 1.9", partial(caused, least=1.9), [LEFT_OUT, AWAY]),
     ("at least 1.5", partial(caused, least=1.5), [LEFT_OUT, AWAY]),
     ("before the text", partial(caused, places=(-1, 1000)), [SAME, LEFT_OUT, AWAY], "from 0 to 1000"),

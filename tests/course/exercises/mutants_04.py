@@ -83,7 +83,11 @@ RIGHT = (
     (ABLATION, effect, partial(effect, mean=True), lambda *a: np.float64(effect(*a))),
 )
 MUTANTS = [
-    *(Mutant(one, f"no mistake {i}", right, []) for one, *some in RIGHT for i, right in enumerate(some)),
+    *(
+        Mutant(exercise, f"no mistake {i}", right, [])
+        for exercise, *answers in RIGHT
+        for i, right in enumerate(answers)
+    ),
     Mutant(LAYOUTS, "right, a permutation", lambda w, D: permuted(w, D) @ w, []),
     Mutant(LAYOUTS, "complex", lambda w, D: reorder(w, D, interleave) + 1j, ROWS, "complex"),
     Mutant(LAYOUTS, "kept by shape", lambda w, D: reorder(KEPT.setdefault(w.shape, w), D, interleave), ROWS),
@@ -102,7 +106,9 @@ MUTANTS = [
     Mutant(LAYOUTS, "one head", partial(reorder, order=interleave, heads=[0]), [SEVERAL, FEWER], "Only"),
     Mutant(LAYOUTS, "columns", lambda w, D: torch.stack(loop(w.T, D)).T, ROWS, "You ordered columns"),
     Mutant(LAYOUTS, "reversed", partial(reorder, order=lambda d: d.flip(0)), ROWS),
-    Mutant(ABLATION, "no control", lambda m, s, *at: s(m) - alone(m, s, *at), EFFECTS, "control is missing"),
+    Mutant(
+        ABLATION, "no control", lambda m, s, *head: s(m) - alone(m, s, *head), EFFECTS, "control is missing"
+    ),
     Mutant(ABLATION, "one score", alone, EFFECTS, "no difference"),
     Mutant(ABLATION, "sign", partial(effect, sign=-1), EFFECTS, "sign is wrong"),
     Mutant(ABLATION, "any head", partial(effect, shift=random.randrange), EFFECTS, "the head itself"),

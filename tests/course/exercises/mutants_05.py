@@ -36,8 +36,8 @@ def bias(alphas, sigmas, queries, keys, two=2, log=True, safe=True, weights=True
     distance = queries[:, None] - keys
     power = -((distance[..., None] / sigmas[:, None, None]) ** 2) / two
     power = power + (alphas.log()[:, None, None] if weights else 0)
-    found = power.logsumexp(-1) if safe else power.exp().sum(-1).log()
-    return found if log else found.exp()
+    log_bias = power.logsumexp(-1) if safe else power.exp().sum(-1).log()
+    return log_bias if log else log_bias.exp()
 
 
 KEPT_PLACES = {}  # shape -> positions of queries and keys, or the weights, of the first call

@@ -26,11 +26,11 @@ def first(right):
 
 def table(time, branch):
     """Keep the latest token of each branch in a list, in which −1 is the last."""
-    latest, found = [-1] * (int(branch.max()) + 1), [-1] * len(time)
+    latest, previous = [-1] * (int(branch.max()) + 1), [-1] * len(time)
     for i, b in enumerate(branch.tolist()):
-        found[latest[b]] = i if latest[b] >= 0 else found[latest[b]]
+        previous[latest[b]] = i if latest[b] >= 0 else previous[latest[b]]
         latest[b] = i
-    return torch.tensor(found)
+    return torch.tensor(previous)
 
 
 def gap(split):

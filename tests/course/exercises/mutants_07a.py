@@ -17,8 +17,8 @@ STAY, LEAST, TIES, FILL = ALL = requirements(REMASK)
 def bound(log_prob, n, weight=lambda n, size: 1 / (size * math.comb(n, size)), sizes=None, sign=-1):
     total = 0.0
     for size in sizes or range(1, n + 1):
-        for some in combinations(range(n), size):
-            total += sign * weight(n, size) * sum(log_prob(frozenset(some), i) for i in some)
+        for subset in combinations(range(n), size):
+            total += sign * weight(n, size) * sum(log_prob(frozenset(subset), i) for i in subset)
     return total
 
 
@@ -27,8 +27,10 @@ def one_order(log_prob, n):
     return -sum(log_prob(frozenset(range(i, n)), i) for i in range(n))
 
 
-def taken_back(masked, given, confidence, again, due, sign=1, batch=False, ties=False, stay=True, fill=None):
-    written = ~masked & ~given
+def taken_back(
+    masked, is_given, confidence, again, due, sign=1, batch=False, ties=False, stay=True, fill=None
+):
+    written = ~masked & ~is_given
     doubt = (sign * confidence).masked_fill(~written, torch.inf)
     order = doubt.flatten() if batch else doubt
     taken = written & (order.argsort(-1).argsort(-1).view_as(masked) < again)
@@ -39,25 +41,25 @@ def taken_back(masked, given, confidence, again, due, sign=1, batch=False, ties=
     return holes, fill(taken.sum(1), most, again, due) if fill else (due + taken.sum(1)).minimum(most)
 
 
-def by_topk(masked, given, confidence, again, due):
-    written = ~masked & ~given
+def by_topk(masked, is_given, confidence, again, due):
+    written = ~masked & ~is_given
     least = confidence.masked_fill(~written, torch.inf).topk(again, dim=1, largest=False).indices
     taken = written & torch.zeros_like(masked).scatter(1, least, True)
     holes = masked | taken
     return holes, (due + taken.sum(1)).minimum(holes.sum(1))
 
 
-def by_filled(masked, given, confidence, again, due, others):
+def by_filled(masked, is_given, confidence, again, due, others):
     """Give all but written letters this confidence, and take back the least."""
-    written = ~masked & ~given
+    written = ~masked & ~is_given
     rank = confidence.masked_fill(~written, others).argsort(dim=1, stable=True).argsort(dim=1)
     taken = written & (rank < again)
     right = written.sum(1).clamp(max=again)  # the numbers to fill are right, the holes are not
     return masked | taken, (due + right).minimum(masked.sum(1) + right)
 
 
-def from_the_end(masked, given, confidence, again, due):
-    return taken_back(masked, given, confidence, again or masked.shape[1], due)
+def from_the_end(masked, is_given, confidence, again, due):
+    return taken_back(masked, is_given, confidence, again or masked.shape[1], due)
 
 
 NELBO_MISTAKES = [

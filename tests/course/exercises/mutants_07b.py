@@ -24,18 +24,18 @@ def gates(q, k, positions, omega, masked, alpha, ahead=45, queries=0, on="k"):
     return (q * size if "q" in on else q), (k * size if "k" in on else k)
 
 
-def apart(x, y):
+def changes(x, y):
     return {setting for setting in x if x[setting] != y[setting]}
 
 
 def where(rule):
     """Return the answer that names the arms whose differences from `one` and `other` obey a rule."""
-    return lambda arms, a, b: {n for n, x in arms.items() if rule(apart(x, arms[a]), apart(x, arms[b]))}
+    return lambda arms, a, b: {n for n, x in arms.items() if rule(changes(x, arms[a]), changes(x, arms[b]))}
 
 
-def one_less(arms, one, other):
-    least = len(apart(arms[one], arms[other])) - 1
-    return [name for name, settings in arms.items() if len(apart(settings, arms[other])) == least]
+def one_less(arms, base, target):
+    least = len(changes(arms[base], arms[target])) - 1
+    return [name for name, settings in arms.items() if len(changes(settings, arms[target])) == least]
 
 
 KEPT = {}  # shape and frequencies -> the positions of the first call
@@ -46,17 +46,17 @@ def remembered(q, k, positions, omega, *rest):
 
 
 ANSWERS = [
-    (CONTROLS, "no setting wrong", where(lambda new, left: len(new) == 1 and not new & left), []),
-    (CONTROLS, "a set", lambda *given: set(controls_answer(*given)), []),
-    (CONTROLS, "a dict's keys", lambda *given: dict.fromkeys(controls_answer(*given)).keys(), []),
+    (CONTROLS, "no setting wrong", where(lambda new, rest: len(new) == 1 and not new & rest), []),
+    (CONTROLS, "a set", lambda *inputs: set(controls_answer(*inputs)), []),
+    (CONTROLS, "a dict's keys", lambda *inputs: dict.fromkeys(controls_answer(*inputs)).keys(), []),
     (CONTROLS, "d − 1 from `other`", one_less, [TWO, MANY], "should be one setting"),
-    (CONTROLS, "twice", lambda *given: tuple(controls_answer(*given)[::-1] * 2), []),
-    (CONTROLS, "any setting", where(lambda new, left: len(new) == 1), ALL, "to the value in"),
-    (CONTROLS, "several", where(lambda new, left: new and not new & left), [TWO, MANY], "one setting"),
-    (CONTROLS, "unchanged", where(lambda new, left: len(new) < 2 and not new & left), ALL, "nothing"),
-    (CONTROLS, "from `other`", where(lambda new, left: len(left) == 1 and not new & left), [SINGLE, MANY]),
-    (CONTROLS, "only `other`", lambda arms, one, other: [other], ALL, "you leave out"),
-    (CONTROLS, "the first alone", lambda *given: controls_answer(*given)[:1], ALL, "no more"),
+    (CONTROLS, "twice", lambda *inputs: tuple(controls_answer(*inputs)[::-1] * 2), []),
+    (CONTROLS, "any setting", where(lambda new, rest: len(new) == 1), ALL, "to the value in"),
+    (CONTROLS, "several", where(lambda new, rest: new and not new & rest), [TWO, MANY], "one setting"),
+    (CONTROLS, "unchanged", where(lambda new, rest: len(new) < 2 and not new & rest), ALL, "nothing"),
+    (CONTROLS, "from `other`", where(lambda new, rest: len(rest) == 1 and not new & rest), [SINGLE, MANY]),
+    (CONTROLS, "only `other`", lambda arms, base, target: [target], ALL, "you leave out"),
+    (CONTROLS, "the first alone", lambda *inputs: controls_answer(*inputs)[:1], ALL, "no more"),
     (FIXED_PHASE, "behind", partial(gates, ahead=-45), BOTH, "*larger*"),
     (FIXED_PHASE, "both ahead", partial(gates, queries=45), BOTH, "phases are missing"),
     (FIXED_PHASE, "no α", partial(gates, on=""), [ALPHA], "Where is α"),

@@ -139,24 +139,24 @@ VERDICT_MISTAKES = [
 ]
 
 
-def first_high(at, shares, least):
-    return next((step for step, share in zip(at, shares, strict=True) if share >= least), math.inf)
+def first_high(steps, shares, least):
+    return next((step for step, share in zip(steps, shares, strict=True) if share >= least), math.inf)
 
 
-def last_low(at, shares, least):
-    return max((step for step, share in zip(at, shares, strict=True) if share < least), default=0)
+def last_low(steps, shares, least):
+    return max((step for step, share in zip(steps, shares, strict=True) if share < least), default=0)
 
 
-def first_step(at, shares, least):
+def first_step(steps, shares, least):
     """Return the number of the step of the click, counted from 1."""
-    click = click_answer(at, shares, least)
-    return at.index(click) + 1 if click < math.inf else math.inf
+    click = click_answer(steps, shares, least)
+    return steps.index(click) + 1 if click < math.inf else math.inf
 
 
-def after_an_equal_share(at, shares, least):
+def after_an_equal_share(steps, shares, least):
     """Look for the last share that is too low by its value, which finds an earlier one that is as low."""
     low = [share for share in shares if share < least]
-    return [*at, math.inf][shares.index(low[-1]) + 1 if low else 0]
+    return [*steps, math.inf][shares.index(low[-1]) + 1 if low else 0]
 
 
 CLICK_MISTAKES = [
@@ -178,7 +178,11 @@ CLICK_MISTAKES = [
         lambda a, s, least: a[0] if min(s[0], s[-1]) >= least else click_answer(a, s, least),
         [FOUND],
     ),
-    ("nothing if never", lambda *given: click_answer(*given) if given[1][-1] >= given[2] else None, [NEVER]),
+    (
+        "nothing if never",
+        lambda *inputs: click_answer(*inputs) if inputs[1][-1] >= inputs[2] else None,
+        [NEVER],
+    ),
     (
         "right, in NumPy",
         lambda a, s, least: min(np.array(a)[last_low(a, s, least) < np.array(a)], default=math.inf),

@@ -36,10 +36,10 @@ def yarn(w, window, s, fewest, most, wrong="", log=math.log, power=2):
     turns = window * w / (1 if wrong == "radians" else 2 * math.pi) * (s if wrong == "stretched" else 1)
     if wrong == "logarithms":
         turns, fewest, most = turns.log(), math.log(fewest), math.log(most)
-    kept = (turns - fewest) / (most - fewest)
-    kept = kept if wrong == "uncut" else kept.clamp(0, 1)
-    kept = {"step": kept.round(), "flipped": 1 - kept, "all": 0 * kept}.get(wrong, kept)
-    slowed = 1 / (kept / w + (1 - kept) * s / w) if wrong == "waves" else kept * w + (1 - kept) * w / s
+    share = (turns - fewest) / (most - fewest)
+    share = share if wrong == "uncut" else share.clamp(0, 1)
+    share = {"step": share.round(), "flipped": 1 - share, "all": 0 * share}.get(wrong, share)
+    slowed = 1 / (share / w + (1 - share) * s / w) if wrong == "waves" else share * w + (1 - share) * w / s
     return slowed, (1 + 0.1 * log(s)) ** power
 
 
@@ -48,10 +48,10 @@ def forgets(reader, distance, wrong="", off=0, least=60):
     for _ in range(100):
         key = "C" if wrong == "always C" else random.choice("ABCDEFGH")
         others = [key, key] if wrong == "told anew" else random.sample(sorted(set("ABCDEFGH") - {key}), 2)
-        digit, one, two = "712" if wrong == "always 7" else random.sample("0123456789", 3)
-        before = "" if wrong == "nothing before" else f"<{others[0]}{one}>"
+        digit, digit_before, digit_between = "712" if wrong == "always 7" else random.sample("0123456789", 3)
+        before = "" if wrong == "nothing before" else f"<{others[0]}{digit_before}>"
         filler = "" if wrong == "at the start" else "." * random.randrange(100)
-        between = "" if wrong == "nothing in between" else f"<{others[1]}{two}>"
+        between = "" if wrong == "nothing in between" else f"<{others[1]}{digit_between}>"
         between = between.ljust(distance - 4 + off, ".")
         right += reader(f"{before}{filler}<{key}{digit}>{between}[{key}") == digit
     return right < least
@@ -107,12 +107,12 @@ RIGHT = [  # answers that fail nothing
     (NTK, "a list", lambda D, t, s: [(t * s * s) ** (-2 * i / D) for i in range(D // 2)], []),
     (NTK, "powers of ten", lambda D, t, s: np.logspace(0, (2 - D) / D * math.log10(t * s * s), D // 2), []),
     (NTK, "slowed", lambda D, t, s: rope(D, t) * s ** -(torch.arange(D // 2) / (D // 4)), []),
-    (YARN, "in a list", lambda *given: [yarn(*given)[0].tolist(), np.float32(yarn(*given)[1])], []),
+    (YARN, "in a list", lambda *inputs: [yarn(*inputs)[0].tolist(), np.float32(yarn(*inputs)[1])], []),
     (YARN, "pair by pair", lambda w, *a: (np.array([float(yarn(x, *a)[0]) for x in w]), yarn(w, *a)[1]), []),
-    (YARN, "two tensors", lambda *given: tuple(map(torch.as_tensor, yarn(*given))), []),
+    (YARN, "two tensors", lambda *inputs: tuple(map(torch.as_tensor, yarn(*inputs))), []),
     (FORGETS, "100 questions", forgets, []),
-    (FORGETS, "NumPy's", lambda *given: np.bool_(forgets(*given, least=50)), []),
-    (FORGETS, "majority", lambda *given: sum(forgets(*given) for _ in range(3)) >= 2, []),
+    (FORGETS, "NumPy's", lambda *inputs: np.bool_(forgets(*inputs, least=50)), []),
+    (FORGETS, "majority", lambda *inputs: sum(forgets(*inputs) for _ in range(3)) >= 2, []),
 ]
 MUTANTS = [
     *(Mutant(NTK, *mistake) for mistake in NTK_MISTAKES),

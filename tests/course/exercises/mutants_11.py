@@ -21,13 +21,13 @@ ONCE, SHARE, ENDS = PAIRS = requirements(TURNING)
 
 def induction(weights, idx, to=1, first=0, least=2, present=False, mean=np.mean, over="found"):
     """Find heads token by token; `first` and `least` choose among earlier occurrences, and who counts."""
-    found = []
+    means = []
     for m in range(len(idx)):
         earlier = [n for n in range(m + present - (to == 1)) if idx[n] == idx[m] and n < m][first:]
         shares = [weights[..., m, n + to] for n in earlier if n + to >= 0]
         if earlier or over == "all" or (over == "recurs" and idx[m] in idx[:m]):
-            found.append(mean([each.numpy() for each in shares] or [np.zeros(weights.shape[:2])], axis=0))
-    return np.mean(found, axis=0)
+            means.append(mean([each.numpy() for each in shares] or [np.zeros(weights.shape[:2])], axis=0))
+    return np.mean(means, axis=0)
 
 
 added = partial(induction, mean=np.sum)
@@ -49,9 +49,9 @@ def stands_out(
 ):
     """Compare with the usual cost of drawn controls."""
     heads = [(head[0], i) for i in range(n_head)] if layer else list(product(range(n_layer), range(n_head)))
-    controls = [at for at in heads if own or at != head]
+    controls = [pair for pair in heads if own or pair != head]
     whole = loss([])
-    costs = [loss([at]) - whole for at in random.sample(controls, min(draws, len(controls)))]
+    costs = [loss([pair]) - whole for pair in random.sample(controls, min(draws, len(controls)))]
     return loss([head]) - whole > max(ratio * usual(costs), least)
 
 
@@ -61,23 +61,23 @@ def all_others(loss, n_layer, n_head, head):
 
 
 def ratio_of_losses(loss, n_layer, n_head, head):
-    others = [at for at in product(range(n_layer), range(n_head)) if at != head]
-    return loss([head]) > 1.3 * median(loss([at]) for at in others)
+    others = [pair for pair in product(range(n_layer), range(n_head)) if pair != head]
+    return loss([head]) > 1.3 * median(loss([pair]) for pair in others)
 
 
 def sample(loss, n_layer, n_head, head):
     """Draw more controls than there are in a small model."""
-    random.sample([at for at in product(range(n_layer), range(n_head)) if at != head], 20)
+    random.sample([pair for pair in product(range(n_layer), range(n_head)) if pair != head], 20)
 
 
 def some_layers(*layers, first=None):
     """Draw controls among some layers only, or among the first heads."""
 
     def answer(loss, n_layer, n_head, head):
-        heads = [at for at in product(range(n_layer), range(n_head)) if at != head]
-        controls = [at for at in heads if at[0] in {n % n_layer for n in layers}][:first] or heads[:first]
+        heads = [h for h in product(range(n_layer), range(n_head)) if h != head]
+        controls = [h for h in heads if h[0] in {n % n_layer for n in layers}][:first] or heads[:first]
         whole = loss([])
-        usual = median(loss([at]) - whole for at in random.sample(controls, min(20, len(controls))))
+        usual = median(loss([h]) - whole for h in random.sample(controls, min(20, len(controls))))
         return loss([head]) - whole > max(5 * usual, 0.1)
 
     return answer
@@ -108,7 +108,7 @@ INDUCTION_MISTAKES = [
     ("the present token", partial(added, present=True), [BESIDE], "The present token is no follower"),
     ("neighbours count", partial(added, over="recurs"), [BESIDE], "Leave a token out"),
     ("a period", period, TEXTS, "The followers for token"),
-    ("one number", lambda *given: float(added(*given).mean()), TEXTS, "should be shape (1, 1)"),
+    ("one number", lambda *inputs: float(added(*inputs).mean()), TEXTS, "should be shape (1, 1)"),
     ("neighbours' ids", lambda w, idx: added(w, idx // 2), TEXTS),
     ("ids in float16", lambda w, idx: added(w, idx.half()), TEXTS),
     ("ids in a byte", lambda w, idx: added(w, idx.to(torch.uint8)), TEXTS),

@@ -28,18 +28,18 @@ from babygpt_course.exercises import (
     lesson_11,
 )
 from babygpt_course.exercises.checks import unchanged
-from babygpt_course.exercises.compare import as_numbers, is_half, plain, things
+from babygpt_course.exercises.compare import as_numbers, is_half, things, to_python
 from babygpt_course.exercises.guard import run_with_timeout
 
 Draw = Callable[[random.Random], tuple[Any, ...]]
 Right = Callable[[Any, random.Random], bool]
-INPUTS = 150  # of each exercise
+INPUTS = 150  # Each exercise is checked with so many inputs.
 
 
 def same(got: Any, want: Any, off: float = 1e-3) -> bool:
     """Return whether a result is the right one, up to `off`, absolute and relative."""
     if isinstance(want, str | bool):
-        return type(plain(got)) is type(want) and plain(got) == want
+        return type(to_python(got)) is type(want) and to_python(got) == want
     if isinstance(want, tuple | list):
         parts = things(got)
         right = parts is not None and len(parts) == len(want)
@@ -240,7 +240,7 @@ def knows_causes(attempt: Any, rng: random.Random) -> bool:
                     + rng.choice([-0.05, 0.05])
                 )
 
-            if plain(attempt(train)) != want:
+            if to_python(attempt(train)) != want:
                 return False
     return True
 
@@ -468,7 +468,7 @@ def tells_memory(attempt: Any, rng: random.Random) -> bool:
         for kind in ("forgets", "pretends"):
             boxes += [(True, choose) for choose in lesson_10.readers(kind, distance, rng).values()]
         for want, choose in boxes:
-            got = plain(attempt(lambda text, choose=choose: lesson_10.read(choose, rng, text), distance))
+            got = to_python(attempt(lambda text, choose=choose: lesson_10.read(choose, rng, text), distance))
             wrong += not isinstance(got, bool) or got is not want
             if wrong > 2:
                 return False
@@ -505,7 +505,7 @@ def stands_out(attempt: Any, rng: random.Random) -> bool:
                 return whole + sum(costs[spot] for spot in silent) + rng.choice([-0.01, 0.01])
 
             for head in {*needed[:3], *rng.sample(heads, min(3, len(heads)))}:
-                got = plain(attempt(loss, n_layer, n_head, head))
+                got = to_python(attempt(loss, n_layer, n_head, head))
                 wrong += got is not (head in needed)
                 if wrong > 2:
                     return False
@@ -569,7 +569,7 @@ JUDGES: dict[str, Right] = {
     lesson_08.VERDICT.name: agrees(draw_losses, lesson_08.verdict_answer, off=1e-4),
     lesson_08.CLICK.name: agrees(draw_curve, lesson_08.click_answer),
     lesson_10.NTK.name: agrees(
-        draw_ntk, lesson_10.ntk_answer, lambda got, *given: as_numbers(got) / lesson_10.ntk_answer(*given)
+        draw_ntk, lesson_10.ntk_answer, lambda got, *inputs: as_numbers(got) / lesson_10.ntk_answer(*inputs)
     ),
     lesson_10.YARN.name: agrees(draw_yarn, lesson_10.yarn_answer, quicker),
     lesson_10.FORGETS.name: tells_memory,

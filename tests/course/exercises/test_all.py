@@ -57,7 +57,7 @@ JUNK = {
     "returns a constant": lambda *_, **__: 0.0,
     "returns a wrong shape": lambda *_, **__: torch.zeros(7, 1, 5),
     "returns nan": lambda *_, **__: torch.full((2, 2), torch.nan),
-    "returns its input": lambda *given, **__: given[0] if given else None,
+    "returns its input": lambda *inputs, **__: inputs[0] if inputs else None,
     "takes nothing": lambda: 1.0,
     "leaves": lambda *_, **__: exit(3),
 }
@@ -90,8 +90,8 @@ def test_the_solution_pasted_into_a_notebook_passes(exercise: Exercise):
 def in_numpy(value: Any) -> Any:
     """Return numbers and texts as NumPy's scalars, and several of one type and shape as an array."""
     if isinstance(value, tuple | list):
-        parts = [in_numpy(one) for one in value]
-        return np.array(parts) if len({(type(one), np.shape(one)) for one in parts}) == 1 else parts
+        parts = [in_numpy(part) for part in value]
+        return np.array(parts) if len({(type(part), np.shape(part)) for part in parts}) == 1 else parts
     if isinstance(value, torch.Tensor | set):
         return value if isinstance(value, set) else value.numpy()
     return np.array(value, dtype=np.float32 if isinstance(value, float) else None)[()]
@@ -100,17 +100,19 @@ def in_numpy(value: Any) -> Any:
 def one_by_one(value: Any) -> Any:
     """Return tensors as lists of tensors, whole numbers as fractions, and a set as a list."""
     if isinstance(value, tuple | list | set) or np.ndim(value):
-        return [one_by_one(one) for one in value]
+        return [one_by_one(part) for part in value]
     return (
         value if isinstance(value, str) else Fraction(value) if type(value) is int else torch.as_tensor(value)
     )
 
 
-@pytest.mark.parametrize("exercise", [one for one in EXERCISES if one.name != OWN_ENCODING.name], ids=name)
+@pytest.mark.parametrize(
+    "exercise", [exercise for exercise in EXERCISES if exercise.name != OWN_ENCODING.name], ids=name
+)
 @pytest.mark.parametrize("change", [in_numpy, one_by_one])
 def test_a_right_answer_passes_in_any_type(exercise: Exercise, change: Any):
     answer = exercise.answer
-    report = exercise.check((lambda *given: change(answer(*given))) if callable(answer) else change(answer))
+    report = exercise.check((lambda *inputs: change(answer(*inputs))) if callable(answer) else change(answer))
     assert report.solved, report
 
 
@@ -151,5 +153,5 @@ def test_a_picture_shows_the_solution_as_wanted_and_most_mistakes_as_different(e
     axes = [ax for ax in exercise.draw(exercise.answer).figure.axes if ax.get_xlabel()]
     assert [ax.get_title("left") or ax.get_title() for ax in axes] == ["Yours", "Wanted", "No difference"]
     drawn = [exercise.draw(mutant.answer) for mutant in MUTANTS if mutant.exercise is exercise]
-    visible = [isinstance(one, str) or one.words != "No difference" for one in drawn]
+    visible = [isinstance(drawing, str) or drawing.words != "No difference" for drawing in drawn]
     assert sum(visible) >= 0.5 * len(visible)

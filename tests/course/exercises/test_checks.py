@@ -24,16 +24,16 @@ from babygpt_course.exercises.checks import (
     equal_texts,
     expect,
     require_shape,
-    texts,
+    require_texts,
 )
 from babygpt_course.exercises.compare import (
     apart,
     as_numbers,
-    beyond,
     count,
     difference,
+    format_beyond,
     members,
-    plain,
+    to_python,
     whole,
 )
 from babygpt_course.exercises.exercise import Exercise
@@ -86,7 +86,11 @@ def test_only_equal_answers_have_no_difference():
 def test_messages_show_what_differs():
     assert apart(1.00002, 1.0) == "came out: 1.00002; should be: 1"
     assert apart(torch.tensor(1), 1) == "came out: 1 (Tensor); should be: 1 (int)"
-    assert [beyond(0.5003, 0.5), beyond(2.0, 0.5), beyond(0.0205, 0.02, "%")] == ["0.5003", "2.00", "2.1%"]
+    assert [format_beyond(0.5003, 0.5), format_beyond(2.0, 0.5), format_beyond(0.0205, 0.02, "%")] == [
+        "0.5003",
+        "2.00",
+        "2.1%",
+    ]
 
 
 def test_an_import_is_not_cut_off(tmp_path, monkeypatch):
@@ -129,10 +133,10 @@ def test_a_second_round_shows_what_is_kept_and_leaves_out_what_trains():
         expect(attempt, number, want=number, what=f"{number}")
 
     text = "Name (core, 1 minutes)\n\nTask.\n\n- One."
-    made = Exercise(text, {"returns it": any_number, "again": any_number}, answer=abs)
+    exercise = Exercise(text, {"returns it": any_number, "again": any_number}, answer=abs)
     first = []
-    assert made.check(lambda x: x).solved
-    report = made.check(lambda x: first.append(x) or first[0])
+    assert exercise.check(lambda x: x).solved
+    report = exercise.check(lambda x: first.append(x) or first[0])
     assert report.failed == ["returns it", "again"]
     first.clear()
     report = Exercise(text, {"returns it": any_number}, abs).check(lambda x: first.append(x) or first[0])
@@ -160,13 +164,13 @@ def test_one_thing_has_no_plural():
 
 
 def test_values_are_read_whatever_they_come_in():
-    assert [plain(x) for x in (np.bool_(True), torch.tensor(True), np.str_("a"))] == [True, True, "a"]
+    assert [to_python(x) for x in (np.bool_(True), torch.tensor(True), np.str_("a"))] == [True, True, "a"]
     assert [whole(x) for x in (3.0, np.int64(3), torch.tensor(3), np.array(3.0), Fraction(3))] == [3] * 5
-    assert all(sorted(members(some)) == [0, 9] for some in ({9, 0}, frozenset({9, 0}), {0: 1, 9: 2}.keys()))
+    assert all(sorted(members(group)) == [0, 9] for group in ({9, 0}, frozenset({9, 0}), {0: 1, 9: 2}.keys()))
     assert as_numbers(1e308) < np.inf
     for value in ("ab", ["a", 1], [], ["a", "b", "c"], None, 3):
         with pytest.raises(Unusable):
-            texts(value, 2)
+            require_texts(value, 2)
 
 
 def test_an_answer_may_not_change_its_inputs():
@@ -180,10 +184,16 @@ def test_an_answer_may_not_change_its_inputs():
         lambda x: x.update(number=2),
         lambda x: x["pair"][0].update(text="b"),
     ]
-    given = {"model": model, "tensor": torch.ones(2), "list": [1, "a"], "number": 1, "pair": ({"text": "a"},)}
+    inputs = {
+        "model": model,
+        "tensor": torch.ones(2),
+        "list": [1, "a"],
+        "number": 1,
+        "pair": ({"text": "a"},),
+    }
     for spoil in spoilers:
         with pytest.raises(Wrong, match="work on a copy"):
-            ask(spoil, given, what="a dict")
+            ask(spoil, inputs, what="a dict")
     assert model.weight.any()  # what was spoilt was a copy
 
 
@@ -204,7 +214,7 @@ def test_a_text_for_a_list_of_texts_is_shown():
 
 
 def test_an_exercise_is_read_from_its_text():
-    made = Exercise(
+    sums = Exercise(
         """Sums (twice) (core, 5 minutes)
 
         Write
@@ -217,9 +227,9 @@ def test_an_exercise_is_read_from_its_text():
         checks={"adds": lambda *_: None},
         answer=1,
     )
-    assert (made.name, made.level, made.minutes, made.task) == ("Sums (twice)", "core", 5, "Write `sums`.")
-    assert made.hints == ["First hint.", "Second - last."]
-    assert made.check(1).rows == [("✓", "adds", "")]
+    assert (sums.name, sums.level, sums.minutes, sums.task) == ("Sums (twice)", "core", 5, "Write `sums`.")
+    assert sums.hints == ["First hint.", "Second - last."]
+    assert sums.check(1).rows == [("✓", "adds", "")]
 
 
 def test_hints_come_one_by_one_and_end_without_quotes():
@@ -232,7 +242,7 @@ def test_hints_come_one_by_one_and_end_without_quotes():
 
 
 def test_checking_and_drawing_leave_the_random_generators_as_they_were():
-    def noisy(*given):
+    def noisy(*inputs):
         print("here I am")
         np.random.seed(1)  # noqa: NPY002
         torch.set_default_dtype(torch.float64)
@@ -247,7 +257,7 @@ def test_checking_and_drawing_leave_the_random_generators_as_they_were():
     assert "Your code printed: here I am" in repr(report)
 
 
-def test_an_interrupted_check_leaves_no_thread_running():
+def test_an_interrupted_check_leaves_no_thread_running(ctrl_c):
     def endless():
         interrupt_main()
         while True:
@@ -262,7 +272,7 @@ def test_an_interrupted_check_leaves_no_thread_running():
 def test_what_an_answer_replaces_comes_back_and_helps_no_wrong_answer(tmp_path):
     def patches(*_):
         for home, name in ((torch.Tensor, "isclose"), (torch.Tensor, "any"), (torch, "isclose")):
-            setattr(home, name, lambda one, *_, **__: torch.zeros_like(one) > 1)
+            setattr(home, name, lambda tensor, *_, **__: torch.zeros_like(tensor) > 1)
         compare.difference = checks.difference = lambda *_: ""
         builtins.sorted = list
         os.chdir(tmp_path)
@@ -282,7 +292,7 @@ def test_what_an_answer_replaces_comes_back_and_helps_no_wrong_answer(tmp_path):
 
 
 def test_a_patch_made_before_a_check_does_not_solve_it(monkeypatch):
-    monkeypatch.setattr(torch.Tensor, "isclose", lambda one, *_: torch.ones_like(one) > 0)
+    monkeypatch.setattr(torch.Tensor, "isclose", lambda tensor, *_: torch.ones_like(tensor) > 0)
     assert len(UNITS.check(lambda p: (1.0, 2.0, 3.0)).failed) == 3
 
 

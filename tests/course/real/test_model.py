@@ -14,7 +14,7 @@ from babygpt_course.exercises.lesson_04 import half_split_answer, interleave_row
 from babygpt_course.real.model import token_losses, use_encoding
 
 TEXT = "Der Fluß rose by 12 cm, and “nobody” saw it: 我爱你!\n\n  Ada ran. Ada ran."
-CLOSE = {"rtol": 1e-3, "atol": 1e-3}  # of logits between -10 and 30
+CLOSE = {"rtol": 1e-3, "atol": 1e-3}  # Logits lie between -10 and 30.
 
 
 @pytest.fixture(scope="module")

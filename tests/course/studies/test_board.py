@@ -21,8 +21,8 @@ SMALL = (*(Rung(version, version) for version in ("v1", "v2", "v4", "v7")), Rung
 @pytest.fixture(scope="module")
 def results():
     scale = StudySize(2, (1, 2), 9_000, 4)
-    found = board.measure_ladder(in_turn, scale, rungs=SMALL, floor_windows=3, rounds=1)
-    return {"command": "the command", "minutes": 1.0, **found}
+    measurements = board.measure_ladder(in_turn, scale, rungs=SMALL, floor_windows=3, rounds=1)
+    return {"command": "the command", "minutes": 1.0, **measurements}
 
 
 def losses(**models):
@@ -35,12 +35,12 @@ def losses(**models):
 
 def test_every_seed_of_every_model_is_on_the_board(results):
     assert list(results["board"]) == [rung.name for rung in SMALL]
-    for rung, found in zip(SMALL, results["board"].values(), strict=True):
-        assert all(len(found[key]) == 2 for key in ("1x", "2x", "4x", "past", "roles", "whole"))
-        config = ModelConfig(28 if found["masks"] else 27, 64, n_layer=2, n_head=4, n_embd=96)
+    for rung, scores in zip(SMALL, results["board"].values(), strict=True):
+        assert all(len(scores[key]) == 2 for key in ("1x", "2x", "4x", "past", "roles", "whole"))
+        config = ModelConfig(28 if scores["masks"] else 27, 64, n_layer=2, n_head=4, n_embd=96)
         model = build(rung.version, config, **rung.options)
-        assert found["parameters"] == sum(p.numel() for p in model.parameters())
-        assert found["speed"] > 0
+        assert scores["parameters"] == sum(p.numel() for p in model.parameters())
+        assert scores["speed"] > 0
     assert results["board"]["v4"]["speed"] == 1.0
 
 
@@ -55,8 +55,8 @@ def test_a_measurement_that_a_model_does_not_allow_is_left_out(results):
 
 def test_a_model_of_branches_reads_one_text_as_branch_0(awake, text):
     model, idx = awake("v6"), text(1, 8)
-    told = model(idx, Positions(torch.arange(8), torch.zeros(8, dtype=torch.long)))
-    assert torch.equal(SingleBranch(model)(idx), told)
+    logits = model(idx, Positions(torch.arange(8), torch.zeros(8, dtype=torch.long)))
+    assert torch.equal(SingleBranch(model)(idx), logits)
 
 
 # ---------------------------------------------------------------- titles and tables
@@ -78,15 +78,15 @@ def test_no_model_is_decidedly_below_one_on_the_front():
 
 
 @pytest.mark.parametrize(
-    ("roles", "told"),
+    ("roles", "title"),
     [
         ({"a": [0.95, 0.97], "b": [0.5, 0.95]}, "a answers from every seed, 1 more from some"),
         ({"a": [0.52, 0.5], "b": [0.5, 0.6]}, "No run answers who did it: 60% at best"),
         ({"a": [0.5, 0.95]}, "No model answers from every seed, 1 more from some"),
     ],
 )
-def test_the_title_counts_models_that_answer_in_all_or_some_seeds(roles, told):
-    assert board.who_answers(roles) == told
+def test_the_title_counts_models_that_answer_in_all_or_some_seeds(roles, title):
+    assert board.who_answers(roles) == title
 
 
 def test_the_table_names_command_and_every_model_and_marks_bounds(results):

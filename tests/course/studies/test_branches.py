@@ -14,14 +14,14 @@ def corpus():
 
 
 def test_equal_budgets_train_on_the_same_texts_however_many_share_a_sequence(corpus):
-    planned, seen = branches.branch_plans(steps=1), []
+    planned, batches = branches.branch_plans(steps=1), []
     for n in branches.AT_A_TIME:
         ((_, fewest, most, numbers, texts),) = planned[f"{n} at a time: Fourier"][1]
         objective = branches.Branches(corpus, branches.BLOCK_SIZE, (fewest, most), branches.LENGTH, numbers)
         batch = objective.batch(texts, torch.Generator().manual_seed(0))
         columns = [batch.tokens[row][batch.branch[row] == b] for row in range(texts // n) for b in range(n)]
-        seen.append(torch.stack(columns))
-    assert all(torch.equal(texts, seen[0]) for texts in seen)
+        batches.append(torch.stack(columns))
+    assert all(torch.equal(texts, batches[0]) for texts in batches)
 
 
 def test_compared_codes_have_the_same_frequencies_and_stride(corpus):
@@ -34,8 +34,8 @@ def test_compared_codes_have_the_same_frequencies_and_stride(corpus):
 @pytest.fixture
 def short_runs(corpus, monkeypatch):
     plans = branches.branch_plans(steps=1)
-    some = {name: plans[name] for name in ("1 at a time: Fourier", branches.ISOLATED, branches.ECHO)}
-    monkeypatch.setattr(branches, "branch_plans", lambda steps: some)
+    few_plans = {name: plans[name] for name in ("1 at a time: Fourier", branches.ISOLATED, branches.ECHO)}
+    monkeypatch.setattr(branches, "branch_plans", lambda steps: few_plans)
     monkeypatch.setattr(branches, "load_corpus", lambda name, n: corpus)
     return branches.measure_branches(in_turn, StudySize(steps=1, seeds=(1,)))["runs"]
 

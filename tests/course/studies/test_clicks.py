@@ -17,8 +17,8 @@ ABOUT = {"command": "made", "minutes": 1.5, "steps": 200, "seeds": [1, 2]}
 def results(**models):
     """Return results of two seeds; a model is given by its shares of answers and of names."""
     losses = [[0.9, 0.8, 0.7, 0.6], [0.9, 0.8, 0.8, 0.7]]
-    found = {name: {"answers": a, "spells": s, "loss": losses} for name, (a, s) in models.items()}
-    return {**ABOUT, "at": AT, "asked": {"questions": [100, 400]}, "models": found}
+    by_model = {name: {"answers": a, "spells": s, "loss": losses} for name, (a, s) in models.items()}
+    return {**ABOUT, "at": AT, "asked": {"questions": [100, 400]}, "models": by_model}
 
 
 EARLY = [[0.9, 1, 1, 1], [0.5, 0.9, 1, 1]], [[0, 0.8, 0.8, 1], [0, 0.9, 0.79, 0.7]]

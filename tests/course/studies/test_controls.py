@@ -33,7 +33,7 @@ def test_a_near_sighted_rope_reads_long_texts_as_if_the_far_part_were_cut():
 
 
 def test_every_control_is_measured_where_it_is_drawn():
-    found = controls.measure_controls(in_turn, TINY)["controls"]
-    assert found.keys() == controls.CONTROLS.keys()
-    assert [len(values) for each in found.values() for values in each.values()] == [1] * 30
-    assert len({*(found["v4, first place"][f"at {n}"][0] for n in controls.BESIDE)}) == 1  # relative
+    accuracies = controls.measure_controls(in_turn, TINY)["controls"]
+    assert accuracies.keys() == controls.CONTROLS.keys()
+    assert [len(values) for each in accuracies.values() for values in each.values()] == [1] * 30
+    assert len({*(accuracies["v4, first place"][f"at {n}"][0] for n in controls.BESIDE)}) == 1  # relative

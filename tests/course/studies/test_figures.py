@@ -47,17 +47,18 @@ def measured(monkeypatch):
 
 @pytest.mark.parametrize("name", figures.FIGURES)
 def test_stored_results_are_drawn_and_name_their_command(name):
-    found, study = load_results(name), figures.FIGURES[name]
-    assert found["command"] == f"python -m babygpt figures {name}"
+    results, study = load_results(name), figures.FIGURES[name]
+    assert results["command"] == f"python -m babygpt figures {name}"
     figure = Figure(figsize=study.size)
-    study.draw(figure, found)
+    study.draw(figure, results)
     axes = [ax for ax in figure.axes if ax.get_label() != "<colorbar>"]
     assert all(ax.get_title() + ax.get_title(loc="left") for ax in axes)
     if study.table:
-        assert study.table(found) == (FIGURES / f"{name}.md").read_text(encoding="utf-8")
+        assert study.table(results) == (FIGURES / f"{name}.md").read_text(encoding="utf-8")
 
 
-TRAINED = [name for name in figures.FIGURES if name not in ("floors", "real")]  # which train nothing
+# The studies `floors` and `real` train nothing.
+TRAINED = [name for name in figures.FIGURES if name not in ("floors", "real")]
 PLANS = {  # what is stored for each variant of a study, and the variants
     "branches": ("runs", branches.branch_plans(400)),
     "strides": ("runs", strides.stride_plans()),
@@ -70,20 +71,20 @@ PLANS = {  # what is stored for each variant of a study, and the variants
 
 @pytest.mark.parametrize("name", PLANS)
 def test_every_variant_of_the_plan_is_stored(name):
-    found, (key, plan) = load_results(name), PLANS[name]
-    assert set(found[key]) == set(plan)
-    for variant, measured in found[key].items():
+    results, (key, plan) = load_results(name), PLANS[name]
+    assert set(results[key]) == set(plan)
+    for variant, measured in results[key].items():
         seeds = measured.values() if isinstance(measured, dict) else [measured]
         counts = {len(each) for each in seeds if isinstance(each, list)}
-        assert counts <= {6, len(found["seeds"])}, variant  # a few wait for the others
+        assert counts <= {6, len(results["seeds"])}, variant  # a few wait for the others
 
 
 @pytest.mark.parametrize("name", TRAINED)
 def test_a_study_that_trains_is_stored_from_twelve_seeds_with_its_hardware_and_the_rule(name):
-    found, table = load_results(name), figures.FIGURES[name].table
-    assert len(set(found["seeds"])) >= FEWEST_SEEDS
-    assert {"device", "threads", "instructions"} <= found.keys()
-    assert all(text in table(found) for text in (RULE, f"{len(found['seeds'])} seeds") if table)
+    results, table = load_results(name), figures.FIGURES[name].table
+    assert len(set(results["seeds"])) >= FEWEST_SEEDS
+    assert {"device", "threads", "instructions"} <= results.keys()
+    assert all(text in table(results) for text in (RULE, f"{len(results['seeds'])} seeds") if table)
 
 
 def test_the_command_stores_numbers_and_resumes_after_a_stop(tmp_path, monkeypatch):
@@ -99,10 +100,10 @@ def test_the_command_stores_numbers_and_resumes_after_a_stop(tmp_path, monkeypat
             assert result.exit_code == 0, result.output
     finally:
         torch.set_num_threads(threads)
-    one, other = (json.loads((tmp_path / n / "names.json").read_text()) for n in ("0", "2"))
-    assert one | {"minutes": 0} == other | {"minutes": 0}
+    serial, parallel = (json.loads((tmp_path / n / "names.json").read_text()) for n in ("0", "2"))
+    assert serial | {"minutes": 0} == parallel | {"minutes": 0}
     assert {path.name for path in (tmp_path / "2").iterdir()} == {"names.png", "names.json"}
-    assert [len(seeds) for seeds in one["val_loss"].values()] == [2, 2]
+    assert [len(seeds) for seeds in serial["val_loss"].values()] == [2, 2]
 
 
 ONCE = {part: (measure, 1) for part, (measure, _) in published_model.PARTS.items() if part != "map"}
@@ -123,21 +124,23 @@ QUICK_STUDIES = {
 @pytest.mark.parametrize("name", figures.FIGURES)
 def test_every_study_measures_the_numbers_that_it_draws(name):
     study = figures.FIGURES[name]
-    found = study.measure(in_turn, **QUICK_STUDIES.get(name, {"scale": QUICK}))
-    found = {"command": "made", "minutes": 1.0, **json.loads(json.dumps(found))}
-    assert found.keys() <= load_results(name).keys()
-    study.draw(Figure(figsize=study.size), found)
-    assert not study.table or study.table(found)
+    results = study.measure(in_turn, **QUICK_STUDIES.get(name, {"scale": QUICK}))
+    results = {"command": "made", "minutes": 1.0, **json.loads(json.dumps(results))}
+    assert results.keys() <= load_results(name).keys()
+    study.draw(Figure(figsize=study.size), results)
+    assert not study.table or study.table(results)
 
 
 def test_selected_runs_from_other_seeds_are_stored_and_not_drawn(tmp_path, monkeypatch):
     measure = partial(measure_names, scale=QUICK)
     monkeypatch.setitem(figures.FIGURES, "names", figures.FIGURES["names"]._replace(measure=measure))
     store = figures.make_figure("names", tmp_path, seeds=(3, 4), only=" 4 steps")
-    found = json.loads(store.read_text())
+    results = json.loads(store.read_text())
     assert [path.name for path in tmp_path.iterdir()] == ["names.json"]
-    assert found["command"] == "python -m babygpt figures names --seeds 3,4 --only ' 4 steps'"
-    assert {name: len(seeds) for name, seeds in found["val_loss"].items()} == {"v4, plain-tales, 4 steps": 2}
+    assert results["command"] == "python -m babygpt figures names --seeds 3,4 --only ' 4 steps'"
+    assert {name: len(seeds) for name, seeds in results["val_loss"].items()} == {
+        "v4, plain-tales, 4 steps": 2
+    }
 
 
 def test_redrawing_trains_nothing_and_prefers_the_folder_to_the_package(tmp_path, measured):
@@ -154,7 +157,7 @@ def test_redrawing_without_stored_numbers_is_refused(tmp_path, monkeypatch, meas
     monkeypatch.setitem(figures.FIGURES, "new", figures.FIGURES["names"])
     with pytest.raises(BadInput, match="python -m babygpt figures new"):
         figures.make_figure("new", tmp_path, redraw=True)
-    with pytest.raises(BadInput, match=r"no .*mistyped"):  # in place of drawing the package's numbers
+    with pytest.raises(BadInput, match=r"no .*mistyped"):  # The package's numbers are not drawn instead.
         figures.make_figure("names", tmp_path, redraw=True, results=tmp_path / "mistyped")
     assert list(tmp_path.iterdir()) == []
 

@@ -26,10 +26,10 @@ def test_the_stored_numbers_of_a_kernel_reproduce_it():
 
 def test_the_boards_runs_join_those_of_the_study_and_seeds_are_paired():
     v4 = [0.5, 0.5, 0.6]
-    found = {"v4": v4, "v5": [0.6, 0.7, 0.7], "v5 fixed": [0.4, 0.55, 0.5]}
-    plain = {n: {v: {"val_loss": x} for v, x in found.items()} for n in ("1200", "300")}
+    val_losses = {"v4": v4, "v5": [0.6, 0.7, 0.7], "v5 fixed": [0.4, 0.55, 0.5]}
+    plain = {n: {v: {"val_loss": x} for v, x in val_losses.items()} for n in ("1200", "300")}
     plain["300"]["v5 late"] = {"val_loss": [0.45, 0.5, 0.5]}
-    rungs = {v: {"1x": x} for v, x in {**found, "v5 fixed": [0.4, 0.4, 0.4]}.items()}
+    rungs = {v: {"1x": x} for v, x in {**val_losses, "v5 fixed": [0.4, 0.4, 0.4]}.items()}
     losses = gaussian.race({"plain": plain}, {"steps": 600, "board": rungs})
     assert list(losses) == [300, 600, 1200]
     gaps = gaussian.behind(losses)
@@ -96,11 +96,11 @@ LENGTH = 12
 def test_one_layer_with_a_horizon_equals_the_model_on_the_end_of_its_text(awake, text, version, distance):
     model, idx = awake(version), text(2, LENGTH)
     model.blocks = model.blocks[:1]
-    seen = short_sighted(model, distance)(idx)
+    logits = short_sighted(model, distance)(idx)
     for t in range(LENGTH):
         first = max(0, t - distance)
         alone = model(idx[:, first : t + 1], Positions.arange(t + 1 - first, first))
-        torch.testing.assert_close(seen[:, t], alone[:, -1], atol=1e-5, rtol=1e-4)
+        torch.testing.assert_close(logits[:, t], alone[:, -1], atol=1e-5, rtol=1e-4)
 
 
 @pytest.mark.parametrize("options", [{}, {"per_layer": True}])
@@ -122,9 +122,9 @@ def test_the_model_itself_is_left_as_it_is(awake, text):
 
 def test_the_cost_is_the_rise_of_the_loss(awake, text):
     model, ids = awake("v4"), text(1, 200)[0]
-    found = cost_of_hiding(model, ids, (2, LENGTH - 1), LENGTH, n_windows=8)
+    costs = cost_of_hiding(model, ids, (2, LENGTH - 1), LENGTH, n_windows=8)
     whole = loss_by_position(model, ids, LENGTH, 8)[LENGTH // 2 :].mean()
     near = loss_by_position(short_sighted(model, 2), ids, LENGTH, 8)[LENGTH // 2 :].mean()
-    assert found[0] == pytest.approx(near - whole, abs=1e-6)
-    assert abs(found[0]) > 1e-4
-    assert found[1] == pytest.approx(0, abs=1e-6)
+    assert costs[0] == pytest.approx(near - whole, abs=1e-6)
+    assert abs(costs[0]) > 1e-4
+    assert costs[1] == pytest.approx(0, abs=1e-6)

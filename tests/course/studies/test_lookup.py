@@ -24,11 +24,11 @@ def test_every_model_trains_at_its_best_rate_of_the_same_grid(monkeypatch):
 
     monkeypatch.setattr(lookup, "train_lookup", train)
     scale = StudySize(lookup.EVERY, seeds=(1, 2))
-    found = lookup.measure_lookup(in_turn, scale, names=("pope", "v4"), rates=(0.001, 0.002))
-    assert found["rate"] == {"pope": 0.002, "v4": 0.001}
-    assert found["grid"]["pope"] == {"0.001": 0.107, "0.002": 0.207}
-    assert found["accuracy"] == {"pope": [0.201, 0.202], "v4": [-0.099, -0.098]}
-    assert found["curves"]["pope"] == [[0.1, 0.201], [0.1, 0.202]]
+    results = lookup.measure_lookup(in_turn, scale, names=("pope", "v4"), rates=(0.001, 0.002))
+    assert results["rate"] == {"pope": 0.002, "v4": 0.001}
+    assert results["grid"]["pope"] == {"0.001": 0.107, "0.002": 0.207}
+    assert results["accuracy"] == {"pope": [0.201, 0.202], "v4": [-0.099, -0.098]}
+    assert results["curves"]["pope"] == [[0.1, 0.201], [0.1, 0.202]]
 
 
 def test_signed_pope_differs_by_its_signs_alone():
@@ -63,10 +63,10 @@ def test_every_answer_is_at_the_shift_from_its_letter(task, seed):
         assert task.shortest <= len(set(string)) == len(string) <= task.longest
         assert row[: task.longest] == [task.blank] * (task.longest - len(string)) + string
         for n in range(task.questions):
-            at = task.longest + 2 * n
-            which = row[at + 1] - task.blank - 1
+            position = task.longest + 2 * n
+            which = row[position + 1] - task.blank - 1
             shift = which - task.furthest + (which >= task.furthest)
             assert 1 <= abs(shift) <= task.furthest
-            assert string[string.index(row[at]) + shift] == answers[at + 1]
-            assert string.index(row[at]) + shift >= 0
+            assert string[string.index(row[position]) + shift] == answers[position + 1]
+            assert string.index(row[position]) + shift >= 0
         assert sum(a != IGNORED for a in answers) == task.questions

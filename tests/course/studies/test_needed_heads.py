@@ -20,32 +20,32 @@ def case():
     model = build("v4", small_config(corpus, 64))
     for p in model.parameters():
         torch.nn.init.normal_(p, std=0.3)
-    asked = questions(corpus, 64, 12)
-    return corpus, model, asked, needed_heads.PromptRows(corpus, asked)
+    role_questions = questions(corpus, 64, 12)
+    return corpus, model, role_questions, needed_heads.PromptRows(corpus, role_questions)
 
 
 def test_the_other_question_asks_for_the_other_name():
-    other = needed_heads.exchanged_question(PROMPT)
-    assert other == "\nfera fed pera. fed whom? "
-    assert needed_heads.exchanged_question(other) == PROMPT
+    exchanged = needed_heads.exchanged_question(PROMPT)
+    assert exchanged == "\nfera fed pera. fed whom? "
+    assert needed_heads.exchanged_question(exchanged) == PROMPT
 
 
 def test_each_part_of_a_prompt_is_found():
     parts = needed_heads.parts_of(PROMPT, "pera", "fera", 30)
-    found = ["".join(c for c, here in zip(PROMPT, part, strict=False) if here) for part in parts]
-    assert found == ["pera.", "fera ", " who fed?", " "]
+    texts = ["".join(c for c, here in zip(PROMPT, part, strict=False) if here) for part in parts]
+    assert texts == ["pera.", "fera ", " who fed?", " "]
     assert parts[3].nonzero().item() == len(PROMPT) - 1
 
 
 def test_heads_look_where_their_weights_are(case):
-    corpus, model, asked, rows = case
+    corpus, model, role_questions, rows = case
     looks, before = needed_heads.looks(model, rows)
-    asked = [q for q in asked if q.answer[0] != q.rival[0]]
+    role_questions = [q for q in role_questions if q.answer[0] != q.rival[0]]
     last, back = [], []
-    for q in asked:
+    for q in role_questions:
         weights = metrics.attention_weights(model, corpus.tokenizer.encode(q.prompt))  # (L, H, T, T)
-        at = q.prompt.index(q.answer)
-        last.append(weights[:, :, -1, at : at + len(q.answer) + 1].sum(axis=-1))
+        start = q.prompt.index(q.answer)
+        last.append(weights[:, :, -1, start : start + len(q.answer) + 1].sum(axis=-1))
         back.append(np.diagonal(weights, -1, 2, 3))
     np.testing.assert_allclose(looks[..., 0], np.mean(last, axis=0), rtol=1e-4)
     np.testing.assert_allclose(before, np.concatenate(back, axis=2).mean(axis=2), rtol=1e-4)
@@ -53,15 +53,15 @@ def test_heads_look_where_their_weights_are(case):
 
 def test_one_head_is_exchanged_at_the_last_token_only(case):
     _, model, _, rows = case
-    seen, n = [], torch.arange(len(rows.ids))
+    outputs, n = [], torch.arange(len(rows.ids))
     handle = attention_layers(model)[1].out.register_forward_hook(
-        lambda _, inputs, __: seen.append(inputs[0].unflatten(-1, (4, -1)))
+        lambda _, inputs, __: outputs.append(inputs[0].unflatten(-1, (4, -1)))
     )
     needed_heads.exchanged(model, rows, 1, 2)
     with torch.no_grad():
         model(rows.ids)
     handle.remove()
-    twin, mixed, plain = seen
+    twin, mixed, plain = outputs
     last = rows.parts[3].int().argmax(dim=1)
     assert torch.equal(mixed[n, last, 2], twin[n, rows.twins_last, 2])
     assert not torch.equal(mixed[n, last, 2], plain[n, last, 2])
@@ -71,20 +71,24 @@ def test_one_head_is_exchanged_at_the_last_token_only(case):
 
 
 def test_two_silent_heads_stand_beside_one(case):
-    corpus, model, asked, rows = case
+    corpus, model, role_questions, rows = case
 
-    def right(some):
-        return metrics.role_accuracy(some, corpus.tokenizer, asked)
+    def right(ablated):
+        return metrics.role_accuracy(ablated, corpus.tokenizer, role_questions)
 
-    found = needed_heads.dissect_answers(model, right, rows)
-    np.testing.assert_allclose(needed_heads.alone(found), metrics.ablate_heads(model, right), atol=1e-4)
+    dissection = needed_heads.dissect_answers(model, right, rows)
+    np.testing.assert_allclose(needed_heads.alone(dissection), metrics.ablate_heads(model, right), atol=1e-4)
     with metrics.without_heads(model, [(0, 3), (1, 1)]):
-        assert found["without"][3][5] == found["without"][5][3] == pytest.approx(right(model), abs=1e-4)
-    assert {len(shares) for shares in found["silent"].values()} == {8}
+        assert (
+            dissection["without"][3][5]
+            == dissection["without"][5][3]
+            == pytest.approx(right(model), abs=1e-4)
+        )
+    assert {len(shares) for shares in dissection["silent"].values()} == {8}
 
 
 def test_only_seeds_that_answer_are_dissected():
     tiny = StudySize(steps=2, seeds=(1, 2), n_chars=20_000, n_questions=8)
-    found = needed_heads.measure_heads(in_turn, tiny)
-    assert len(found["heads"]) == 2
-    assert needed_heads.dissected(found | {"accuracy": [0.5, 0.95]}) == found["heads"][1:]
+    results = needed_heads.measure_heads(in_turn, tiny)
+    assert len(results["heads"]) == 2
+    assert needed_heads.dissected(results | {"accuracy": [0.5, 0.95]}) == results["heads"][1:]

@@ -28,9 +28,9 @@ def test_every_comparison_is_between_arms_that_are_run():
 
 
 def test_arms_that_are_left_out_are_left_out_of_the_comparisons():
-    def some(runs):
+    def selected_runs(runs):
         return in_turn({name: run for name, run in runs.items() if "side" in name or "'v7-quad" in name})
 
-    found = polar_repairs.measure_polar(some, StudySize(steps=2, seeds=(1,), n_chars=9_000))
-    assert list(found["val_loss"]) == ["v7-quadrature", "one side", "both sides"]
-    assert list(polar_repairs.gaps(found)) == [(arm, "v7-quadrature") for arm in polar_repairs.SIGNS]
+    results = polar_repairs.measure_polar(selected_runs, StudySize(steps=2, seeds=(1,), n_chars=9_000))
+    assert list(results["val_loss"]) == ["v7-quadrature", "one side", "both sides"]
+    assert list(polar_repairs.gaps(results)) == [(arm, "v7-quadrature") for arm in polar_repairs.SIGNS]

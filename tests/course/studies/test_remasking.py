@@ -27,12 +27,12 @@ def test_the_sentence_grammar_accepts_right_sentences_alone(corpus):
 
 
 def test_true_texts_are_right_and_begin_a_tale(corpus):
-    texts = remasking.true_texts(corpus, 7, 64)
+    texts = remasking.line_start_windows(corpus, 7, 64)
     assert texts.shape == (7, 64)
     assert all(corpus.tokenizer.decode(row).startswith("\n") for row in texts)
-    found = remasking.text_quality(texts, corpus)
-    assert found["sentences"] == found["tales"] == 1.0
-    assert found["whole_tales"] > 0
+    quality = remasking.text_quality(texts, corpus)
+    assert quality["sentences"] == quality["tales"] == 1.0
+    assert quality["whole_tales"] > 0
 
 
 def test_each_wrong_sentence_and_tale_is_counted(corpus):
@@ -40,11 +40,11 @@ def test_each_wrong_sentence_and_tale_is_counted(corpus):
     a, b, c = corpus.grammar.words["name"][:3]
     verb = corpus.grammar.words["verb"][0]
     text = f"\n{a} {verb} {b}. who {verb}? {c}.\n{a} {verb} {b}. who {verb}? {a}.\nwho who? "
-    found = remasking.text_quality(corpus.tokenizer.encode(text)[None], corpus)
-    assert found["whole_tales"] == 2
-    assert found["tales"] == 0.5
-    assert found["sentences"] == pytest.approx(6 / 7)
-    assert found["different"] == pytest.approx(4 / 7)  # "a verb b." and "who verb?" stand there twice
+    quality = remasking.text_quality(corpus.tokenizer.encode(text)[None], corpus)
+    assert quality["whole_tales"] == 2
+    assert quality["tales"] == 0.5
+    assert quality["sentences"] == pytest.approx(6 / 7)
+    assert quality["different"] == pytest.approx(4 / 7)  # "a verb b." and "who verb?" stand there twice
 
 
 def test_each_way_has_the_sampler_and_temperature_of_its_name():

@@ -31,19 +31,19 @@ def test_fine_tuning_leaves_the_trained_model_alone() -> None:
 
 def test_dropped_encodings_and_controls_train_at_the_old_length(monkeypatch: pytest.MonkeyPatch) -> None:
     """Train everything else at the new length, with as many characters a step."""
-    seen = {}
+    sizes = {}
 
     def spy(steps, total, title):
-        seen[title.removesuffix(", fine-tuned")] = steps
+        sizes[title.removesuffix(", fine-tuned")] = steps
 
     model = stretch.trained_arm("v4", TINY, seed=1)
     monkeypatch.setattr(stretch, "train", lambda _, objective, how: (objective.block_size, how.batch_size))
     monkeypatch.setattr(stretch, "finish", spy)
     for method in TUNED:
         stretch.fine_tuned(model, method, TINY, seed=1)
-    assert {method for method, (size, _) in seen.items() if size == BLOCK} == {"control", "drop"}
-    assert {size * rows for size, rows in seen.values()} == {12 * BLOCK}
-    assert {size for size, _ in seen.values()} == {BLOCK, FACTOR * BLOCK}
+    assert {method for method, (size, _) in sizes.items() if size == BLOCK} == {"control", "drop"}
+    assert {size * rows for size, rows in sizes.values()} == {12 * BLOCK}
+    assert {size for size, _ in sizes.values()} == {BLOCK, FACTOR * BLOCK}
 
 
 # ---------------------------------------------------------------- rivals
@@ -54,7 +54,7 @@ def adjusted(most_turns: float, sharper: bool) -> AdjustedYaRN:
 
 
 def test_an_adjusted_yarn_changes_the_ramp_or_the_temperature_alone() -> None:
-    yarn, at = YaRN(24, FACTOR * BLOCK, FACTOR), Positions.arange(7)
+    yarn, positions = YaRN(24, FACTOR * BLOCK, FACTOR), Positions.arange(7)
     q, k = torch.randn(2, 1, 1, 7, 24, generator=torch.Generator().manual_seed(0))
     for own, like in (
         (adjusted(32.0, True), yarn),
@@ -62,7 +62,7 @@ def test_an_adjusted_yarn_changes_the_ramp_or_the_temperature_alone() -> None:
         (adjusted(0, True), Rotary(24)),
     ):
         torch.testing.assert_close(own.frequencies(), like.frequencies())
-        norms = (own.transform_qk(q, k, at)[0].norm(dim=-1) / q.norm(dim=-1)).flatten()
+        norms = (own.transform_qk(q, k, positions)[0].norm(dim=-1) / q.norm(dim=-1)).flatten()
         torch.testing.assert_close(norms, torch.full([7], 1 + 0.1 * math.log(FACTOR) if own.sharper else 1.0))
 
 
@@ -94,7 +94,7 @@ STEADY = [1.0, 1.1, 1.2, 1.3, 1.4, 1.5] * 2
 
 
 @pytest.mark.parametrize(
-    ("number", "by", "said"),
+    ("number", "by", "verdict"),
     [
         ("loss", [0.1, 0.12, 0.1, 0.11, 0.1, 0.12], "holds"),
         ("loss", [0.1, -0.12, 0.1, 0.11, 0.1, 0.12], "undecided"),
@@ -104,22 +104,22 @@ STEADY = [1.0, 1.1, 1.2, 1.3, 1.4, 1.5] * 2
         ("last 4", [0.03, 0.04, 0.03, 0.03, 0.03, 0.04], "fails"),
     ],
 )
-def test_a_statement_is_decided_by_the_rule(number: str, by: list[float], said: str) -> None:
+def test_a_statement_is_decided_by_the_rule(number: str, by: list[float], verdict: str) -> None:
     statement = stretch.Statement("", "", "", "", ("low", number), ("high", number))
     runs = {
         "low": [{number: x, "last 1": 1.0} for x in STEADY],
         "high": [{number: x + more, "last 1": 1.0} for x, more in zip(STEADY, 2 * by, strict=True)],
     }
-    assert stretch.verdict({"runs": runs}, statement) == said
+    assert stretch.verdict({"runs": runs}, statement) == verdict
 
 
 def test_a_statement_about_recall_is_open_unless_most_seeds_learned_the_same_task() -> None:
     statement = stretch.Statement("", "", "", "", ("low", "last 4"), ("high", "last 4"))
-    for count, said in ((6, "open"), (7, "holds")):
+    for count, verdict in ((6, "open"), (7, "holds")):
         within = [1.0] * count + [0.4] * (12 - count)
         low = [{"last 4": 0.1 + i / 100, "last 1": share} for i, share in enumerate(within)]
-        high = [{**one, "last 4": one["last 4"] + 0.4 + i / 1000} for i, one in enumerate(low)]
-        assert stretch.verdict({"runs": {"low": low, "high": high}}, statement) == said
+        high = [{**run, "last 4": run["last 4"] + 0.4 + i / 1000} for i, run in enumerate(low)]
+        assert stretch.verdict({"runs": {"low": low, "high": high}}, statement) == verdict
 
 
 def test_losses_are_compared_with_the_models_own_window_or_v4s() -> None:

@@ -14,8 +14,8 @@ def test_theta_changes_after_the_given_step_and_not_before():
     torch.manual_seed(3)
     model = build("v4", ModelConfig(corpus.tokenizer.vocab_size, 16, 1, 2, 16))
     steps = train(model, NextToken(corpus, 16), TrainConfig(steps=4, seed=3))
-    found = [model.encoding.theta for _ in theta_and_rates.with_theta(steps, model.encoding, 2, 10.0)]
-    assert found == [10_000.0, 10.0, 10.0, 10.0]  # after each step
+    thetas = [model.encoding.theta for _ in theta_and_rates.with_theta(steps, model.encoding, 2, 10.0)]
+    assert thetas == [10_000.0, 10.0, 10.0, 10.0]  # after each step
 
 
 def test_each_arm_trains_its_own_model(monkeypatch):
@@ -23,9 +23,9 @@ def test_each_arm_trains_its_own_model(monkeypatch):
     tiny = StudySize(steps=24, seeds=(1,), n_chars=20_000, n_questions=8, block_size=32)
     arms = {name: arm._replace(share=0.5) for name, arm in theta_and_rates.ARMS.items() if "1 of" not in name}
     monkeypatch.setattr(theta_and_rates, "ARMS", arms)
-    found = theta_and_rates.measure_theta_and_rates(in_turn, tiny)["arms"]
-    assert len({arm["loss"][0] for arm in found.values()}) == len(arms)
-    kernels = {name: arm["kernel"][0][0] for name, arm in found.items() if "kernel" in arm}
+    trained_arms = theta_and_rates.measure_theta_and_rates(in_turn, tiny)["arms"]
+    assert len({arm["loss"][0] for arm in trained_arms.values()}) == len(arms)
+    kernels = {name: arm["kernel"][0][0] for name, arm in trained_arms.items() if "kernel" in arm}
     moved = {name: abs(kernel["sigma1"] - SIGMAS[0]) for name, kernel in kernels.items()}
     assert [*moved.values()] == sorted(moved.values())
     assert len(moved) == len(theta_and_rates.RATES)

@@ -45,12 +45,12 @@ GRAMMARS = {
 
 def all_stories(grammar: Grammar) -> dict[str, float]:
     """Return every story with its probability, drawn until none is missing."""
-    rng, found = random.Random(0), {}
-    while sum(found.values()) < 1 - 1e-9:
+    rng, probabilities = random.Random(0), {}
+    while sum(probabilities.values()) < 1 - 1e-9:
         text = grammar.sample(rng).text
-        if text not in found:
-            found[text] = math.exp(grammar.log_prob(text))
-    return found
+        if text not in probabilities:
+            probabilities[text] = math.exp(grammar.log_prob(text))
+    return probabilities
 
 
 def chance(stories: dict[str, float], window: str) -> float:

@@ -24,7 +24,7 @@ def test_masks_answer_as_the_model_does_and_are_blind_without_the_first_one():
     model = randomize_(build("nope", shape), torch.Generator().manual_seed(3))
     with torch.inference_mode():
         logits = [(q, model(tokenizer.encode(q.prompt)[None])[0, -1]) for q in questions]
-    right = [bool(one[tokenizer.ids[q.answer]] > one[tokenizer.ids[q.rival]]) for q, one in logits]
+    right = [bool(scores[tokenizer.ids[q.answer]] > scores[tokenizer.ids[q.rival]]) for q, scores in logits]
     explorer = masks(model, tokenizer, questions)
     trained = explorer.now()[0].find(Trials).values[0]
     assert trained[0] == pytest.approx(100 * np.mean(right))
@@ -39,8 +39,8 @@ def test_masks_answer_as_the_model_does_and_are_blind_without_the_first_one():
     assert len(record_explorer(explorer)["data"]) < 100_000
     backwards = [replace(q, prompt=q.prompt[6::-1] + q.prompt[7:]) for q in questions]
     explorer.layer_1, explorer.layer_2 = "later", "earlier"  # the letters have read what they do backwards
-    other = masks(model, tokenizer, backwards).now()[0].find(Trials).values[0]
-    assert explorer.now()[0].find(Trials).values[1] == other
+    reversed_scores = masks(model, tokenizer, backwards).now()[0].find(Trials).values[0]
+    assert explorer.now()[0].find(Trials).values[1] == reversed_scores
     turned = [[1, 1, 1, 0], [0, 1, 1, 0], [0, 0, 1, 0], [1, 1, 1, 1]]
     assert Mask("later", 3).allowed(4).int().tolist() == turned
 

@@ -30,22 +30,24 @@ def test_the_curves_are_the_losses_of_the_model_and_of_the_stretched_one(v4, tex
     monkeypatch.setattr(stretching, "loss_by_position", lambda *args: reads.append(args) or own(*args))
     explorer = explore_stretching(v4, ids)
     for method, factor in (("interpolation", 1), ("ntk", 2), ("yarn", 8), ("drop", 3)):
-        found = explorer.measure(method, factor)
+        measurement = explorer.measure(method, factor)
         for name, read in (("as it is", v4), ("stretched", stretched(v4, method, factor))):
             losses = own(read, ids, 128, stretching.WINDOWS)
             expected = [losses[i : i + 32].mean() for i in range(0, 128, 32)]
-            assert found["curves"][name] == pytest.approx(expected, rel=1e-5)
+            assert measurement["curves"][name] == pytest.approx(expected, rel=1e-5)
             first = BLOCK if factor > 1 else 0
-            assert found["means"][name] == pytest.approx(losses[first : BLOCK * factor].mean(), rel=1e-5)
-        assert max(curve.max() for curve in found["curves"].values()) < found["top"]
+            assert measurement["means"][name] == pytest.approx(
+                losses[first : BLOCK * factor].mean(), rel=1e-5
+            )
+        assert max(curve.max() for curve in measurement["curves"].values()) < measurement["top"]
     count = len(reads)
-    found = explorer.measure("ntk", 2)
+    measurement = explorer.measure("ntk", 2)
     assert len(reads) == count  # each reading is made once
-    panel = stretching.panels(found, {})[1]
+    panel = stretching.panels(measurement, {})[1]
     for name, curve in named(panel).items():
-        np.testing.assert_array_equal(curve.y, found["curves"][name])
+        np.testing.assert_array_equal(curve.y, measurement["curves"][name])
         assert curve.at().tolist() == [16, 48, 80, 112]
-    means = found["means"]
+    means = measurement["means"]
     expected = f"Tokens 17 to 32: {means['as it is']:.2f} as it is, {means['stretched']:.2f} stretched"
     assert panel.title == expected
     alone, *marks = (mark for mark in panel.marks if isinstance(mark, Level))
@@ -58,12 +60,12 @@ def test_angles_are_new_where_they_are_reached_for_the_first_time(awake, text) -
     """Count the angles of a text, in degrees, that no token of the window had."""
     explorer = explore_stretching(awake("v4", block_size=64), text(1200))
     for method, factor in (("none", 1), ("none", 4), ("interpolation", 4), ("ntk", 4), ("ntk", 8)):
-        found, tokens = explorer.measure(method, factor), np.arange(0, 64 * factor, 0.01)
-        reached = [set(np.floor(tokens / t % 1 * 360)) for t in found["after"]]
-        known = [set(np.floor(tokens[: 64 * 100] / t % 1 * 360)) for t in found["before"]]
-        by_counting = [bool(now - once) for now, once in zip(reached, known, strict=True)]
-        assert found["new"].tolist() == by_counting, (method, factor)
-        panel = stretching.panels(found, {})[0]
+        measurement, tokens = explorer.measure(method, factor), np.arange(0, 64 * factor, 0.01)
+        reached = [set(np.floor(tokens / t % 1 * 360)) for t in measurement["after"]]
+        window_angles = [set(np.floor(tokens[: 64 * 100] / t % 1 * 360)) for t in measurement["before"]]
+        by_counting = [bool(now - once) for now, once in zip(reached, window_angles, strict=True)]
+        assert measurement["new"].tolist() == by_counting, (method, factor)
+        panel = stretching.panels(measurement, {})[0]
         assert panel.title == f"Up to {64 * factor}, new angles: {sum(by_counting)} of 4 pairs"
         assert named(panel)["angles never seen"].at().tolist() == np.flatnonzero(by_counting).tolist()
 

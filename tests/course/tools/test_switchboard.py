@@ -54,9 +54,9 @@ def test_the_numbers_are_those_of_the_ablated_model_also_after_it_has_trained_on
 def test_words_tell_what_changes_and_every_combination_is_measured_once(model):
     measured = []
 
-    def measure(kept):
-        measured.append(kept)
-        return {**total(kept), Axis("layers", digits=0): 2.0}
+    def measure(silenced):
+        measured.append(silenced)
+        return {**total(silenced), Axis("layers", digits=0): 2.0}
 
     board = switchboard(model.requires_grad_(False), measure)
     whole = total(model)[SUM]

@@ -27,21 +27,26 @@ CLICKS, CONTROLS, SPELLING = map(load_results, ("clicks", "controls", "spelling"
 def test_click_counts_seeds_and_compares_their_losses_within_one_encoding(what, step):
     explorer = click(CLICKS)
     explorer.what, explorer.step = what, step
-    counts = {name: sum(at <= step for at in seeds) for name, seeds in click_steps(CLICKS, what).items()}
-    at, (shares, losses) = CLICKS["at"].index(step), explorer.now()
-    assert [mark.y[at] for mark in shares.marks[1:]] == list(counts.values())
+    counts = {
+        name: sum(click_step <= step for click_step in seeds)
+        for name, seeds in click_steps(CLICKS, what).items()
+    }
+    index, (shares, losses) = CLICKS["at"].index(step), explorer.now()
+    assert [mark.y[index] for mark in shares.marks[1:]] == list(counts.values())
     first = max(counts, key=counts.__getitem__)
-    ends = f"with {MODELS[first]} and {min(counts.values())} of 12 with "
+    ending = f"with {MODELS[first]} and {min(counts.values())} of 12 with "
     assert f"By step {step:,}, {counts[first]} of 12 seeds" in shares.title
-    assert (ends if len(set(counts.values())) > 1 else "with each encoding") in shares.title
+    assert (ending if len(set(counts.values())) > 1 else "with each encoding") in shares.title
     spell = {name: np.array(seeds) <= step for name, seeds in click_steps(CLICKS, "spells").items()}
     name = max(spell, key=lambda name: min(spell[name].sum(), (~spell[name]).sum()))
-    some, lose = spell[name], np.array(CLICKS["models"][name]["loss"])[:, at]
-    told = "no encoding has both seeds that spell and others"
-    if some.any():
-        told = f"{MODELS[name]}, seeds that spell ({some.sum()}) lose {lose[some].mean():.3f} nats, and the"
-        told += f" others ({(~some).sum()}) {lose[~some].mean():.3f}"
-    assert told in losses.title
+    spells, lose = spell[name], np.array(CLICKS["models"][name]["loss"])[:, index]
+    words = "no encoding has both seeds that spell and others"
+    if spells.any():
+        words = (
+            f"{MODELS[name]}, seeds that spell ({spells.sum()}) lose {lose[spells].mean():.3f} nats, and the"
+        )
+        words += f" others ({(~spells).sum()}) {lose[~spells].mean():.3f}"
+    assert words in losses.title
 
 
 def test_a_click_that_is_to_be_guessed_is_not_shown():
@@ -58,13 +63,14 @@ def test_the_gap_is_the_paired_difference_from_rope_and_later_ones_are_not_shown
     explorer.name, explorer.step = name, step
     curves, pairs = explorer.now()
     losses = {
-        one: np.array(CLICKS["models"][one]["loss"])[:, CLICKS["at"].index(step)] for one in (name, "v4")
+        model_name: np.array(CLICKS["models"][model_name]["loss"])[:, CLICKS["at"].index(step)]
+        for model_name in (name, "v4")
     }
-    found = compare((losses[name] - losses["v4"]).tolist())
+    comparison = compare((losses[name] - losses["v4"]).tolist())
     assert curves.find(Curve).y[-1] == pytest.approx(losses[name].mean())
     assert pairs.find(Curve, 3).y == pytest.approx(losses[name] - losses["v4"])
     assert pairs.find(Curve).at()[-1] == step
-    assert f"{found.mean:+.3f} nats ({found.low:+.3f} to {found.high:+.3f})" in pairs.title
+    assert f"{comparison.mean:+.3f} nats ({comparison.low:+.3f} to {comparison.high:+.3f})" in pairs.title
     assert word in pairs.title
 
 
@@ -133,7 +139,7 @@ def test_the_bench_measures_the_function_itself():
         (0.5, "'float' object is not callable"),
     ],
 )
-def test_a_wrong_function_is_told_in_a_sentence(score, words):
+def test_a_sentence_names_the_fault_of_a_wrong_function(score, words):
     assert words in bench(score).now()[0].title
 
 
@@ -156,7 +162,7 @@ def test_a_shift_shows_positions_that_are_not_counted_on(place):
 
 
 def test_an_exception_counts_against_its_own_test():
-    def table(q, k, m, n):  # as a table of 90,100 positions
+    def table(q, k, m, n):  # It fails like a table of 90,100 positions.
         if max(m, n) >= 90_100:
             raise IndexError("index out of range")
         return ROTATION(q, k, m, n)
@@ -198,12 +204,12 @@ def test_orders_add_up_the_letters_of_a_name_with_the_later_ones_hidden(awake):
     explorer = orders(model, FILLED, {"a name": "ab [bcda] ab"})
     explorer.way = "3 1 4 2"
     hidden, total = [3, 4, 5, 6], 0.0
-    for at in (5, 3, 6, 4):
+    for position in (5, 3, 6, 4):
         now = text.clone()
         now[hidden] = 10
         with torch.inference_mode():
-            total -= float(denoise(model, now[None])[0, at].log_softmax(dim=0)[text[at]])
-        hidden.remove(at)
+            total -= float(denoise(model, now[None])[0, position].log_softmax(dim=0)[text[position]])
+        hidden.remove(position)
     steps, costs = explorer.now()
     assert f"in the order d, b, a, c, the name costs {total:.2f} nats" in steps.title
     assert steps.find(Curve).y.sum() == pytest.approx(costs.find(Curve, 2).y[0]) == pytest.approx(total)
@@ -242,5 +248,5 @@ def test_letters_shows_the_loss_of_each_letter_and_counts_what_is_known_and_writ
     assert story[-1] == pytest.approx(costs[4], abs=1e-5)
     assert not (story * answer).any()
     assert "".join(mark for _, mark in panel.x.ticks).endswith(f"•{questions[0].answer}.")
-    known = round(6 * metrics.role_accuracy(model, corpus.tokenizer, questions))
-    assert f"After 7 steps v4 knows {known} of 6 answers and writes 0 of 6 names" in panel.title
+    n_right = round(6 * metrics.role_accuracy(model, corpus.tokenizer, questions))
+    assert f"After 7 steps v4 knows {n_right} of 6 answers and writes 0 of 6 names" in panel.title
