@@ -104,7 +104,7 @@ class MLP(nn.Module):
         self.out = nn.Linear(4 * config.n_embd, config.n_embd, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        h = F.relu(self.up(x))
+        h = self.up(x).relu()
         return self.out(h * h)
 
 
