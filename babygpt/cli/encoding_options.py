@@ -5,12 +5,15 @@ PyTorch is imported when a table of versions is needed, so that `--help` need no
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
 from babygpt.cli import options as shell
+from babygpt.config import annotations_of
 from babygpt.errors import BadInput
 
 if TYPE_CHECKING:
@@ -39,8 +42,16 @@ HELP = {
     "threshold": "first value of the threshold, in tokens",
     "factor": "length of texts, as a multiple of the trained window",
     "share": "share of the frequency pairs that rotate, the quickest ones",
+    "back": "positions between a token and the one that is added to it; 0 adds the token itself",
     "every": "layers number `every`, twice that, ... have no encoding",
 }
+
+
+def version_of(name: Any) -> Version:
+    """Return the version of a name or a class, such as mine.py:Sandwich, whose file is then run."""
+    from babygpt.models.versions import require_version
+
+    return require_version(name)
 
 
 def versions() -> dict[str, Version]:
@@ -50,21 +61,67 @@ def versions() -> dict[str, Version]:
     return VERSIONS
 
 
-def encoding_flags(named: Collection[str]) -> dict[str, click.Option]:
-    """Return the options of all encodings that `train` knows, hidden unless those of a version in `named`."""
+def is_own(word: str) -> bool:
+    """Return whether a word names an encoding from outside: a file of Python, or an installed package's."""
+    from babygpt.models.own_encodings import installed_encodings, is_file_and_class
+
+    return word not in versions() and (is_file_and_class(word) or word in installed_encodings())
+
+
+def encoding_flags(named: Collection[str], others: Collection[str] = ()) -> dict[str, click.Option]:
+    """Return the options of all encodings that `train` knows, hidden unless those of a version in `named`.
+
+    others  names of the command's other options
+    Raises BadInput for an encoding from outside that cannot be used, or that has an option of another's name.
+    """
     flags = {}
-    for version in sorted(versions(), key=lambda version: version in named):  # their defaults come last
-        for name, default in versions()[version].options().items():
-            flag = "--learnable/--fixed" if name == "learnable" else shell.flag_of(name)
-            form = shell.form_of(default, HELP.get(name, ""))
-            flags[name] = click.Option([flag, name], hidden=version not in named, **form)
+    own = {word: version_of(word) for word in named if is_own(word) and not word.endswith(".py")}
+    table = {**versions(), **own}
+    for word in sorted(table, key=lambda version: version in named):  # their defaults come last
+        for name, default in table[word].options().items():
+            if word in own and name in others:
+                raise BadInput(f"{word}: train has a flag {shell.flag_of(name)} already; rename the option")
+            if form := option_form(table[word], name, default):
+                flag = "--learnable/--fixed" if name == "learnable" else shell.flag_of(name)
+                if name != "learnable" and default is True:
+                    flag += f"/--no-{flag[2:]}"
+                flags[name] = click.Option([flag, name], hidden=word not in named, **form)
     return flags
 
 
-def defaults_of(version: str, layers: Sequence[str] | None) -> dict[str, Any]:
-    """Return the options of a version's encoding, or of those of its layers: name -> default."""
-    kinds = [versions()[name] for name in layers or [version] if name in versions()]
-    return {name: default for kind in kinds for name, default in kind.options().items()}
+def option_form(version: Version, name: str, default: Any) -> dict[str, Any] | None:
+    """Return how an encoding's option is made a flag; None for what cannot be typed, such as a list.
+
+    The annotation of an encoding from outside decides where its default does not: `strength: float = 1`.
+    """
+    own: Any = version.own
+    if own is None:
+        return shell.form_of(default, HELP.get(name, ""))
+    parts = default if isinstance(default, tuple) else (default,)
+    if not parts or not all(part is None or isinstance(part, bool | int | float | str) for part in parts):
+        return None
+    form = shell.form_of(default, sentence_of(own, name))
+    annotation = annotations_of(own).get(name)
+    kinds = [kind for kind in (float, int, str) if kind in (annotation, *get_args(annotation))]
+    return form | {"type": kinds[0]} if kinds and not form["is_flag"] else form
+
+
+def sentence_of(encoding: type, name: str) -> str:
+    """Return the line of a class's docstring that describes an argument: "name  ..." or "name: ..."."""
+    line = re.search(rf"^\s*{name}(?:\s\s+|\s*:\s*)(\S.*)$", encoding.__doc__ or "", flags=re.M)
+    return line[1].strip() if line else ""
+
+
+def defaults_of(version: str, layers: Sequence[Any] | None) -> dict[str, Any]:
+    """Return the options of a version's encoding, or of those of its layers: name -> default.
+
+    layers  names of versions or classes; unknown ones are left out
+    """
+    rows = []
+    for layer in layers or [version]:
+        with suppress(BadInput):
+            rows.append(version_of(layer))
+    return {name: default for row in rows for name, default in row.options().items()}
 
 
 def chosen_options(ctx: click.Context, version: str) -> dict[str, Any]:
@@ -78,7 +135,7 @@ def chosen_options(ctx: click.Context, version: str) -> dict[str, Any]:
         if name not in (*defaults, *BUILD_FLAGS):
             owners = [owner for owner, kind in versions().items() if name in kind.options()]
             raise BadInput(f"{shell.flag_of(name)}: {version} has no such choice; {', '.join(owners)} have")
-    if chosen.get("isolated") and not versions()[version].branches:
+    if chosen.get("isolated") and not version_of(version).branches:
         raise BadInput(f"--isolated: a {version} reads one text; versions of branches, such as v6, have it")
     return chosen
 
@@ -86,8 +143,9 @@ def chosen_options(ctx: click.Context, version: str) -> dict[str, Any]:
 def built_with(ctx: click.Context, version: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the value of every flag in a model that was built with these options, None where it has none.
 
-    Lists, which JSON makes of tuples, are tuples again.
+    Lists, which JSON makes of tuples, are tuples again. Layers are names.
     """
     layers = options.get("layers", [])
     values = {**dict.fromkeys(ctx.meta[OPTIONS]), **BUILD_FLAGS, **defaults_of(version, layers), **options}
-    return {name: tuple(x) if isinstance(x, list) else x for name, x in values.items()} | {"layers": layers}
+    values = {name: tuple(x) if isinstance(x, list) else x for name, x in values.items()}
+    return values | {"layers": [version_of(layer).name for layer in layers]}

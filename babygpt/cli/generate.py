@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from babygpt.cli import options as shell
-from babygpt.cli.encoding_options import versions
+from babygpt.cli.encoding_options import version_of
 from babygpt.errors import BadInput
 from babygpt.files import write_atomically
 
@@ -47,6 +47,7 @@ class Written:
 
 @click.command()
 @click.argument("models", type=shell.PATH, nargs=-1, required=True)
+@shell.encoding_option
 @click.option("--prompt", multiple=True, help="text to continue, once for each  [default: a line end]")
 @click.option("--prompts-from", help="a corpus, as train's --corpus: continue windows of its validation text")
 @shell.shown("--n-prompts", default=32, type=click.IntRange(1), help="--prompts-from: number of windows")
@@ -85,9 +86,10 @@ def generate(ctx: click.Context, models: tuple[Path, ...], **values: Any) -> Non
         raise BadInput(f"the same model is named twice: {' '.join(map(str, models))}")
     lock = shell.output_lock(out, "--out", values["overwrite"]) if out else nullcontext()
     with lock:
-        loaded = {str(path): load(path) for path in models}
+        with shell.remarks_in_one_line():
+            loaded = {str(path): load(path, values["encoding"]) for path in models}
         truth = true_texts(values) if values["prompts_from"] is not None else None
-        warn_of_unused_flags(ctx, [versions()[model.version] for model in loaded.values()])
+        warn_of_unused_flags(ctx, [version_of(model.model.version) for model in loaded.values()])
         prompts = truth.prompts if truth else values["prompt"] or [None]
         prompts = [prompt for prompt in prompts for _ in range(values["samples"])]
         written = {name: write_texts(model, prompts, values) for name, model in loaded.items()}
@@ -153,7 +155,7 @@ def write_texts(loaded: Checkpoint, prompts: Sequence[str | None], values: Mappi
     from babygpt.device import pick_device
     from babygpt.models.inputs import require_branch_codes
 
-    kind, tokenizer = versions()[loaded.version], loaded.tokenizer
+    kind, tokenizer = version_of(loaded.model.version), loaded.tokenizer
     stop = encode_stop(tokenizer, values["stop"]) if values["stop"] else None
     hole = "_" if values["hole"] is None and "_" not in tokenizer.ids else values["hole"] or ""
     ids = [first_tokens(tokenizer, prompt, hole if kind.masks else "") for prompt in prompts]

@@ -4,6 +4,7 @@ import os
 import shlex
 import sys
 import traceback
+import warnings
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -95,7 +96,7 @@ class CommandGroup(click.Group):
 
 
 def user_error_line(error: Exception) -> str | None:
-    """Return an error's message in one line; None if neither the user nor the machine is at fault."""
+    """Return an error's message in one line; None if the fault is babygpt's."""
     line = " ".join(str(error).split())
     if isinstance(error, USER_ERRORS):
         return line
@@ -104,7 +105,9 @@ def user_error_line(error: Exception) -> str | None:
     from babygpt.device import is_out_of_memory  # imports torch
 
     if not is_out_of_memory(error):
-        return None
+        own = sys.modules.get("babygpt.models.own_encodings")
+        fault = own.fault_of_a_file(error) if own else None
+        return " ".join(fault.split()) if fault else None
     kind = type(error).__name__
     return line if line.startswith("out of memory") else f"out of memory ({line[:200] or kind})"
 
@@ -199,6 +202,13 @@ save_every_option = shown(
     "--save-every", default=SAVE_EVERY, type=click.IntRange(0), help="steps between checkpoints; 0: end only"
 )
 
+encoding_option = click.option(
+    "--encoding",
+    multiple=True,
+    metavar="FILE.py:CLASS",
+    help="encoding from outside that a checkpoint needs; once for each",
+)
+
 
 def sampling_options(command: Command) -> Command:
     """Add the options for the length of a text and for how its characters are drawn."""
@@ -211,6 +221,16 @@ def sampling_options(command: Command) -> Command:
     ):
         command = option(command)
     return command
+
+
+@contextmanager
+def remarks_in_one_line() -> Iterator[None]:
+    """Print warnings of babygpt without the line of its code that gave them."""
+    with warnings.catch_warnings(record=True) as remarks:
+        warnings.simplefilter("always")
+        yield
+    for remark in remarks:
+        click.echo(" ".join(str(remark.message).split()), err=True)
 
 
 # ---------------------------------------------------------------- files that a command writes

@@ -15,12 +15,21 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from babygpt.cli import options as shell
-from babygpt.cli.encoding_options import OPTIONS, built_with, chosen_options, encoding_flags, versions
+from babygpt.cli.encoding_options import (
+    OPTIONS,
+    built_with,
+    chosen_options,
+    encoding_flags,
+    is_own,
+    version_of,
+    versions,
+)
 from babygpt.config import SAVE_EVERY, ModelConfig, TrainConfig
 from babygpt.errors import BadInput, suggestion
 
 if TYPE_CHECKING:
     from babygpt.data.corpus import Corpus
+    from babygpt.encodings import Encoding
     from babygpt.training.checkpoint import Checkpoint
     from babygpt.training.distributed import Team
     from babygpt.training.saved_run import SavedRun
@@ -38,7 +47,8 @@ class TrainCommand(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if set(args) - set(ctx.help_option_names):
-            ctx.meta[OPTIONS] = encoding_flags({word for arg in args for word in re.split("[,=]", arg)})
+            words = {*args, *(word for arg in args for word in re.split("[,=]", arg))}
+            ctx.meta[OPTIONS] = encoding_flags(words, [option.name or "" for option in self.params])
         return super().parse_args(ctx, args)
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
@@ -46,7 +56,10 @@ class TrainCommand(click.Command):
 
 
 def known_version(ctx: click.Context, param: click.Parameter, value: str) -> str:
-    """Return the name of a version. Raise click's error for any other, with the name probably meant."""
+    """Return the name of a version, or a file and a class. Raise click's error for any other, with a hint."""
+    if is_own(value):
+        version_of(value)
+        return value
     titles = [kind.title for kind in versions().values()]
     if value not in versions() and (hint := suggestion(value, versions(), titles)):
         raise click.BadParameter(f"{value!r} is not one of the versions{hint}", ctx, param)
@@ -56,8 +69,11 @@ def known_version(ctx: click.Context, param: click.Parameter, value: str) -> str
 def list_versions(ctx: click.Context, param: click.Parameter, value: bool) -> None:
     """Print the name and title of every version, if that was asked for, and end the command."""
     if value:
-        width = max(map(len, versions()))
-        click.echo("\n".join(f"{name:{width}}  {kind.title}" for name, kind in versions().items()))
+        from babygpt.models.own_encodings import installed_encodings
+
+        titles = {name: kind.title for name, kind in versions().items()} | installed_encodings()
+        width = max(map(len, titles))
+        click.echo("\n".join(f"{name:{width}}  {title}" for name, title in titles.items()))
         ctx.exit()
 
 
@@ -93,6 +109,7 @@ def branch_counts(ctx: click.Context, param: click.Parameter, value: str) -> lis
     show_default=True,
     help="weights to keep: those of the last step, or of the lowest validation loss",
 )
+@shell.encoding_option
 @shell.save_every_option
 @click.option("--bound", is_flag=True, help="v7: train on the bound, in which masked tokens weigh 1/t")
 @click.option("--compile", "compiled", is_flag=True, help="let torch.compile make one kernel of many")
@@ -114,7 +131,8 @@ def train(ctx: click.Context, version: str, out: Path | None, **values: Any) -> 
     """Train VERSION on a corpus and write a checkpoint. Ctrl-C stops early and keeps what was learned.
 
     VERSION is v1 to v7, or one beside them: `train --versions` lists all, and `train v5 --help` shows the
-    options of v5's encoding, too.
+    options of v5's encoding, too. It may also be an encoding of your own, as a file and the class in it:
+    `train mine.py:Sandwich`.
 
     v7 and those beside it learn to fill in masked characters, all others to predict the next one. The two
     losses cannot be compared; what can be, with care, is the NELBO: no text is less likely than it says.
@@ -129,15 +147,16 @@ def train(ctx: click.Context, version: str, out: Path | None, **values: Any) -> 
     """
     from babygpt.training.distributed import distributed
 
-    out = out or Path("weights") / f"{version}.safetensors"
+    kind = version_of(version)
+    out = out or Path("weights") / f"{kind.own.__name__ if kind.own else version}.safetensors"
     with distributed() as team:
         if values["resume"] and values["overwrite"]:
             raise BadInput("--resume continues the file that --overwrite would replace: choose one of them")
         if team.world_size > 1 and values["corpus"] == "-":  # the first reader leaves the others nothing
             raise BadInput("--corpus - (standard input) is read by one process; torchrun needs a file's path")
         if team.is_main:
-            kind = versions()[version]
             unused = ([] if kind.masks else ["bound"]) + ([] if kind.branches else list(BRANCH_FLAGS))
+            unused += [] if values["resume"] or values["from"] else ["encoding"]
             shell.warn_unused(ctx, unused, f"in training {version}")
         may_replace = values["overwrite"] or values["resume"]
         lock = shell.output_lock(out, "--out", may_replace, "--overwrite or --resume")
@@ -169,16 +188,20 @@ def start(
     from babygpt.objectives import objective_for
     from babygpt.training.saved_run import SavedRun, go_on, load_unfinished, require_same_text
 
-    kind, options, saved, first = versions()[version], chosen_options(ctx, version), None, None
+    kind, options, saved, first = version_of(version), chosen_options(ctx, version), None, None
+    encodings = own_encodings(version, values)
     if values["keep"] == "best" and not values["eval_every"]:
         values["eval_every"] = SAVE_EVERY
+    if values["resume"] or values["from"]:  # a checkpoint knows an encoding by its file's name alone
+        values["layers"] = [version_of(layer).name for layer in values["layers"]]
     if values["resume"]:
-        saved, began = load_unfinished(out, version)
+        with shell.remarks_in_one_line():
+            saved, began = load_unfinished(out, kind.name, encoding=encodings)
         options = saved.options
         began |= {name: saved.info[name] for name in BRANCH_FLAGS if name in saved.info}
         shell.adopt(ctx, values, began | built_with(ctx, version, options), out)  # flags that were not given
     elif values["from"]:
-        first = load_first(ctx, version, values)
+        first = load_first(ctx, version, values, encodings)
         options = first.options
     corpus = load_corpus(values["corpus"], with_mask=kind.masks)
     if saved:
@@ -213,17 +236,28 @@ def start(
     return run, corpus
 
 
-def load_first(ctx: click.Context, version: str, values: dict[str, Any]) -> Checkpoint:
+def own_encodings(version: str, values: dict[str, Any]) -> list[type[Encoding]]:
+    """Return the classes from outside that VERSION, --layers and --encoding name."""
+    rows = [version_of(name) for name in (version, *values["layers"], *values["encoding"]) if is_own(name)]
+    return list(dict.fromkeys(row.own for row in rows if row.own))
+
+
+def load_first(
+    ctx: click.Context, version: str, values: dict[str, Any], encodings: list[type[Encoding]]
+) -> Checkpoint:
     """Return the checkpoint that --from names, and take its shape for flags that were not given.
 
     A fixed table or kernel may be trained from now on: --learnable makes a model that begins with the same
     outputs.
+    encodings  from outside, which the checkpoint may need
     Raises BadInput if it is of another version, or if a flag that was given differs.
     """
     from babygpt.training.checkpoint import load
 
-    first, path = load(values["from"]), values["from"]
-    if first.version != version:
+    path = values["from"]
+    with shell.remarks_in_one_line():
+        first = load(path, encodings)
+    if first.version != version_of(version).name:
         raise BadInput(f"--from ({path}) is a {first.version}, not a {version}")
     built = built_with(ctx, version, first.options)
     if shell.typed(ctx, ["learnable"]) and values["learnable"] and built["learnable"] is False:
@@ -244,7 +278,8 @@ def make_learnable(first: Checkpoint) -> Checkpoint:
     from babygpt.training.lost_changes import nearly_equal, outputs
 
     options = first.options | {"learnable": True}
-    model = build(first.version, first.model.config, **options)
+    assert first.model.version
+    model = build(first.model.version, first.model.config, **options)
     # What is learnable from now on keeps the values that its options give it.
     model.load_state_dict(model.state_dict() | first.model.state_dict())
     with torch.no_grad():

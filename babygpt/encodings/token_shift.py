@@ -57,7 +57,13 @@ class TokenShift(Encoding):
 
 
 class ShiftedRotary(TokenShift, Rotary):
-    """RoPE with token shift; arguments as there."""
+    """RoPE with token shift.
+
+    head_dim  channels of a head, even
+    n_embd    channels of an embedding
+    theta     base of the frequencies
+    back      positions between a token and the one that it carries; 0 is the token itself
+    """
 
     def __init__(self, head_dim: int, n_embd: int, theta: float = 10_000.0, back: int = 1) -> None:
         Rotary.__init__(self, head_dim, theta)

@@ -17,11 +17,13 @@ import torch
 from babygpt.config import ModelConfig, TrainConfig, require_seed
 from babygpt.data.corpus import QUESTION_SEED, Corpus
 from babygpt.device import pick_device
+from babygpt.encodings import Encoding
 from babygpt.errors import BadInput
 from babygpt.experiments.paired import Variant
 from babygpt.files import is_left_behind, write_atomically
 from babygpt.models.language_model import LanguageModel
-from babygpt.models.versions import build
+from babygpt.models.own_encodings import encoding_name, installed_encodings, is_file_and_class, source_key
+from babygpt.models.versions import VersionName, build, require_version
 from babygpt.objectives import Objective
 from babygpt.training import Step, follow, train
 
@@ -86,15 +88,32 @@ def sweep(
     variants, seeds = list(variants), list(seeds)
     for seed in seeds:
         require_seed("seeds", seed)
-    runs = {f"{v!r}, seed {seed}": partial(run, v, seed) for seed in seeds for v in variants}
+    keys = variant_keys(variants)
+    runs = {f"{keys[v]}, seed {seed}": partial(run, v, seed) for seed in seeds for v in variants}
     finished = dict(workers(runs))
     results: dict[Variant, dict[str, list[Any]]] = {}
     for variant in variants:
-        names = [f"{variant!r}, seed {seed}" for seed in seeds]
+        names = [f"{keys[variant]}, seed {seed}" for seed in seeds]
         rows = [finished[name] for name in names if name in finished]
         if rows:
             results[variant] = {name: [row[name] for row in rows] for name in rows[0]}
     return results
+
+
+def variant_keys(variants: Iterable[Variant]) -> dict[Variant, str]:
+    """Return the name of each variant in the names of runs.
+
+    For an encoding from outside it holds the digest of its file, so that a changed one resumes no old runs.
+    """
+    keys, installed = dict[Variant, str](), installed_encodings()
+    for variant in variants:
+        named: Any = variant
+        is_class = isinstance(variant, type) and issubclass(variant, Encoding)
+        own = (
+            require_version(named).own if is_class or is_file_and_class(named) or named in installed else None
+        )
+        keys[variant] = f"{encoding_name(own)} ({source_key(own)})" if own else repr(variant)
+    return keys
 
 
 def keep_runs(
@@ -188,7 +207,7 @@ def questions(corpus: Corpus, block_size: int, n: int) -> list[Any]:
 
 
 def train_from_seed(
-    version: str | Callable[[ModelConfig], LanguageModel],
+    version: VersionName | Callable[[ModelConfig], LanguageModel],
     config: ModelConfig,
     objective: Objective,
     plan: TrainConfig,
@@ -197,14 +216,18 @@ def train_from_seed(
 ) -> tuple[LanguageModel, list[Step]]:
     """Build a model and train it to the end, with the plan's seed for its weights and its batches.
 
-    version  name of a version, or a function that builds the model
+    version  name or class of a version, or a function that builds the model
     title    before the progress bar
     options  of the version's encoding
     returns  the model, on the best device, and the records of all steps
     Raises KeyboardInterrupt if the run was interrupted.
     """
     torch.manual_seed(plan.seed)
-    model = build(version, config, **options) if isinstance(version, str) else version(config)
+    if isinstance(version, str | type):
+        title = title or require_version(version).name
+        model = build(version, config, **options)
+    else:
+        model = version(config)
     model.to(pick_device())
     return model, finish(train(model, objective, plan), plan.steps, title or str(version))
 

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from functools import cache
 from importlib import metadata
 from pathlib import Path
+from secrets import token_hex
 from traceback import walk_tb
 from types import ModuleType
 from typing import Any
@@ -28,11 +29,18 @@ RESERVED = ("version", "config", "per_layer", "layers", "isolated")  # arguments
 # A folder may hold a colon, as C:\ does, so the class is what follows the ending.
 FILE_AND_CLASS = re.compile(r"(?P<file>.+\.py)(:(?P<class>.*))?", re.DOTALL)
 DIGESTS: WeakKeyDictionary[type[Encoding], str | None] = WeakKeyDictionary()  # of the files of classes
+TOKENS: WeakKeyDictionary[type[Encoding], str] = WeakKeyDictionary()  # in place of digests
 
 
 def is_file_and_class(name: Any) -> bool:
     """Return whether a version's name is a file of Python, with or without a class: mine.py:Sandwich."""
     return isinstance(name, str) and FILE_AND_CLASS.fullmatch(name) is not None
+
+
+@cache  # to look through all packages takes a twentieth of a second
+def installed_encodings() -> dict[str, str]:
+    """Return the entry points that installed packages registered: name -> module:Class."""
+    return {point.name: point.value for point in metadata.entry_points(group=ENTRY_POINTS)}
 
 
 # ---------------------------------------------------------------- finding the class
@@ -140,6 +148,13 @@ def encoding_name(encoding: type[Encoding]) -> str:
     return f"{path.name}:{encoding.__qualname__}" if path else encoding.__qualname__
 
 
+def own_classes(model: Any) -> list[type[Encoding]]:
+    """Return the classes from outside that a model was built with, each once."""
+    options = getattr(model, "options", {})  # a wrapper, as of torch.compile, may lack both
+    parts = dict.fromkeys([getattr(model, "version", None), *options.get("layers", ())])
+    return [part for part in parts if isinstance(part, type)]
+
+
 def require_different_names(encodings: Iterable[type[Encoding]]) -> None:
     """Raise BadInput if two of these classes have one name, by which nobody could tell them apart."""
     classes: dict[str, type[Encoding]] = {}
@@ -169,6 +184,15 @@ def source_digest(encoding: type[Encoding]) -> str | None:
     return DIGESTS[encoding]
 
 
+def source_key(encoding: type[Encoding]) -> str:
+    """Return a text that differs for classes of one name whose files differ: the beginning of the digest.
+
+    A class without a file gets a random text, which it has until the process ends.
+    """
+    sha256 = source_digest(encoding)
+    return sha256[:12] if sha256 else TOKENS.setdefault(encoding, f"typed {token_hex(6)}")
+
+
 def described(error: BaseException, module: str, folder: Path | None = None) -> str:
     """Return an error's kind and message, with the innermost line of the user's own code that led to it.
 
@@ -187,6 +211,15 @@ def described(error: BaseException, module: str, folder: Path | None = None) -> 
         return words
     file, line = lines[-1]
     return f"{words} ({file.name}, line {line})" if file.is_file() else f"{words} (line {line})"
+
+
+def fault_of_a_file(error: BaseException) -> str | None:
+    """Return an error in words, with its line, if a file that `run_file` ran led to it; None otherwise."""
+    for frame, _ in walk_tb(error.__traceback__):
+        if "__sha256__" in frame.f_globals:
+            path = Path(frame.f_globals["__file__"])
+            return f"{path.name} raised {described(error, frame.f_globals['__name__'], path.parent)}"
+    return None
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from babygpt import encodings as enc
 from babygpt.config import ModelConfig, require_kinds
 from babygpt.device import require_memory_to_build
 from babygpt.errors import BadInput, suggestion
+from babygpt.models.hook_checks import require_sound_hooks
 from babygpt.models.language_model import BagOfTokens, BagWithPositions, LanguageModel
 from babygpt.models.own_encodings import (
     encoding_class,
@@ -63,7 +64,9 @@ class Version:
             if unknown := options.keys() - self.options().keys():
                 raise TypeError(f"{self.title} has no option {', '.join(sorted(unknown))}")
             with faults_named(self.own, "__init__"):
-                return self.own(**needed, **options)
+                encoding = self.own(**needed, **options)
+            require_sound_hooks(encoding, config, self.branches, self.masks)
+            return encoding
         with impossible_sizes_refused(f"{self.title} with {options or config}"):
             return self.encoding(**needed, **options)
 

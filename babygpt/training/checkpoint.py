@@ -24,9 +24,20 @@ from babygpt.errors import BadInput
 from babygpt.files import write_atomically
 from babygpt.models.inputs import require_model
 from babygpt.models.language_model import LanguageModel
-from babygpt.models.versions import build
+from babygpt.models.own_encodings import encoding_name, own_classes
+from babygpt.models.versions import build, require_version
 from babygpt.training.guard import WHAT_TO_TRY
 from babygpt.training.lost_changes import require_same_outputs
+from babygpt.training.stored_encodings import (
+    Classes,
+    Given,
+    changed_files,
+    classes_for,
+    names_of,
+    require_same_encodings,
+    resolved,
+    stored_encodings,
+)
 
 FORMAT = 2
 KEY = "babygpt"  # safetensors keeps texts by name in its header; our JSON has this name
@@ -52,8 +63,8 @@ class Checkpoint:
 
     @property
     def version(self) -> str:
-        """The version of the model, such as "v4"."""
-        return str(self.model.version)
+        """The name of the model's version, such as "v4" or "mine.py:Sandwich"."""
+        return require_version(self.model.version).name
 
     @property
     def options(self) -> dict[str, Any]:
@@ -93,14 +104,14 @@ def save(
     tied = tied_names(weights)
     header = {
         "format": FORMAT,
-        "version": model.version,
+        **names_of(model),
         "config": asdict(model.config),
-        "options": dict(model.options),
         "numbers": plain_numbers(model),
         "tied": tied,
         "characters": tokenizer.characters,
         "with_mask": tokenizer.mask_id is not None,
         "info": dict(info or {}),
+        **stored_encodings(model),
     }
     tensors = {name: x for name, x in weights.items() if name not in tied}
     if training is not None:
@@ -111,15 +122,20 @@ def save(
     header["sha256"] = digest(stored)
     text = header_text(header)
     if compare:
-        require_same_outputs(model, rebuild(json.loads(text), stored))
+        classes = {encoding_name(encoding): encoding for encoding in own_classes(model)}
+        require_same_outputs(model, rebuild(json.loads(text), stored, classes))
     write_atomically(Path(path), to_bytes(stored, metadata={KEY: text}))
 
 
-def load(path: Path | str) -> Checkpoint:
+def load(path: Path | str, encoding: Given = None) -> Checkpoint:
     """Read a model back from a file that `save` wrote.
 
+    encoding  the class of an encoding from outside, or "mine.py:Sandwich"; or several, of which the needed
+              ones are taken. The file names its encoding and holds no code, so it has to be given
     Raises BadInput naming the path if there is no file, if it is damaged, if babygpt did not write it, if
-    another format or version of babygpt did, or if its weights are unusable or do not fit its shape.
+    another format or version of babygpt did, if its weights are unusable or do not fit its shape, or if an
+    encoding from outside is missing or gives other logits than when the model was saved. A file that has
+    changed since, and whose class gives the same logits, is named in a warning.
     """
     path = Path(path)
     if not path.is_file():
@@ -134,13 +150,25 @@ def load(path: Path | str) -> Checkpoint:
     if KEY not in metadata:
         raise BadInput(f"{path} holds weights, but babygpt did not write it")
     try:
-        return _assemble(json.loads(metadata[KEY]), tensors)
+        header = dict(json.loads(metadata[KEY]))
+        digests = dict(header.get("encodings", {}))
     except UNFIT as error:
-        reason = " ".join(str(error).split())  # PyTorch lists weights that do not fit in several lines
-        raise BadInput(f"{path} does not fit together: {reason}") from None
+        raise misfit(path, error) from None
+    classes = classes_for(path, digests, encoding)
+    try:
+        return _assemble(header, tensors, classes)
+    except UNFIT as error:
+        changed = changed_files(digests, classes)
+        raise misfit(path, error, f"; {changed} it was written" if changed else "") from None
 
 
-def _assemble(header: dict[str, Any], tensors: dict[str, Tensor]) -> Checkpoint:
+def misfit(path: Path, error: Exception, hint: str = "") -> BadInput:
+    """Return the error for a file whose parts do not belong together, in one line."""
+    reason = " ".join(str(error).split())  # PyTorch lists weights that do not fit in several lines
+    return BadInput(f"{path} does not fit together: {reason}{hint}")
+
+
+def _assemble(header: dict[str, Any], tensors: dict[str, Tensor], classes: Classes) -> Checkpoint:
     """Build the model of a header and give it its weights and numbers; raises what these raise."""
     if header["format"] != FORMAT:
         raise BadInput(f"it has format {header['format']}, and this babygpt reads {FORMAT}")
@@ -148,24 +176,32 @@ def _assemble(header: dict[str, Any], tensors: dict[str, Tensor]) -> Checkpoint:
     if tokenizer.vocab_size != header["config"]["vocab_size"]:
         vocab_size = header["config"]["vocab_size"]
         raise BadInput(f"{tokenizer.vocab_size} tokens for a vocab_size of {vocab_size}")
-    model = rebuild(header, tensors)
+    model = rebuild(header, tensors, classes)
     require_finite_weights(model)
     if header["sha256"] != digest(tensors):
         raise BadInput("its weights changed after they were written")
+    require_same_encodings(header, classes, model)
     state = {name.removeprefix(TRAINING): x for name, x in tensors.items() if name.startswith(TRAINING)}
     training = header["training"] | state if "training" in header else None
     return Checkpoint(model, tokenizer, dict(header["info"]), training)
 
 
-def rebuild(header: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> LanguageModel:
+def rebuild(
+    header: Mapping[str, Any], tensors: Mapping[str, Tensor], classes: Classes | None = None
+) -> LanguageModel:
     """Make the model of a checkpoint on the CPU, without drawing from the global random numbers.
 
     header   the JSON of the file
     tensors  the weights of the model by name, and perhaps the state of its training
+    classes  of its encodings from outside, by the names in the header
     Raises the errors in UNFIT if they do not fit together.
     """
+    options = dict(header["options"])
+    if "layers" in options:
+        options["layers"] = [resolved(name, classes or {}) for name in options["layers"]]
     with torch.random.fork_rng([]):  # `build` draws weights, which are replaced below
-        model = build(header["version"], ModelConfig(**header["config"]), **header["options"])
+        version = resolved(header["version"], classes or {})
+        model = build(version, ModelConfig(**header["config"]), **options)
     weights = {name: x for name, x in tensors.items() if not name.startswith(TRAINING)}
     for name, first in header["tied"].items():
         module, _, last = name.rpartition(".")
@@ -240,8 +276,9 @@ def require_rebuildable(model: LanguageModel, tokenizer: CharTokenizer) -> None:
     ours, theirs = outline(model), outline(rebuilt)
     for name in {**theirs, **ours}:
         if ours.get(name) != theirs.get(name):
+            version = require_version(model.version).name
             raise BadInput(
-                f"{name} is {ours.get(name)}, and build({model.version!r}) makes {theirs.get(name)}: "
+                f"{name} is {ours.get(name)}, and build({version!r}) makes {theirs.get(name)}: "
                 "save stores weights, options and steered numbers only"
             )
 

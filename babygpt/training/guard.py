@@ -10,7 +10,10 @@ import torch
 from torch import Tensor
 
 from babygpt.errors import BadInput
+from babygpt.models.hook_checks import require_sound_hooks
 from babygpt.models.language_model import LanguageModel
+from babygpt.models.own_encodings import own_classes
+from babygpt.models.versions import require_version
 from babygpt.objectives import Objective
 
 # Each model that was trained has a lock. A live run trains in a thread of its own while the notebook goes on,
@@ -69,3 +72,18 @@ def require_finite(name: str, value: float, step: int, lr: float) -> None:
     """Raise a FloatingPointError that names the step and what to try, if a loss is nan or infinite."""
     if not math.isfinite(value):
         raise FloatingPointError(f"{name} is {value} at step {step}, learning rate {lr:.2g}: {WHAT_TO_TRY}")
+
+
+def require_sound_hooks_on_device(model: LanguageModel) -> None:
+    """Raise BadInput if a hook of an encoding from outside fails on the model's device.
+
+    `build` checked it where the model was built, so on a CPU nothing is left to check.
+    """
+    device = next(model.parameters()).device
+    classes = own_classes(model)
+    if device.type == "cpu" or not classes:
+        return
+    kind = require_version(model.version)
+    for encoding in {model.encoding.of_layer(i) for i in range(model.config.n_layer)}:
+        if type(encoding) in classes:
+            require_sound_hooks(encoding, model.config, kind.branches, kind.masks, device)

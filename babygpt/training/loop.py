@@ -19,7 +19,13 @@ from babygpt.device import require_memory_to_train, use_allowed_threads
 from babygpt.models.inputs import require_model
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import Batch, Objective
-from babygpt.training.guard import alone_with, require_finite, require_gradients, require_vocabulary
+from babygpt.training.guard import (
+    alone_with,
+    require_finite,
+    require_gradients,
+    require_sound_hooks_on_device,
+    require_vocabulary,
+)
 from babygpt.training.optimizers import optimizers, schedule
 
 
@@ -82,6 +88,7 @@ class Training:
         use_allowed_threads()
         require_model(model)
         require_vocabulary(model, objective)
+        require_sound_hooks_on_device(model)
         require_memory_to_train(model, config, objective.block_size)
         self.model, self.objective, self.config = model, objective, config
         self.device = next(model.parameters()).device

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from babygpt.errors import BadInput
 from babygpt.models.cache import KVCache
 from babygpt.models.language_model import LanguageModel
-from babygpt.models.versions import VERSIONS
+from babygpt.models.versions import require_version
 from babygpt.positions import Positions
 
 TOKENS = 48  # both models read a text of this length: T5's buckets and YaRN's windows differ within it
@@ -49,8 +49,9 @@ def require_same_outputs(model: LanguageModel, rebuilt: LanguageModel) -> None:
             expected = outputs(theirs)
             if len(logits) != len(expected) or not all(map(nearly_equal, logits, expected)):
                 changes = ", ".join(changed_settings(model, rebuilt)) or "nothing that can be named"
+                name = require_version(model.version).name
                 raise BadInput(
-                    f"save would lose outputs of this model: build({model.version!r}) with the same weights, "
+                    f"save would lose outputs of this model: build({name!r}) with the same weights, "
                     f"options and steered numbers gives other logits. Changed: {changes}"
                 )
 
@@ -60,7 +61,7 @@ def outputs(model: LanguageModel) -> list[Tensor]:
 
     Raises whatever the model raises if it cannot read.
     """
-    kind, shape = VERSIONS[str(model.version)], model.config
+    kind, shape = require_version(model.version), model.config
     T = min(TOKENS, shape.block_size)
     draw = torch.Generator().manual_seed(0)
     idx = torch.randint(shape.vocab_size, (1, T), generator=draw)

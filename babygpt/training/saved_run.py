@@ -15,6 +15,7 @@ from babygpt.data.corpus import Corpus
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.device import is_out_of_memory
 from babygpt.errors import BadInput
+from babygpt.models.versions import require_version
 from babygpt.signals import Ended, deferred_signals
 from babygpt.training.checkpoint import (
     UNFIT,
@@ -28,6 +29,7 @@ from babygpt.training.checkpoint import (
 )
 from babygpt.training.distributed import Team
 from babygpt.training.loop import Step, Training, follow
+from babygpt.training.stored_encodings import Given
 
 LAST = "last."  # begins the names of the last weights in a state of training, where others are kept
 
@@ -74,7 +76,7 @@ class SavedRun:
         """
         training, total = self.training, self.training.config.steps
         with deferred_signals() as noted, self.errors_with_advice():
-            title = str(training.model.version)
+            title = require_version(training.model.version).name
             follow(self.steps(save_every, noted), total, title, done=training.step, show=self.team.is_main)
             if training.step > self.saved_step:
                 self.save()
@@ -223,14 +225,15 @@ def restore(training: Training, state: Mapping[str, Any]) -> None:
             optimizer.state[j] = {name: x.to(p.device, copy=True) for name, x in moments.items()}
 
 
-def load_unfinished(path: Path, *versions: str) -> tuple[Checkpoint, dict[str, Any]]:
+def load_unfinished(path: Path, *versions: str, encoding: Given = None) -> tuple[Checkpoint, dict[str, Any]]:
     """Read the checkpoint of a run that is to be resumed.
 
     versions  of which it may be
+    encoding  its encodings from outside, as `load` takes them
     returns   the checkpoint, and the numbers that the run began with by the names of their flags
     Raises BadInput if there is no such run, if it is finished, or if it is of another version.
     """
-    saved = load(path)
+    saved = load(path, encoding)
     try:
         plan, done = TrainConfig(**saved.info["train"]), saved.info["steps_done"]
     except (KeyError, TypeError, ValueError) as error:

@@ -1,7 +1,9 @@
 """Sweeps: their order, their results, and the runs that a stopped study keeps."""
 
 import json
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import torch
@@ -9,6 +11,7 @@ import torch
 import babygpt_course
 from babygpt.config import TrainConfig
 from babygpt.data.corpus import load_corpus
+from babygpt.encodings import ALiBi
 from babygpt.errors import BadInput
 from babygpt.experiments import sweep as module
 from babygpt.experiments.paired import by_measurement
@@ -76,6 +79,47 @@ def test_a_stopped_study_continues_after_its_finished_runs(partial):
     whole = sweep(["a", "bb"], [1, 2], runs_of([]))
     assert sweep(["a", "bb"], [1, 2], runs_of(calls), keep_runs(partial)) == whole
     assert calls == [("a", 2), ("bb", 2)]
+
+
+def test_a_changed_encoding_from_outside_resumes_no_runs(tmp_path, monkeypatch):
+    file, kept = tmp_path / "mine.py", tmp_path / "kept.json"
+    notebook = ModuleType("notebook")
+    monkeypatch.setitem(sys.modules, "notebook", notebook)
+
+    def variants():
+        exec("from babygpt.encodings import ALiBi\nclass Typed(ALiBi): pass", vars(notebook))
+        return [f"{file}:Mine", "v4", notebook.Typed]
+
+    def calls():
+        """Return the variants of which a run is made, and not read."""
+        made = []
+
+        def run(variant, seed):
+            made.append(variant)
+            return {"loss": 1.0}
+
+        sweep(named, [1], run, keep_runs(kept))
+        return made
+
+    mine = "from babygpt.encodings import ALiBi\nclass Mine(ALiBi): pass\n"
+    file.write_text(mine, encoding="utf-8")
+    named = variants()
+    assert calls() == named
+    assert calls() == []
+    file.write_text(mine + "# changed", encoding="utf-8")
+    assert calls() == [f"{file}:Mine"]
+    named = variants()  # the notebook's cell ran again, and nobody knows whether it was edited
+    assert calls() == [notebook.Typed]
+
+
+def test_a_class_is_trained_from_a_seed():
+    class Mine(ALiBi):
+        pass
+
+    corpus = load_corpus("plain-tales", 9_000)
+    plan = TrainConfig(steps=1, batch_size=2)
+    model, _ = train_from_seed(Mine, small_config(corpus, 16), NextToken(corpus, 16), plan, steepness=2.0)
+    assert (model.version, model.encoding.steepness) == (Mine, 2.0)
 
 
 def test_runs_of_another_babygpt_are_refused_and_left_alone(partial, monkeypatch):
