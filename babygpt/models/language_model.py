@@ -24,6 +24,7 @@ class LanguageModel(nn.Module, ABC):
               the class where the encoding comes from outside
     """
 
+    token_embedding: nn.Embedding  # each model makes its own
     causal = True  # no token sees the tokens after it
     version: str | type[Encoding] | None = None
     options: Mapping[str, Any] = {}
@@ -35,12 +36,12 @@ class LanguageModel(nn.Module, ABC):
 
     def embed_tokens(self, idx: Tensor) -> Tensor:
         """Return the embeddings of token ids: (B, T) -> (B, T, C). Raise BadInput for an unknown token."""
-        embedding: nn.Module = self.get_submodule("token_embedding")
         try:
-            return embedding(idx)
+            embeddings: Tensor = self.token_embedding(idx)
         except IndexError:  # costs nothing where all are known; on a GPU the process ends instead
             require_ids(idx, vocab_size=self.config.vocab_size)
             raise
+        return embeddings
 
     @abstractmethod
     def forward(
