@@ -10,7 +10,7 @@ from babygpt.config import ModelConfig
 from babygpt.encodings.base import Encoding
 from babygpt.encodings.learned import LearnedPositions
 from babygpt.errors import BadInput
-from babygpt.models.cache import KVCache, embed_new, resolve_positions
+from babygpt.models.cache import KVCache, resolve_positions
 from babygpt.models.inputs import require_ids, require_model
 from babygpt.positions import Positions
 
@@ -100,7 +100,7 @@ class BagWithPositions(LanguageModel):
         if positions is None and cache is None:
             idx = idx[:, -self.config.block_size :]
         positions, readable = resolve_positions(idx, positions, cache)
-        x = embed_new(self.encoding, self.embed_tokens(idx), positions, readable, cache)  # (B, T, C)
+        x = self.encoding.embed(self.embed_tokens(idx), positions)  # (B, T, C)
         logits = self.head(x)  # (B, T, vocab_size)
         if cache is not None:
             cache.hold(readable, len(idx))
