@@ -54,6 +54,15 @@ def device_name(device: torch.device) -> str:
     return torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
 
 
+def hardware() -> dict[str, str | int]:
+    """Return what a result depends on beside its seed: device, number of threads, instruction set."""
+    return {
+        "device": device_name(pick_device()),
+        "threads": torch.get_num_threads(),
+        "instructions": torch.backends.cpu.get_cpu_capability(),
+    }
+
+
 def compile_in_place(model: torch.nn.Module, backend: str = "inductor") -> None:
     """Let torch.compile fuse a model's kernels; the names of its weights stay as they are.
 

@@ -1,3 +1,4 @@
+from .comparison import draw_comparison as draw_comparison
 from .dashboard import show_dashboard as show_dashboard
 from .dashboard import train as train
 from .explorer import Choice as Choice
@@ -9,6 +10,7 @@ from .figures import draw_by_position as draw_by_position
 from .figures import draw_curves as draw_curves
 from .figures import draw_losses as draw_losses
 from .figures import draw_matrix as draw_matrix
+from .figures import draw_png as draw_png
 from .figures import draw_text as draw_text
 from .figures import running_mean as running_mean
 from .figures import set_labels as set_labels

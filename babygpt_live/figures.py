@@ -2,23 +2,46 @@
 
 from __future__ import annotations
 
+import io
 import re
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from babygpt_live.style import COLOURS, DIVERGING, ENCODING_COLOURS, visible
+from babygpt_live.style import COLOURS, DIVERGING, ENCODING_COLOURS, STYLE, visible
 
 if TYPE_CHECKING:  # a third of a second, which a learner's first cell would wait for
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
+WIDEST = 1600  # pixels of a picture
 LETTER = 0.53  # mean width of a title's letters, as a share of their height
 UNNAMED = re.compile(r"_child\d+|_nolegend_")  # Matplotlib's names for a curve without one
 FLOOR_STYLES: list[Any] = ["--", ":", "-.", (0, (6, 1, 1, 1, 1, 1)), (0, (1, 4))]
 LITERAL: Any = {"parse_math": False}  # a learner's text may hold dollars
+
+
+def draw_png(draw: Callable[[Figure], None], size: tuple[float, float]) -> bytes:
+    """Draw a figure in the course's style: the bytes of a PNG file of 256 colours.
+
+    draw  draws on an empty figure
+    size  of the figure, in inches
+    """
+    import matplotlib
+    from matplotlib.figure import Figure
+    from PIL import Image
+
+    content, smaller = io.BytesIO(), io.BytesIO()
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=size)
+        draw(figure)
+        dpi = min(120.0, WIDEST / size[0])
+        figure.savefig(content, format="png", dpi=dpi, metadata={"Software": None})
+    Image.open(content).convert("RGB").quantize(256).save(smaller, "png", optimize=True)
+    return smaller.getvalue()
 
 
 def set_labels(ax: Axes, title: str, x: str, y: str) -> None:

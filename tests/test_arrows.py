@@ -26,9 +26,9 @@ RUNGS = {
     LIVE.name: [
         {"style", "waiting", "view"},
         {"panel", "figures"},
-        {"still", "watch"},
+        {"still", "watch", "comparison"},
         {"explorer", "run"},
-        {"dashboard"},
+        {"dashboard", "commands"},
         {"__init__"},
     ],
     COURSE.name: [
@@ -46,7 +46,7 @@ ONLY_IN = {
     "anywidget": {"explorer", "dashboard", "predictions"},
     "traitlets": {"explorer", "dashboard", "explorers", "predictions"},
     "IPython": {"view", "dashboard", "waiting", "predictions"},
-    "matplotlib": {"figures", "style", "studies", "exercises"},
+    "matplotlib": {"comparison", "figures", "style", "studies", "exercises"},
     "playwright": set(),
     "click": {"cli", "commands"},
     "pooch": {"data", "real"},
@@ -54,7 +54,7 @@ ONLY_IN = {
     "filelock": {"files"},
 }
 # Of babygpt_live, the files that need no widgets: Matplotlib draws, or nothing does.
-STILL = {f"{LIVE.name}/{name}.py" for name in ("__init__", "figures", "style", "panel")}
+STILL = {f"{LIVE.name}/{name}.py" for name in ("__init__", "figures", "style", "panel", "comparison")}
 
 
 def imported(path: Path, root: Path) -> Iterator[str]:

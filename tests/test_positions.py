@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from babygpt.errors import BadInput
-from babygpt.positions import Positions, causal_mask
+from babygpt.positions import Positions, Window, causal_mask
 
 
 @given(n=st.integers(1, 50), start=st.integers(0, 1000))
@@ -137,3 +137,41 @@ def test_isolation_of_unknown_branches_is_refused(side: str) -> None:
     queries, keys = (with_branch if side == name else without for name in ("queries", "keys"))
     with pytest.raises(ValueError, match=r"positions\.branch"):
         causal_mask(queries, keys, isolated=True)
+
+
+# ---------------------------------------------------------------- parts of a window
+
+
+@given(start=st.integers(0, 5), n=st.integers(0, 4), m=st.integers(0, 3))
+def test_parts_of_a_window_are_positions_in_a_row(start: int, n: int, m: int) -> None:
+    window = Window(12)
+    first, second = window.part(start, n), window.part(start + n, m)
+    for positions, expected in (
+        (first, Positions.arange(n, start)),
+        (first.concat(second), Positions.arange(n + m, start)),
+        (first.concat(Positions.arange(m, start + n)), Positions.arange(n + m, start)),
+        (first.concat(window.part(0, 2)), Positions.arange(n, start).concat(Positions.arange(2))),
+    ):
+        assert torch.equal(positions.time, expected.time)
+        assert positions.start == expected.start
+    assert first.concat(second).window is window
+
+
+def test_a_window_makes_a_table_once_for_each_owner() -> None:
+    window, owners, lengths = Window(6), (object(), object()), []
+
+    def squares(time: torch.Tensor) -> torch.Tensor:
+        lengths.append(len(time))
+        return time**2
+
+    for positions in (window.part(0, 2), window.part(2, 3), window.part(0, 2).concat(window.part(2, 3))):
+        for owner in owners:
+            assert torch.equal(positions.table(owner, squares), positions.time**2)
+    assert lengths == [6, 6]
+
+
+def test_positions_outside_a_window_make_each_table_anew() -> None:
+    """Keep no table of positions that training may use again with other weights."""
+    positions = Positions.arange(3)
+    tables = [positions.table("owner", lambda time, factor=factor: factor * time) for factor in (1, 2)]
+    assert [table.tolist() for table in tables] == [[0, 1, 2], [0, 2, 4]]

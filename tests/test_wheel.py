@@ -100,7 +100,7 @@ def test_every_command_shows_its_help_without_an_extra(installed: Path, tmp_path
     done = run(installed, HELP, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     shown = json.loads(done.stdout)
-    assert {"", "train", "doctor", "claims", "figures"} <= shown.keys()
+    assert {"", "train", "compare", "doctor", "card", "claims", "figures"} <= shown.keys()
     assert {name: output for name, (code, output) in shown.items() if code} == {}
 
 
@@ -124,10 +124,11 @@ def test_a_model_is_trained_and_writes(installed: Path, tmp_path: Path):
 
 
 def test_models_are_compared(installed: Path, tmp_path: Path):
-    brief = "--seeds 1 --max-iters 2 --eval-interval 2 --eval-iters 1".split()
-    done = run(installed, COMMAND, "compare", "encodings", *brief, *SHAPE, cwd=tmp_path)
+    (tmp_path / "text.txt").write_text("the cat sat on the mat. " * 40, encoding="utf-8")
+    brief = "--corpus text.txt --seeds 1 --steps 2".split()
+    done = run(installed, COMMAND, "compare", "v4", "alibi", *brief, *SHAPE, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / "ablation_plots" / "summary_bars.png").is_file()
+    assert (tmp_path / "comparison.png").is_file()
 
 
 def test_a_figure_is_drawn(installed: Path, tmp_path: Path):

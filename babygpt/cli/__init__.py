@@ -9,6 +9,10 @@ COMMANDS = {  # name -> its module, and the first sentence of its help: to impor
     "train": ("babygpt.cli.train", "Train VERSION on a corpus and write a checkpoint."),
     "generate": ("babygpt.cli.generate", "Continue prompts with one checkpoint, or with several."),
     "check": ("babygpt.cli.check", "Measure the promises of VERSION's encoding."),
+    "compare": (
+        "babygpt.cli.compare",
+        "Train encodings from several seeds, and compare them.",
+    ),
     "doctor": ("babygpt.cli", "Check what is installed, and whether it suffices."),
 }
 

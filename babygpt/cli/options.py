@@ -1,5 +1,7 @@
 """Tools that the commands share: lazy groups, errors in one line, and options."""
 
+from __future__ import annotations
+
 import os
 import shlex
 import sys
@@ -12,7 +14,7 @@ from dataclasses import MISSING, fields
 from functools import cached_property, partial
 from importlib import import_module, metadata
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -22,6 +24,9 @@ from babygpt.errors import BadInput
 from babygpt.files import file_lock, require_writable
 from babygpt.packages import missing_package
 from babygpt.signals import ENDING, Ended, end_at_once, handled
+
+if TYPE_CHECKING:
+    from babygpt.experiments.sweep import Workers
 
 Command = Callable[..., None]
 # Name of a command -> its module, and the sentence that --help shows.
@@ -178,7 +183,7 @@ def adopt(ctx: click.Context, values: dict[str, Any], began: Mapping[str, Any], 
             raise BadInput(f"{flag_of(name)} ({values[name]}): the run in {path} began with {began[name]}")
 
 
-def list_of(kind: type[int] | type[str]) -> Callable[..., list[Any]]:
+def list_of(kind: type[int] | type[float] | type[str]) -> Callable[..., list[Any]]:
     """Return a callback that parses values with commas between them; it raises BadInput for other text."""
 
     def parse(ctx: click.Context, param: click.Parameter, value: str) -> list[Any]:
@@ -186,7 +191,7 @@ def list_of(kind: type[int] | type[str]) -> Callable[..., list[Any]]:
             return [kind(part.strip()) for part in value.split(",") if part.strip()]
         except ValueError as error:
             flag, wrong = flag_of(param.human_readable_name), str(error).rpartition(": ")[2]
-            what = "whole numbers with commas between them"
+            what = f"{'whole ' if kind is int else ''}numbers with commas between them"
             raise BadInput(f"{flag} ({value}): {wrong} is not one of {what}") from None
 
     return parse
@@ -221,6 +226,47 @@ def sampling_options(command: Command) -> Command:
     ):
         command = option(command)
     return command
+
+
+def worker_options(command: Command) -> Command:
+    """Add the options for making several runs at once, which `chosen_workers` reads."""
+    for option in (
+        click.option(
+            "--cluster-option",
+            "cluster_options",
+            multiple=True,
+            help="NAME=VALUE for submitit, such as slurm_partition=short; can be repeated",
+        ),
+        click.option(
+            "--cluster", type=click.Choice(["slurm", "local"]), help="make every run as a job, by submitit"
+        ),
+        click.option(
+            "--workers",
+            type=int,
+            help="runs made at once, each in a process  [default: one after the other]",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def chosen_workers(values: Mapping[str, Any], jobs: Path) -> Workers | None:
+    """Return the workers that the options of `worker_options` ask for; None for runs one after the other.
+
+    values  of the command's flags
+    jobs    folder of a cluster's jobs
+    Raises BadInput for options of a cluster that are no pairs, or without a cluster.
+    """
+    from babygpt.experiments.workers import cluster, processes
+
+    kind, count, texts = (values[name] for name in ("cluster", "workers", "cluster_options"))
+    if wrong := [text for text in texts if not kind or "=" not in text]:
+        raise BadInput(f"cluster-option ({wrong[0]}) must be NAME=VALUE, and belongs to a --cluster")
+    pairs = [text.split("=", 1) for text in texts]
+    chosen = {name: int(value) if value.isdecimal() and len(value) < 10 else value for name, value in pairs}
+    if kind:
+        return cluster(kind, jobs, count or 1, chosen)
+    return None if count is None else processes(count)
 
 
 @contextmanager

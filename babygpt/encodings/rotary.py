@@ -40,9 +40,10 @@ def multiply_pairs(x: Tensor, rotations: Tensor) -> Tensor:
     rotations  (..., D / 2)  complex, broadcast against x
     returns    (..., D)
     """
-    wide = x if x.dtype == torch.float64 else x.float()  # bfloat16 has no complex kind
-    pairs = torch.view_as_complex(wide.contiguous().view(*x.shape[:-1], -1, 2))  # (..., D / 2)
-    return torch.view_as_real(pairs * rotations).flatten(-2).to(x.dtype)
+    if x.dtype not in (torch.float32, torch.float64):  # bfloat16 has no complex kind
+        return multiply_pairs(x.float(), rotations).to(x.dtype)
+    pairs = torch.view_as_complex(x.contiguous().view(*x.shape[:-1], -1, 2))  # (..., D / 2)
+    return torch.view_as_real(pairs * rotations).flatten(-2)
 
 
 def angles(position: Tensor, head_dim: int, theta: float = 10_000.0) -> Tensor:

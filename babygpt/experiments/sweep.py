@@ -43,6 +43,19 @@ Runs = Mapping[str, RunFunction]
 Workers = Callable[[Runs], Iterator[tuple[str, RunNumbers]]]
 
 
+class FailedRuns(BadInput):
+    """Error at the end of a sweep, in which some runs failed and all others are finished.
+
+    errors  name of each run that failed -> its error
+    """
+
+    def __init__(self, errors: Mapping[str, BaseException]) -> None:
+        self.errors = dict(errors)
+        name, error = next(iter(self.errors.items()))
+        more = f" (and {len(self.errors) - 1} more failed)" if len(self.errors) > 1 else ""
+        super().__init__(f"{name} failed, and the same command makes it again: {error!r}{more}")
+
+
 @dataclass(frozen=True)
 class StudySize:
     """Size of a study; a smaller one makes a trial run.
@@ -66,9 +79,23 @@ class StudySize:
 
 
 def in_turn(runs: Runs) -> Iterator[tuple[str, RunNumbers]]:
-    """Make one run after the other in this process."""
+    """Make one run after the other in this process; the first error ends the sweep."""
     for name, run in runs.items():
         yield name, run()
+
+
+def in_turn_to_the_end(runs: Runs) -> Iterator[tuple[str, RunNumbers]]:
+    """Make one run after the other in this process; raise FailedRuns at the end if any of them failed."""
+    errors: dict[str, BaseException] = {}
+    for name, run in runs.items():
+        try:
+            numbers = run()
+        except Exception as error:
+            errors[name] = error
+        else:
+            yield name, numbers
+    if errors:
+        raise FailedRuns(errors)
 
 
 def sweep(
@@ -82,7 +109,7 @@ def sweep(
     variants  names of what is compared
     run       trains a variant from a seed, and returns what it measured, by name
     workers   make the runs: `in_turn`, those of `workers.py`, or `keep_runs` around one of them; a
-              variant that they leave out is left out of the result
+              run that they leave out is left out of the result
     returns   variant -> name of the measurement -> one value a seed
     """
     variants, seeds = list(variants), list(seeds)
@@ -152,7 +179,8 @@ def keep_runs(
                 stored_runs[name] = json.loads(json.dumps(dict(numbers), default=np.ndarray.tolist))
                 content = {"code": code_digest(*packages), "runs": stored_runs}
                 write_atomically(path, json.dumps(content).encode())
-        yield from ((name, stored_runs[name]) for name in runs)
+        # A run that failed is missing where workers kept its error to themselves.
+        yield from ((name, stored_runs[name]) for name in runs if name in stored_runs)
 
     return make
 

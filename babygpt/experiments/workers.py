@@ -15,7 +15,7 @@ from joblib.externals.loky import ProcessPoolExecutor
 
 from babygpt.device import threads_were_chosen
 from babygpt.errors import BadInput
-from babygpt.experiments.sweep import RunFunction, RunNumbers, Runs, Workers
+from babygpt.experiments.sweep import FailedRuns, RunFunction, RunNumbers, Runs, Workers
 
 
 def make_run(run: RunFunction, threads: int) -> RunNumbers:
@@ -55,8 +55,8 @@ def side_by_side(
         for job in jobs.values():
             job.cancel()
     # Errors are raised at the end, so that one failed run does not stop the others.
-    for name, reason in errors.items():
-        raise BadInput(f"{name} failed, and the same command makes it again: {reason!r}") from reason
+    if errors:
+        raise FailedRuns(errors) from next(iter(errors.values()))
 
 
 def processes(workers: int) -> Workers:

@@ -41,7 +41,7 @@ class KVCache:
         if held is None:
             return Window(self.capacity, device).part(0, n)
         if held.window is not None:
-            return held.window.part(len(held), n)
+            return held.window.part(self.length, n)
         if held.branch is not None:
             raise BadInput("the cache holds texts of several branches: give the positions of what follows")
         if held.start is not None:  # known without reading the tensor, which on a GPU would mean waiting

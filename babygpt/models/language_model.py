@@ -10,7 +10,7 @@ from babygpt.config import ModelConfig
 from babygpt.encodings.base import Encoding
 from babygpt.encodings.learned import LearnedPositions
 from babygpt.errors import BadInput
-from babygpt.models.cache import KVCache, embed_new, resolve_positions
+from babygpt.models.cache import KVCache, resolve_positions
 from babygpt.models.inputs import require_ids, require_model
 from babygpt.positions import Positions
 
@@ -24,6 +24,7 @@ class LanguageModel(nn.Module, ABC):
               the class where the encoding comes from outside
     """
 
+    token_embedding: nn.Embedding  # each model makes its own
     causal = True  # no token sees the tokens after it
     version: str | type[Encoding] | None = None
     options: Mapping[str, Any] = {}
@@ -35,12 +36,12 @@ class LanguageModel(nn.Module, ABC):
 
     def embed_tokens(self, idx: Tensor) -> Tensor:
         """Return the embeddings of token ids: (B, T) -> (B, T, C). Raise BadInput for an unknown token."""
-        embedding: nn.Module = self.get_submodule("token_embedding")
         try:
-            return embedding(idx)
+            embeddings: Tensor = self.token_embedding(idx)
         except IndexError:  # costs nothing where all are known; on a GPU the process ends instead
             require_ids(idx, vocab_size=self.config.vocab_size)
             raise
+        return embeddings
 
     @abstractmethod
     def forward(
@@ -99,7 +100,7 @@ class BagWithPositions(LanguageModel):
         if positions is None and cache is None:
             idx = idx[:, -self.config.block_size :]
         positions, readable = resolve_positions(idx, positions, cache)
-        x = embed_new(self.encoding, self.embed_tokens(idx), positions, readable, cache)  # (B, T, C)
+        x = self.encoding.embed(self.embed_tokens(idx), positions)  # (B, T, C)
         logits = self.head(x)  # (B, T, vocab_size)
         if cache is not None:
             cache.hold(readable, len(idx))

@@ -80,7 +80,7 @@ class Attention(nn.Module):
         B, T, C = x.shape
         matrix = context.cache.once(self, self.matrix) if context.cache else self.matrix()  # (3 C, C)
         qkv = F.linear(x, matrix).view(B, T, 3 * self.n_head, C // self.n_head).transpose(1, 2)
-        qk, v = qkv.split((2 * self.n_head, self.n_head), dim=1)
+        qk, v = qkv.split_with_sizes((2 * self.n_head, self.n_head), dim=1)
         q, k = norm(qk).chunk(2, dim=1)  # (B, H, T, D)
         q, k = context.encoding.transform_qk(q, k, context.positions)
         return q, k, v
@@ -104,7 +104,7 @@ class MLP(nn.Module):
         self.out = nn.Linear(4 * config.n_embd, config.n_embd, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        h = F.relu(self.up(x))
+        h = self.up(x).relu()
         return self.out(h * h)
 
 

@@ -174,9 +174,8 @@ def version_of_class(encoding: type[enc.Encoding]) -> Version:
         if version.encoding is encoding:
             return version
     source_digest(encoding)  # reads the file now, before anybody edits it
-    masks = bool(getattr(encoding, "for_masks", False))
-    title = encoding_name(encoding)
-    return Version(title, encoding, branches=encoding.for_branches, masks=masks, own=encoding)
+    title, branches, masks = encoding_name(encoding), encoding.for_branches, encoding.for_masks
+    return Version(title, encoding, branches=branches, masks=masks, own=encoding)
 
 
 def build(

@@ -49,10 +49,9 @@ class Draw:
         if self.top_k is not None and self.top_k < logits.shape[-1]:
             best = logits.topk(self.top_k)  # exactly k, also where logits are equal
             logits = torch.full_like(logits, -torch.inf).scatter(-1, best.indices, best.values)
-        logits = logits.double()
         if self.temperature != 1:  # less the largest, so that no division overflows
-            logits = (logits - logits.amax(dim=-1, keepdim=True)) / self.temperature
-        probabilities = logits.softmax(dim=-1)
+            logits = (logits.double() - logits.amax(dim=-1, keepdim=True)) / self.temperature
+        probabilities = logits.softmax(dim=-1, dtype=torch.float64)
         if self.top_p is not None:
             falling, order = probabilities.sort(dim=-1, descending=True)
             likelier = falling.cumsum(dim=-1) - falling  # what the tokens before each one add up to
@@ -62,7 +61,7 @@ class Draw:
         # torch.multinomial draws, too, and the same tokens, but its checks take twice as long.
         times = torch.empty_like(probabilities).exponential_(generator=self.generator)
         rates, tokens = probabilities.div_(times).max(dim=-1)
-        if bool(rates.isnan().any()):
+        if math.isnan(rates.sum()):
             raise BadInput("the logits hold nan or inf: no token can be drawn from them")
         return tokens
 

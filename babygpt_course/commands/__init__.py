@@ -5,7 +5,6 @@ nor the rest of the course, so that `--help` stays quick.
 """
 
 COMMANDS = {  # name -> its module, and the first sentence of its help
-    "compare": ("babygpt_course.commands.compare", "Compare how models learn."),
     "claims": ("babygpt_course.commands.claims", "Measure what the source notes claim."),
     "figures": ("babygpt_course.commands.run_studies", "Measure and draw the course's figures."),
 }

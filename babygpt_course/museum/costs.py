@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from babygpt.data.corpus import load_corpus
+from babygpt.device import hardware
 from babygpt.experiments.paired import UNDECIDED, compare
 from babygpt.experiments.sweep import SEEDS
 from babygpt.tables import Table
 from babygpt_course.museum.exhibits import EXHIBITS
 from babygpt_course.museum.museum import Museum
-from babygpt_course.studies.figures import hardware
 
 STORED = Path(__file__).with_name("costs.json")
 LAST = 10  # steps at the end whose losses are averaged

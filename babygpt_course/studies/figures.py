@@ -1,6 +1,5 @@
 """Table of the course's figures; a study's numbers are stored as JSON, with the command that makes them."""
 
-import io
 import json
 import time
 from collections.abc import Callable, Sequence
@@ -10,13 +9,10 @@ from inspect import signature
 from pathlib import Path
 from typing import NamedTuple
 
-import matplotlib
-import torch
 from matplotlib.figure import Figure
-from PIL import Image
 
 import babygpt_live as live
-from babygpt.device import device_name, pick_device
+from babygpt.device import hardware
 from babygpt.errors import BadInput
 from babygpt.experiments.sweep import StudySize, Workers, in_turn, keep_runs
 from babygpt.files import file_lock, require_writable, write_atomically
@@ -40,9 +36,6 @@ from babygpt_course.studies import (
     window_floor,
 )
 from babygpt_course.studies.results import Results, load_results
-
-WIDEST = 1600  # pixels of a picture
-
 
 COURSE = Path(__file__).parents[1]  # what a study measures depends on its code too
 
@@ -99,15 +92,6 @@ def study_scale(study: Study) -> StudySize:
     if scale is None:
         raise BadInput("this study trains nothing: leave out --seeds")
     return scale.default
-
-
-def hardware() -> dict[str, str | int]:
-    """Return what a result depends on beside its seed: device, number of threads, instruction set."""
-    return {
-        "device": device_name(pick_device()),
-        "threads": torch.get_num_threads(),
-        "instructions": torch.backends.cpu.get_cpu_capability(),
-    }
 
 
 def make_figure(
@@ -173,12 +157,4 @@ def make_figure(
 
 def draw_figure(study: Study, numbers: Results) -> bytes:
     """Draw results in the course's style: the bytes of a PNG file of 256 colours."""
-    content, smaller = io.BytesIO(), io.BytesIO()
-    with matplotlib.rc_context(live.STYLE):
-        figure = Figure(figsize=study.size)
-        study.draw(figure, numbers)
-        figure.savefig(
-            content, format="png", dpi=min(120.0, WIDEST / study.size[0]), metadata={"Software": None}
-        )
-    Image.open(content).convert("RGB").quantize(256).save(smaller, "png", optimize=True)
-    return smaller.getvalue()
+    return live.draw_png(lambda figure: study.draw(figure, numbers), study.size)

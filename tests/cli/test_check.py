@@ -37,6 +37,29 @@ def test_options_of_the_encoding_and_the_shape_reach_the_check(run, monkeypatch)
     assert "--steepness" in run("check", "alibi", "--help").output
 
 
+OWN = """
+from babygpt.encodings import Encoding
+
+
+class Parity(Encoding):
+    def __init__(self, strength: float = 1.0):
+        super().__init__()
+        self.strength = strength
+
+    def embed(self, x, positions):
+        return x + self.strength * (positions.time[..., None] % 2).to(x.dtype)
+"""
+
+
+def test_an_encoding_in_a_file_is_checked_with_its_options(run, tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(OWN, encoding="utf-8")
+    moves, stays = (run("check", f"{path}:Parity", "--strength", strength) for strength in (1.0, 0.0))
+    assert moves.output.startswith("mine.py:Parity\n✗ distance alone")
+    assert "1 token, position 0: a logit changes by" in moves.output
+    assert "✓ distance alone" in stays.output
+
+
 def test_a_version_or_an_option_that_does_not_exist_is_refused(run, refused):
     refused(run("check", "v44"), "v44")
     refused(run("check", "v4", "--sigmas", 2, 9), "--sigmas: v4 has no such choice; v5, v5-absolute have")

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from babygpt import sampling
+from babygpt.encodings.rotary import Rotary
 from babygpt.errors import BadInput
 from babygpt.models.language_model import LanguageModel
 from babygpt.sampling import generate
@@ -48,6 +49,14 @@ def test_cache_changes_no_token(awake, text, version: str, temperature: float, b
         generate(model, prompt, 50, temperature, generator=draw(), use_cache=use) for use in (True, False)
     )
     assert torch.equal(with_cache, without)
+
+
+def test_rotations_are_made_once_for_each_window(awake, text, monkeypatch) -> None:
+    calls = []
+    frequencies = Rotary.frequencies
+    monkeypatch.setattr(Rotary, "frequencies", lambda self: calls.append(self) or frequencies(self))
+    generate(awake("v4", block_size=BLOCK), text(2, 1), 2 * BLOCK, temperature=0)
+    assert len(calls) == 3  # a window of 16 tokens, and twice one that begins with 8 of the window before
 
 
 def test_the_prompt_is_unchanged_before_the_new_text(awake, text) -> None:

@@ -10,12 +10,10 @@ SHELL = Path(__file__).resolve().parents[3] / "docs" / "shell.md"
 SHAPE = "--n-layer 1 --n-head 2 --n-embd 16".split()
 BRIEF = {  # flags that are shortened, so that a row takes no time
     "--steps": "2",
-    "--max-iters": "2",
-    "--eval-interval": "1",
-    "--eval-iters": "1",
+    "--eval-every": "1",
     "--tokens": "20",
     "--n-prompts": "3",
-    "--seeds": "1337",
+    "--seeds": "1337,",
 }
 
 
@@ -55,7 +53,7 @@ def test_every_row_of_the_table_runs(run, tmp_path, monkeypatch) -> None:
     Path("text.txt").write_text("the cat sat on the mat.\n" * 500, encoding="utf-8")
     commands = [words for words in rows() if words[0] != "claims"]
     assert {words[0] for words in commands} == {"train", "generate", "compare"}
-    assert len(commands) == 11
+    assert len(commands) == 13
     for words in commands:
         result = run(*shortened(words))
         assert result.exit_code == 0, (words, result.output)

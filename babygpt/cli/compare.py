@@ -1,0 +1,113 @@
+"""The command `compare`: train versions or own encodings alike from several seeds, and compare them.
+
+PyTorch is imported when the command runs, so that `--help` need not wait for it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from babygpt.cli import options as shell
+from babygpt.config import ModelConfig, TrainConfig
+from babygpt.errors import BadInput
+
+LISTS = ("--seeds", "--rates")  # flags that take several numbers
+
+
+class CompareCommand(click.Command):
+    """Command whose lists of numbers may have spaces or commas between them: --rates 0.5 1 2."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        joined: list[str] = []
+        for arg in args:
+            in_list = len(joined) > 1 and joined[-2] in LISTS and joined[-1][:1].isdigit()
+            if in_list and arg.replace(".", "", 1).isdigit():
+                joined[-1] += f",{arg}"
+            else:
+                joined.append(arg)
+        return super().parse_args(ctx, joined)
+
+
+def count_or_seeds(ctx: click.Context, param: click.Parameter, value: str | None) -> int | list[int] | None:
+    """Return a number of seeds from "12", or the seeds themselves from "1337,2027" or "1337,"."""
+    if value is None:
+        return None
+    seeds: list[int] = shell.list_of(int)(ctx, param, value)
+    return seeds[0] if len(seeds) == 1 and "," not in value else seeds
+
+
+@click.command(cls=CompareCommand)
+@click.argument("versions", nargs=-1, metavar="VARIANT...")
+@shell.corpus_option
+@click.option(
+    "--seeds",
+    callback=count_or_seeds,
+    help="how many of the course's seeds, or the seeds: 1337,2027,9001  [default: 3; 12 with --confirm]",
+)
+@click.option(
+    "--rates",
+    default="",
+    callback=shell.list_of(float),
+    help="factors of the learning rates, such as 0.5 1 2: every variant takes its best one, on further seeds",
+)
+@click.option("--confirm", is_flag=True, help="take twelve other seeds than those that were looked at")
+@shell.shown("--out", default="comparison.json", type=shell.PATH, help="where the results go")
+@shell.options_from(ModelConfig, block_size=64, n_layer=2, n_embd=96)
+@shell.options_from(TrainConfig, skip=["seed"])
+@shell.worker_options
+@click.pass_context
+def compare(ctx: click.Context, versions: tuple[str, ...], out: Path, **values: Any) -> None:
+    """Train encodings from several seeds, and compare them.
+
+    VARIANT is a version, as `train --versions` lists them, or a class in a file, such as mine.py:Sandwich.
+    All others are compared with the first, seed by seed. All must be trained for one goal: to predict the
+    next character, or to fill in masked ones as v7 does.
+
+    Writes comparison.json, a page to post (comparison.md) and its picture (comparison.png). Finished runs are
+    kept in comparison.runs.json: after Ctrl-C or a crash, and for more seeds or variants, the same command
+    makes only the missing runs.
+
+    Intervals are given from the third seed on, and a verdict from the twelfth. Seeds that were looked at in
+    an earlier comparison decide nothing that they suggested; --confirm takes twelve others.
+    """
+    from babygpt.data.corpus import load_corpus
+    from babygpt.device import use_allowed_threads
+    from babygpt.experiments.compare import compare_versions
+    from babygpt.experiments.comparison_plan import candidates_of
+
+    use_allowed_threads()
+    candidates = candidates_of(versions)
+    if out.suffix != ".json":
+        raise BadInput(f"--out ({out}) must end in .json; the page and its picture stand beside it")
+    workers = shell.chosen_workers(values, out.parent / "jobs")
+    text = load_corpus(values["corpus"], with_mask=candidates[0].masks)
+    try:
+        comparison = compare_versions(
+            versions,
+            text,
+            values["seeds"],
+            ModelConfig(text.tokenizer.vocab_size, **shell.fields_of(ModelConfig, values)),
+            TrainConfig(**shell.fields_of(TrainConfig, values)),
+            rates=values["rates"],
+            confirm=values["confirm"],
+            out=out,
+            n_workers=values["workers"] or 1,
+            workers=workers,
+            tell=lambda line: click.echo(line, err=True),
+            command=shell.command_line(),
+        )
+    except KeyboardInterrupt:
+        raise click.ClickException("interrupted; the same command continues with the next run") from None
+    click.echo(str(comparison))
+    click.echo(f"wrote {out}")
+    group = ctx.find_root().command
+    assert isinstance(group, click.Group)
+    # babygpt draws nothing: the package that does has registered this command.
+    draw_card = group.get_command(ctx, "card")
+    if draw_card:
+        ctx.invoke(draw_card, results=out)
+    else:
+        click.echo("no package with the command `card` is installed, so there is no page", err=True)

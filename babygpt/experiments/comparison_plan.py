@@ -1,0 +1,280 @@
+"""Plan of a comparison: its variants, what their runs share, one run, and how long it takes."""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from babygpt import metrics
+from babygpt.config import ModelConfig, TrainConfig
+from babygpt.data.corpus import Corpus, load_corpus
+from babygpt.device import pick_device
+from babygpt.errors import BadInput
+from babygpt.experiments.sweep import RunNumbers, questions, small_config, train_from_seed
+from babygpt.models.language_model import LanguageModel
+from babygpt.models.own_encodings import source_digest, source_key
+from babygpt.models.versions import VersionName, build, require_version
+from babygpt.objectives import Objective, objective_for
+from babygpt.training import Step, train
+
+CURVE_POINTS = 8  # validations of a run, unless `eval_every` says otherwise
+VAL_TOKENS = 20_000  # of the validation text that every run is measured on
+VAL_WINDOWS = 512  # the fewest for versions that fill in, whose masks are drawn
+N_QUESTIONS = 400
+N_MASKED_QUESTIONS = 100  # the exact bound of an answer takes up to 31 passes
+FURTHEST = 4  # windows that are read to measure the loss beyond the first
+TRIAL_STEPS = 10  # of each variant, to say how long all will take
+
+
+@dataclass(frozen=True, repr=False)
+class Candidate:
+    """A variant of a comparison, in plain values that a worker can be sent. Its text names its runs.
+
+    name      of the version, such as "v4" or "mine.py:Sandwich"
+    version   what `build` takes
+    title     its name in words
+    masks     whether it fills in masked characters
+    branches  whether it reads several texts
+    digest    SHA-256 of the file of an encoding from outside; None for our own and for a class without a file
+    source    what tells an encoding from outside from others of its name, as `source_key` does
+    rate      factor of both learning rates
+    """
+
+    name: str
+    version: VersionName
+    title: str
+    masks: bool = False
+    branches: bool = False
+    digest: str | None = None
+    source: str = ""
+    rate: float = 1.0
+
+    @property
+    def key(self) -> str:
+        """Name of its runs, which differs for another file and another rate."""
+        file = f" ({self.source})" if self.source else ""
+        return self.name + file + (f", rates x {self.rate:g}" if self.rate != 1 else "")
+
+    def __repr__(self) -> str:
+        return self.key
+
+    @property
+    def goal(self) -> str:
+        """What it is trained for, in words. Losses of different goals cannot be compared."""
+        if self.masks:
+            return "fill in masked characters"
+        return "predict the next character" + (" of several texts" if self.branches else "")
+
+    def build(self, config: ModelConfig) -> LanguageModel:
+        """Make an untrained model. Raise BadInput if the encoding's file has changed since the beginning."""
+        own = require_version(self.version).own
+        if own and source_digest(own) != self.digest:
+            raise BadInput(f"the file of {self.name} has changed since the comparison began: start it again")
+        return build(self.version, config)
+
+
+def candidate_of(version: VersionName) -> Candidate:
+    """Return the variant that a version stands for. Raise BadInput for an unknown one."""
+    kind = require_version(version)
+    digest, source = (source_digest(kind.own), source_key(kind.own)) if kind.own else (None, "")
+    return Candidate(kind.name, version, kind.title, kind.masks, kind.branches, digest, source)
+
+
+def candidates_of(versions: Sequence[VersionName]) -> list[Candidate]:
+    """Return the variants that versions name.
+
+    Raises BadInput for fewer than two, an unknown one, one that is named twice, and for different goals.
+    """
+    if len(versions) < 2:
+        raise BadInput(f"{len(versions)} variants: a comparison needs at least 2, such as v4 alibi")
+    candidates = [candidate_of(version) for version in versions]
+    names = [candidate.name for candidate in candidates]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise BadInput(f"{twice[0]} is named twice: each variant is compared once")
+    first = candidates[0]
+    for candidate in candidates:
+        if candidate.goal != first.goal:
+            raise BadInput(
+                f"{first.name} learns to {first.goal} and {candidate.name} to {candidate.goal}: "
+                "their losses differ, so compare them in two commands"
+            )
+    return candidates
+
+
+# ---------------------------------------------------------------- one run
+
+
+@dataclass(frozen=True)
+class ComparisonPlan:
+    """What all runs of a comparison share.
+
+    corpus    with a MASK token for variants that fill in
+    model     shape of the models
+    training  steps, batch size and learning rates; each run sets its own seed
+    quiz      questions about who did what; none where the corpus asks none
+    """
+
+    corpus: Corpus
+    model: ModelConfig
+    training: TrainConfig
+    quiz: Sequence[Any]
+
+    def settings(self) -> dict[str, Any]:
+        """Return all that two runs must share to be comparable, by the names of their flags."""
+        chosen = {**asdict(self.model), **asdict(self.training)}
+        del chosen["seed"], chosen["vocab_size"]
+        text = {"corpus": self.corpus.name, "text": self.corpus.fingerprint()}
+        return {**text, **chosen, "val_tokens": len(self.corpus.val), "questions": len(self.quiz)}
+
+    def objective(self, candidate: Candidate) -> Objective:
+        """Return the objective of a run before its first batch."""
+        return objective_for(candidate.version, self.corpus, self.model.block_size, val_windows=VAL_WINDOWS)
+
+    def train(self, candidate: Candidate, seed: int) -> tuple[LanguageModel, list[list[float]]]:
+        """Train a variant from a seed; return the model, and its validation losses as [step, loss]."""
+        lr_matrix, lr_other = (
+            candidate.rate * lr for lr in (self.training.lr_matrix, self.training.lr_other)
+        )
+        training = replace(self.training, seed=seed, lr_matrix=lr_matrix, lr_other=lr_other)
+        title = f"{candidate.name}, seed {seed}"
+        model, steps = train_from_seed(
+            candidate.build, self.model, self.objective(candidate), training, title
+        )
+        return model, [[step.step, step.val_loss] for step in steps if step.val_loss is not None]
+
+    def run(self, candidate: Candidate, seed: int) -> RunNumbers:
+        """Train a variant from a seed; return its seed, its curve, and what MEASURES names."""
+        model, curve = self.train(candidate, seed)
+        return {"seed": seed, "curve": curve, "loss": curve[-1][1], **self.measure(candidate, model)}
+
+    def measure(self, candidate: Candidate, model: LanguageModel) -> dict[str, float | None]:
+        """Return the measures of a trained model beside its loss; None where it has no such number.
+
+        beyond  what reading FURTHEST windows changes, on the same targets as within one window
+        """
+        if candidate.branches:
+            return {}
+        tokenizer, val = self.corpus.tokenizer, self.corpus.val
+        if candidate.masks:
+            bound, score = metrics.nelbo(model, val)[0], metrics.answer_bounds
+            roles = metrics.role_accuracy(model, tokenizer, self.quiz, score) if self.quiz else None
+            return {"nelbo": bound, "roles": roles}
+        length, furthest = FURTHEST * self.model.block_size, model.encoding.max_positions
+        beyond = None
+        if len(val) > length and (furthest is None or length <= furthest):
+            beyond, _ = metrics.position_matched_change(model, val, length, n_windows=16)
+        if not self.quiz:
+            return {"roles": None, "whole": None, "beyond": beyond}
+        roles = metrics.role_accuracy(model, tokenizer, self.quiz)
+        whole = metrics.whole_answer_accuracy(model, tokenizer, self.quiz)
+        return {"roles": roles, "whole": whole, "beyond": beyond}
+
+    def time_evaluations(self, candidate: Candidate, model: LanguageModel) -> float:
+        """Return the seconds that a run takes beside its steps: its validations, and its measures."""
+        start = time.perf_counter()
+        self.objective(candidate).validate(model)
+        validated = time.perf_counter()
+        self.measure(candidate, model)
+        n_validations = -(-self.training.steps // self.training.eval_every)
+        return n_validations * (validated - start) + time.perf_counter() - validated
+
+
+def plan_for(
+    candidate: Candidate, corpus: Corpus | str, model: ModelConfig | None, training: TrainConfig | None
+) -> ComparisonPlan:
+    """Return the plan of a comparison.
+
+    candidate  any of the variants: all have one goal
+    corpus     a corpus, or the name or path of one
+    model      shape of the models; by default that of the course's studies
+    training   600 steps by default
+    Raises BadInput for the corpus, and if either part of it is too short.
+    """
+    if not isinstance(corpus, Corpus):
+        corpus = load_corpus(corpus, with_mask=candidate.masks)
+    corpus = replace(corpus, val=corpus.val[:VAL_TOKENS])
+    model, training = model or small_config(corpus, 64), training or TrainConfig()
+    if not training.eval_every:
+        training = replace(training, eval_every=max(1, training.steps // CURVE_POINTS))
+    quiz = fitting_questions(corpus, model.block_size, candidate)
+    plan = ComparisonPlan(corpus, model, training, quiz)
+    plan.objective(candidate)  # refuses a text that is too short
+    return plan
+
+
+def fitting_questions(corpus: Corpus, block_size: int, candidate: Candidate) -> Sequence[Any]:
+    """Return the questions that all models are asked; none if the corpus asks none that fit into a window.
+
+    Models of several texts are asked none either.
+    """
+    if candidate.branches:
+        return ()
+    try:
+        questions(corpus, block_size, 2)  # soon tells if no story is short enough
+        return questions(corpus, block_size, N_MASKED_QUESTIONS if candidate.masks else N_QUESTIONS)
+    except BadInput:
+        return ()
+
+
+# ---------------------------------------------------------------- how long it takes
+
+
+@contextmanager
+def limited_threads(threads: int) -> Iterator[None]:
+    """Let PyTorch compute with some number of threads while the context lasts."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def measure_costs(
+    plan: ComparisonPlan, candidates: Sequence[Candidate], threads: int
+) -> dict[str, dict[str, float]]:
+    """Make TRIAL_STEPS of each variant in turn; return its "ms" a step, "ratio", "seconds" and "parameters".
+
+    threads  that a run will have
+    returns  for each name: milliseconds of a step, the median; its ratio to the first variant's step, the
+             median over the rounds; seconds that a whole run will take; number of weights
+    """
+    models, loops = dict[str, LanguageModel](), dict[str, Iterator[Step]]()
+    training = replace(plan.training, steps=TRIAL_STEPS + 2, eval_every=0)
+    for candidate in candidates:
+        torch.manual_seed(training.seed)
+        models[candidate.name] = candidate.build(plan.model).to(pick_device())
+        loops[candidate.name] = train(models[candidate.name], plan.objective(candidate), training)
+    times: dict[str, list[float]] = {name: [] for name in loops}
+    with limited_threads(threads):
+        for _ in range(1 + TRIAL_STEPS):
+            for name, loop in loops.items():
+                start = time.perf_counter()
+                try:
+                    next(loop)
+                except FloatingPointError as error:
+                    raise BadInput(f"{name} cannot be trained: {error}") from error
+                times[name].append(time.perf_counter() - start)
+        evaluations = {c.name: plan.time_evaluations(c, models[c.name]) for c in candidates}
+    costs: dict[str, dict[str, float]] = {}
+    first = np.array(times[candidates[0].name][1:])  # the first step of all warms up
+    for name, steps in ((name, np.array(taken[1:])) for name, taken in times.items()):
+        step = float(np.median(steps))
+        costs[name] = {
+            "ms": 1000 * step,
+            "ratio": float(np.median(steps / first)),
+            "seconds": plan.training.steps * step + evaluations[name],
+            "parameters": sum(p.numel() for p in models[name].parameters()),
+        }
+    return costs
+
+
+def in_words(seconds: float) -> str:
+    """Return a time in words, such as "about 12 minutes"."""
+    if seconds < 90:
+        return f"about {max(1, round(seconds))} seconds"
+    return f"about {seconds / 60:.0f} minutes" if seconds < 5400 else f"about {seconds / 3600:.1f} hours"

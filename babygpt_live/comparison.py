@@ -1,0 +1,102 @@
+"""Picture of a comparison of versions: learning curves, and paired differences with their intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import cycle
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from babygpt.experiments.comparison import MEASURES, Measure, measures_of
+from babygpt_live.figures import draw_png, set_labels, set_legend
+from babygpt_live.style import COLOURS, ENCODING_COLOURS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+WIDTH = 5.8  # inches: narrow, so that a phone shows letters of 9 pixels
+LETTERS = 11  # points of the legend, as of all other text
+CURVES_HEIGHT = 4.0  # inches
+ROW_HEIGHT = 0.5  # inches of a variant in a panel of differences, beside its title and axis
+SHOWN = ("loss", "roles")  # measures whose differences are drawn
+
+
+def draw_comparison(results: Mapping[str, Any]) -> bytes:
+    """Draw the results of `compare_versions`: the bytes of a PNG file.
+
+    Learning curves stand on top. Below are the differences of the last loss and, where the corpus asks
+    questions, of right answers.
+    """
+    names = [name for name in SHOWN if name in measures_of(results)]
+    heights = [CURVES_HEIGHT, *(1.4 + ROW_HEIGHT * (len(results["rows"]) - 1) for _ in names)]
+
+    def draw(figure: Figure) -> None:
+        curves, *panels = figure.subplots(len(heights), height_ratios=heights)
+        draw_learning_curves(curves, results)
+        for ax, name in zip(panels, names, strict=True):
+            draw_differences(ax, results, name)
+
+    return draw_png(draw, (WIDTH, sum(heights)))
+
+
+def colours_of(results: Mapping[str, Any]) -> dict[str, str]:
+    """Return a colour for each variant: its own, or the next one that is free."""
+    names = [row["variant"] for row in results["rows"]]
+    own = {name: ENCODING_COLOURS[name] for name in names if name in ENCODING_COLOURS}
+    free = cycle([colour for colour in COLOURS.values() if colour not in own.values()] or COLOURS.values())
+    return {name: own.get(name) or next(free) for name in names}
+
+
+def draw_learning_curves(ax: Axes, results: Mapping[str, Any]) -> None:
+    """Draw the validation losses: the mean of all seeds, in a band from the lowest seed to the highest."""
+    captions, n_seeds = list[str](), len(results["seeds"])
+    for name, colour in colours_of(results).items():
+        runs = results["runs"][name]
+        steps = [step for step, _ in runs[0]["curve"]]
+        losses = np.array([[loss for _, loss in run["curve"]] for run in runs])  # (seeds, points)
+        ax.plot(steps, losses.mean(axis=0), color=colour, marker="o", ms=4, label=name)
+        ax.fill_between(steps, losses.min(axis=0), losses.max(axis=0), color=colour, alpha=0.2, lw=0)
+        captions.append(f"{name} ends at {losses[:, -1].mean():.3f}")
+    if results["floor"]:
+        ax.axhline(results["floor"], color="black", lw=1, ls="--", label=f"floor {results['floor']:.3f}")
+    means = f"means of {n_seeds} seeds" if n_seeds > 1 else "one seed"
+    set_labels(ax, f"Loss: {', '.join(captions)} ({means})", "step", "validation loss (nats per character)")
+    set_legend(ax, loc="best", fontsize=LETTERS)
+
+
+def draw_differences(ax: Axes, results: Mapping[str, Any], name: str) -> None:
+    """Draw a row for each variant but the first: a dot for each seed's difference, the mean, its interval."""
+    measure, first, colours = MEASURES[name], results["rows"][0]["variant"], colours_of(results)
+    rows = [row for row in results["rows"][1:] if name in row["differences"]]
+    scale = 100 if measure.share else 1
+    ax.axvspan(-scale * measure.least, scale * measure.least, color=COLOURS["grey"], alpha=0.15, lw=0)
+    ax.axvline(0, color="black", lw=1)
+    for height, row in enumerate(rows):
+        gap, colour = row["differences"][name], colours[row["variant"]]
+        ax.plot(
+            [scale * x for x in gap["each"].values()], [height] * len(gap["each"]), "o", color=colour, ms=5
+        )
+        interval = [scale * gap[end] for end in ("low", "high")] if gap["low"] is not None else []
+        ax.plot(interval, [height + 0.25] * len(interval), color=colour, lw=2)
+        ax.plot([scale * gap["mean"]], [height + 0.25], "D", color=colour, ms=6)
+    ax.set_yticks(range(len(rows)), [row["variant"] for row in rows])
+    ax.set_ylim(len(rows) - 0.4, -0.6)
+    set_labels(ax, differences_title(results, name, measure), label_of(measure, first), "")
+
+
+def differences_title(results: Mapping[str, Any], name: str, measure: Measure) -> str:
+    """Return the differences of a measure in words, or for many variants what the marks mean."""
+    rows = [row for row in results["rows"][1:] if name in row["differences"]]
+    if len(rows) == 1:
+        first, gap = results["rows"][0]["variant"], rows[0]["differences"][name]
+        return f"{measure.title.capitalize()}, {rows[0]['variant']} less {first}: {measure.difference(gap)}"
+    return f"{measure.title.capitalize()}: a dot for each seed, below it the mean with its 99% interval"
+
+
+def label_of(measure: Measure, first: str) -> str:
+    """Return the label of an axis of differences."""
+    unit = "points" if measure.share else measure.unit
+    least = f"{100 * measure.least:.0f} points" if measure.share else f"{measure.least} nats"
+    return f"difference to {first} ({unit}; grey: below {least})"
