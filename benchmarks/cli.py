@@ -127,13 +127,15 @@ def report(page: Path) -> None:
 @main.command()
 @corpus_option
 @click.option("--target", default=TARGETS["recipe"], help="validation loss to reach, nats per character")
+@click.option("--only", callback=list_of(str), default="", help="recipes that run, such as shift,tuned")
 @seeds_option
 @benchmark
-def recipe(corpus: str, target: float, seeds: list[int]) -> Results:
+def recipe(corpus: str, target: float, only: list[str], seeds: list[int]) -> Results:
     """Race to a validation loss: v4 by our recipe, a GPT-2 by the plain one, both also with token shift."""
-    from benchmarks.recipe import compare, prepare
+    from benchmarks.recipe import chosen, compare, prepare
 
-    return compare(*prepare("recipe", corpus, target), seeds)
+    race, recipes = prepare("recipe", corpus, target)
+    return compare(race, chosen(recipes, only), seeds)
 
 
 @main.command()

@@ -134,8 +134,8 @@ def run_race(recipes: Mapping[str, Recipe], race: Race, seed: int, title: str = 
 
 def describe(recipe: Recipe) -> dict[str, Any]:
     """Return a recipe as it is stored: without what the other kind of recipe has, and Muon's usual rounds."""
-    left_out = ("rate_other", "momentum", "muon_rounds") if recipe.rate_other is None else ("betas",)
-    left_out += ("muon_rounds",) * (recipe.muon_rounds == Muon.rounds)
+    left_out = ["rate_other", "momentum", "muon_rounds"] if recipe.rate_other is None else ["betas"]
+    left_out += ["muon_rounds"] * (recipe.muon_rounds == Muon.rounds)
     settings = {name: setting for name, setting in asdict(recipe).items() if name not in left_out}
     return {
         name: list(setting) if isinstance(setting, tuple) else setting for name, setting in settings.items()

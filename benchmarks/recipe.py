@@ -6,6 +6,7 @@ from math import exp, log
 from typing import Any
 
 from babygpt.data.corpus import Corpus, load_corpus
+from babygpt.errors import BadInput, suggestion
 from babygpt.experiments import paired
 from babygpt.models.versions import build
 from babygpt.objectives import MaskedDiffusion, NextToken
@@ -70,6 +71,14 @@ def prepare(name: str, corpus: str, target: float) -> tuple[Race, dict[str, Reci
     """Make one of the RACES over the text of this name, and the recipes that run in it."""
     make, recipes, with_mask = RACES[name]
     return make(load_corpus(corpus, with_mask=with_mask), target), recipes
+
+
+def chosen(recipes: Mapping[str, Recipe], names: Sequence[str]) -> dict[str, Recipe]:
+    """Return the recipes of these names, or all for no names. Raises BadInput for an unknown name."""
+    for name in names:
+        if name not in recipes:
+            raise BadInput(f"only ({name}) must be one of {', '.join(recipes)}{suggestion(name, recipes)}")
+    return {name: recipe for name, recipe in recipes.items() if not names or name in names}
 
 
 def compare(race: Race, recipes: Mapping[str, Recipe], seeds: Sequence[int]) -> dict[str, Any]:
