@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 WIDTH = 5.8  # inches: narrow, so that a phone shows letters of 9 pixels
 LETTERS = 11  # points of the legend, as of all other text
 CURVES_HEIGHT = 4.0  # inches
-ROW_HEIGHT = 0.5  # inches of a variant in a panel of differences, beside its title and axis
+ROW_HEIGHT = 0.6  # inches of a variant in a panel of differences, beside its title and axis
 SHOWN = ("loss", "roles")  # measures whose differences are drawn
 
 
@@ -49,6 +49,11 @@ def colours_of(results: Mapping[str, Any]) -> dict[str, str]:
     return {name: own.get(name) or next(free) for name in names}
 
 
+def short_name(variant: str) -> str:
+    """Return a variant's name without its file: "Sandwich" for "mine.py:Sandwich"."""
+    return variant.rpartition(":")[2]
+
+
 def draw_learning_curves(ax: Axes, results: Mapping[str, Any]) -> None:
     """Draw the validation losses: the mean of all seeds, in a band from the lowest seed to the highest."""
     captions, n_seeds = list[str](), len(results["seeds"])
@@ -56,9 +61,9 @@ def draw_learning_curves(ax: Axes, results: Mapping[str, Any]) -> None:
         runs = results["runs"][name]
         steps = [step for step, _ in runs[0]["curve"]]
         losses = np.array([[loss for _, loss in run["curve"]] for run in runs])  # (seeds, points)
-        ax.plot(steps, losses.mean(axis=0), color=colour, marker="o", ms=4, label=name)
+        ax.plot(steps, losses.mean(axis=0), color=colour, marker="o", ms=4, label=short_name(name))
         ax.fill_between(steps, losses.min(axis=0), losses.max(axis=0), color=colour, alpha=0.2, lw=0)
-        captions.append(f"{name} ends at {losses[:, -1].mean():.3f}")
+        captions.append(f"{short_name(name)} ends at {losses[:, -1].mean():.3f}")
     if results["floor"]:
         ax.axhline(results["floor"], color="black", lw=1, ls="--", label=f"floor {results['floor']:.3f}")
     means = f"means of {n_seeds} seeds" if n_seeds > 1 else "one seed"
@@ -81,7 +86,11 @@ def draw_differences(ax: Axes, results: Mapping[str, Any], name: str) -> None:
         interval = [scale * gap[end] for end in ("low", "high")] if gap["low"] is not None else []
         ax.plot(interval, [height + 0.25] * len(interval), color=colour, lw=2)
         ax.plot([scale * gap["mean"]], [height + 0.25], "D", color=colour, ms=6)
-    ax.set_yticks(range(len(rows)), [row["variant"] for row in rows])
+        # Beside the axis a long name would push the panel to the right, and its title off the picture.
+        ax.text(
+            0.01, height - 0.3, short_name(row["variant"]), transform=ax.get_yaxis_transform(), va="center"
+        )
+    ax.set_yticks([])
     ax.set_ylim(len(rows) - 0.4, -0.6)
     set_labels(ax, differences_title(results, name, measure), label_of(measure, first), "")
 
@@ -91,7 +100,8 @@ def differences_title(results: Mapping[str, Any], name: str, measure: Measure) -
     rows = [row for row in results["rows"][1:] if name in row["differences"]]
     if len(rows) == 1:
         first, gap = results["rows"][0]["variant"], rows[0]["differences"][name]
-        return f"{measure.title.capitalize()}, {rows[0]['variant']} less {first}: {measure.difference(gap)}"
+        pair = f"{short_name(rows[0]['variant'])} less {short_name(first)}"
+        return f"{measure.title.capitalize()}, {pair}: {measure.difference(gap)}"
     return f"{measure.title.capitalize()}: a dot for each seed, below it the mean with its 99% interval"
 
 
@@ -99,4 +109,4 @@ def label_of(measure: Measure, first: str) -> str:
     """Return the label of an axis of differences."""
     unit = "points" if measure.share else measure.unit
     least = f"{100 * measure.least:.0f} points" if measure.share else f"{measure.least} nats"
-    return f"difference to {first} ({unit}; grey: below {least})"
+    return f"difference to {short_name(first)} ({unit}; grey: below {least})"

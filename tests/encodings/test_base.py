@@ -27,7 +27,6 @@ from babygpt.encodings import (
     YaRN,
     gaussian,
 )
-from babygpt.encodings.base import norm
 from babygpt.errors import BadInput
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import NextToken
@@ -189,19 +188,3 @@ def test_a_kernel_stays_one_at_a_hundred_times_the_usual_rate(small_corpus, vers
         assert kernels[-1].isfinite().all()
         assert (kernels[-1].diff() > 0).all()  # the nearer, the larger
     assert (kernels[-1] - kernels[0]).abs().max() > 0.1
-
-
-# ---------------------------------------------------------------- the norm
-
-
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
-@pytest.mark.parametrize("scale", [1.0, 1e-4, 0.0])
-def test_norm_is_rms_norm_with_its_gradient(dtype: torch.dtype, scale: float) -> None:
-    """Take lengths as small as its eps, too, and 0."""
-    x = (scale * torch.randn(3, 5, 24, generator=draw())).to(dtype).requires_grad_()
-    weights = torch.randn(x.shape, generator=draw(1)).to(dtype)
-    outputs = [norm(x), torch.rms_norm(x, (24,))]
-    gradients = [torch.autograd.grad((output * weights).sum(), x)[0] for output in outputs]
-    exact = {"rtol": 1e-12, "atol": 1e-12} if dtype == torch.float64 else {}
-    torch.testing.assert_close(*outputs, **exact)
-    torch.testing.assert_close(*gradients, **exact)

@@ -45,7 +45,7 @@ def test_differences_are_a_dot_for_each_seed_with_an_interval_where_there_is_one
     comparison.draw_differences(ax, results, "loss")
     first_row = [line.get_xdata() for line in ax.get_lines() if line.get_ydata()[0] in (0, 0.25)]
     assert [list(xs) for xs in first_row[1:]] == [[0.1, 0.3, 0.2], [0.1, 0.3], [0.2]]
-    assert [label.get_text() for label in ax.get_yticklabels()] == ["alibi", "mine.py:Sandwich"]
+    assert [text.get_text() for text in ax.texts] == ["alibi", "Sandwich"]
     answers = Figure().subplots()
     comparison.draw_differences(answers, results, "roles")
     dots = [line.get_xdata() for line in answers.get_lines() if line.get_marker() == "o"]
@@ -54,6 +54,17 @@ def test_differences_are_a_dot_for_each_seed_with_an_interval_where_there_is_one
         line for line in answers.get_lines()[1:] if line.get_marker() == "None" and len(line.get_xdata())
     ]
     assert spans == []
+
+
+def test_a_long_name_pushes_no_title_off_the_picture(results):
+    name = "a_file_with_a_long_name.py:AnEncodingThatHasALongNameToo"
+    results["rows"][2]["variant"], results["runs"][name] = name, []
+    figure = Figure(figsize=(comparison.WIDTH, 3), layout="constrained")
+    ax = figure.subplots()
+    comparison.draw_differences(ax, results, "loss")
+    figure.draw_without_rendering()
+    assert ax.title.get_window_extent().x1 <= figure.bbox.x1
+    assert ax.xaxis.label.get_window_extent().x1 <= figure.bbox.x1
 
 
 def test_the_picture_is_a_png_file(results):
