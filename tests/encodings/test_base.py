@@ -32,7 +32,6 @@ from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import NextToken
 from babygpt.positions import Positions
 from babygpt.training import train
-from tests.conftest import draw
 
 # Rows and heads are equally many, so that a test fails where one is taken for the other.
 B, H, T, D, C = 4, 4, 6, 8, 32
