@@ -60,7 +60,7 @@ class PlainGPT(LanguageModel):
 
 
 class ShiftedGPT(PlainGPT):
-    """The same with token shift, as in `babygpt.encodings.TokenShift`."""
+    """GPT-2 with token shift, as in `babygpt.encodings.TokenShift`."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__(config)

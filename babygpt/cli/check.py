@@ -14,7 +14,7 @@ import click
 
 from babygpt.cli import options as shell
 from babygpt.cli.encoding_options import chosen_options
-from babygpt.cli.train import TrainCommand, known_version, list_versions
+from babygpt.cli.train import TrainCommand, version_argument
 from babygpt.config import ModelConfig
 from babygpt.files import write_atomically
 
@@ -22,15 +22,7 @@ SHAPE: dict[str, Any] = {"n_layer": 2, "n_head": 2, "n_embd": 32}  # small, so t
 
 
 @click.command(cls=TrainCommand)
-@click.argument("version", callback=known_version)
-@click.option(
-    "--versions",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=list_versions,
-    help="list what VERSION may be",
-)
+@version_argument
 @click.option("--json", type=shell.PATH, help="store the table in this file as well")
 @click.option("--overwrite", is_flag=True, help="replace a file that is there already")
 @shell.options_from(ModelConfig, **SHAPE)

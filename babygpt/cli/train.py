@@ -77,6 +77,19 @@ def list_versions(ctx: click.Context, param: click.Parameter, value: bool) -> No
         ctx.exit()
 
 
+def version_argument(command: shell.Command) -> shell.Command:
+    """Give a command the argument VERSION, and the flag that lists what it may be."""
+    listing = click.option(
+        "--versions",
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=list_versions,
+        help="list what VERSION may be",
+    )
+    return click.argument("version", callback=known_version)(listing(command))
+
+
 def branch_counts(ctx: click.Context, param: click.Parameter, value: str) -> list[int]:
     """Return the fewest and the most texts of a sample from "2" or "2,4". Raise BadInput for other text."""
     counts = shell.list_of(int)(ctx, param, value)
@@ -88,15 +101,7 @@ def branch_counts(ctx: click.Context, param: click.Parameter, value: str) -> lis
 
 
 @click.command(cls=TrainCommand)
-@click.argument("version", callback=known_version)
-@click.option(
-    "--versions",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=list_versions,
-    help="list what VERSION may be",
-)
+@version_argument
 @shell.corpus_option
 @click.option("--out", type=shell.PATH, help="where to write  [default: weights/VERSION.safetensors]")
 @click.option("--overwrite", is_flag=True, help="replace a checkpoint that is there already")

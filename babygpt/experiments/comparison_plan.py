@@ -64,7 +64,7 @@ class Candidate:
 
     @property
     def goal(self) -> str:
-        """What it is trained for, in words. Losses of different goals cannot be compared."""
+        """The task that it learns, in words. Losses of different goals cannot be compared."""
         if self.masks:
             return "fill in masked characters"
         return "predict the next character" + (" of several texts" if self.branches else "")
@@ -110,7 +110,7 @@ def candidates_of(versions: Sequence[VersionName]) -> list[Candidate]:
 
 @dataclass(frozen=True)
 class ComparisonPlan:
-    """What all runs of a comparison share.
+    """Corpus, shape, training and questions that all runs of a comparison share.
 
     corpus    with a MASK token for variants that fill in
     model     shape of the models
