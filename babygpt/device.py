@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from babygpt.config import ModelConfig, TrainConfig
-from babygpt.errors import BadInput
+from babygpt.errors import BadInput, first_line
 
 FLOAT = 4  # bytes
 # Linux writes the memory limit of a container into one of these files, by the version of its cgroups.
@@ -72,7 +72,7 @@ def compile_in_place(model: torch.nn.Module, backend: str = "inductor") -> None:
     try:
         torch.compile(torch.square, backend=backend)(next(model.parameters()).detach()[:1])
     except Exception as error:
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        reason = first_line(error)
         raise BadInput(f"torch.compile does not work on this machine: {reason}") from error
     model.compile(backend=backend)
 

@@ -25,3 +25,8 @@ def suggestion(word: object, names: Iterable[str], titles: Iterable[str] = ()) -
     spellings |= {name.casefold(): name for name in choices}
     near = get_close_matches(str(word).casefold().strip(), spellings, n=1, cutoff=0.75)
     return f"; did you mean {spellings[near[0]]}?" if near else ""
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error's message, or its kind if it has none."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -22,7 +22,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from babygpt.config import ModelConfig
 from babygpt.data.batches import interleave
-from babygpt.errors import BadInput
+from babygpt.errors import BadInput, first_line
 from babygpt.invariants.base import Promise
 from babygpt.invariants.models import (
     batch_equals_alone,
@@ -595,11 +595,6 @@ def graph_break(error: BaseException) -> str | None:
     """Return the line of code at which torch.compile could not go on, or None for another error."""
     frames = re.findall(r'File "[^"]*", line \d+, in (\S+)\n\s*(.+)', str(error))
     return "the graph breaks in {}: {}".format(*frames[-1]) if "user code" in str(error) and frames else None
-
-
-def first_line(error: BaseException) -> str:
-    """Return the first line of an error's message, or its kind if it has none."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
 def measure(name: str, statement: str, trials: Iterator[Trial]) -> CheckedPromise:

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from babygpt import encodings as enc
 from babygpt.config import ModelConfig, require_kinds
 from babygpt.device import require_memory_to_build
-from babygpt.errors import BadInput, suggestion
+from babygpt.errors import BadInput, first_line, suggestion
 from babygpt.models.hook_checks import require_sound_hooks
 from babygpt.models.language_model import BagOfTokens, BagWithPositions, LanguageModel
 from babygpt.models.own_encodings import (
@@ -88,7 +88,7 @@ def impossible_sizes_refused(title: str) -> Iterator[None]:
     except (ArithmeticError, RuntimeError, MemoryError, TypeError) as error:
         if isinstance(error, TypeError) and "unexpected keyword" in str(error):
             raise  # an unknown option, which is a mistake in code
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        reason = first_line(error)
         raise BadInput(f"{title} cannot be made: {reason}") from error
 
 

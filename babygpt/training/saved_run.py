@@ -14,7 +14,7 @@ from babygpt.config import SAVE_EVERY, TrainConfig
 from babygpt.data.corpus import Corpus
 from babygpt.data.tokenizer import CharTokenizer
 from babygpt.device import is_out_of_memory
-from babygpt.errors import BadInput
+from babygpt.errors import BadInput, first_line
 from babygpt.models.versions import require_version
 from babygpt.signals import Ended, deferred_signals
 from babygpt.training.checkpoint import (
@@ -177,7 +177,7 @@ class SavedRun:
             what = "out of memory" if no_memory else "stopped"
             # Both stand-ins are shown as an error of the machine, in one line and without a traceback.
             kind = MemoryError if no_memory else ChildProcessError if lost else type(error)
-            reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            reason = first_line(error)
             how = f"{self.advice()}. A smaller batch_size needs less memory" if no_memory else self.advice()
             raise kind(f"{what} after step {self.training.step}: {reason}; {how}") from error
 
