@@ -25,6 +25,7 @@ from babygpt_course.studies import (
     lookup,
     names,
     needed_heads,
+    neighbours,
     order,
     polar_repairs,
     published_model,
@@ -71,6 +72,9 @@ FIGURES: dict[str, Study] = {
     "clicks": Study(clicks.measure_clicks, clicks.draw_clicks, (13.0, 5.0), clicks.table, clicks.join_models),
     "controls": Study(controls.measure_controls, controls.draw_controls, (16.0, 4.4)),
     "spelling": Study(spelling.measure_spelling, spelling.draw_spelling, (16.0, 5.0)),
+    "neighbours": Study(
+        neighbours.measure_neighbours, neighbours.draw_neighbours, (16.0, 6.5), neighbours.table
+    ),
     "heads": Study(needed_heads.measure_heads, needed_heads.draw_needed_heads, (15.0, 9.0)),
     "rates": Study(
         theta_and_rates.measure_theta_and_rates, theta_and_rates.draw_theta_and_rates, (15.0, 5.0)
