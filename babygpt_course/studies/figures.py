@@ -1,6 +1,7 @@
 """Table of the course's figures; a study's numbers are stored as JSON, with the command that makes them."""
 
 import json
+import subprocess
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -73,7 +74,11 @@ FIGURES: dict[str, Study] = {
     "controls": Study(controls.measure_controls, controls.draw_controls, (16.0, 4.4)),
     "spelling": Study(spelling.measure_spelling, spelling.draw_spelling, (16.0, 5.0)),
     "neighbours": Study(
-        neighbours.measure_neighbours, neighbours.draw_neighbours, (16.0, 6.5), neighbours.table
+        neighbours.measure_neighbours,
+        neighbours.draw_neighbours,
+        (16.0, 6.5),
+        neighbours.table,
+        neighbours.join_runs,
     ),
     "heads": Study(needed_heads.measure_heads, needed_heads.draw_needed_heads, (15.0, 9.0)),
     "rates": Study(
@@ -96,6 +101,19 @@ def study_scale(study: Study) -> StudySize:
     if scale is None:
         raise BadInput("this study trains nothing: leave out --seeds")
     return scale.default
+
+
+def commit_of(folder: Path) -> str | None:
+    """Return the commit of the code in a folder, with a "+" if code was changed since; None outside Git."""
+    git = ["git", "-C", str(folder)]
+    commit, changes = [*git, "rev-parse", "--short=12", "HEAD"], [*git, "status", "--porcelain", "--", "*.py"]
+    try:
+        answers = [subprocess.run(command, capture_output=True, text=True) for command in (commit, changes)]
+    except OSError:  # Git is not installed.
+        return None
+    if any(answer.returncode for answer in answers):
+        return None
+    return answers[0].stdout.strip() + "+" * bool(answers[1].stdout)
 
 
 def make_figure(
@@ -136,8 +154,12 @@ def make_figure(
             chosen = (f" --seeds {','.join(map(str, seeds))}" if seeds else "") + (
                 f" --only '{only}'" if only else ""
             )
-            about = {"command": f"python -m babygpt figures {name}{chosen}", "minutes": minutes, **hardware()}
-            numbers = {**about, **measured}
+            about = {
+                "command": f"python -m babygpt figures {name}{chosen}",
+                "minutes": minutes,
+                "commit": commit_of(COURSE),
+            }
+            numbers = {**about, **hardware(), **measured}
             if only and study.join and store.exists():
                 numbers = study.join(load_results(name, store.parent), numbers)
             write_atomically(store, (json.dumps(numbers, indent=1) + "\n").encode())

@@ -15,14 +15,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor, nn
 
-from babygpt import NextToken, Positions, TrainConfig, build, load_corpus, metrics
+from babygpt import NextToken, Positions, TrainConfig, build, load_corpus, metrics, train
 from babygpt.data.corpus import Corpus
+from babygpt.device import pick_device
 from babygpt.encodings import Rotary, TokenShift
 from babygpt.experiments.paired import LEAST_SHARE, compare, differences, percent, sign_test, table_head
 from babygpt.experiments.sweep import (
     CONFIRMING_SEEDS,
     StudySize,
     Workers,
+    finish,
     questions,
     small_config,
     sweep,
@@ -32,7 +34,7 @@ from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import Objective
 from babygpt.tables import markdown
 from babygpt_course.studies.board import RUNGS, WORLD, SingleBranch
-from babygpt_course.studies.clicks import LEAST, MODELS, click_step
+from babygpt_course.studies.clicks import LEAST, MODELS, click_step, require_same_settings
 from babygpt_course.studies.needed_heads import PromptRows, dissect_answers
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.seed_plots import draw_seed_dots
@@ -47,7 +49,6 @@ from babygpt_course.studies.spelling import (
 from babygpt_live import ENCODING_COLOURS, set_labels
 
 SCALE = StudySize(steps=1800, seeds=CONFIRMING_SEEDS)
-SHORT_STEPS = 600  # as the board's
 EVERY = 100  # steps between two measurements
 FEW = 100  # questions between the steps
 PLAIN = "nothing"
@@ -66,6 +67,17 @@ LONG = (
 NAMES = {**MODELS, "v6": "branches"}
 DISSECTED = (PLAIN, BEFORE, "the token two before")  # gifts after which v4 is dissected
 Variant = tuple[str, str, int]  # model, gift, steps
+SETTINGS = (
+    "device",
+    "threads",
+    "instructions",
+    "commit",
+    "steps",
+    "short_steps",
+    "seeds",
+    "block_size",
+    "at",
+)
 
 
 class SmearedKeys(Rotary):
@@ -163,12 +175,13 @@ def measure_end(model: LanguageModel, corpus: Corpus, quiz: Sequence[Any], block
 def measure_neighbours(
     workers: Workers,
     scale: StudySize = SCALE,
-    short_steps: int = SHORT_STEPS,
     every: int = EVERY,
     short: Sequence[tuple[str, str]] = SHORT,
     long: Sequence[tuple[str, str]] = LONG,
 ) -> Results:
     """Train models with and without the token before, from seeds that nobody has looked at.
+
+    Short runs have a third of the steps: with the study's size as many as the board's.
 
     returns  settings; "at": steps of the measurements of a long run; "short", "long": model, gift -> what was
              measured, one a seed, as `measure_end` and `measure_curve` name it
@@ -179,7 +192,7 @@ def measure_neighbours(
     letter_rows, fewer = second_letter_rows(corpus, quiz), quiz[: len(quiz) // 2]
     prompt_rows = PromptRows(corpus, fewer)
     rungs = {rung.name: rung for rung in RUNGS}
-    steps = [*range(every, scale.steps + 1, every)]
+    steps, short_steps = [*range(every, scale.steps, every), scale.steps], max(1, scale.steps // 3)
 
     def start(name: str, gift: str, seed: int) -> tuple[LanguageModel, Objective]:
         torch.manual_seed(seed)
@@ -194,18 +207,18 @@ def measure_neighbours(
         model, objective = start(name, gift, seed)
         plan, title = TrainConfig(n_steps, seed=seed), f"{name} with {gift}, seed {seed}"
         reader = SingleBranch(model) if name == "v6" else model
-        curve = list[tuple[float, float]]()
+        numbers: Results = {}
         if n_steps == short_steps:
-            train_with_curve(model, objective, plan, title, n_steps, lambda _: None)
+            finish(train(model.to(pick_device()), objective, plan), n_steps, title)
         else:
 
             def measure(_: LanguageModel) -> tuple[float, float]:
                 return measure_shares(reader, corpus, quiz[:FEW])
 
             curve, _ = train_with_curve(model, objective, plan, title, every, measure)
-        numbers = measure_end(reader, corpus, quiz, block_size)
-        if curve:
-            numbers |= dict(zip(("answers", "spells"), zip(*curve, strict=True), strict=True))
+            curve = [*curve[: len(steps) - 1], measure_shares(reader, corpus, quiz)]
+            numbers = dict(zip(("answers", "spells"), zip(*curve, strict=True), strict=True))
+        numbers |= measure_end(reader, corpus, quiz, block_size)
         if name == "v4" and gift in DISSECTED and n_steps == scale.steps:
             numbers["spelling"] = dissect_spelling(model, letter_rows)
             numbers["letters"] = [exchanged_letter(model, letter_rows, i) for i in range(LETTERS + 1)]
@@ -230,6 +243,21 @@ def measure_neighbours(
     return {**scale.settings(), "short_steps": short_steps, "at": steps, **by_length}
 
 
+def join_runs(stored: Results, new: Results) -> Results:
+    """Return stored results with the runs that another call of the command made.
+
+    Raises BadInput if the two differ in anything but their runs.
+    """
+    require_same_settings(stored, new, SETTINGS)
+    minutes = round(stored["minutes"] + new["minutes"], 1)
+    runs = {}
+    for length, pairs in (("short", SHORT), ("long", LONG)):
+        both = stored[length] | new[length]
+        names = (f"{name}, {gift}" for name, gift in pairs)
+        runs[length] = {name: both[name] for name in names if name in both}
+    return {**new, "command": new["command"].split(" --only")[0], "minutes": minutes, **runs}
+
+
 # ---------------------------------------------------------------- of stored results
 
 
@@ -250,7 +278,7 @@ def in_words(name: str) -> str:
 def written_gap(results: Results, name: str) -> str:
     """Return how many more names a model writes than without its gift, after a short run, in points."""
     plain = f"{name.split(', ')[0]}, {PLAIN}"
-    if name == plain:
+    if name == plain or plain not in results["short"]:
         return ""
     gaps = differences(results["short"][name]["written"], results["short"][plain]["written"])
     return f"{compare([100 * gap for gap in gaps], 100 * LEAST_SHARE):+.0f}"

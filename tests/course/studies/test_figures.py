@@ -1,6 +1,7 @@
 """Contract of all studies: complete, drawn again, resumed after a stop; foreign results are refused."""
 
 import json
+import subprocess
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -103,7 +104,22 @@ def test_the_command_stores_numbers_and_resumes_after_a_stop(tmp_path, monkeypat
     serial, parallel = (json.loads((tmp_path / n / "names.json").read_text()) for n in ("0", "2"))
     assert serial | {"minutes": 0} == parallel | {"minutes": 0}
     assert {path.name for path in (tmp_path / "2").iterdir()} == {"names.png", "names.json"}
+    assert serial["commit"] == figures.commit_of(FIGURES)
     assert [len(seeds) for seeds in serial["val_loss"].values()] == [2, 2]
+
+
+def test_a_commit_says_whether_code_was_changed_since(tmp_path):
+    assert figures.commit_of(tmp_path) is None
+    git = ["git", "-C", tmp_path, "-c", "user.name=Ada", "-c", "user.email=ada@example.org"]
+    (tmp_path / "code.py").write_text("1\n")
+    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "First"]):
+        subprocess.run([*git, *words], check=True)
+    commit = figures.commit_of(tmp_path)
+    assert len(commit) == 12
+    (tmp_path / "notes.md").write_text("Numbers are no code.\n")
+    assert figures.commit_of(tmp_path) == commit
+    (tmp_path / "code.py").write_text("2\n")
+    assert figures.commit_of(tmp_path) == f"{commit}+"
 
 
 ONCE = {part: (measure, 1) for part, (measure, _) in published_model.PARTS.items() if part != "map"}

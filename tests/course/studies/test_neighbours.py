@@ -7,6 +7,7 @@ import torch
 from matplotlib.figure import Figure
 
 from babygpt import NextToken, TrainConfig, build, load_corpus, train
+from babygpt.errors import BadInput
 from babygpt.experiments.sweep import StudySize, in_turn, questions, small_config
 from babygpt_course.studies import neighbours
 from babygpt_course.studies.spelling import LETTERS, second_letter_rows
@@ -78,13 +79,14 @@ def test_what_layer_1_reads_of_a_vowel_is_exchanged_where_it_stands(corpus, gift
         (twin, mixed, plain), place = streams, (row_numbers, rows.mention + letter)
         assert torch.equal(twin[place], plain[place]) == (letter not in letters)
         assert torch.equal(mixed[place], twin[place])
+        mixed = mixed.clone()
         mixed[place] = plain[place]
         assert torch.equal(mixed, plain)
         streams.clear()
 
 
 def test_short_and_long_runs_are_measured_and_told():
-    measured = neighbours.measure_neighbours(in_turn, TINY, 2, every=2, short=PAIRS, long=PAIRS)
+    measured = neighbours.measure_neighbours(in_turn, TINY, every=2, short=PAIRS, long=PAIRS)
     results = {"command": "made", "minutes": 1.0, **measured}
     assert [*results["short"]] == [*results["long"]] == ["v4, nothing", "v4, the token before"]
     assert "spells" not in results["short"]["v4, nothing"]
@@ -96,7 +98,11 @@ def test_short_and_long_runs_are_measured_and_told():
     results["short"]["v4, the token before"]["written"] = [0.9, 0.8]
     rows = [row.strip("| ").split(" | ") for row in neighbours.table(results).splitlines() if row[:1] == "|"]
     assert next(r for r in rows if "90 80" in r)[:3] == ["RoPE with the token before", "90 80", "2"]
+    both = neighbours.join_runs({**results, "short": {}}, {**results, "long": {}})
+    assert both == {**results, "minutes": 2.0}
+    with pytest.raises(BadInput, match="differ from the new ones in steps"):
+        neighbours.join_runs(results, {**results, "steps": 5})
     figure = Figure(figsize=(16, 6.5))
     neighbours.draw_neighbours(figure, results)
     title = " ".join(figure.axes[0].get_title().split())
-    assert title == "After 2 steps 0 of 2 seeds spell with RoPE alone, 2 with the token before"
+    assert title == "After 1 steps 0 of 2 seeds spell with RoPE alone, 2 with the token before"
