@@ -26,6 +26,7 @@ from babygpt_course.studies import (
     names,
     needed_heads,
     order,
+    plain_attention,
     polar_repairs,
     published_model,
     remasking,
@@ -85,6 +86,18 @@ FIGURES: dict[str, Study] = {
     "ladder": Study(board.measure_ladder, board.draw_ladder, (15.0, 8.0), board.table),
 }
 
+# Studies whose results are not stored yet. The command runs one that is named; with its results it moves up.
+PLANNED: dict[str, Study] = {
+    "plain": Study(
+        plain_attention.measure_plain, plain_attention.draw_plain, (14.0, 4.6), plain_attention.table
+    ),
+}
+
+
+def study_named(name: str) -> Study:
+    """Return the study of one of FIGURES or PLANNED."""
+    return FIGURES[name] if name in FIGURES else PLANNED[name]
+
 
 def study_scale(study: Study) -> StudySize:
     """Return the size of a study. Raises BadInput if it has none: nothing is trained from a seed."""
@@ -105,7 +118,7 @@ def make_figure(
 ) -> Path:
     """Measure a figure's numbers, store them, and draw them: return the picture's path.
 
-    name      one of FIGURES
+    name      one of FIGURES or PLANNED
     folder    where NAME.png goes, and NAME.md if there is a table
     redraw    train nothing: use the numbers in `results`; without it those in the folder, or in the package
     results   where NAME.json goes; the same folder by default
@@ -116,7 +129,7 @@ def make_figure(
     Raises BadInput if there is nothing stored to redraw it from, or something else; if a file cannot be
     written, or another process writes it.
     """
-    study, store, picture = FIGURES[name], (results or folder) / f"{name}.json", folder / f"{name}.png"
+    study, store, picture = study_named(name), (results or folder) / f"{name}.json", folder / f"{name}.png"
     partial = store.with_suffix(".partial.json")
     with ExitStack() as locks:
         for path in (picture, picture.with_suffix(".md"), *(() if redraw else (store, partial))):
