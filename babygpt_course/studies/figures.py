@@ -25,6 +25,7 @@ from babygpt_course.studies import (
     lookup,
     names,
     needed_heads,
+    open_questions,
     order,
     plain_attention,
     polar_repairs,
@@ -91,6 +92,7 @@ PLANNED: dict[str, Study] = {
     "plain": Study(
         plain_attention.measure_plain, plain_attention.draw_plain, (14.0, 4.6), plain_attention.table
     ),
+    "open": Study(open_questions.measure_open, open_questions.draw_open, (15.0, 9.0), open_questions.table),
 }
 
 
