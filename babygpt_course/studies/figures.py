@@ -21,6 +21,8 @@ from babygpt_course.studies import (
     branches,
     clicks,
     controls,
+    dropped_positions,
+    first_token,
     gaussian_training,
     lookup,
     names,
@@ -29,6 +31,7 @@ from babygpt_course.studies import (
     order,
     plain_attention,
     polar_repairs,
+    practice,
     published_model,
     remasking,
     spelling,
@@ -93,6 +96,16 @@ PLANNED: dict[str, Study] = {
         plain_attention.measure_plain, plain_attention.draw_plain, (14.0, 4.6), plain_attention.table
     ),
     "open": Study(open_questions.measure_open, open_questions.draw_open, (15.0, 9.0), open_questions.table),
+    "practice": Study(practice.measure_practice, practice.draw_practice, (17.0, 4.6), practice.table),
+    "drope": Study(
+        dropped_positions.measure_dropped,
+        dropped_positions.draw_dropped,
+        (14.0, 4.8),
+        dropped_positions.table,
+    ),
+    "sinks": Study(
+        first_token.measure_first_token, first_token.draw_first_token, (15.0, 4.4), first_token.table
+    ),
 }
 
 
