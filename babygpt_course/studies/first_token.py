@@ -30,12 +30,12 @@ SCALE = StudySize(steps=600)  # as the board
 N_WINDOWS = 64  # of our models, averaged for each seed
 N_TEXTS = 24  # of the published model
 OURS, REAL = "v4", "SmolLM2"
-ROWS = {  # name of a number -> what it is the weight on
-    "first": "the first token",
-    "cut": "another token, first after a cut",
-    "second": "this token, second as it was",
-    "repeated": "the first token once more, in the middle",
-    "middle": "the token that stood there",
+ROWS = {  # name of a number -> the token that gets this weight
+    "first": "first token",
+    "cut": "first after a cut",
+    "second": "the same, as second",
+    "repeated": "copy in the middle",
+    "middle": "what stood there",
 }
 
 
@@ -152,6 +152,6 @@ def draw_first_token(figure: Figure, results: Results) -> None:
     for ax, (model, row) in zip(axes, results["models"].items(), strict=True):
         dots: Mapping[str, Sequence[float]] = {label: row[name] for name, label in ROWS.items()}
         first, copied = (100 * mean(row[name]) for name in ("first, repeated", "repeated"))
-        title = f"{model}: the first token gets {first:.0f}% of the attention,\nits copy {copied:.1f}%"
+        title = f"{model}: {first:.0f}% on the first token, {copied:.1f}% on its copy"
         even = {"evenly": 100 * mean(row["even"])}
         draw_seed_dots(ax, percent(dots), title, "weight (%; line: even attention)", even)

@@ -118,7 +118,7 @@ QUICK_STUDIES = {
     "polar": {"scale": replace(QUICK, steps=20, seeds=(1,))},
     "branches": {"scale": replace(QUICK, seeds=(1,))},
     "strides": {"scale": replace(QUICK, seeds=SEEDS)},  # paired with those of the stored branches
-    "plain": {"scale": replace(QUICK, seeds=SEEDS)},  # paired with those of the stored board
+    "plain": {"scale": replace(QUICK, seeds=SEEDS[:2])},  # paired with those of the stored board
 }
 
 
