@@ -27,6 +27,7 @@ from babygpt_course.studies import (
     lookup,
     names,
     needed_heads,
+    neighbours,
     open_questions,
     order,
     plain_attention,
@@ -92,6 +93,9 @@ FIGURES: dict[str, Study] = {
 
 # Studies whose results are not stored yet. The command runs one that is named; with its results it moves up.
 PLANNED: dict[str, Study] = {
+    "neighbours": Study(
+        neighbours.measure_neighbours, neighbours.draw_neighbours, (16.0, 6.5), neighbours.table
+    ),
     "plain": Study(
         plain_attention.measure_plain, plain_attention.draw_plain, (14.0, 4.6), plain_attention.table
     ),
