@@ -109,6 +109,7 @@ def test_the_command_stores_numbers_and_resumes_after_a_stop(tmp_path, monkeypat
 ONCE = {part: (measure, 1) for part, (measure, _) in published_model.PARTS.items() if part != "map"}
 QUICK_STUDIES = {
     "real": {"parts": ONCE},  # without its map, for which each head is silenced
+    "neighbours": {"scale": replace(QUICK, seeds=(1,)), "short_steps": 2, "every": 2},
     "sinks": {"scale": QUICK, "n_texts": 2},
     "floors": {"names": ("plain-tales",), "n_windows": 4},
     "remasking": {"scale": QUICK, "n_texts": 1},
