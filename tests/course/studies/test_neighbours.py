@@ -79,7 +79,7 @@ def test_what_layer_1_reads_of_a_vowel_is_exchanged_where_it_stands(corpus, gift
         (twin, mixed, plain), place = streams, (row_numbers, rows.mention + letter)
         assert torch.equal(twin[place], plain[place]) == (letter not in letters)
         assert torch.equal(mixed[place], twin[place])
-        mixed = mixed.clone()
+        mixed = mixed.clone()  # An inference tensor may not be changed.
         mixed[place] = plain[place]
         assert torch.equal(mixed, plain)
         streams.clear()
