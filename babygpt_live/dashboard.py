@@ -363,7 +363,7 @@ def loss_panel(board: Dashboard, n_steps: int) -> Panel:
 
 
 def baseline_colour(title: str, baseline: str) -> str:
-    """Return the colour of a baseline's curve: that of its encoding, or grey if the run has this encoding too."""
+    """Return the colour of a baseline's curve: of its encoding, or grey if the run has this encoding too."""
     colours = [ENCODING_COLOURS.get(name) for name in (title, baseline)]
     if None not in colours and colours[0] != colours[1]:
         return ENCODING_COLOURS[baseline]
