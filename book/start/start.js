@@ -228,14 +228,14 @@ class Stage {
     write(this.part("hold"), CALM.matches ? this.words.play : this.words.again);
   }
 
-  // List the next letters after the question in one order for both orders of the names, beside their shares before.
+  // List the next letters after the question in one order for both orders of the names, beside their shares before:
+  // those of the two names, and the likeliest others.
   compare() {
+    const { text, names } = this.questions[0], initials = names.map(([place]) => text[place]);
     this.lanes.forEach((lane, side) => {
-      const [now, before] = [this.order, 1 - this.order].map(order => this.readings[order][side]?.next.at(-1) ?? []);
-      const most = Object.fromEntries([...before, ...now].map(([letter]) => [letter, 0]));
-      for (const [letter, share] of [...before, ...now]) most[letter] = Math.max(most[letter], share);
-      const letters = Object.keys(most).sort((a, b) => most[b] - most[a]).slice(0, ROWS).sort();
-      const shares = Object.fromEntries(now);
+      const [now, before] = [this.order, 1 - this.order].map(order => this.readings[order][side].next.at(-1));
+      const first = this.readings[0][side].next.at(-1).map(([letter]) => letter);
+      const letters = [...new Set([...initials, ...first])].slice(0, ROWS).sort(), shares = Object.fromEntries(now);
       lane.list_next(letters.map(letter => [letter, shares[letter] ?? 0]), this.exchanged ? before : []);
     });
   }

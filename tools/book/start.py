@@ -28,7 +28,7 @@ CORPUS, CHARACTERS, WINDOW = "plain-tales", 400_000, 64
 SEED, STEPS, BATCH, LAYERS, HEADS, CHANNELS = 1, 600, 12, 2, 4, 96
 QUESTIONS = 400
 ASKED = ("rora chased lola. who chased? ", "lola chased rora. who chased? ")
-LEAST, MOST_LETTERS = 0.01, 5  # share of a letter that is recorded; letters of a place
+LEAST, MOST_LETTERS = 0.01, 12  # share of a letter that is recorded; letters of a place
 ANSWER = 6  # letters of an answer, at most
 
 
@@ -187,8 +187,8 @@ def sentences(recording: dict[str, Any]) -> dict[str, str]:
         )
         if order == 0:
             said["end"] = (
-                f"RoPE looks back at the one who chased: {letter}, at {share:.0%}. The other model guesses: its "
-                f"likeliest letter has {guess:.0%}."
+                f"RoPE looks back at the one who chased: {letter}, at {share:.0%}. "
+                f"The other model guesses: its likeliest letter has {guess:.0%}."
             )
     return said
 
