@@ -392,7 +392,8 @@ class Training {
     const [, right] = run.shares.at(-1) ?? [];
     if (right !== undefined) lanes[side].mark(fill(words.share, { share: percent(right) }));
     const steps = Math.min(...this.runs.map(one => one.step));
-    write(this.stage.part("kind"), fill(words[steps < STEPS ? "live" : "trained"], { step: steps, steps: STEPS }));
+    const newest = Math.max(...this.runs.map(one => one.step));
+    write(this.stage.part("kind"), fill(words[steps < STEPS ? "live" : "trained"], { step: newest, steps: STEPS }));
     this.say(steps);
   }
 
