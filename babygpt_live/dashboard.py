@@ -26,7 +26,7 @@ from babygpt_live.explorer import Range, format_number, still_of
 from babygpt_live.figures import running_mean
 from babygpt_live.panel import Axis, Curve, Level, Mark, Panel, as_plain, pack
 from babygpt_live.run import LoopRun, Run, State
-from babygpt_live.style import COLOURS, ENCODING_COLOURS
+from babygpt_live.style import COLOURS, ENCODING_COLOURS, ENCODINGS
 from babygpt_live.view import PAGE, LiveOutput, script, style
 from babygpt_live.watch import Watch
 
@@ -345,7 +345,7 @@ def loss_panel(board: Dashboard, n_steps: int) -> Panel:
     colour = ENCODING_COLOURS.get(run.title, COLOURS["blue"])
     if (baseline := run.baseline) is not None:
         earlier = running_mean([step.loss for step in baseline.history], SMOOTH)
-        behind = COLOURS["blue" if colour == COLOURS["grey"] else "grey"]  # the two must differ
+        behind = baseline_colour(run.title, baseline.title)
         marks.append(Curve(f"{baseline.title} (baseline)", behind, earlier[1], earlier[0]))
     smooth = f"{run.title}, mean of {SMOOTH} steps"  # it makes a leap a ramp; the thin line has each step
     marks += [Curve("", colour, np.array(losses), steps, "thin"), Curve(smooth, colour, mean, steps)]
@@ -360,6 +360,14 @@ def loss_panel(board: Dashboard, n_steps: int) -> Panel:
         over_steps=True,
         below=gap_panel(run, baseline, n_steps) if baseline else None,
     )
+
+
+def baseline_colour(title: str, baseline: str) -> str:
+    """Return the colour of a baseline's curve: of its encoding, or grey if the run has this encoding too."""
+    colours = [ENCODING_COLOURS.get(name) for name in (title, baseline)]
+    if None not in colours and colours[0] != colours[1]:
+        return ENCODING_COLOURS[baseline]
+    return COLOURS["blue" if colours[0] == ENCODINGS["none"] else "grey"]  # the two must differ
 
 
 def gap_panel(run: LoopRun, baseline: LoopRun, n_steps: int) -> Panel:

@@ -1,6 +1,8 @@
 """The look of all pictures of the course: colours, fonts, marks for characters that cannot be seen."""
 
+import re
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from cycler import cycler
@@ -15,28 +17,41 @@ COLOURS = {
     "sky": "#56B4E9",
     "grey": "#7F7F7F",
 }
+TOKEN = re.compile(r"--([\w-]+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\);")
+
+
+def read_tokens() -> dict[str, tuple[str, str]]:
+    """Return the colours of page/tokens.css: name -> (on white, on black), such as "#1b67dc"."""
+    css = (Path(__file__).parent / "page" / "tokens.css").read_text(encoding="utf-8")
+    return {name: (light, dark) for name, light, dark in TOKEN.findall(css)}
+
+
+TOKENS = read_tokens()
+ENCODINGS = {  # encoding -> its colour on white, in which figures and stills are drawn
+    name.removeprefix("enc-"): light for name, (light, _) in TOKENS.items() if name.startswith("enc-")
+}
 # One colour for each encoding in all figures of the course.
 ENCODING_COLOURS = {
-    "nope": COLOURS["grey"],
-    "learned": COLOURS["orange"],
-    "v1": COLOURS["grey"],
-    "v2": COLOURS["orange"],
-    "v3": COLOURS["green"],
-    "v4": COLOURS["blue"],
-    "v5": COLOURS["red"],
+    "nope": ENCODINGS["none"],
+    "learned": ENCODINGS["learned"],
+    "v1": ENCODINGS["none"],
+    "v2": ENCODINGS["learned"],
+    "v3": ENCODINGS["sinusoid"],
+    "v4": ENCODINGS["rope"],
+    "v5": ENCODINGS["gaussian"],
     "v5-absolute": COLOURS["orange"],
     "v5 fixed": COLOURS["sky"],  # its kernel is not trained
     "v5-absolute fixed": COLOURS["grey"],
     "v5 late": COLOURS["green"],  # its kernel is trained from a later step on, or at a lower rate
     "v5 slow": COLOURS["orange"],
-    "alibi": COLOURS["pink"],
-    "v6": "#8C510A",
-    "pope": "#6A3D9A",
-    "v7": "#01665E",
+    "alibi": ENCODINGS["alibi"],
+    "v6": ENCODINGS["branches"],
+    "pope": COLOURS["pink"],
+    "v7": ENCODINGS["gates"],
     "v7-polar": "#B8860B",
-    "v7-pope": "#6A3D9A",
-    "v7-rope": COLOURS["blue"],
-    "v7-nope": COLOURS["grey"],
+    "v7-pope": COLOURS["pink"],
+    "v7-rope": ENCODINGS["rope"],
+    "v7-nope": ENCODINGS["none"],
     "RoPE": COLOURS["grey"],  # beside the heads of ALiBi, which take the other colours
 }
 STYLE: Any = {

@@ -53,8 +53,8 @@ def script(path: Path) -> str:
 
 
 def style(*paths: Path) -> str:
-    """Return styles of a page as one."""
-    return "".join(path.read_text(encoding="utf-8") for path in paths)
+    """Return styles of a page as one, after the tokens that they use."""
+    return "".join(path.read_text(encoding="utf-8") for path in (PAGE / "tokens.css", *paths))
 
 
 class Still(NamedTuple):

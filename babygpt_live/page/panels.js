@@ -6,6 +6,7 @@
 import {
   Cells, clamp, fixed, html, makePanel, nearest, paintCells, percent, put, range, svg, write,
 } from "./figure.js";
+import { themed } from "./glyphs.js";
 
 // Lengths are CSS pixels.
 const SIDES = [220, 340]; // least and greatest side of the large square of a head
@@ -53,7 +54,7 @@ export const fill = (template, values) => template.replace(/\{(\w+)\}/g, (_, nam
 export const withUnit = (value, { digits, unit }) =>
   Number.isFinite(value) ? `${fixed(value, digits)}${unit}` : "–";
 
-const colourOf = ({ colour }) => (colour ? `--c: ${colour}` : "");
+const colourOf = ({ colour }) => (colour ? `--c: ${themed(colour)}` : "");
 
 // The dashes of the levels of a panel: named ones differ, and those without a name have the first kind.
 function dashesOf(levels) {
@@ -177,13 +178,13 @@ export class CurvesView extends PanelView {
   drawCurve(i, { colour, x, y, look }, end) {
     const { axes } = this, parts = (this.curves[i] ??= {});
     const make = (part, kind) =>
-      (parts[part] ??= svg("path", { class: kind, style: `--c: ${colour}` }, axes.inside));
+      (parts[part] ??= svg("path", { class: kind, style: `--c: ${themed(colour)}` }, axes.inside));
     let n = y.length;
     if (end < Infinity) while (n > 0 && x[n - 1] > end) n--;
     if (LINES.includes(look)) {
       put(make("line", look === "thin" ? "thin" : "curve"), {
         d: axes.path(x, y, 0, n),
-        style: `--c: ${colour}`,
+        style: `--c: ${themed(colour)}`,
       });
       put(make("future", "future"), { d: n < y.length ? axes.path(x, y, Math.max(0, n - 1)) : "" });
     }
@@ -227,7 +228,7 @@ export class CurvesView extends PanelView {
       const k = at === null || !y.length ? -1
         : this.pointed === null ? x.findLastIndex(value => value <= at) : nearest(x, at);
       const lines = !["dots", "rings"].includes(look) || steps;
-      const [, label, reading] = this.entry(i, { style: `--colour: ${colour}`, class: look }).children;
+      const [, label, reading] = this.entry(i, { style: `--colour: ${themed(colour)}`, class: look }).children;
       write(label, name);
       write(reading, k >= 0 && lines ? withUnit(y[k], axis) : "");
     });

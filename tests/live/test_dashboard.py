@@ -17,7 +17,7 @@ from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import NextToken
 from babygpt_course import explorers
 from babygpt_live.dashboard import BLOCK as LOSSES
-from babygpt_live.dashboard import Page, loss_panel
+from babygpt_live.dashboard import Page, baseline_colour, loss_panel
 from babygpt_live.panel import Axis, Curve, Level, Panel, unpack
 from babygpt_live.run import Run, State
 from babygpt_live.view import LiveOutput
@@ -292,8 +292,22 @@ def test_panels_of_losses_hold_the_run_its_baseline_floors_and_moves(make, objec
     assert gap.title == "less than 0.01 nats from v4"
     first = loss_panel(run.dashboard, 0)
     assert (first.title, first.below.title) == ("steered: the model is untrained", "gap to v4 (nats)")
-    run.title = "nope"  # grey itself
-    assert [mark.colour for mark in run.dashboard.panels()[0].marks[:3:2]] == [smooth.colour, grey.colour]
+    run.title = "nope"  # grey itself; then the baseline has the colour of its encoding
+    colours = [mark.colour for mark in run.dashboard.panels()[0].marks[:3:2]]
+    assert colours == [live.ENCODING_COLOURS["v4"], live.ENCODING_COLOURS["nope"]]
+
+
+@pytest.mark.parametrize(
+    ("title", "baseline", "colour"),
+    [
+        ("v4", "nope", live.ENCODING_COLOURS["nope"]),
+        ("v4", "v4", live.COLOURS["grey"]),
+        ("nope", "nope", live.COLOURS["blue"]),
+        ("steered", "v4", live.COLOURS["grey"]),
+    ],
+)
+def test_a_baseline_has_another_colour_than_the_run(title, baseline, colour):
+    assert baseline_colour(title, baseline) == colour
 
 
 def test_the_last_still_shows_the_end_and_takes_the_place_of_the_first(make, objective, published):

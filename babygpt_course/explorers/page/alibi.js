@@ -1,7 +1,6 @@
 // ALiBi: what distance takes from a score in each head, and how far each head looks, beside RoPE.
 
 import {
-  COLOURS,
   explorer,
   format,
   frequencies,
@@ -10,6 +9,7 @@ import {
   ropeScore,
   softmax,
 } from "../../../babygpt_live/page/figure.js";
+import { ENCODINGS, themed } from "../../../babygpt_live/page/glyphs.js";
 
 const HEAD_DIM = 32, SHARPNESS = 2, FURTHEST = 64, HEADS = [1, 2, 3, 4, 5, 6];
 // Length from the start of head 1's line to the handle that turns it, in the picture's units.
@@ -40,7 +40,7 @@ export function measure({ distance, n_head, steepness, theta }) {
 // A curve for RoPE and for each head that there can be; heads that were not measured are hidden.
 function curvesOf(axes) {
   const curves = Object.fromEntries(HEADS.map(head => [nameOf(head), axes.curve(nameOf(head), hueOf(head))]));
-  curves.RoPE = axes.curve("RoPE", COLOURS.red, { "stroke-dasharray": "7 3" });
+  curves.RoPE = axes.curve("RoPE", themed(ENCODINGS.rope.colour), { "stroke-dasharray": "7 3" });
   return table => Object.entries(curves).forEach(([name, curve]) => curve(table[name]));
 }
 

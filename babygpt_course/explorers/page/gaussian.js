@@ -4,6 +4,7 @@
 import {
   COLOURS, explorer, format, frequencies, html, percent, range, ropeScore, softmax, sum, unevenness,
 } from "../../../babygpt_live/page/figure.js";
+import { ENCODINGS, themed } from "../../../babygpt_live/page/glyphs.js";
 
 const HEAD_DIM = 32;
 // Distances in tokens.
@@ -43,10 +44,10 @@ export function measure({ kernel, position, sigma1, sigma2, alpha1, alpha2 }) {
 }
 
 function build(page) {
-  const { blue, red, green, pink, grey } = COLOURS;
+  const { red, green, pink } = COLOURS, [rope, own] = ["rope", "gaussian"].map(key => themed(ENCODINGS[key].colour));
   const distance = { x: [0, FURTHEST], y: [100, 1e-4], labels: ["distance (tokens)", "K"], log: true };
   const fall = page.panel("kernel", distance);
-  const whole = fall.axes.curve("K", blue, { style: "stroke-width: 4" });
+  const whole = fall.axes.curve("K", own, { style: "stroke-width: 4" });
   const parts = [green, pink].map((colour, i) => {
     const [n, sigma, alpha, inside] = ["₁₂"[i], `sigma${i + 1}`, `alpha${i + 1}`, x => Math.min(x, FURTHEST)];
     // At distance σ a part has fallen to its weight times exp(-1/2).
@@ -69,7 +70,7 @@ function build(page) {
 
   const shares = { x: [0, FURTHEST], y: [1, 1e-4], labels: [labels[0], "attention"], log: true };
   const row = page.panel("attention", shares);
-  const curves = { rope: row.axes.curve("RoPE", grey), with: row.axes.curve("with K", blue) };
+  const curves = { rope: row.axes.curve("RoPE", rope), with: row.axes.curve("with K", own) };
 
   return ({ position }, found) => {
     fall.say(`K falls to a half at ${format(found.half)} tokens, to 1/100 at ${format(found.hundredth)}`);
