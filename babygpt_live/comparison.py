@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
@@ -50,8 +51,8 @@ def colours_of(results: Mapping[str, Any]) -> dict[str, str]:
 
 
 def short_name(variant: str) -> str:
-    """Return a variant's name without its file: "Sandwich" for "mine.py:Sandwich"."""
-    return variant.rpartition(":")[2]
+    """Return a variant's name without files: "Sandwich (rate 2)" for "mine.py:Sandwich (rate 2)"."""
+    return re.sub(r"^[^(]*\.py:|[^ (]*\.py:", "", variant)  # options may name files as well
 
 
 def draw_learning_curves(ax: Axes, results: Mapping[str, Any]) -> None:
