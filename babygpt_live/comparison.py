@@ -79,24 +79,27 @@ def growing_panel(
     floor   a loss that no model can pass, or None
     note    a line below the picture
     """
-    marks, words = list[Mark](), list[str]()
+    # The page keeps the look of its n-th curve, so the means come first, and are empty at the beginning.
+    means, thin, words = list[Mark](), list[Mark](), list[str]()
     for name, colour in colours_of_names(list(curves)).items():
         runs = [np.array(curve, dtype=float).T for curve in curves[name].values()]  # (2, points) each
-        marks += [Curve("", colour, losses, steps, "thin") for steps, losses in runs]
+        thin += [Curve("", colour, losses, steps, "thin") for steps, losses in runs]
         finished = [(steps, losses) for steps, losses in runs if steps[-1] == total]
+        mean = np.mean([losses for _, losses in finished], axis=0) if finished else np.empty(0)
+        steps = finished[0][0] if finished else np.empty(0)
+        means.append(Curve(short_name(name), colour, mean, steps, "marked"))
         if finished:
-            mean = np.mean([losses for _, losses in finished], axis=0)
-            marks.append(Curve(short_name(name), colour, mean, finished[0][0], "marked"))
             n_seeds = f"{len(finished)} seed{'s' if len(finished) > 1 else ''}"
             words.append(f"{short_name(name)} ends at {mean[-1]:.3f} ({n_seeds})")
     losses = [point[1] for runs in curves.values() for curve in runs.values() for point in curve]
     low, high = min([*losses, floor or np.inf], default=0.0), max(losses, default=0.0)
-    if floor:
-        marks.append(Level(f"floor {floor:.3f}", floor))
+    floors: list[Mark] = [Level(f"floor {floor:.3f}", floor)] if floor else []
     span = (float(np.floor(10 * low) / 10), float(np.ceil(10 * high) / 10)) if losses else (0.0, 4.0)
     title = f"Loss: {', '.join(words)}" if words else "Loss: no run is finished yet"
     y = Axis("validation loss (nats per character)", span, digits=3)
-    return Panel(title, marks, Axis("step", (0.0, total), digits=0), y, note=note, over_steps=True)
+    return Panel(
+        title, [*means, *thin, *floors], Axis("step", (0.0, total), digits=0), y, note=note, over_steps=True
+    )
 
 
 # ---------------------------------------------------------------- results
