@@ -28,7 +28,8 @@ SHAPE: dict[str, Any] = {"n_layer": 2, "n_head": 2, "n_embd": 32}  # small, so t
 @shell.options_from(ModelConfig, **SHAPE)
 @click.pass_context
 def check(ctx: click.Context, version: str, json: Path | None, overwrite: bool, **values: Any) -> None:
-    """Measure the promises of VERSION's encoding. The model is small, with random weights.
+    """Measure the promises of VERSION's encoding. The model is small, with random weights,
+    also where an encoding's own begin at 0.
 
     Each promise is ✓, or ✗ with the smallest input that breaks it, or – where it makes no sense. A ✗ may be
     a fault or a finding: a sinusoid tells more than the distance on purpose. `check v5 --help` shows the

@@ -177,7 +177,8 @@ def mean_cells(results: Mapping[str, Any]) -> list[list[str]]:
     for row in results["rows"]:
         cost = results["costs"][row["variant"]]
         means = [measure.mean(row["means"].get(name)) for name, measure in measures.items()]
-        numbers = [f"{cost['ms']:.1f}", f"{cost['ratio']:.2f}", f"{cost['parameters']:,}"]
+        span = "" if row is results["rows"][0] else " ({:.2f} to {:.2f})".format(*cost["ratio_span"])
+        numbers = [f"{cost['ms']:.1f}", f"{cost['ratio']:.2f}{span}", f"{cost['parameters']:,}"]
         cells.append([row["variant"], *means, *numbers])
     return cells
 
@@ -211,6 +212,7 @@ def about(results: Mapping[str, Any]) -> Iterator[str]:
     """Yield sentences on what a reader of the numbers has to know: seeds, rates, failures, gaps."""
     seeds, failed = results["seeds"], results["failed"]
     listed = ", ".join(map(str, seeds))
+    yield from about_variants(results)
     yield f"Seeds: {listed}; all variants of a seed saw the same batches. After ±: deviation over seeds."
     yield from about_looks(results)
     if len(seeds) < FEWEST_SEEDS:
@@ -230,15 +232,31 @@ def about(results: Mapping[str, Any]) -> Iterator[str]:
             f"Beyond the window of {length} characters: the loss of a character after up to {4 * length} "
             "characters, less its loss within one window."
         ) + (f" {', '.join(lacking)} cannot read that far." if lacking else "")
+    yield (
+        "ms a step: the median of some steps, made in turn with the other variants. In brackets stands the "
+        "middle half of the ratios; on a busy machine another measurement may differ by more."
+    )
     for name, reason in failed.items():
         yield f"{name} failed and is left out: {reason}. The same command makes it again."
+
+
+def about_variants(results: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a sentence on what each variant is: its title, or the digest of its file."""
+    words = []
+    for row in results["rows"]:
+        if row["digest"]:
+            words.append(f"{row['variant']} is a file with digest {row['digest'][:12]}")
+        elif row["title"] != row["variant"]:
+            words.append(f"{row['variant']} is {row['title']}")
+    if words:
+        yield f"{'; '.join(words)}."
 
 
 def about_looks(results: Mapping[str, Any]) -> Iterator[str]:
     """Yield a sentence on the seeds that were looked at before, and on which comparisons they suggested."""
     earlier = results["earlier_seeds"]
     if not earlier:
-        yield "This file knows of no earlier look at these variants."
+        yield "This file holds no earlier look at these variants; it knows nothing of looks in other files."
         return
     names = [name for name, seeds in results["suggesting"].items() if seeds]
     listed = ", ".join(map(str, earlier))
@@ -288,6 +306,7 @@ def card(results: Mapping[str, Any], picture: str = "") -> str:
     )
     floor = f" No model can reach a loss below {results['floor']:.3f}." if results["floor"] else ""
     origin = f"`{results['command']}`: " if results["command"] else ""
+    minutes = f"{results['minutes']:.1f} minutes on {results['device']} ({results['threads']} threads)"
     parts = [
         title,
         shape + floor + "\n",
@@ -296,7 +315,7 @@ def card(results: Mapping[str, Any], picture: str = "") -> str:
         "The same numbers as paired differences, seed by seed:\n",
         markdown(*split_heading(difference_cells(results))),
         "".join(f"- {sentence}\n" for sentence in about(results)),
-        f"{origin}{results['minutes']:.0f} minutes on {results['device']}, babygpt {results['babygpt']}.\n",
+        f"{origin}{minutes}, babygpt {results['babygpt']}.\n",
     ]
     return "\n".join(part for part in parts if part)
 

@@ -172,12 +172,13 @@ def limited_threads(threads: int) -> Iterator[None]:
 
 def measure_costs(
     plan: ComparisonPlan, candidates: Sequence[Candidate], threads: int
-) -> dict[str, dict[str, float]]:
-    """Make TRIAL_STEPS of each variant in turn; return its "ms" a step, "ratio", "seconds" and "parameters".
+) -> dict[str, dict[str, Any]]:
+    """Make TRIAL_STEPS of each variant in turn, and return what they cost.
 
     threads  that a run will have
-    returns  for each name: milliseconds of a step, the median; its ratio to the first variant's step, the
-             median over the rounds; seconds that a whole run will take; number of weights
+    returns  for each name "ms": milliseconds of a step, the median; "ratio": to the first variant's step, the
+             median over the rounds, and "ratio_span", the ends of the middle half of the rounds; "seconds"
+             that a whole run will take; "parameters": number of weights
     """
     models, loops = dict[str, LanguageModel](), dict[str, Iterator[Step]]()
     training = replace(plan.training, steps=TRIAL_STEPS + 2, eval_every=0)
@@ -196,13 +197,14 @@ def measure_costs(
                     raise BadInput(f"{name} cannot be trained: {error}") from error
                 times[name].append(time.perf_counter() - start)
         evaluations = {c.name: plan.time_evaluations(c, models[c.name]) for c in candidates}
-    costs: dict[str, dict[str, float]] = {}
+    costs: dict[str, dict[str, Any]] = {}
     first = np.array(times[candidates[0].name][1:])  # the first step of all warms up
     for name, steps in ((name, np.array(taken[1:])) for name, taken in times.items()):
-        step = float(np.median(steps))
+        step, ratios = float(np.median(steps)), steps / first
         costs[name] = {
             "ms": 1000 * step,
-            "ratio": float(np.median(steps / first)),
+            "ratio": float(np.median(ratios)),
+            "ratio_span": [float(end) for end in np.quantile(ratios, (0.25, 0.75))],
             "seconds": plan.training.steps * step + evaluations[name],
             "parameters": sum(p.numel() for p in models[name].parameters()),
         }

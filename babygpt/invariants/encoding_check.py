@@ -3,7 +3,8 @@
 Every promise is measured on whole models, so that all hooks of an encoding take part. The model has two
 layers of two heads and 32 channels, a window of 192 tokens as in the course, and random weights: a promise is
 about the way a model is built, not about what it has learned, and an untrained model, whose logits are all
-equal, would keep every one. The encoding's own weights are near those that it begins with.
+equal, would keep every one. The encoding's own weights are near those that it begins with, and those that
+begin at 0 are random, so that what they steer takes part.
 """
 
 import math
@@ -45,6 +46,9 @@ def check(encoding: VersionName, config: ModelConfig | None = None, **options: A
                         also at position 4096 if the encoding goes on beyond the window
     branch permutation  the order of texts in a row changes nothing; codes differ for all branches, or none
     compiles            torch.compile traces the model in one graph
+
+    Weights are random: a promise is about the way a model is built. Those of the encoding stay near where
+    they begin, and those that begin at 0 are random too.
 
     encoding  the name of a version, such as "v4"; a class; or a file and a class in it, as "mine.py:Sandwich"
     config    shape of the model, by default two layers of two heads and 32 channels, and a window of 192

@@ -62,7 +62,8 @@ class Version:
         needed = {p.name: getattr(config, p.name) for p in self.arguments() if p.default is p.empty}
         if self.own:
             if unknown := options.keys() - self.options().keys():
-                raise TypeError(f"{self.title} has no option {', '.join(sorted(unknown))}")
+                hint = suggestion(min(unknown), self.options())
+                raise TypeError(f"{self.title} has no option {', '.join(sorted(unknown))}{hint}")
             with faults_named(self.own, "__init__"):
                 encoding = self.own(**needed, **options)
             require_sound_hooks(encoding, config, self.branches, self.masks)
@@ -157,6 +158,8 @@ def require_version(version: Any) -> Version:
     titles = [kind.title for kind in VERSIONS.values()]
     hint = suggestion(version, VERSIONS, titles)
     kind = type(version).__name__
+    if isinstance(version, LanguageModel):
+        raise BadInput(f"version is a model ({kind}): give a name, a class of Encoding, or FILE.py:CLASS")
     if isinstance(version, enc.Encoding):
         hint = f": give the class, as in build({kind}, config), or write Transformer(config, encoding)"
     elif isinstance(version, str) and not hint and ":" in version:

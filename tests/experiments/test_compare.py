@@ -48,7 +48,7 @@ def fake_runs(monkeypatch):
             return {"seed": seed, "curve": [[1, loss(candidate, seed)]], "loss": loss(candidate, seed)}
 
         monkeypatch.setattr(ComparisonPlan, "run", run)
-        cost = {"ms": 1.0, "ratio": 1.0, "seconds": 1.0, "parameters": 1}
+        cost = {"ms": 1.0, "ratio": 1.0, "ratio_span": [0.9, 1.1], "seconds": 1.0, "parameters": 1}
         monkeypatch.setattr(module, "measure_costs", lambda plan, each, threads: {c.name: cost for c in each})
         return runs
 
@@ -71,8 +71,10 @@ def test_differences_are_paired_by_seed_and_have_an_interval_from_the_third_on(s
     assert two.rows[1]["differences"]["loss"]["low"] is None
     assert {"loss", "roles", "whole", "beyond"} == set(three.rows[0]["means"])
     assert stored["floor"] == pytest.approx(small_corpus.floor)
-    assert set(stored["costs"]["alibi"]) == {"ms", "ratio", "seconds", "parameters"}
-    assert stored["costs"]["v4"]["ratio"] == 1.0
+    assert set(stored["costs"]["alibi"]) == {"ms", "ratio", "ratio_span", "seconds", "parameters"}
+    low, high = stored["costs"]["alibi"]["ratio_span"]
+    assert low <= stored["costs"]["alibi"]["ratio"] <= high
+    assert stored["costs"]["v4"] | {"ratio": 1.0, "ratio_span": [1.0, 1.0]} == stored["costs"]["v4"]
     assert "decide nothing" in str(three)
     assert "v4" in three._repr_html_()
 

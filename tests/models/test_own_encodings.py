@@ -58,6 +58,8 @@ def test_a_class_in_a_file_is_built_with_the_shape_and_its_options(written, text
     assert build(model.version, CONFIG, **model.options)(text(2, 9)).shape == (2, 9, 11)
     with pytest.raises(TypeError, match=r"mine.py:Recency has no option colour"):
         build(name, CONFIG, colour="green")
+    with pytest.raises(TypeError, match=r"has no option strenght; did you mean strength\?"):
+        build(name, CONFIG, strenght=1.0)
 
 
 def test_a_file_runs_once_until_it_is_edited(written):

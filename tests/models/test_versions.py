@@ -94,6 +94,11 @@ def test_only_parallel_texts_can_be_isolated() -> None:
         build("v99", CONFIG)
 
 
+def test_a_model_in_place_of_a_version_is_named_in_one_line() -> None:
+    with pytest.raises(ValueError, match=r"version is a model \(Transformer\): give a name, a class"):
+        build(build("v4", CONFIG), CONFIG)
+
+
 def test_a_model_for_a_gpu_has_ten_million_weights() -> None:
     model = build("v4", ModelConfig(65, block_size=256, n_layer=6, n_head=6, n_embd=384))
     assert n_parameters(model) == pytest.approx(10.7e6, rel=0.005)
