@@ -43,8 +43,8 @@ def page(browser: Browser) -> Iterator[Page]:
 
 
 def start(page: Page, losses: int) -> None:
-    """Press the button, and wait for so many losses of both models."""
-    page.get_by_role("button", name="Train", exact=True).click()
+    """Press the button of the time line, and wait for so many losses of both models."""
+    page.get_by_role("button", name="train", exact=True).click()
     wait(page, f"runs?.every(run => run.losses.length >= {losses})")
 
 
@@ -117,20 +117,20 @@ def test_a_text_of_ones_own_is_counted_read_and_continued(page: Page, address: s
     bring(page, TALE)
     counts = f"{len(TALE)} characters, {len(set(TALE))} different ones. This is too short"
     expect(page.locator(".lab-counts")).to_contain_text(counts)
-    page.get_by_role("button", name="Train", exact=True).click()
+    page.get_by_role("button", name="train", exact=True).click()
     expect(page.get_by_role("alert").first).to_contain_text("too short")
     bring(page, 60 * TALE)
     page.get_by_label("Ask the models").fill("the cat π")
     start(page, 300)
     wait(page, "state === 'finished'")
-    expect(page.locator(".lab-ask > .problem")).to_have_text(
+    expect(page.locator(".lab-mid > .problem").last).to_have_text(
         "The models have never read π, so they are left out."
     )
     expect(page.locator(".lab-verdict")).to_contain_text("On text that neither has read,")
-    page.get_by_label("draw letters by chance").uncheck()
+    page.get_by_label("surprise me").uncheck()
     page.get_by_label("Ask the models").fill("the dog ran to ")
-    expect(page.locator(".lab-card.first b")).to_contain_text("the cat.")
-    expect(page.locator(".lab-card.first li").first).to_contain_text("t ")
+    expect(page.locator(".lab-lane.first .lab-written b")).to_contain_text("the cat.")
+    expect(page.locator(".lab-lane.first li b").first).to_have_text("t")
     assert losses(page)[0][-1] < 0.5 < losses(page)[0][0]
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     assert Axe().run(page).response["violations"] == []
@@ -138,15 +138,16 @@ def test_a_text_of_ones_own_is_counted_read_and_continued(page: Page, address: s
 
 def test_the_start_page_trains_two_models_by_keyboard_and_says_which_one_learned(page: Page, address: str):
     page.goto(address.replace("lab.html", "index.html"))
-    for hidden in ("layers", "text"):
-        expect(page.locator(f"[name={hidden}]")).to_be_hidden()
+    for hidden in page.locator("[name=layers], [name=text]").all():
+        expect(hidden).to_be_hidden()
     page.get_by_role("button", name="Train", exact=True).press("Enter")
     wait(page, "state === 'finished'")
     none, rope = page.evaluate(f"{LAB}.runs.map(run => run.points.at(-1)[1] / 100)")
     stored = json.loads(lab.SHARES.read_text(encoding="utf-8"))
     assert [none, rope] == pytest.approx([stored["none"][0], stored["rope"][0]], abs=0.05)
     expect(page.locator(".lab")).to_contain_text("Only one model learned who did it: RoPE (v4).")
-    page.get_by_label("First model").select_option("alibi")
+    chosen = page.get_by_role("group", name="First model").get_by_role("radio", checked=True)
+    chosen.press("ArrowLeft")  # from the first encoding to the last one
     page.get_by_role("button", name="Another seed").press("Enter")
     page.wait_for_url("**/index.html?first=alibi&seed=2")
     wait(page, "runs.every(run => run.losses.length > 20 && run.losses.length < 600)")
@@ -177,7 +178,8 @@ def test_a_dial_steers_the_first_model_and_not_its_twin(page: Page, address: str
         ["alpha", 0.5],
         ["sigma", 5],
     ]
-    page.get_by_label("σ of the near scale").press("Home")
+    page.get_by_role("button", name="Dials").click()
+    page.get_by_label("letters that the near scale hears").press("Home")
     moved = page.evaluate(f"{LAB}.moves[0][0]")
     wait(page, f"runs.every(run => run.losses.length > {moved} + 60)")
     first, twin = losses(page)
@@ -185,31 +187,29 @@ def test_a_dial_steers_the_first_model_and_not_its_twin(page: Page, address: str
     assert first[moved + 30 : moved + 60] != twin[moved + 30 : moved + 60]
     expect(page.locator(".moves")).to_have_text("σ 1")
     page.wait_for_url("**&sigma=1*")
-    page.get_by_role("button", name="pause").click()
+    page.get_by_role("button", name="pause", exact=True).click()
     page.wait_for_timeout(500)
     paused = losses(page)
     page.wait_for_timeout(300)
     assert losses(page) == paused
-    page.get_by_role("button", name="stop").click()
+    menu = page.locator(".lab-menu summary")
+    menu.click()
     with page.expect_download() as download:  # what a worker has not told yet is kept, too
-        page.get_by_role("button", name="Keep the first model").click()
+        page.get_by_role("button", name="Save the first model").click()
     header = json.loads(Path(download.value.path()).read_bytes().split(b"\n")[0])
     assert len(header["run"]["losses"]) == header["steps"]
-    before = page.evaluate(f"{LAB}.runs")
-    page.get_by_role(
-        "button", name="Train", exact=True
-    ).click()  # the curve before stays, and the dial as well
+    before = page.evaluate(f"{LAB}.runs.map(run => run.losses.length)")
+    menu.click()
+    page.get_by_role("button", name="Start over").click()  # the curve before stays, and the dial as well
     page.wait_for_function(
         f"before => {LAB}.runs[0].losses.length < before && {LAB}.runs[0].losses.length > 20",
-        arg=len(before[0]["losses"]),
+        arg=before[0],
     )
     expect(page.locator(".explorer-legend").first).to_contain_text("earlier: Gaussian RoPE (v5), σ 1")
     assert page.evaluate(f"{LAB}.values.sigma") == 1
     starts = page.locator(".lab-starts")
-    expect(starts).to_have_text(
-        "The first model starts with α = 0.5 (usual: 0.7). The first model starts with σ = 1 (usual: 5)."
-    )
-    page.get_by_label("First model").select_option("rope")
+    expect(starts).to_have_text("")
+    page.get_by_role("group", name="First model").get_by_role("radio", name="RoPE (v4)", exact=True).check()
     expect(starts).to_have_text(
         "The pictures show Gaussian RoPE (v5) as it was trained; press Train for these settings."
     )
@@ -219,14 +219,21 @@ def test_heads_are_switched_off_and_a_model_is_kept_and_loaded(page: Page, addre
     page.goto(f"{address}?text=tales-zh&first=learned&second=nothing&channels=32&batch=4&steps=300&seed=3")
     start(page, 300)
     wait(page, "state === 'finished'")
-    trained, card = losses(page), page.locator(".lab-card.first")
-    written = card.inner_text()
-    for switch in page.locator(".lab-switches button").all():
-        switch.click()
-    expect(page.locator(".lab-silenced")).to_contain_text("head 1 of layer 1 and head 2 of layer 1 and")
-    expect(page.locator(".lab-silenced")).to_contain_text("right answers to 40 questions")
+    trained, lane = losses(page), page.locator(".lab-lane.first")
+    card, silenced = lane.locator(".lab-written"), lane.locator(".lab-silenced")
+    written, off = card.inner_text(), lane.get_by_role("button", name="Switch off")
+    heads = lane.get_by_role("group", name="Heads of").get_by_role("button", name="head")
+    for head, words in zip(
+        heads.all(), ("head 1 of layer 1:", "head 2 of layer 1:", "", "any head:"), strict=True
+    ):
+        head.click()
+        off.click()
+        expect(silenced).to_contain_text(words)
+    expect(silenced).to_contain_text("right answers to 40 questions")
+    page.get_by_role("button", name="Dials").click()
+    page.locator(".lab-menu summary").click()
     with page.expect_download() as download:
-        page.get_by_role("button", name="Keep the first model").click()
+        page.get_by_role("button", name="Save the first model").click()
     download.value.save_as(tmp_path / "kept.babygpt")
     assert card.inner_text() != written
     page.goto(address)

@@ -61,7 +61,9 @@ def texts() -> dict[str, dict[str, Any]]:
 def engine_script() -> str:
     """Return the script that a page loads when its reader starts a training."""
     parts = {
-        "worker": (HERE / "worker.js").read_text(encoding="utf-8"),
+        "worker": "".join(
+            (HERE / name).read_text(encoding="utf-8") for name in ("encodings.js", "worker.js")
+        ),
         "wasm": b64encode(ENGINE.read_bytes()).decode(),
         "texts": texts(),
     }
