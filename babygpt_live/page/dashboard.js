@@ -199,8 +199,11 @@ export class Board {
       this.offer = this.button(head, "", () => this.command("stop_earlier"));
     }
     this.status = html("p", { class: "status" }, head);
-    if (document.fullscreenEnabled)
-      this.button(head, "full screen", () => this.project(), "projector view: full screen, large letters");
+    if (document.fullscreenEnabled) {
+      const button = this.button(head, "full screen", () => this.project(), "projector view: full screen, large letters");
+      this.root.addEventListener("fullscreenchange", () =>
+        write(button, document.fullscreenElement ? "leave (Esc)" : "full screen"));
+    }
     this.buildTime(html("div", { class: "row time" }, this.root));
   }
 

@@ -171,6 +171,8 @@ class Lab {
     };
     this.over.onclick = () => this.train();
     this.keep.onclick = () => this.workers[0].postMessage({ keep: true });
+    find("full").onclick = () => this.el.requestFullscreen();
+    find("full").hidden = !document.fullscreenEnabled;
     find("link").onclick = async () => {
       this.writeAddress();
       const copied = await navigator.clipboard?.writeText(location.href).then(() => true, () => false);
@@ -232,11 +234,12 @@ class Lab {
     this.change();
   }
 
-  // Show what belongs to the settings, and put them into the address.
-  change() {
+  // Show what belongs to the settings, and put them into the address. A dial that moves changes no model.
+  change(dial = false) {
     const { text } = this.settings, { words } = this, counts = this.form.querySelector(".lab-counts");
     this.form.querySelector(".lab-own").hidden = text !== "own";
     this.asking.firstChild.data = text === "own" ? words.begin : words.names;
+    this.exchange.hidden = !TALE.test(this.begin.value);
     const { kinds, rare } = this.own.alphabet, count = this.own.alphabet.length;
     const rest =
       count < SHORTEST
@@ -259,7 +262,7 @@ class Lab {
     this.changed = this.trained && Object.entries(this.settings).some(([name, value]) => trained[name] !== value);
     write(this.form.querySelector(".lab-starts"),
       this.changed ? fill(words.changed, { name: this.runs[0].name }) : "");
-    if (!this.trained) this.prepare();
+    if (!this.trained && !dial) this.prepare();
     this.board.wake(true);
     this.saveAddress();
   }
@@ -436,7 +439,7 @@ class Lab {
     clearTimeout(this.sending);
     const send = () => { this.sent = performance.now(); this.workers?.[0].postMessage({ encoding: this.encodingOf(0) }); };
     this.sending = setTimeout(send, Math.max(0, REST - (performance.now() - (this.sent ?? 0))));
-    this.change();
+    this.change(true);
   }
   get going() { return ["running", "paused", "getting ready"].includes(this.state); }
 
@@ -539,7 +542,7 @@ class Lab {
 
   describe() {
     const { loss } = this.templates, { title } = { title: this.runs[0].name }, title_ = this.words.loss_of;
-    const tale = Boolean(this.text.questions), most = Math.log(Math.max(2, this.text.characters.length));
+    const tale = Boolean(this.text.questions), most = Math.log(Math.max(20, this.text.characters.length));
     const curve = (look, name, colour, y = [], dashed = false) =>
       ({ kind: "curve", name, colour, look, dashed, x: pack(y.map((_, i) => i + 1)), y: pack(y) });
     const earlier = this.earlier.map(({ name, mean, encoding }) =>

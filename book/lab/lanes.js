@@ -66,10 +66,11 @@ class Lane {
     put(this.box, { style: `--c: ${colourOfEncoding(encoding)}` });
     this.title.replaceChildren();
     glyphOf(encoding, this.title);
-    html("b", {}, this.title, name);
+    html("b", {}, this.title, this.lab.words[name] ?? name);
     put(this.strip, { "aria-label": fill(this.lab.words.heads, { name }) });
     put(this.plot, { "aria-label": `${name}: ${this.lab.words.knows}` });
-    this.row.replaceChildren(...range(layers * heads, number => this.button(number)));
+    const many = layers * heads > 12 ? "many" : "";
+    put(this.row, { class: `lab-row ${many}`, style: `--heads: ${heads}` }).replaceChildren(...range(layers * heads, number => this.button(number)));
     for (const node of [this.silenced, this.looks]) write(node, "");
     this.written.replaceChildren(html("span", {}, null, this.lab.words.knows));
     this.next.replaceChildren();
@@ -144,9 +145,8 @@ class Lane {
   drawEmpty() {
     if (!this.wide || !this.lab.text) return;
     const { letters, lead } = this.lab.question(this.side);
-    const empty = { letters, lead, text: letters, weights: [], number: -1 };
-    Object.assign(this, { frame: empty });
-    this.drawLetters(-1, letters.length - 1);
+    this.frame = { letters: letters.length ? letters : [" "], lead, text: letters };
+    this.drawLetters(-1, Math.max(0, letters.length - 1));
     this.frame = null;
   }
 
@@ -189,10 +189,9 @@ class Lane {
   }
 
   drawHeads() {
-    const { weights } = this.frame, n = this.count, all = this.layers * this.heads;
+    const { weights } = this.frame, n = this.count;
     [...this.row.children].forEach((button, i) =>
       paintCells(button.firstChild, weights, n, n, [0, 255], i * n * n));
-    put(this.row, { class: `lab-row${all > 12 ? " many" : ""}`, style: `--heads: ${this.heads}` });
   }
 
   // The likeliest letters. They keep their places, by the alphabet, until training rests.
@@ -233,7 +232,7 @@ class Bench extends Board {
 
   buildDials(controls) {
     const box = this.lab.form.querySelector(".lab-dials");
-    box.replaceChildren();
+    put(box, { style: `--c: ${this.lab.curveColour(0)}` }).replaceChildren();
     return Object.fromEntries(controls.map(control => {
       const [label, says] = control.label.split(": "), row = html("div", { class: "explorer-controls" }, box);
       const show = addInput({ ...control, label }, row, value => {
@@ -315,14 +314,24 @@ class KernelView extends CurvesView {
     });
     this.plot.addEventListener("pointermove", event =>
       this.plot.hasPointerCapture(event.pointerId) && shape(event));
+    const ways = { ArrowUp: [0, 1], ArrowDown: [0, -1], ArrowLeft: [-1, 0], ArrowRight: [1, 0] };
     this.plot.addEventListener("keydown", event => {
-      const way = { ArrowUp: 1, ArrowDown: -1 }[event.key];
-      if (!way) return;
-      const [{ y }] = this.spec.marks, at = Math.round(this.pointed ?? 0);
-      const place = [at, clamp(y[at] / 100 + way / LEVEL, 0, 1)];
-      this.spec.shapes(place, place);
-      this.pointed = at;
+      const [along, up] = ways[event.key] ?? [], [{ y }] = this.spec.marks;
+      if (along === undefined) return;
+      this.pointed = clamp(Math.round(this.pointed ?? 0) + along, 0, WINDOW - 1);
+      const place = [this.pointed, clamp(y[this.pointed] / 100 + up / LEVEL, 0, 1)];
+      if (up) this.spec.shapes(place, place);
+      this.host.wake(true);
       event.preventDefault();
     });
+  }
+
+  show(spec, at) {
+    super.show(spec, at);
+    const [{ y }] = spec.marks, away = Math.round(this.pointed ?? 0), share = Math.round(y[away]);
+    const words = `distance ${away}: ${share}%`;
+    this.showCursor(this.pointed, this.pointed === null ? "" : words);
+    put(this.plot, { role: "slider", tabindex: 0, "aria-valuemin": 0, "aria-valuemax": 100, "aria-valuenow": share });
+    put(this.plot, { "aria-valuetext": words, "aria-label": spec.title });
   }
 }

@@ -1,9 +1,11 @@
 """The lab: a reader brings a text, steers a model while it trains, asks it, and keeps it."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
@@ -245,3 +247,137 @@ def test_heads_are_switched_off_and_a_model_is_kept_and_loaded(page: Page, addre
     expect(card).to_have_text(written, use_inner_text=True)
     assert [round(loss, 3) for loss in trained[0]] == losses(page)[0]
     page.wait_for_url("**first=learned*")
+
+
+SCROLLS = """() => [...document.querySelectorAll(".lab-form, .lab-mid, .explorer-panels, .lab")]
+    .filter(it => it.scrollHeight > it.clientHeight + 1 || it.scrollWidth > it.clientWidth + 1)
+    .map(it => `${it.className}: ${it.scrollWidth} x ${it.scrollHeight}`)"""
+# Names and letters that lie on each other, and those that are smaller than they may be.
+OVERLAPS = r"""least => {
+    const names = ".lab :is(text, .moves i, legend, .explorer-title, .lab-name b)";
+    const texts = [...document.querySelectorAll(names)].filter(it => it.checkVisibility());
+    const boxes = texts.filter(it => it.textContent.trim())
+        .map(it => [it.textContent, it.getBoundingClientRect(), it])
+        .filter(([, box]) => box.width && box.height);
+    const on = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1
+        && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 3;
+    const home = it => it.closest("svg, .row, .lab-lane");
+    const pairs = boxes.flatMap(([a, box, it], i) => boxes.slice(i + 1)
+        .filter(([, other, one]) => home(it) === home(one) && on(box, other)).map(([b]) => `${a} on ${b}`));
+    const small = texts.filter(it => parseFloat(getComputedStyle(it).fontSize) < least)
+        .filter(it => !it.classList.contains("lead")).map(it => it.textContent);
+    return { pairs, small };
+}"""
+
+
+@pytest.fixture
+def desk(browser: Browser) -> Iterator[Page]:
+    """Return a page on a small desk, which must report no error."""
+    context = browser.new_context(viewport={"width": 1280, "height": 720}, reduced_motion="reduce")
+    page, wrong = context.new_page(), list[str]()
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    yield page
+    assert wrong == []
+    context.close()
+
+
+@pytest.mark.parametrize("query", ["", "?first=gaussian&second=twin", "?first=drawn&second=rope"])
+def test_the_bench_fits_on_one_screen_and_nothing_jumps(desk: Page, address: str, query: str):
+    desk.goto(address + query)
+    parts = ".lab, .lab-lane, .lab-heads, .explorer-panel, .time, .lab-train"
+    places = f"""() => [...document.querySelectorAll("{parts}")].map(it => it.getBoundingClientRect())
+        .map(({{ left, top, right, bottom }}) => [left, top, right, bottom])"""
+    before = desk.evaluate(places)
+    assert before[0][3] - before[0][1] == 720 - 52
+    assert desk.evaluate(SCROLLS) == []
+    desk.locator(".lab-train").click()
+    for losses_made in (5, 60):
+        wait(desk, f"runs.every(run => run.losses.length > {losses_made})")
+        np.testing.assert_allclose(desk.evaluate(places), before, atol=0.5)
+        assert desk.evaluate(SCROLLS) == []
+        assert desk.evaluate(OVERLAPS, 12) == {"pairs": [], "small": []}
+    assert Axe().run(desk).response["violations"] == []
+
+
+def test_an_encoding_is_chosen_by_its_glyph_with_the_arrow_keys(desk: Page, address: str):
+    desk.goto(address)
+    first = desk.get_by_role("group", name="First model")
+    assert first.locator("svg.glyph").count() == 7
+    first.get_by_role("radio", checked=True).press("ArrowRight")
+    expect(first.get_by_role("radio", name="Gaussian RoPE (v5)")).to_be_checked()
+    expect(desk.locator(".lab-lane.first b").first).to_have_text("Gaussian RoPE (v5)")
+    expect(desk.locator(".lab-dials label")).to_have_count(3)
+    desk.wait_for_url("**first=gaussian*")
+
+
+def test_a_kernel_drawn_by_hand_trains_and_stands_in_the_address(desk: Page, address: str):
+    desk.goto(f"{address}?first=drawn&second=twin&layers=1&channels=32&batch=4&steps=3000")
+    plot = desk.locator(".explorer-plot.shapes")
+    box = plot.bounding_box()
+    assert box
+    desk.mouse.move(box["x"] + 60, box["y"] + 15)
+    desk.mouse.down()
+    desk.mouse.move(box["x"] + 200, box["y"] + box["height"] - 24, steps=4)
+    desk.mouse.up()
+    kernel = desk.evaluate(f"{LAB}.values.kernel")
+    heights = [int(one, 36) for one in kernel]
+    assert heights[10] > 20 > heights[40]
+    desk.wait_for_url(f"**kernel={kernel}*")
+    start(desk, 40)
+    plot.focus()
+    for key in ("ArrowRight", "ArrowDown"):
+        plot.press(key)
+    redrawn = desk.evaluate(f"{LAB}.values.kernel")
+    assert redrawn != kernel
+    desk.mouse.move(box["x"] + 60, box["y"] + box["height"] - 24)
+    desk.mouse.down()
+    desk.mouse.move(box["x"] + 240, box["y"] + box["height"] - 24)
+    desk.mouse.up()
+    wait(desk, "moves.length === 1")
+    moved = desk.evaluate(f"{LAB}.moves[0][0]")
+    wait(desk, f"runs.every(run => run.losses.length > {moved} + 90)")
+    first, twin = losses(desk)
+    assert first[:moved] == twin[:moved]
+    assert first[moved + 60 : moved + 90] != twin[moved + 60 : moved + 90]
+    desk.wait_for_url(f"**kernel={desk.evaluate(f'{LAB}.values.kernel')}*")
+    address_kept = desk.url
+    desk.goto("about:blank")
+    desk.goto(address_kept)
+    assert f"kernel={desk.evaluate(f'{LAB}.values.kernel')}" in address_kept
+
+
+def test_a_question_keeps_its_last_space_and_its_names_are_exchanged(desk: Page, address: str):
+    desk.goto(f"{address}?steps=300&channels=32&layers=1")
+    begin = desk.get_by_label("Ask the models")
+    begin.fill("lola chased rora. who chased?")
+    assert desk.evaluate(f"[{LAB}.question().letters.at(-1), {LAB}.question().answer]") == [" ", "lola"]
+    desk.get_by_role("button", name="Exchange the names").click()
+    expect(begin).to_have_value("rora chased lola. who chased?")
+    begin.fill("rora chased lola. chased whom?")
+    assert desk.evaluate(f"{LAB}.question().answer") == "lola"
+
+
+def test_a_steered_run_ends_with_a_verdict(desk: Page, address: str):
+    desk.goto(f"{address}?second=twin&layers=1&channels=32&batch=4&steps=300")
+    start(desk, 30)
+    desk.locator(".lab-dials input").press("ArrowLeft")
+    wait(desk, "state === 'finished'")
+    verdict = r"θ 7,\d+: RoPE \(v4\) ends with \d+% right answers, and twin with \d+% right answers\."
+    expect(desk.locator(".lab-verdict")).to_have_text(re.compile(verdict))
+
+
+def test_on_a_phone_pictures_come_first_and_targets_are_large(page: Page, address: str):
+    page.goto(address)
+    expect(page.locator(".lab-train")).to_be_hidden()
+    start(page, 10)
+    top = page.locator(".explorer-panel").nth(1).bounding_box()
+    assert top
+    assert top["y"] < 640  # right answers
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    assert page.evaluate(OVERLAPS, 9) == {"pairs": [], "small": []}
+    page.get_by_role("button", name="Dials").click()
+    expect(page.locator(".lab-train")).to_be_visible()
+    small = """() => [...document.querySelectorAll(".lab :is(button, summary, fieldset label)")]
+        .filter(it => it.checkVisibility({ visibilityProperty: true }))
+        .filter(it => it.getBoundingClientRect().height < 43.5).map(it => it.outerHTML)"""
+    assert page.evaluate(small) == []

@@ -108,6 +108,7 @@ WORDS = {  # The page shows these texts, and lab.js fills in the braces.
     "beside": ", and {name} with {b}",
     "answers": "{value}% right answers",
     "losses": "a loss of {value}",
+    "twin": "Its twin, which no dial moves",
     "pace": "loss {loss}, {pace} ms a step",
     "right": "Right answers, % of {count} questions",
     "valid": "Loss on text that was not read",
