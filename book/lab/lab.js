@@ -13,6 +13,7 @@ const MEASURED = 120; // times in a run that the losses are posted
 const KEPT_RUNS = 3; // earlier runs that stay in sight
 const MAGIC = "babygpt lab 1";
 const SIDES = ["first", "second"];
+const SHIFTS = ["shift", "shift2"]; // switches of the two models
 const SIZES = ["layers", "channels", "batch", "rate", "steps", "seed"];
 const FOUND = 80; // least percent of right answers that we call "found out"
 const CHANCE = 65; // highest percent that we call "guesses"
@@ -108,9 +109,11 @@ class Lab {
   // The values that a field may take; none for a number.
   choices(name) {
     const field = this.field(name);
+    if (SHIFTS.includes(name)) return ["no", "yes"];
     return [...(field.options ?? (field.tagName ? [] : field))].map(({ value }) => value);
   }
-  get settings() { return Object.fromEntries(new FormData(this.form)); }
+  set(name, value) { SHIFTS.includes(name) ? (this.field(name).checked = value === "yes") : (this.field(name).value = value); }
+  get settings() { return { shift: "no", shift2: "no", ...Object.fromEntries(new FormData(this.form)) }; }
 
   // ------------------------------------------------------------ the form
 
@@ -125,7 +128,7 @@ class Lab {
         this.values[name] = Number(value);
       if (name === "kernel" && DIGITS.test(value)) this.values.kernel = value;
       if (name in this.usual && (name === "seed" || this.choices(name).includes(value)))
-        this.field(name).value = value;
+        this.set(name, value);
     }
     this.begin.value = asked.get("begin") ?? this.beginnings[this.settings.text];
   }
@@ -326,10 +329,13 @@ class Lab {
     Object.assign(this, { layers: Number(layers), heads: channels / HEAD_DIM, total: Number(steps), state });
     Object.assign(this, { moves: [], heard: 0, frames: [[], []], newest: [], from: first.losses?.length ?? 0 });
     const encodings = [this.settings.first, twin ? this.settings.first : second];
-    this.runs = encodings.filter(name => name !== "nothing").map((encoding, side) => ({
-      encoding, name: this.names[side && twin ? "twin" : encoding], losses: [], points: [], looks: [], step: 0,
-      ...(side ? {} : first),
-    }));
+    this.runs = encodings.filter(name => name !== "nothing").map((encoding, side) => {
+      const own = side && !twin, shift = this.settings[SHIFTS[own ? 1 : 0]] === "yes";
+      const name = side && twin ? this.names.twin : `${this.names[encoding]}${shift ? this.words.shift : ""}`;
+      const values = own ? {} : { ...this.values }; // A twin keeps those with which it begins.
+      const run = { encoding, shift, values, twin: side && twin, name };
+      return { ...run, losses: [], points: [], looks: [], step: 0, ...(side ? {} : first) };
+    });
     if (this.runs[1]?.name === this.runs[0].name) this.runs[1].name += " (2)";
     this.showPoints();
     this.frames[1].push({ step: this.from, panel: this.reachPanel() });
@@ -387,8 +393,8 @@ class Lab {
   }
 
   encodingOf(side) {
-    const twin = side === 0 || this.settings.second === "twin", { encoding } = this.runs[side];
-    return { name: encoding, ...(twin && this.values) };
+    const { encoding, shift, values } = this.runs[side];
+    return { name: encoding, shift, ...(side ? values : this.values) };
   }
   fail(error) {
     this.state = "failed";
@@ -532,11 +538,12 @@ class Lab {
 
   // The name of a model beside its curves, and the colour there; a second one of the same encoding is dashed.
   curveOf(side) {
-    const { encoding, name } = this.runs[side], { second } = this.settings;
-    const label = side && name === this.names.twin ? name : short(ENCODINGS[encoding]?.name ?? name).split(" ")[0];
-    const same = side && encoding === this.runs[0].encoding;
-    const plain = encoding === "none" ? "none" : encoding === "drawn" ? "drawn" : label;
-    return { name: same && second !== "twin" ? `${plain} 2` : plain, colour: this.curveColour(side), dashed: same };
+    const { encoding, name, shift, twin } = this.runs[side], more = shift && !twin ? "+" : "";
+    const label = twin ? name : short(ENCODINGS[encoding]?.name ?? name).split(" ")[0];
+    const same = Boolean(side) && encoding === this.runs[0].encoding;
+    const plain = twin ? label : { none: "none", drawn: "drawn" }[encoding] ?? label;
+    const again = same && !twin && shift === this.runs[0].shift ? " 2" : "";
+    return { name: `${plain}${more}${again}`, colour: this.curveColour(side), dashed: same };
   }
   curveColour(side) { return colourOfEncoding(this.runs[side].encoding); }
 
@@ -738,7 +745,12 @@ class Lab {
       DIGITS.test(values.kernel ?? KERNEL);
     const trained = steps > 0 && steps <= settings.steps && run.losses.length === steps;
     if (magic !== MAGIC || !known || !whole || !trained) throw new Error(magic);
-    const [weights, mean, square] = range(3, i => numbers.subarray(i * count, (i + 1) * count));
+    // A file from before the token shift lacks its weights, which begin at zero.
+    const gap = settings.shift ? [] : Array(Number(settings.channels)).fill(0);
+    const [weights, mean, square] = range(3, i => {
+      const own = numbers.subarray(i * count, (i + 1) * count), at = count - WINDOW * settings.channels;
+      return Float32Array.of(...own.subarray(0, at), ...gap, ...own.subarray(at));
+    });
     return { ...about, state: { steps, run, weights, mean, square } };
   }
 
@@ -750,8 +762,7 @@ class Lab {
       return write(this.said, fill(this.words.foreign, { name: file.name }));
     }
     const { settings, values, begin, own, state } = found;
-    for (const [name, value] of Object.entries({ ...settings, second: "nothing" }))
-      this.field(name).value = value;
+    for (const [name, value] of Object.entries({ shift: "no", ...settings, second: "nothing" })) this.set(name, value);
     Object.assign(this.values, { kernel: KERNEL }, values);
     if (settings.text === "own") this.readOwn(own, true);
     this.begin.value = begin;

@@ -23,8 +23,9 @@ class Lane {
   constructor(parent, lab, side) {
     Object.assign(this, { lab, side, off: new Set(), from: null, head: null, key: "" });
     this.box = html("section", { class: `lab-lane ${["first", "second"][side]}` }, parent);
-    this.title = html("p", { class: "lab-name" }, this.box);
-    this.written = html("p", { class: "lab-written", dir: "auto" }, this.box);
+    const top = html("div", { class: "lab-top" }, this.box);
+    this.title = html("p", { class: "lab-name" }, top);
+    this.written = html("p", { class: "lab-written", dir: "auto" }, top);
     this.plot = html("div", { class: "lab-letters", tabindex: 0, role: "img" }, this.box);
     this.svg = svg("svg", { "aria-hidden": true }, this.plot);
     this.next = html("ul", { class: "lab-next" }, this.box);

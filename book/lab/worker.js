@@ -19,7 +19,7 @@ function randomNumbers(seed) {
 class GPT {
   // engine    exports of gpt.wasm, new
   // encoding  { name: "none", "sinusoid", "rope", "alibi", "gaussian", "learned" or "drawn",
-  //             and other values than USUAL }
+  //             `shift` if a token also carries the one before it, and other values than USUAL }
   constructor(engine, encoding, vocabSize, { layers = 2, heads = 4, batch = 8, rate = 1 } = {}) {
     const total = engine.make(layers, heads, vocabSize, batch);
     const width = heads * HEAD_DIM;
@@ -48,10 +48,11 @@ class GPT {
       for (const name of ["q", "k", "v", "out"]) this.shapes.push([`${i}.${name}`, width, width]);
       this.shapes.push([`${i}.up`, width, 4 * width], [`${i}.down`, 4 * width, width]);
     }
-    this.shapes.push(["head", width, padded], ["added", WINDOW, width]);
+    this.shapes.push(["head", width, padded], ["shift", 1, width], ["added", WINDOW, width]);
     this.added = this.weights.subarray(total - WINDOW * width); // (T, C) to the embeddings
     this.learned = encoding.name === "learned";
     new Int32Array(buffer, engine.learned.value, 1)[0] = this.learned;
+    new Int32Array(buffer, engine.shifts.value, 1)[0] = Boolean(encoding.shift);
     this.encode(encoding);
   }
 
@@ -80,7 +81,7 @@ class GPT {
     let at = 0;
     for (const [name, rows, columns] of this.shapes) {
       if (name === "added" && !this.learned) return;
-      const zero = name === "head" || /out|down/.test(name), bound = 1 / Math.sqrt(rows);
+      const zero = ["head", "shift"].includes(name) || /out|down/.test(name), bound = 1 / Math.sqrt(rows);
       const draw =
         name === "embed"
           ? normal

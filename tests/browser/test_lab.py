@@ -254,7 +254,7 @@ SCROLLS = """() => [...document.querySelectorAll(".lab-form, .lab-mid, .explorer
     .map(it => `${it.className}: ${it.scrollWidth} x ${it.scrollHeight}`)"""
 # Names and letters that lie on each other, and those that are smaller than they may be.
 OVERLAPS = r"""least => {
-    const names = ".lab :is(text, .moves i, legend, .explorer-title, .lab-name b)";
+    const names = ".lab :is(text, .moves i, legend, .explorer-title, .lab-name b, .lab-written)";
     const texts = [...document.querySelectorAll(names)].filter(it => it.checkVisibility());
     const boxes = texts.filter(it => it.textContent.trim())
         .map(it => [it.textContent, it.getBoundingClientRect(), it])
@@ -346,6 +346,25 @@ def test_a_kernel_drawn_by_hand_trains_and_stands_in_the_address(desk: Page, add
     assert f"kernel={desk.evaluate(f'{LAB}.values.kernel')}" in address_kept
 
 
+def test_token_shift_is_a_switch_that_trains_and_is_kept(desk: Page, address: str, tmp_path: Path):
+    desk.goto(f"{address}?first=none&second=none&layers=1&channels=32&batch=4&steps=300")
+    desk.get_by_role("group", name="First model").get_by_text("+ shift").click()
+    desk.wait_for_url("**shift=yes*")
+    start(desk, 40)
+    with_shift, without = losses(desk)
+    assert with_shift[0] == without[0]  # its weights begin at 0
+    assert with_shift[39] < without[39]
+    expect(desk.locator(".lab-lane.first b").first).to_have_text("No positions + shift")
+    desk.locator(".lab-menu summary").click()
+    with desk.expect_download() as download:
+        desk.get_by_role("button", name="Save the first model").click()
+    download.value.save_as(tmp_path / "shift.babygpt")
+    desk.goto(address)
+    desk.locator(".lab-load input").set_input_files(tmp_path / "shift.babygpt")
+    wait(desk, "runs[0].losses.length === 300")
+    assert desk.evaluate(f"[{LAB}.runs[0].shift, {LAB}.runs.length]") == [True, 1]
+
+
 def test_a_question_keeps_its_last_space_and_its_names_are_exchanged(desk: Page, address: str):
     desk.goto(f"{address}?steps=300&channels=32&layers=1")
     begin = desk.get_by_label("Ask the models")
@@ -372,7 +391,7 @@ def test_on_a_phone_pictures_come_first_and_targets_are_large(page: Page, addres
     start(page, 10)
     top = page.locator(".explorer-panel").nth(1).bounding_box()
     assert top
-    assert top["y"] < 640  # right answers
+    assert top["y"] < 620  # right answers
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     assert page.evaluate(OVERLAPS, 9) == {"pairs": [], "small": []}
     page.get_by_role("button", name="Dials").click()

@@ -63,6 +63,7 @@ PICKS = (  # what a reader chooses as an encoding: value, short name, whole name
     ("alibi", "ALiBi", "ALiBi"),
 )
 DRAWN = ("drawn", "Draw a kernel", "Drawn kernel")
+SHIFT = "Token shift: each letter also carries the letter before it, with one trained weight a channel"
 SECOND = (("twin", "Its twin", "twin"), ("nothing", "Nobody", "No second model"))
 WORDS = {  # The page shows these texts, and lab.js fills in the braces.
     "text": "{count} characters, {kinds} different ones. {rest}",
@@ -108,6 +109,7 @@ WORDS = {  # The page shows these texts, and lab.js fills in the braces.
     "beside": ", and {name} with {b}",
     "answers": "{value}% right answers",
     "losses": "a loss of {value}",
+    "shift": " + shift",
     "twin": "Its twin, which no dial moves",
     "pace": "loss {loss}, {pace} ms a step",
     "right": "Right answers, % of {count} questions",
@@ -155,9 +157,12 @@ def pick(side: str, words: str, chosen: str, rows: Sequence[tuple[str, str, str]
         f'aria-label="{name}"{" checked" * (value == chosen)}><span>{short}</span></label>'
         for value, short, name in rows
     )
-    return (
-        f'<fieldset class="lab-pick" data-side="{side}"><legend>{words}</legend>{"".join(buttons)}</fieldset>'
+    switch = (
+        f'<label class="lab-shift lab-more" title="{SHIFT}"><input type="checkbox" value="yes" '
+        f'name="{"shift" if side == "first" else "shift2"}"><span>+ shift</span></label>'
     )
+    inside = f"<legend>{words}</legend>{''.join(buttons)}{switch}"
+    return f'<fieldset class="lab-pick" data-side="{side}">{inside}</fieldset>'
 
 
 def lab_html(root: str = "", first: str = "rope", second: str = "none", small: bool = False) -> str:
