@@ -46,7 +46,7 @@ class PlainGPT(LanguageModel):
             elif name.endswith("bias"):
                 nn.init.zeros_(p)
 
-    def embed(self, idx: Tensor) -> Tensor:
+    def embed_ids(self, idx: Tensor) -> Tensor:
         """Return the embeddings of tokens, without their positions: (B, T) -> (B, T, C)."""
         return self.token_embedding(idx)
 
@@ -54,7 +54,7 @@ class PlainGPT(LanguageModel):
         self, idx: Tensor, positions: Positions | None = None, cache: KVCache | None = None
     ) -> Tensor:
         T = idx.shape[1]
-        x = self.embed(idx) + self.position_embedding(torch.arange(T, device=idx.device))
+        x = self.embed_ids(idx) + self.position_embedding(torch.arange(T, device=idx.device))
         mask = nn.Transformer.generate_square_subsequent_mask(T, device=idx.device)
         return self.head(self.blocks(x, mask=mask, is_causal=True))  # (B, T, vocab_size)
 
@@ -66,8 +66,8 @@ class ShiftedGPT(PlainGPT):
         super().__init__(config)
         self.shift = nn.Parameter(torch.zeros(config.n_embd))
 
-    def embed(self, idx: Tensor) -> Tensor:
-        x = super().embed(idx)
+    def embed_ids(self, idx: Tensor) -> Tensor:
+        x = super().embed_ids(idx)
         return x + self.shift * token_before(x, Positions.arange(idx.shape[1]))
 
 

@@ -72,6 +72,34 @@ class Number:
         return int(number) if self.integer else number
 
 
+THETA = Number(above=0)
+
+
+def frequencies(width: int, theta: float = 10_000.0) -> Tensor:
+    """Return the angular frequency of each pair of channels, theta^(-2i/width).
+
+    width     channels, even
+    theta     base; the slowest pair is about theta times slower than the fastest
+    returns   (width / 2,)  radians per token, from 1 downwards
+    Raises BadInput if width is odd or below 2, or theta is not above 0.
+    Source: Vaswani et al. 2017, arXiv:1706.03762, section 3.5.
+    """
+    if width < 2 or width % 2:
+        raise BadInput(f"width ({width}) must be even: sines and cosines, and rotations, come in pairs")
+    if not (isinstance(theta, float) and 0 < theta < math.inf):
+        THETA.checked("theta", theta)  # takes other kinds of numbers, and says what is wrong
+    return theta ** (-torch.arange(0, width, 2, dtype=torch.float64) / width)
+
+
+def high_precision(position: Tensor) -> Tensor:
+    """Return positions in float64, so that an angle is still exact at the millionth token.
+
+    float32 holds 24 bits. An angle of 10^6 radians uses 20 of them before the binary point, so its cosine
+    would be wrong by up to 0.03. MPS has no float64: there that error remains.
+    """
+    return position.float() if position.device.type == "mps" else position.double()
+
+
 class Encoding(nn.Module):
     """No position encoding (NoPE), and the base of every other encoding.
 

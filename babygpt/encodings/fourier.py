@@ -10,10 +10,10 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from babygpt.encodings.base import Encoding, Number
+from babygpt.encodings.base import THETA, Encoding, Number
 from babygpt.encodings.learned import look_up, require_known
 from babygpt.encodings.rotary import Rotary
-from babygpt.encodings.sinusoidal import THETA, sinusoid
+from babygpt.encodings.sinusoidal import sinusoid
 from babygpt.errors import BadInput
 from babygpt.positions import Positions
 

@@ -12,8 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from babygpt.encodings.alibi import slopes
-from babygpt.encodings.base import Encoding, Number, distances
-from babygpt.encodings.sinusoidal import high_precision
+from babygpt.encodings.base import Encoding, Number, distances, high_precision
 from babygpt.errors import BadInput
 from babygpt.positions import Positions
 

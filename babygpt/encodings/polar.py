@@ -17,9 +17,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from babygpt.encodings.base import Encoding, Number, norm
+from babygpt.encodings.base import THETA, Encoding, Number, norm
 from babygpt.encodings.rotary import angles
-from babygpt.encodings.sinusoidal import THETA
 from babygpt.errors import BadInput
 from babygpt.positions import Positions
 

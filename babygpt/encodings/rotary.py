@@ -11,8 +11,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from babygpt.encodings.base import Encoding, Number
-from babygpt.encodings.sinusoidal import THETA, frequencies, high_precision
+from babygpt.encodings.base import THETA, Encoding, Number, frequencies, high_precision
 from babygpt.errors import BadInput
 from babygpt.positions import Positions
 

@@ -22,9 +22,8 @@ import torch
 from torch import Tensor
 
 from babygpt.config import require_countable
-from babygpt.encodings.base import Number
+from babygpt.encodings.base import Number, frequencies
 from babygpt.encodings.rotary import Rotary, angles_at, rotate_pairs
-from babygpt.encodings.sinusoidal import frequencies
 from babygpt.errors import BadInput
 from babygpt.positions import Positions
 

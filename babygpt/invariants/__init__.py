@@ -6,7 +6,7 @@ notebooks and the checks of exercises. Some models break a promise on purpose: t
 
 from babygpt.invariants.base import Promise as Promise
 from babygpt.invariants.base import promises as promises
-from babygpt.invariants.encoding_check import EncodingCheck as EncodingCheck
+from babygpt.invariants.checked_promise import EncodingCheck as EncodingCheck
 from babygpt.invariants.encoding_check import check as check
 from babygpt.invariants.encodings import alpha_is_idle as alpha_is_idle
 from babygpt.invariants.encodings import mirrored as mirrored

@@ -1,13 +1,11 @@
-"""The cache of keys and values, and the positions of tokens that are read after it."""
+"""The cache of keys and values, which also knows the positions of what it holds and of what follows."""
 
 from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
-from babygpt.encodings.base import Encoding
 from babygpt.errors import BadInput
-from babygpt.models.inputs import require_ids
 from babygpt.positions import Positions, Window
 
 
@@ -81,38 +79,3 @@ class KVCache:
     def hold(self, positions: Positions, rows: int) -> None:
         """Count the new tokens, now that every layer has stored them; `positions` are those of all tokens."""
         self.length, self.positions, self.rows = len(positions), positions, rows
-
-
-def resolve_positions(
-    idx: Tensor, positions: Positions | None, cache: KVCache | None
-) -> tuple[Positions, Positions]:
-    """Return the positions of the tokens in idx, and of all tokens they may look at, the cached ones first.
-
-    Changes nothing. Raises BadInput unless these are token ids (B, T), each with a position, and the cache
-    has room for them.
-    """
-    require_ids(idx)
-    B, T = idx.shape
-    if positions is not None:
-        positions.require_fit(idx.shape)
-    if cache is None:
-        positions = Positions.arange(T, device=idx.device) if positions is None else positions
-        return positions, positions
-    cache.require_room(B, T)
-    positions = cache.next_positions(T, idx.device) if positions is None else positions
-    return positions, cache.after(positions)
-
-
-def embed_new(
-    encoding: Encoding, x: Tensor, positions: Positions, readable: Positions, cache: KVCache | None
-) -> Tensor:
-    """Embed the tokens that a model reads now, of a text whose earlier tokens a cache may hold.
-
-    x          (B, T, C)  embeddings of the new tokens
-    positions  of these tokens
-    readable   of all tokens, those of the cache first
-    returns    (B, T, C)
-    """
-    if cache is None or not encoding.sees_earlier:
-        return encoding.embed(x, positions)
-    return encoding.embed(cache.append(encoding, x), readable)[:, -x.shape[1] :]

@@ -10,8 +10,8 @@ from babygpt.config import ModelConfig
 from babygpt.encodings.base import Encoding
 from babygpt.encodings.learned import LearnedPositions
 from babygpt.errors import BadInput
-from babygpt.models.cache import KVCache, resolve_positions
-from babygpt.models.inputs import require_ids, require_model
+from babygpt.models.cache import KVCache
+from babygpt.models.inputs import ID_TYPES, require_ids, require_model
 from babygpt.positions import Positions
 
 
@@ -43,6 +43,18 @@ class LanguageModel(nn.Module, ABC):
             raise
         return embeddings
 
+    def embed(self, idx: Tensor, positions: Positions, readable: Positions, cache: KVCache | None) -> Tensor:
+        """Return the embeddings of the tokens that are read now, with what the encoding adds: (B, T, C).
+
+        idx        (B, T)  their ids
+        positions  of these tokens
+        readable   of all tokens, those of the cache first
+        """
+        x = self.embed_tokens(idx)
+        if cache is None or not self.encoding.sees_earlier:
+            return self.encoding.embed(x, positions)
+        return self.encoding.embed(cache.append(self.encoding, x), readable)[:, -x.shape[1] :]
+
     @abstractmethod
     def forward(
         self, idx: Tensor, positions: Positions | None = None, cache: KVCache | None = None
@@ -56,6 +68,27 @@ class LanguageModel(nn.Module, ABC):
         Raises BadInput unless idx has this shape, its tokens are known, and there is a position for each that
         the encoding knows. Then the cache stays as it was.
         """
+
+
+def resolve_positions(
+    idx: Tensor, positions: Positions | None, cache: KVCache | None
+) -> tuple[Positions, Positions]:
+    """Return the positions of the tokens in idx, and of all tokens they may look at, the cached ones first.
+
+    Changes nothing. Raises BadInput unless these are token ids (B, T), each with a position, and the cache
+    has room for them.
+    """
+    if not (isinstance(idx, Tensor) and idx.dim() == 2 and idx.dtype in ID_TYPES):
+        require_ids(idx)  # says what is wrong, and is not called where nothing is
+    B, T = idx.shape
+    if positions is not None:
+        positions.require_fit(idx.shape)
+    if cache is None:
+        positions = Positions.arange(T, device=idx.device) if positions is None else positions
+        return positions, positions
+    cache.require_room(B, T)
+    positions = cache.next_positions(T, idx.device) if positions is None else positions
+    return positions, cache.after(positions)
 
 
 class BagOfTokens(LanguageModel):
@@ -100,7 +133,7 @@ class BagWithPositions(LanguageModel):
         if positions is None and cache is None:
             idx = idx[:, -self.config.block_size :]
         positions, readable = resolve_positions(idx, positions, cache)
-        x = self.encoding.embed(self.embed_tokens(idx), positions)  # (B, T, C)
+        x = self.embed(idx, positions, readable, cache)  # (B, T, C)
         logits = self.head(x)  # (B, T, vocab_size)
         if cache is not None:
             cache.hold(readable, len(idx))

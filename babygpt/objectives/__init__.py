@@ -2,14 +2,14 @@
 
 from babygpt.data.corpus import Corpus
 from babygpt.models.versions import VersionName, require_version
+from babygpt.objectives.branches import Branches as Branches
+from babygpt.objectives.branches import branch_losses as branch_losses
 from babygpt.objectives.diffusion import VAL_WINDOWS
 from babygpt.objectives.diffusion import DiffusionBound as DiffusionBound
 from babygpt.objectives.diffusion import MaskedDiffusion as MaskedDiffusion
 from babygpt.objectives.diffusion import denoise as denoise
-from babygpt.objectives.next_token import Branches as Branches
-from babygpt.objectives.next_token import NextToken as NextToken
-from babygpt.objectives.next_token import branch_losses as branch_losses
 from babygpt.objectives.objective import Batch as Batch
+from babygpt.objectives.objective import NextToken as NextToken
 from babygpt.objectives.objective import Objective as Objective
 from babygpt.objectives.objective import cross_entropy as cross_entropy
 from babygpt.objectives.objective import mean_loss as mean_loss

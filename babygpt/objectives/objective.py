@@ -1,17 +1,20 @@
-"""The base of all objectives, and the cross entropy and the validation loop that they share."""
+"""The base of all objectives, the one of v1 to v5 (next token), and the validation loop that all share."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from babygpt.config import checked, require_countable
+from babygpt.data import batches
 from babygpt.data.batches import IGNORED
+from babygpt.data.corpus import Corpus
 from babygpt.device import portions
 from babygpt.errors import BadInput
-from babygpt.models.inputs import require_ids, require_model
-from babygpt.models.language_model import LanguageModel
+from babygpt.models.inputs import ID_TYPES, require_ids, require_model
+from babygpt.models.language_model import LanguageModel, require_causal
 
 Batch = tuple[Tensor, ...]  # (B, T) inputs, (B, T) targets, and whatever else the objective's losses need
 
@@ -48,6 +51,53 @@ class Objective(ABC):
         return mean_loss(model, self.val_batches(), self.losses)
 
 
+class NextToken(Objective):
+    """Objective: predict every token from those before it, in windows cut from a corpus.
+
+    corpus      the text
+    block_size  tokens in a window
+    aligned     whether windows begin where a line begins, in training and validation, or anywhere; then
+                validation reads the whole validation text
+    Raises BadInput if either part of the corpus is too short for a window. `losses`, `loss` and `validate`
+    refuse a model that is not causal.
+    """
+
+    @checked
+    def __init__(self, corpus: Corpus, block_size: int, aligned: bool = False) -> None:
+        require_countable("block_size", block_size)
+        corpus.require_tokens(block_size + 1, f"block_size ({block_size})")
+        self.train, self.val, self.block_size = corpus.train, corpus.val, block_size
+        self.starts = self.val_starts = None
+        if aligned:
+            if "\n" not in corpus.tokenizer.ids:
+                raise BadInput(f"aligned windows begin where lines do, and {corpus.name} has no '\\n'")
+            newline = int(corpus.tokenizer.encode("\n"))
+            self.starts = batches.line_starts(self.train, newline, block_size + 1)
+            self.val_starts = batches.line_starts(self.val, newline, block_size + 1)
+
+    def batch(self, batch_size: int, generator: torch.Generator) -> Batch:
+        """Draw windows at random: (B, T) inputs and (B, T) targets."""
+        n = len(self.train) - self.block_size if self.starts is None else len(self.starts)
+        picks = torch.randint(n, (batch_size,), generator=generator)
+        starts = picks if self.starts is None else self.starts[picks]
+        windows = self.train[starts[:, None] + torch.arange(self.block_size + 1)]  # (B, T + 1)
+        return windows[:, :-1], windows[:, 1:]
+
+    def losses(self, model: LanguageModel, batch: Batch) -> Tensor:
+        """Return the loss of each target, in nats: (B, T)."""
+        if not getattr(model, "causal", False):
+            require_causal(model)  # says what the model is, and what to do
+        return next_token_losses(model, batch)
+
+    def val_batches(self) -> Iterator[Batch]:
+        if self.val_starts is None:
+            yield from batches.consecutive_windows(self.val, self.block_size)
+            return
+        for starts in self.val_starts.split(64):
+            windows = batches.cut(self.val, starts, self.block_size + 1)
+            yield windows[:, :-1], windows[:, 1:]
+
+
 def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
     """Return the negative log-likelihood of each target, in nats.
 
@@ -56,7 +106,8 @@ def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
     returns   (B, S)  0 where a target is IGNORED
     Raises BadInput for logits or targets of another shape.
     """
-    require_ids(targets, name="targets")
+    if not (isinstance(targets, Tensor) and targets.dim() == 2 and targets.dtype in ID_TYPES):
+        require_ids(targets, name="targets")  # says what is wrong, and is not called where nothing is
     if logits.dim() != 3 or logits.shape[0] != targets.shape[0] or logits.shape[1] > targets.shape[1]:
         shapes = f"logits of shape {tuple(logits.shape)} and targets of shape {tuple(targets.shape)}"
         raise BadInput(f"{shapes} should be (B, S, vocab_size) and (B, T)")

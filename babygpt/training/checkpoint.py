@@ -26,7 +26,7 @@ from babygpt.models.inputs import require_model
 from babygpt.models.language_model import LanguageModel
 from babygpt.models.own_encodings import encoding_name, own_classes
 from babygpt.models.versions import build, require_version
-from babygpt.training.guard import WHAT_TO_TRY
+from babygpt.training.loop import WHAT_TO_TRY
 from babygpt.training.lost_changes import require_same_outputs
 from babygpt.training.stored_encodings import (
     Classes,

@@ -3,10 +3,14 @@
 `Training.make_step` is one step from top to bottom: draw a batch, forward, backward, update, record.
 """
 
+import math
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -16,17 +20,18 @@ from tqdm import tqdm
 from babygpt.config import TrainConfig
 from babygpt.data.batches import IGNORED
 from babygpt.device import require_memory_to_train, use_allowed_threads
+from babygpt.errors import BadInput
 from babygpt.models.inputs import require_model
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import Batch, Objective
-from babygpt.training.guard import (
-    alone_with,
-    require_finite,
-    require_gradients,
-    require_sound_hooks_on_device,
-    require_vocabulary,
-)
+from babygpt.training.guard import require_sound_hooks_on_device, require_trainable, require_vocabulary
 from babygpt.training.optimizers import optimizers, schedule
+
+# Each model that was trained has a lock. A live run trains in a thread of its own while the notebook goes on,
+# so a cell below could train the same model at the same time, and the steps of both would mix. An RLock
+# refuses other threads only. The keys are weak because this table must not keep models in memory.
+TRAINERS = WeakKeyDictionary[LanguageModel, threading.RLock]()
+WHAT_TO_TRY = "try a smaller lr_matrix and lr_other, or a longer warmup"
 
 
 @dataclass(frozen=True)
@@ -81,13 +86,15 @@ def train(
 class Training:
     """A model, and everything else that its next training step depends on; arguments are those of `train`.
 
-    Raises BadInput for a text with tokens that the model does not know, and for what cannot fit into memory.
+    Raises BadInput for a text with tokens that the model does not know, for weights that cannot move, and for
+    what cannot fit into memory.
     """
 
     def __init__(self, model: LanguageModel, objective: Objective, config: TrainConfig) -> None:
         use_allowed_threads()
         require_model(model)
         require_vocabulary(model, objective)
+        require_trainable(model)
         require_sound_hooks_on_device(model)
         require_memory_to_train(model, config, objective.block_size)
         self.model, self.objective, self.config = model, objective, config
@@ -110,7 +117,7 @@ class Training:
         """
         with alone_with(self.model):  # a second thread that trains this model is refused
             start = time.perf_counter()
-            require_gradients(self.model)
+            require_gradients()
 
             # Steer: a slider of a live run may set a number of the encoding, such as the theta of RoPE.
             changed = dict(steering(self.step + 1)) if steering else {}
@@ -168,6 +175,36 @@ class Training:
         """Return whether validation follows this step: after every `eval_every` steps, and after the last."""
         every = self.config.eval_every
         return step.step == self.config.steps or (every > 0 and step.step % every == 0)
+
+
+@contextmanager
+def alone_with(model: LanguageModel) -> Iterator[None]:
+    """Let this thread alone train or validate a model; several trainings of one model may take turns.
+
+    Raises BadInput if another thread is training it.
+    """
+    lock = TRAINERS.setdefault(model, threading.RLock())
+    if not lock.acquire(blocking=False):
+        raise BadInput(
+            f"this {type(model).__name__} is being trained in another thread, which continues: "
+            "wait for its end, or give each training a model of its own"
+        )
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def require_gradients() -> None:
+    """Raise BadInput where PyTorch computes no gradients, so that no step can move a weight."""
+    if not torch.is_grad_enabled():  # it is off in inference mode, too
+        raise BadInput("training needs gradients: call it outside torch.no_grad() and torch.inference_mode()")
+
+
+def require_finite(name: str, value: float, step: int, lr: float) -> None:
+    """Raise a FloatingPointError that names the step and what to try, if a loss is nan or infinite."""
+    if not math.isfinite(value):
+        raise FloatingPointError(f"{name} is {value} at step {step}, learning rate {lr:.2g}: {WHAT_TO_TRY}")
 
 
 def snapshot(model: LanguageModel) -> dict[str, np.ndarray]:

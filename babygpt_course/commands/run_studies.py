@@ -8,11 +8,11 @@ import click
 from babygpt.cli.options import PATH, chosen_workers, worker_options
 from babygpt.errors import BadInput
 from babygpt.experiments.sweep import in_turn
-from babygpt_course.studies.figures import FIGURES, make_figure
+from babygpt_course.studies.figures import FIGURES, PLANNED, make_figure
 
 
 @click.command()
-@click.argument("names", nargs=-1, type=click.Choice(list(FIGURES)))
+@click.argument("names", nargs=-1, type=click.Choice([*FIGURES, *PLANNED]))
 @click.option("--folder", default="figures", show_default=True, type=PATH, help="where pictures go")
 @click.option("--results", type=PATH, help="where numbers go  [default: FOLDER]")
 @click.option("--redraw", is_flag=True, help="train nothing: draw numbers of --results, or the package's")
@@ -28,7 +28,7 @@ def figures(
     only: str,
     **how: Any,
 ) -> None:
-    """Measure and draw the course's figures (all of them, or those NAMED).
+    """Measure and draw the course's figures (all that are stored, or those NAMED).
 
     Earlier numbers are replaced. After Ctrl-C or a crash, the command continues with the next run; runs may
     be made side by side (--workers), or as jobs of a cluster (--cluster), with the same numbers if each has

@@ -18,8 +18,8 @@ from babygpt.config import ModelConfig
 from babygpt.device import pick_device
 from babygpt.encodings.base import Encoding
 from babygpt.encodings.rotary import Rotary
-from babygpt.models.cache import KVCache, embed_new, resolve_positions
-from babygpt.models.language_model import LanguageModel
+from babygpt.models.cache import KVCache
+from babygpt.models.language_model import LanguageModel, resolve_positions
 from babygpt.models.transformer import Attention, Context, Transformer
 from babygpt.positions import Positions
 from babygpt_course.real.file import model_file
@@ -103,7 +103,7 @@ class RealModel(Transformer):
     def read(self, idx: Tensor, positions: Positions | None = None, cache: KVCache | None = None) -> Tensor:
         """Return the stream that the logits are made of, normalised: (B, T) -> (B, T, C)."""
         positions, readable = resolve_positions(idx, positions, cache)
-        x = embed_new(self.encoding, self.token_embedding(idx), positions, readable, cache)  # (B, T, C)
+        x = self.embed(idx, positions, readable, cache)  # (B, T, C)
         for i, (block, mask) in enumerate(
             zip(self.blocks, self.attn_masks(positions, readable), strict=True)
         ):

@@ -91,15 +91,20 @@ def measure_clicks(workers: Workers, scale: StudySize = SCALE, every: int = EVER
     return {**scale.settings(), "at": steps, "asked": numbers, "models": models}
 
 
+def require_same_settings(stored: Results, new: Results, settings: Sequence[str] = SETTINGS) -> None:
+    """Raise BadInput if two calls of a study differ in a setting, so that they may not be joined."""
+    if wrong := [key for key in settings if stored.get(key) != new.get(key)]:
+        raise BadInput(
+            f"the stored models differ from the new ones in {', '.join(wrong)}: store them elsewhere"
+        )
+
+
 def join_models(stored: Results, new: Results) -> Results:
     """Return stored results with the models that another call of the command measured.
 
     Raises BadInput if the two differ in anything but their models.
     """
-    if wrong := [key for key in SETTINGS if stored.get(key) != new.get(key)]:
-        raise BadInput(
-            f"the stored models differ from the new ones in {', '.join(wrong)}: store them elsewhere"
-        )
+    require_same_settings(stored, new)
     models = stored["models"] | new["models"]
     models = {name: models[name] for name in MODELS if name in models}
     minutes = round(stored["minutes"] + new["minutes"], 1)

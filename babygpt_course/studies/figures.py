@@ -1,6 +1,7 @@
 """Table of the course's figures; a study's numbers are stored as JSON, with the command that makes them."""
 
 import json
+import subprocess
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -21,12 +22,18 @@ from babygpt_course.studies import (
     branches,
     clicks,
     controls,
+    dropped_positions,
+    first_token,
     gaussian_training,
     lookup,
     names,
     needed_heads,
+    neighbours,
+    open_questions,
     order,
+    plain_attention,
     polar_repairs,
+    practice,
     published_model,
     remasking,
     spelling,
@@ -85,6 +92,36 @@ FIGURES: dict[str, Study] = {
     "ladder": Study(board.measure_ladder, board.draw_ladder, (15.0, 8.0), board.table),
 }
 
+# Studies whose results are not stored yet. The command runs one that is named; with its results it moves up.
+PLANNED: dict[str, Study] = {
+    "neighbours": Study(
+        neighbours.measure_neighbours,
+        neighbours.draw_neighbours,
+        (16.0, 6.5),
+        neighbours.table,
+        neighbours.join_runs,
+    ),
+    "plain": Study(
+        plain_attention.measure_plain, plain_attention.draw_plain, (14.0, 4.6), plain_attention.table
+    ),
+    "open": Study(open_questions.measure_open, open_questions.draw_open, (15.0, 9.0), open_questions.table),
+    "practice": Study(practice.measure_practice, practice.draw_practice, (17.0, 4.6), practice.table),
+    "drope": Study(
+        dropped_positions.measure_dropped,
+        dropped_positions.draw_dropped,
+        (14.0, 4.8),
+        dropped_positions.table,
+    ),
+    "sinks": Study(
+        first_token.measure_first_token, first_token.draw_first_token, (15.0, 4.4), first_token.table
+    ),
+}
+
+
+def study_named(name: str) -> Study:
+    """Return the study of one of FIGURES or PLANNED."""
+    return FIGURES[name] if name in FIGURES else PLANNED[name]
+
 
 def study_scale(study: Study) -> StudySize:
     """Return the size of a study. Raises BadInput if it has none: nothing is trained from a seed."""
@@ -92,6 +129,19 @@ def study_scale(study: Study) -> StudySize:
     if scale is None:
         raise BadInput("this study trains nothing: leave out --seeds")
     return scale.default
+
+
+def commit_of(folder: Path) -> str | None:
+    """Return the commit of the code in a folder, with a "+" if code was changed since; None outside Git."""
+    git = ["git", "-C", str(folder)]
+    commit, changes = [*git, "rev-parse", "--short=12", "HEAD"], [*git, "status", "--porcelain", "--", "*.py"]
+    try:
+        answers = [subprocess.run(command, capture_output=True, text=True) for command in (commit, changes)]
+    except OSError:  # Git is not installed.
+        return None
+    if any(answer.returncode for answer in answers):
+        return None
+    return answers[0].stdout.strip() + "+" * bool(answers[1].stdout)
 
 
 def make_figure(
@@ -105,7 +155,7 @@ def make_figure(
 ) -> Path:
     """Measure a figure's numbers, store them, and draw them: return the picture's path.
 
-    name      one of FIGURES
+    name      one of FIGURES or PLANNED
     folder    where NAME.png goes, and NAME.md if there is a table
     redraw    train nothing: use the numbers in `results`; without it those in the folder, or in the package
     results   where NAME.json goes; the same folder by default
@@ -116,7 +166,7 @@ def make_figure(
     Raises BadInput if there is nothing stored to redraw it from, or something else; if a file cannot be
     written, or another process writes it.
     """
-    study, store, picture = FIGURES[name], (results or folder) / f"{name}.json", folder / f"{name}.png"
+    study, store, picture = study_named(name), (results or folder) / f"{name}.json", folder / f"{name}.png"
     partial = store.with_suffix(".partial.json")
     with ExitStack() as locks:
         for path in (picture, picture.with_suffix(".md"), *(() if redraw else (store, partial))):
@@ -132,8 +182,12 @@ def make_figure(
             chosen = (f" --seeds {','.join(map(str, seeds))}" if seeds else "") + (
                 f" --only '{only}'" if only else ""
             )
-            about = {"command": f"python -m babygpt figures {name}{chosen}", "minutes": minutes, **hardware()}
-            numbers = {**about, **measured}
+            about = {
+                "command": f"python -m babygpt figures {name}{chosen}",
+                "minutes": minutes,
+                "commit": commit_of(COURSE),
+            }
+            numbers = {**about, **hardware(), **measured}
             if only and study.join and store.exists():
                 numbers = study.join(load_results(name, store.parent), numbers)
             write_atomically(store, (json.dumps(numbers, indent=1) + "\n").encode())

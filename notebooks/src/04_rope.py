@@ -148,7 +148,8 @@ q, k = norm(torch.randn(2, 10_000, 24, dtype=torch.float64))  # (N, D) each
 omega, distance = frequencies(24), np.arange(64)
 scores = torch.stack([(rotate_pairs(q, d * omega) * k).sum(dim=-1) for d in distance]) / 24**0.5  # (64, N)
 spread = {"RoPE": scores.std(dim=1).numpy()}
-spread["damped (control)"] = spread["RoPE"] * np.exp(-((distance / 8) ** 2))
+damped = scores * torch.from_numpy(np.exp(-((distance / 8) ** 2)))[:, None]
+spread["damped (control)"] = damped.std(dim=1).numpy()
 fig, ax = plt.subplots(figsize=(8, 4))
 title = "At distance 31 RoPE's scores spread by {:.2f}, damped ones by {:.2f}"
 title = title.format(*(values[31] for values in spread.values()))
@@ -158,7 +159,7 @@ ends = spread["RoPE"][[0, 63]]
 decay.compare(falls[2 if abs(ends[1] - ends[0]) < 0.1 else 3 if ends[1] > ends[0] else 0])
 
 # %% [markdown]
-# A rotated random vector is still a random vector, so the scores spread as widely at distance 60 as at distance 0, whereas the control loses its spread after a few tokens. **RoPE by itself does not make far tokens count less.** What a head prefers depends on its queries and keys, which are learned. In 03b a query that was turned 31 steps back preferred the token 31 back.
+# A rotated random vector is still a random vector, so by construction the scores spread as widely at distance 60 as at distance 0, whereas the control's falls within a few tokens. **RoPE by itself does not make far tokens count less.** What a head prefers depends on its queries and keys, which are learned. In 03b a query that was turned 31 steps back preferred the token 31 back.
 #
 # ## Train v4 beside v3
 #
@@ -440,7 +441,8 @@ rope.ABLATION.check(controlled_effect)
 # %% [markdown]
 # ## Further reading
 #
-# - [Su et al. 2021](https://arxiv.org/abs/2104.09864): RoPE. Section 3.4.3 says that it makes far tokens count less, which we tested.
+# - [Su et al. 2021](https://arxiv.org/abs/2104.09864): RoPE. Section 3.4.3 says that far tokens count less, which we tested.
+# - [Barbero et al. 2024](https://arxiv.org/abs/2410.06205): the same point, proved.
 # - [Michel et al. 2019](https://arxiv.org/abs/1905.10650): silencing heads.
 
 # %% [markdown]

@@ -187,7 +187,7 @@ click(clicks, ["answers"])
 #
 # ## And the names?
 #
-# No seed of any encoding spells before it answers, because a name has to be found before it can be copied. Here *spell* means that at least 80% of the names are written to their end.
+# No seed of any encoding spells before it answers, because a model that writes the right name also prefers it. Here *spell* means that at least 80% of the names are written to their end.
 
 # %%
 sooner = ["with the sinusoid", "with RoPE", "equally many: 2 apart at most"]

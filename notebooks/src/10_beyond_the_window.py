@@ -384,9 +384,10 @@ tasks.FORGETS.check(forgets)
 # %% [markdown]
 # ## Further reading
 #
-# - [Peng et al. 2023](https://arxiv.org/abs/2309.00071): YaRN, with the three ways side by side.
+# - [Peng et al. 2023](https://arxiv.org/abs/2309.00071): YaRN, and the three ways compared.
 # - [Chen et al. 2023](https://arxiv.org/abs/2306.15595): position interpolation, tested with a number that stands far back in the text.
-# - [Raffel et al. 2020](https://arxiv.org/abs/1910.10683): T5, whose bias is in section 2.1.
+# - [Raffel et al. 2020](https://arxiv.org/abs/1910.10683): T5's bias.
+# - [Gelberg et al. 2025](https://arxiv.org/abs/2512.12167): DroPE.
 
 # %% [markdown]
 # ## What comes next

@@ -45,12 +45,12 @@ device = model.token_embedding.weight.device
 views.attention(model, tokenizer, "Sam chased Anna. Who chased Anna? Sam.", layer=12, head=2)
 
 # %% [markdown]
-# A token of this model is a word or a piece of a word, and each row of the picture shows where one token looks. We begin every text with a line end, ↵, which means nothing. Layer 12, head 2 looks at the token before. Move both sliders, and you will see that many heads look at the line end, the [attention sink](../docs/glossary.md#attention-sink) of [03a](03a_attention.ipynb).
+# A token of this model is a word or a piece of a word, and each row of the picture shows where one token looks. We begin every text with a line end, ↵, which means nothing. Layer 12, head 2 looks at the token before. Move both sliders: many heads look at the line end, the [attention sink](../docs/glossary.md#attention-sink) of [03a](03a_attention.ipynb).
 
 # %% [markdown]
 # ## Take the rotation away
 #
-# With RoPE a position enters a score as a distance, so a text costs the same wherever it begins. Moved by 5,000 positions, none of the 24 texts that we wrote for this lesson, of about 236 tokens each, changed its loss. What is the model worth without distances?
+# With RoPE a position enters a score as a distance, so by construction a text costs the same wherever it begins. Moved by 5,000 positions, none of the 24 texts that we wrote for this lesson, of about 236 tokens each, changed its loss. What is the model worth without distances?
 #
 # We change the rotation in two ways. In the first nothing turns, so a token sees which words stand before it, and hardly their order ([03a](03a_attention.ipynb)). The second is the wrong layout of [09](09_museum_of_bugs.ipynb): the rotation takes channel $i$ with channel $i + D/2$, although this file is ordered for neighbours as pairs ([why](../docs/real_model.md)). The text is a recipe for onion soup.
 
@@ -84,7 +84,7 @@ display(Table(("rotation", "this text (nats a token)", "24 texts"), rows, stable
 layout_guess.compare(worse[0 if none - layout > 0.5 else 1 if layout - none > 0.5 else 2])
 
 # %% [markdown]
-# Without its rotation the model loses 1.89 nats a token more, and with the other layout 1.79, although every weight is as it was. So the wrong layout is hardly better than none: every pair still turns, but these are not the pairs that were trained, so almost nothing about distance arrives.
+# Without its rotation the model loses 1.89 nats a token more, and with the other layout 1.79, although every weight is as it was. So the wrong layout is hardly better than none: every pair still turns, but these are not the pairs that were trained.
 #
 # ## Which pairs does it use?
 #
@@ -150,12 +150,12 @@ print(
 proof_guess.compare(proofs[1])
 
 # %% [markdown]
-# The answer to *Who chased Anna?* is the name that the question does not hold, so the order of the words is not needed. So we asked for the same stories *Who chased?* and *Who was chased?* A model that answers by habit, say with the first name, gets one of the two right and the other wrong. After four examples, two of each kind, both are right in 10 of 30 stories. Two guesses would be right in 7.5 of 30 stories. **So 30 of 30 looked like proof, and with these two questions the model did not tell who did it from the order of the words.** Our v4 is 600 times smaller and does, in the world of our tales ([04](04_rope.ipynb)).
+# The answer to *Who chased Anna?* is the name that the question does not hold, so the order of the words is not needed. So we asked for the same stories *Who chased?* and *Who was chased?* A model that answers by habit, say with the first name, gets one of the two right and the other wrong. After four examples, two of each kind, both are right in 10 of 30 stories. **So 30 of 30 looked like proof and was none.** But *both right* is a threshold. A habit is the same in both questions, so it cancels in the *change* of the preference for the first name. Without an example this goes the right way in 17 of 30 stories, and after one to four examples in at least 25, by 0.30 to 0.80 nats. So the order counts then, by less than the habits. Our v4 answers by order, in its tales ([04](04_rope.ipynb)).
 
 # %% [markdown]
 # ## What do 270 heads look at?
 #
-# To find out what heads do, we need a text in which one thing alone can help. So we draw 60 tokens at random, and let the model read them twice. The first time no token can be predicted.
+# We need a text in which one thing alone can help. So we draw 60 tokens at random, and let the model read them twice. The first time no token can be predicted.
 
 # %%
 falls = ["about as much as the first", "about half as much", "less than a quarter"]
@@ -259,7 +259,7 @@ Table(
 )
 
 # %% [markdown]
-# With its own notes, layer 19, head 7 gives 97% of its weight to the token behind X (24 draws). With the two notes exchanged, the token behind X gets 6% and the token behind Y 51%. In the control X keeps 97%. So **layer 17, head 1 writes notes on what stands before, and the strongest induction head finds its place by them.** The answer turns less often: what followed Y wins in 11 of 24 draws. Why not in more, we did not test.
+# With its own notes, layer 19, head 7 gives 97% of its weight to the token behind X (24 draws). With the two notes exchanged, the token behind X gets 6% and the token behind Y 51%. In the control X keeps 97%. So **layer 17, head 1 writes notes on what stands before, and the strongest induction head finds its place by them.** The answer turns less often: what followed Y wins in 11 of 24 draws.
 #
 # ## The letter behind the vowel
 #
@@ -272,7 +272,7 @@ spelling.draw_endings(ax, who_spells)
 plt.show()
 
 # %% [markdown]
-# In nine seeds a head gives the name more than half of its weight. They write 72 to 100% of the names, and without this head 17 to 26% of the vowels, where chance is 20%. Seeds 17 and 1006 have no such head, and write the fewest names. In seed 4711, which writes 75%, two heads give the name 45 and 41%. Without either of them half of the vowels are right, and we did not silence both together.
+# In nine seeds a head gives the name more than half of its weight. They write 72 to 100% of the names, and without this head 17 to 26% of the vowels, where chance is 20%. Seeds 17 and 1006 have no such head, and write the fewest names. In seed 4711, which writes 75%, two heads give the name 45 and 41%. Without either of them half of the vowels are right.
 #
 # In three of the nine seeds the head looks mostly at the letter *behind* the vowel. If *mila* stands in the story, it looks at *l*. We let v4 read the story with *mola* instead, and copy what one head of layer 1 writes at *l*: the head that looks most from *l* back to the vowel. Then v4 reads the story with *mila*, but at *l* this head has to write the copy. Nothing else changes, so *i* still stands in the story.
 
@@ -298,18 +298,18 @@ note_guess.compare(vowels[int(np.argmax([kept, exchanged, 1 - kept - exchanged])
 # | SmolLM2 | before me stands X | on the token behind X | *searches* for the note, and reads the token |
 # | v4, three seeds | before me stands *i* | on the letter behind *i* | *reads* the note |
 #
-# The rest of the note may lie in other heads. In 1337 two heads of layer 1 look back from *l*, and we exchanged one. The three others, exchanged together, turn 31% of the answers there, but 2% in 1005. We did not exchange all four together.
+# The rest of the note may lie in other heads. In 1337 two heads of layer 1 look back from *l*, and we exchanged one. The three others, exchanged together, turn 31% of the answers there, but 2% in 1005.
 #
 # Of the six other seeds with such a head, three look almost only at the vowel, and three at both letters. How they find the vowel is open.
 
 # %% [markdown]
 # ## The case
 #
-# In all six seeds of [08](08_the_ladder.ipynb) that spell, a head of layer 2 that looks at the name is needed, and layer 1 is needed as well. The head reads a note of layer 1 wholly in one of these seeds and in part in two. For the eight explanations this means:
+# In all six seeds of [08](08_the_ladder.ipynb) that spell, a head of layer 2 that looks at the name is needed, and layer 1 is needed as well. The head reads a note of layer 1 wholly in one of these seeds and in part in two.
 #
 # 1. *It recalls the vowel only in part* is true of four of 17 seeds at step 450 (01), of seeds shortly before they spell, and of three that have not spelled by step 1,800.
 # 2. *It ignores order* is out (00).
-# 3. *Its positions do not tell neighbours apart* is out: in all twelve seeds a head of layer 1 gives the vowel 45 to 84% of its weight from the third letter, also where v4 cannot spell.
+# 3. *Its positions do not tell neighbours apart* is doubtful: in all twelve seeds a head of layer 1 gives the vowel 45 to 84% of its weight from the third letter. But it may look for a vowel, not for a position.
 # 4. *It does not look at the name* is out for the first letter (04), and nearly right for the vowel. Looking is needed, and does not suffice.
 # 5. *The vowel is too far away* is out: it is as far away as the first letter (05), and seven seeds spell (08).
 # 6. *The model is too small to copy* is out, because these seven have its size.
@@ -381,9 +381,9 @@ tasks.TURNING.check(turning)
 # %% [markdown]
 # ## Recap
 #
-# 1. A published model with RoPE uses only distances, and loses 1.9 nats a token without its rotation.
+# 1. Rotation tells a published model distances alone, and is worth 1.9 nats a token. Being first counts too, by the mask.
 # 2. In texts of 236 tokens its 16 slowest pairs can stand still for 0.005 nats, whereas the four quickest cost 1.0.
-# 3. It answers 30 of 30 questions that have a shortcut. Where only order decides, it has both questions of a story right in 10 of 30 cases at most.
+# 3. It answers 30 of 30 questions that have a shortcut. Where only order decides, it has both questions of a story right in 10 of 30 cases at most, although order counts.
 # 4. Layer 17, head 1 leaves notes on which token stands before, and later heads search for them. Without it the model loses half of what it gains by copying.
 # 5. In three seeds of v4 a head reads the vowel from a note of layer 1 on the letter behind it, wholly or in part.
 
@@ -446,7 +446,7 @@ tasks.TURNING.check(turning)
 #
 # <details><summary>Answer</summary>
 #
-# **b.** A habit gets one of the two wrong. *a* is tempting, but a shortcut that answers 30 questions answers 300.
+# **b.** A habit gets one of the two wrong. *a*: a shortcut that answers 30 questions answers 300.
 #
 # </details>
 

@@ -4,6 +4,7 @@ import json
 
 from babygpt import invariants
 from babygpt.invariants import encoding_check
+from babygpt.invariants.checked_promise import EncodingCheck
 
 
 def test_check_prints_the_table_and_its_exit_status_says_whether_a_promise_is_broken(run):
@@ -28,7 +29,7 @@ def test_options_of_the_encoding_and_the_shape_reach_the_check(run, monkeypatch)
 
     def record(version, config, **options):
         calls.append((version, config.block_size, config.n_layer, config.n_head, options))
-        return encoding_check.EncodingCheck(version, [])
+        return EncodingCheck(version, [])
 
     monkeypatch.setattr(encoding_check, "check", record)
     assert run("check", "v4-yarn", "--factor", 4, "--block-size", 64).exit_code == 0

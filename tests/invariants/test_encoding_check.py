@@ -13,7 +13,7 @@ from babygpt.encodings.base import distances
 from babygpt.encodings.fourier import BranchCode, NoBranchCode
 from babygpt.encodings.rotary import rotate_pairs
 from babygpt.errors import BadInput
-from babygpt.invariants import encoding_check
+from babygpt.invariants.trials import PROMISES
 from babygpt.models.versions import VERSIONS
 from babygpt.positions import Positions
 
@@ -190,7 +190,7 @@ def test_absolute_positions_that_begin_again_are_found_past_the_window():
 
 
 def test_every_promise_is_broken_by_a_test():
-    assert {name for _, name, _ in BROKEN} == set(encoding_check.PROMISES)
+    assert {name for _, name, _ in BROKEN} == set(PROMISES)
 
 
 # ---------------------------------------------------------------- versions
@@ -253,7 +253,7 @@ def test_a_table_is_text_html_and_json():
     assert "<td style='text-align:left'>distance alone</td>" in table._repr_html_()
     stored = json.loads(json.dumps(table.as_json(), allow_nan=False))
     assert stored["holds"] is True
-    assert [row["name"] for row in stored["rows"]] == list(encoding_check.PROMISES)
+    assert [row["name"] for row in stored["rows"]] == list(PROMISES)
     assert stored["rows"][8] == {
         "name": "branch permutation",
         "statement": "the order of texts in a row changes nothing, and their codes differ",

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from babygpt.models.attention import ROWS, attend
+from babygpt.models.transformer import ROWS, attend
 
 H, D, SCALE = 3, 4, 0.7
 

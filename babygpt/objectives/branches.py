@@ -1,4 +1,4 @@
-"""Objectives of v1 to v6: predict the next token of one text, or of several in one sequence."""
+"""Objective of v6: predict the next token of several texts in one sequence."""
 
 from collections.abc import Iterator
 
@@ -9,56 +9,9 @@ from babygpt.config import checked, require_countable
 from babygpt.data import batches
 from babygpt.data.corpus import Corpus
 from babygpt.errors import BadInput
-from babygpt.models.language_model import LanguageModel, require_causal
+from babygpt.models.language_model import LanguageModel
 from babygpt.objectives.objective import Batch, Objective, cross_entropy
 from babygpt.positions import Positions
-
-
-class NextToken(Objective):
-    """Objective: predict every token from those before it, in windows cut from a corpus.
-
-    corpus      the text
-    block_size  tokens in a window
-    aligned     whether windows begin where a line begins, in training and validation, or anywhere; then
-                validation reads the whole validation text
-    Raises BadInput if either part of the corpus is too short for a window. `losses`, `loss` and `validate`
-    refuse a model that is not causal.
-    """
-
-    @checked
-    def __init__(self, corpus: Corpus, block_size: int, aligned: bool = False) -> None:
-        require_countable("block_size", block_size)
-        corpus.require_tokens(block_size + 1, f"block_size ({block_size})")
-        self.train, self.val, self.block_size = corpus.train, corpus.val, block_size
-        self.starts = self.val_starts = None
-        if aligned:
-            if "\n" not in corpus.tokenizer.ids:
-                raise BadInput(f"aligned windows begin where lines do, and {corpus.name} has no '\\n'")
-            newline = int(corpus.tokenizer.encode("\n"))
-            self.starts = batches.line_starts(self.train, newline, block_size + 1)
-            self.val_starts = batches.line_starts(self.val, newline, block_size + 1)
-
-    def batch(self, batch_size: int, generator: torch.Generator) -> Batch:
-        """Draw windows at random: (B, T) inputs and (B, T) targets."""
-        n = len(self.train) - self.block_size if self.starts is None else len(self.starts)
-        picks = torch.randint(n, (batch_size,), generator=generator)
-        starts = picks if self.starts is None else self.starts[picks]
-        windows = self.train[starts[:, None] + torch.arange(self.block_size + 1)]  # (B, T + 1)
-        return windows[:, :-1], windows[:, 1:]
-
-    def losses(self, model: LanguageModel, batch: Batch) -> Tensor:
-        """Return the loss of each target, in nats: (B, T)."""
-        require_causal(model)
-        inputs, targets = batch
-        return cross_entropy(model(inputs), targets)
-
-    def val_batches(self) -> Iterator[Batch]:
-        if self.val_starts is None:
-            yield from batches.consecutive_windows(self.val, self.block_size)
-            return
-        for starts in self.val_starts.split(64):
-            windows = batches.cut(self.val, starts, self.block_size + 1)
-            yield windows[:, :-1], windows[:, 1:]
 
 
 def branch_losses(model: LanguageModel, batch: Batch) -> Tensor:

@@ -1,0 +1,89 @@
+"""Study of plain queries and keys: scores without the norm, from the same weights as the course's model."""
+
+import pytest
+import torch
+
+from babygpt import ModelConfig, build
+from babygpt.errors import BadInput
+from babygpt.experiments.sweep import SEEDS, StudySize, in_turn
+from babygpt.metrics.inspection import attention_weights
+from babygpt.models.transformer import Attention, Context
+from babygpt.positions import Positions
+from babygpt_course.studies import plain_attention as study
+from babygpt_course.studies.results import load_results
+
+CONFIG = ModelConfig(20, 16, n_layer=2, n_head=2, n_embd=16)
+
+
+def context_of(model, T):
+    positions = Positions.arange(T)
+    return Context(model.encoding.of_layer(0), positions, positions, None, True, None)
+
+
+def test_plain_scores_are_dot_products_over_the_root_of_the_width():
+    """Compare the weights of a layer with a softmax that is written here from its two matrices alone."""
+    torch.manual_seed(0)
+    model = study.with_plain_attention(build("nope", CONFIG))
+    layer, x = model.blocks[0].attention, 3 * torch.randn(1, 5, 16)
+    output = layer(x, context_of(model, 5))
+    q, k, v = ((x @ part.weight.T).view(5, 2, 8) for part in (layer.to_q, layer.to_k, layer.to_v))
+    scores = torch.einsum("mhd,nhd->hmn", q, k) / 8**0.5
+    weights = scores.masked_fill(torch.ones(5, 5, dtype=torch.bool).triu(1), -torch.inf).softmax(dim=-1)
+    expected = torch.einsum("hmn,nhd->mhd", weights, v).reshape(1, 5, 16) @ layer.out.weight.T
+    torch.testing.assert_close(output, expected)
+    torch.nn.init.normal_(layer.out.weight)
+    assert layer(x, context_of(model, 5)).abs().max() > 0.1
+
+
+def test_longer_queries_make_plain_attention_sharper_and_leave_the_courses_as_it_is():
+    idx = torch.randint(20, (12,))
+    for version in ("v4", "v3", "alibi"):
+        torch.manual_seed(1)
+        normed, plain = (f(build(version, CONFIG)) for f in (lambda m: m, study.with_plain_attention))
+        before = [attention_weights(model, idx)[0] for model in (normed, plain)]
+        for model in (normed, plain):
+            model.blocks[0].attention.to_q.weight.data *= 8
+        after = [attention_weights(model, idx)[0] for model in (normed, plain)]
+        torch.testing.assert_close(*map(torch.tensor, (before[0], after[0])), atol=1e-4, rtol=0)
+        assert abs(before[1] - after[1]).max() > 0.01, version
+
+
+def test_the_courses_model_and_its_random_numbers_stay_as_they_are():
+    torch.manual_seed(3)
+    course = build("v4", CONFIG)
+    state = torch.random.get_rng_state()
+    torch.manual_seed(3)
+    plain = study.with_plain_attention(build("v4", CONFIG))
+    assert torch.equal(torch.random.get_rng_state(), state)
+    assert [name for name, _ in course.named_parameters()] == [name for name, _ in plain.named_parameters()]
+    assert all(torch.equal(a, b) for a, b in zip(course.parameters(), plain.parameters(), strict=True))
+    assert {type(block.attention) for block in build("v4", CONFIG).blocks} == {Attention}
+    with pytest.raises(BadInput, match="no attention"):
+        study.with_plain_attention(build("v1", CONFIG))
+
+
+def test_every_seed_is_paired_with_the_board():
+    """Give each model its board losses plus a shift, and expect this shift and the difference of two."""
+    ladder, shifts = load_results("ladder")["board"], {"v4": 0.0, "nope": -0.1, "alibi": 0.2, "v3": 0.0}
+    board = {
+        name: {"1x": [loss + shift for loss in ladder[name]["1x"]], "roles": ladder[name]["roles"]}
+        for name, shift in shifts.items()
+    }
+    results = {"command": "made", "minutes": 1.0, "seeds": list(SEEDS), "board": board}
+    assert {k: round(c.mean, 6) for k, c in study.effects_of_norm(results).items()} == shifts
+    normed, plain, change = study.gaps_to_rope(results)["nope"]
+    assert round(normed.mean, 3) == 0.234  # as the results page says
+    assert round(plain.mean, 3) == 0.134
+    assert round(change.mean, 6) == -0.1
+    assert change.side == "below"
+    assert "+0.234" in study.table(results)
+    with pytest.raises(BadInput, match="no seed 2001"):
+        study.effects_of_norm({**results, "seeds": [2001]})
+
+
+def test_a_model_is_trained_and_measured_as_on_the_board(monkeypatch):
+    monkeypatch.setattr(study, "VERSIONS_MEASURED", ("v4",))
+    scale = StudySize(steps=2, seeds=(1337,), n_chars=9_000, n_questions=4)
+    row, stored = study.measure_plain(in_turn, scale)["board"]["v4"], load_results("ladder")["board"]["v4"]
+    assert row.keys() < stored.keys()
+    assert all(len(values) == 1 for values in row.values())
