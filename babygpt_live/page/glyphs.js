@@ -7,11 +7,11 @@ const SVG = "http://www.w3.org/2000/svg";
 export const ENCODINGS = {
   none: { name: "No positions", colour: "#717272", path: "M6 6h.01M13 4h.01M18 9h.01M5 14h.01M12 12h.01M18 17h.01M10 20h.01" },
   learned: { name: "Learned", colour: "#9a6803", path: "M2 21h20M5 17v-5M10 17V5M15 17v-8M20 17v-3" },
-  sinusoid: { name: "Sinusoid", colour: "#01390e", path: "M2 12c1.700-9.300 5-9.300 6.700 0s5 9.300 6.700 0 5-9.300 6.600 0" },
-  rope: { name: "RoPE", colour: "#1b67dc", path: "M3 12a9 9 0 1 0 18 0a9 9 0 1 0-18 0M12 12l4.500-4.500" },
-  gaussian: { name: "Gaussian", colour: "#854316", path: "M2 20c6 0 5.500-15 10-15s4 15 10 15" },
+  sinusoid: { name: "Sinusoid", colour: "#01390e", path: "M2 12c1.7-9.3 5-9.3 6.7 0s5 9.3 6.7 0 5-9.3 6.6 0" },
+  rope: { name: "RoPE", colour: "#1b67dc", path: "M3 12a9 9 0 1 0 18 0a9 9 0 1 0-18 0M12 12l4.5-4.5" },
+  gaussian: { name: "Gaussian", colour: "#854316", path: "M2 20C8 20 7.5 5 12 5S16 20 22 20" },
   alibi: { name: "ALiBi", colour: "#5e0152", path: "M3 4v16h18z" },
-  branches: { name: "Branches", colour: "#205a5e", path: "M2 12h20M9 12c4.500 0 4-7 12-7M9 12c4.500 0 4 7 12 7" },
+  branches: { name: "Branches", colour: "#205a5e", path: "M2 12h20M9 12c4.5 0 4-7 12-7M9 12c4.5 0 4 7 12 7" },
   gates: { name: "Gates", colour: "#4d218a", path: "M3 5v14l9-7zM21 5v14l-9-7z" },
 };
 const KEYS = Object.keys(ENCODINGS);

@@ -29,12 +29,13 @@ from tools.book.lessons import Ran, fingerprint, run_all, stored
 from tools.book.live_parts import formula_html, write_scripts
 from tools.book.outputs import Page, picture_html
 from tools.book.reference import write_reference
+from tools.book.start import start_html, write_start
 from tools.notebooks import ROOT, pick, quantise
 
 BOOK = ROOT / "book"
 BUILD = BOOK / "_build"
 PICTURES = "pictures"  # the folder of the site that holds them
-EXPLORER, LAB = "<!-- explorer: rotary -->", "<!-- lab -->"
+EXPLORER, LAB, FIRST = "<!-- explorer: rotary -->", "<!-- lab -->", "<!-- first screen -->"
 MADE = "made.txt"  # written last: the fingerprint of what the book was made of, and its lessons
 SOURCES = (
     *("babygpt", "babygpt_course", "notebooks", "docs", "figures", "book", "tools/book"),
@@ -67,6 +68,7 @@ def build(names: list[str], folder: Path) -> Path:
     assemble(runs, source, html / PICTURES)
     write_scripts((explore().script for explore in FORMULAS), html)
     write_lab(html)
+    write_start(html)
     (html / "notebooks").mkdir()
     for lesson in lessons:  # JupyterLab reruns a lesson, and pictures would be most of its bytes.
         notebook = stored(lesson).notebook
@@ -120,20 +122,19 @@ def assemble(runs: list[Ran], source: Path, pictures: Path) -> None:
         picture.write_bytes(b64decode(quantise(b64encode(picture.read_bytes()).decode())))
     for lesson in runs:
         write_lesson(lesson, source, pictures, book)
-    start = (BOOK / "index.md").read_text(encoding="utf-8")
-    rotary = explorers.rotary()
-    picture_output = rotary.output.picture()
-    still = (
-        picture_html(picture_output.data, picture_output.alt, pictures, f"{PICTURES}/")
-        if picture_output
-        else ""
-    )
-    start = start.replace(LAB, lab_html("", "none", "rope", small=True)).replace(
-        EXPLORER, formula_html(rotary.state(), "", still)
-    )
-    (source / "index.md").write_text(start, encoding="utf-8")
+    (source / "index.md").write_text(start_page(pictures), encoding="utf-8")
     lab = (BOOK / "lab.md").read_text(encoding="utf-8")
     (source / "lab.md").write_text(lab.replace(LAB, lab_html()), encoding="utf-8")
+
+
+def start_page(pictures: Path) -> str:
+    """Return the start page as Sphinx reads it; its pictures go into the folder `pictures`."""
+    rotary = explorers.rotary()
+    picture, still = rotary.output.picture(), ""
+    if picture:
+        still = picture_html(picture.data, picture.alt, pictures, f"{PICTURES}/")
+    text = (BOOK / "index.md").read_text(encoding="utf-8")
+    return text.replace(FIRST, start_html()).replace(EXPLORER, formula_html(rotary.state(), "", still))
 
 
 def write_lesson(lesson: Ran, source: Path, pictures: Path, book: Site) -> None:

@@ -11,6 +11,7 @@ from posixpath import dirname, normpath, relpath
 from tools.book.reference import ROOT
 
 DOCUMENTS = ("*.md", "docs/**/*.md", "figures/*.md")
+MOVING_PICTURE = re.compile(r"^!\[[^\]]*\]\([^)]*\.gif\)\n+", re.M)
 NO_PAGES = {"docs/story.md"}  # it tells maintainers what learners shall find out
 # Code is passed over: what looks like a link there is none. The text of a link may itself hold code.
 LINK = re.compile(
@@ -124,8 +125,10 @@ def as_page(text: str, place: str, book: Site) -> str:
     """Return a document with what a page needs: a title, a table of contents."""
     if not text.startswith("# "):  # a study's table
         text = f"# In numbers: {Path(place).stem.replace('_', ' ')}\n\n{text}"
-    if place == "README.md":  # its content stands on the start page; nothing but links leads here
-        text = f"---\norphan: true\n---\n{text}"
+    if (
+        place == "README.md"
+    ):  # its content stands on the start page, which moves itself; nothing but links leads here
+        text = f"---\norphan: true\n---\n{MOVING_PICTURE.sub('', text)}"
     if place.endswith("/README.md"):
         beside = sorted(Path(p).stem for p in book.pages - {place} if dirname(p) == dirname(place))
         text += "\n```{toctree}\n:hidden:\n\n" + "".join(f"{page}\n" for page in beside) + "```\n"

@@ -60,9 +60,11 @@ def title_and_description(tree: nodes.document, heading: str) -> tuple[str, str]
 
 
 def fill_head(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: nodes.document) -> None:
-    """Write title, description and card into the head of a page."""
+    """Write title, description and card into the head of a page, and the start page's own style."""
     title, description = title_and_description(tree, unescape(re.sub("<[^>]*>", "", context["title"])))
     name, base = app.config.project, app.config.html_baseurl
+    if page == app.config.root_doc:
+        app.add_css_file("start.css")
     context |= {"title": escape(f"{title} · {name}"), "docstitle": ""}
     facts = {"description": description, "og:title": title, "og:description": description}
     facts |= {"og:type": "website", "og:site_name": name}
