@@ -169,7 +169,7 @@ class Lab {
     this.usually.onclick = () => {
       this.values.kernel = KERNEL;
       for (const { name, value } of this.controls) this.values[name] = value;
-      if (this.workers) this.steer("theta", this.values.theta);
+      if (this.workers) this.steer("all", this.words.usual);
       this.change();
     };
     this.over.onclick = () => this.train();

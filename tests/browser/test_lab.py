@@ -348,7 +348,7 @@ def test_a_kernel_drawn_by_hand_trains_and_stands_in_the_address(desk: Page, add
 
 def test_token_shift_is_a_switch_that_trains_and_is_kept(desk: Page, address: str, tmp_path: Path):
     desk.goto(f"{address}?first=none&second=none&layers=1&channels=32&batch=4&steps=300")
-    desk.get_by_role("group", name="First model").get_by_text("+ shift").click()
+    desk.get_by_role("group", name="First model").get_by_role("checkbox", name="+ shift").check()
     desk.wait_for_url("**shift=yes*")
     start(desk, 40)
     with_shift, without = losses(desk)

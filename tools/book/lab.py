@@ -110,6 +110,7 @@ WORDS = {  # The page shows these texts, and lab.js fills in the braces.
     "answers": "{value}% right answers",
     "losses": "a loss of {value}",
     "shift": " + shift",
+    "usual": "usual dials",
     "twin": "Its twin, which no dial moves",
     "pace": "loss {loss}, {pace} ms a step",
     "right": "Right answers, % of {count} questions",
