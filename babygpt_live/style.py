@@ -52,7 +52,8 @@ ENCODING_COLOURS = {
     "v7-pope": COLOURS["pink"],
     "v7-rope": ENCODINGS["rope"],
     "v7-nope": ENCODINGS["none"],
-    "RoPE": COLOURS["grey"],  # beside the heads of ALiBi, which take the other colours
+    "RoPE": ENCODINGS["rope"],
+    "damped (control)": COLOURS["grey"],  # lesson 04 draws it beside RoPE
 }
 STYLE: Any = {
     "figure.dpi": 110,

@@ -21,6 +21,7 @@ from tools.browser.firefox import Firefox
 from tools.browser.site import serve_folder
 
 DESK, PHONE = {"width": 1366, "height": 768}, {"width": 360, "height": 740}
+WIDE = {"width": 1920, "height": 1080}
 LONGEST = 7000  # milliseconds that anything moves by itself
 STAGE = "document.querySelector('.first-screen').stage"
 # What a lane shows: how many arcs can be seen, where the hands of its clocks point, its next letters.
@@ -194,7 +195,9 @@ def test_arrow_keys_show_where_a_letter_looks(open_page):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize(("size", "least"), [(DESK, 12), (PHONE, 9), ({"width": 820, "height": 1180}, 12)])
+@pytest.mark.parametrize(
+    ("size", "least"), [(DESK, 12), (PHONE, 9), ({"width": 820, "height": 1180}, 12), (WIDE, 12)]
+)
 def test_the_first_screen_can_be_read_fits_and_nothing_overlaps(
     open_page, scheme: str, size: dict[str, int], least: int
 ):

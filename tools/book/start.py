@@ -40,6 +40,7 @@ def train_model(version: str, corpus: Corpus) -> Transformer:
     torch.manual_seed(SEED)
     model = build(version, ModelConfig(corpus.tokenizer.vocab_size, WINDOW, LAYERS, HEADS, CHANNELS))
     config = TrainConfig(steps=STEPS, batch_size=BATCH, seed=SEED)
+    assert isinstance(model, Transformer)
     for _ in train(model, NextToken(corpus, WINDOW, aligned=True), config):
         pass
     return model.eval()
@@ -58,14 +59,14 @@ def read(model: Transformer, corpus: Corpus, question: str) -> dict[str, Any]:
         text += tokenizer.decode([int(logits.argmax())])
     ids = torch.as_tensor(tokenizer.encode("\n" + text))
     shares = model(ids[None])[0, : len(question) + 1].softmax(-1)
-    likeliest = [
+    likely = [
         [
-            [tokenizer.decode([int(i)]), round(float(row[i]), 3)]
-            for i in row.argsort(descending=True)[:MOST_LETTERS]
+            [tokenizer.decode([int(i)]), round(share, 3)]
+            for share, i in zip(*(part.tolist() for part in row.topk(MOST_LETTERS)), strict=True)
+            if share >= LEAST
         ]
         for row in shares
     ]
-    likely = [[pair for pair in pairs if pair[1] >= LEAST] for pairs in likeliest]
     return {"text": text, "next": likely, "weights": attention_weights(model, ids)}
 
 
