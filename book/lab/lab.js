@@ -701,7 +701,9 @@ class Lab {
     const all = this.layers * this.heads;
     const heads = off.length === all ? words.all_heads : off.length > 3 ? fill(words.many_heads, { count: off.length, all })
       : off.map(number => fill(words.head, lane.headAt(number))).join(" and ");
-    write(lane.silenced, fill(words.silenced, { heads, now: value(silenced), whole: value(sound) }));
+    const whole = questions ? `${fixed(100 * sound.share, 0)}%` : fixed(sound.valid);
+    write(lane.silenced, fill(words.silenced, { heads, now: value(silenced), whole }));
+    put(lane.silenced, { title: lane.silenced.textContent });
   }
 
   // The θ with which a side's clocks turn.
