@@ -1,4 +1,5 @@
 from .comparison import draw_comparison as draw_comparison
+from .comparison_view import watch_comparison as watch_comparison
 from .dashboard import show_dashboard as show_dashboard
 from .dashboard import train as train
 from .explorer import Choice as Choice

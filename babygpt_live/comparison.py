@@ -1,8 +1,9 @@
-"""Picture of a comparison of versions: learning curves, and paired differences with their intervals."""
+"""Pictures of a comparison of versions: curves that grow, and its results with their paired differences."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from babygpt.experiments.comparison import MEASURES, Measure, measures_of
 from babygpt_live.figures import draw_png, set_labels, set_legend
+from babygpt_live.panel import Axis, Curve, Level, Mark, Panel
 from babygpt_live.style import COLOURS, ENCODING_COLOURS
 
 if TYPE_CHECKING:
@@ -43,15 +45,64 @@ def draw_comparison(results: Mapping[str, Any]) -> bytes:
 
 def colours_of(results: Mapping[str, Any]) -> dict[str, str]:
     """Return a colour for each variant: its own, or the next one that is free."""
-    names = [row["variant"] for row in results["rows"]]
+    return colours_of_names([row["variant"] for row in results["rows"]])
+
+
+def colours_of_names(names: Sequence[str]) -> dict[str, str]:
+    """Return a colour for each name of a variant: its own, or the next one that is free."""
     own = {name: ENCODING_COLOURS[name] for name in names if name in ENCODING_COLOURS}
     free = cycle([colour for colour in COLOURS.values() if colour not in own.values()] or COLOURS.values())
     return {name: own.get(name) or next(free) for name in names}
 
 
 def short_name(variant: str) -> str:
-    """Return a variant's name without its file: "Sandwich" for "mine.py:Sandwich"."""
-    return variant.rpartition(":")[2]
+    """Return a variant's name without files: "Sandwich (rate 2)" for "mine.py:Sandwich (rate 2)"."""
+    return re.sub(r"^[^(]*\.py:|[^ (]*\.py:", "", variant)  # options may name files as well
+
+
+# ---------------------------------------------------------------- curves that grow
+
+
+def growing_panel(
+    curves: Mapping[str, Mapping[int, Sequence[Sequence[float]]]],
+    total: int,
+    floor: float | None = None,
+    note: str = "",
+) -> Panel:
+    """Return the learning curves of runs that are being made, as a panel.
+
+    Each run is a thin line. The thick line of a variant is the mean of its finished runs, so that it does not
+    jump where a run has only come halfway. The title gives the means of the last losses.
+
+    curves  name of a variant -> seed -> validation losses so far, as [step, loss]
+    total   steps of a run
+    floor   a loss that no model can pass, or None
+    note    a line below the picture
+    """
+    # The page keeps the look of its n-th curve, so the means come first, and are empty at the beginning.
+    means, thin, words = list[Mark](), list[Mark](), list[str]()
+    for name, colour in colours_of_names(list(curves)).items():
+        runs = [np.array(curve, dtype=float).T for curve in curves[name].values()]  # (2, points) each
+        thin += [Curve("", colour, losses, steps, "thin") for steps, losses in runs]
+        finished = [(steps, losses) for steps, losses in runs if steps[-1] == total]
+        mean = np.mean([losses for _, losses in finished], axis=0) if finished else np.empty(0)
+        steps = finished[0][0] if finished else np.empty(0)
+        means.append(Curve(short_name(name), colour, mean, steps, "marked"))
+        if finished:
+            n_seeds = f"{len(finished)} seed{'s' if len(finished) > 1 else ''}"
+            words.append(f"{short_name(name)} ends at {mean[-1]:.3f} ({n_seeds})")
+    losses = [point[1] for runs in curves.values() for curve in runs.values() for point in curve]
+    low, high = min([*losses, floor or np.inf], default=0.0), max(losses, default=0.0)
+    floors: list[Mark] = [Level(f"floor {floor:.3f}", floor)] if floor else []
+    span = (float(np.floor(10 * low) / 10), float(np.ceil(10 * high) / 10)) if losses else (0.0, 4.0)
+    title = f"Loss: {', '.join(words)}" if words else "Loss: no run is finished yet"
+    y = Axis("validation loss (nats per character)", span, digits=3)
+    return Panel(
+        title, [*means, *thin, *floors], Axis("step", (0.0, total), digits=0), y, note=note, over_steps=True
+    )
+
+
+# ---------------------------------------------------------------- results
 
 
 def draw_learning_curves(ax: Axes, results: Mapping[str, Any]) -> None:

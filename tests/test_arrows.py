@@ -28,7 +28,7 @@ RUNGS = {
         {"panel", "figures"},
         {"still", "watch", "comparison"},
         {"explorer", "run"},
-        {"dashboard", "commands"},
+        {"dashboard", "commands", "comparison_view"},
         {"__init__"},
     ],
     COURSE.name: [
@@ -45,7 +45,7 @@ ONLY_IN = {
     "ipywidgets": {"predictions"},
     "anywidget": {"explorer", "dashboard", "predictions"},
     "traitlets": {"explorer", "dashboard", "explorers", "predictions"},
-    "IPython": {"view", "dashboard", "waiting", "predictions"},
+    "IPython": {"view", "dashboard", "comparison_view", "waiting", "predictions"},
     "matplotlib": {"comparison", "figures", "style", "studies", "exercises"},
     "playwright": set(),
     "click": {"cli", "commands"},

@@ -5,15 +5,23 @@ PyTorch is imported when the command runs, so that `--help` need not wait for it
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from babygpt.cli import options as shell
+from babygpt.cli.encoding_options import BUILD_FLAGS, build_options, chosen_options
+from babygpt.cli.encoding_options import versions as all_versions
+from babygpt.cli.train import TrainCommand, version_argument
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.errors import BadInput
 
+if TYPE_CHECKING:
+    from babygpt.experiments.variants import VariantName
+
+EXAMPLE = '"v4-shift --back 2"'
 LISTS = ("--seeds", "--rates")  # flags that take several numbers
 
 
@@ -28,7 +36,39 @@ class CompareCommand(click.Command):
                 joined[-1] += f",{arg}"
             else:
                 joined.append(arg)
-        return super().parse_args(ctx, joined)
+        try:
+            return super().parse_args(ctx, joined)
+        except click.NoSuchOption as error:
+            names = {name for kind in all_versions().values() for name in kind.options()}
+            if error.option_name in {*map(shell.flag_of, {*names, *BUILD_FLAGS}), "--fixed"}:
+                raise BadInput(
+                    f"{error.option_name} is an option of one variant: write both in quotes, as in {EXAMPLE}"
+                ) from None
+            raise
+
+
+@click.command("variant", cls=TrainCommand)
+@version_argument
+@build_options
+def variant_command(**values: Any) -> None:
+    """Parse a variant with options of its own; the command itself is never run."""
+
+
+def variant_of(words: str) -> VariantName:
+    """Return a variant, with its options if it has some: "v4-shift --back 2".
+
+    Raises BadInput for an option that the variant does not have, and for a wrong value.
+    """
+    version, flag, rest = words.partition(" --")  # the path of a file may hold spaces
+    if not flag:
+        return words
+    try:
+        ctx = variant_command.make_context("variant", [version.strip(), *shlex.split(f"--{rest}")])
+    except click.UsageError as error:
+        raise BadInput(f'"{words}": {error.format_message()}') from None
+    except ValueError as error:  # quotes inside that are never closed
+        raise BadInput(f'"{words}": {error}') from None
+    return version.strip(), chosen_options(ctx, version.strip())
 
 
 def count_or_seeds(ctx: click.Context, param: click.Parameter, value: str | None) -> int | list[int] | None:
@@ -63,8 +103,9 @@ def compare(ctx: click.Context, versions: tuple[str, ...], out: Path, **values: 
     """Train encodings from several seeds, and compare them.
 
     VARIANT is a version, as `train --versions` lists them, or a class in a file, such as mine.py:Sandwich.
-    All others are compared with the first, seed by seed. All must be trained for one goal: to predict the
-    next character, or to fill in masked ones as v7 does.
+    Options of its encoding stand in the same quotes, as `train` takes them: "v4-shift --back 2". All others
+    are compared with the first, seed by seed. All must be trained for one goal: to predict the next
+    character, or to fill in masked ones as v7 does.
 
     Writes comparison.json, a page to post (comparison.md) and its picture (comparison.png). Finished runs are
     kept in comparison.runs.json: after Ctrl-C or a crash, and for more seeds or variants, the same command
@@ -76,17 +117,18 @@ def compare(ctx: click.Context, versions: tuple[str, ...], out: Path, **values: 
     from babygpt.data.corpus import load_corpus
     from babygpt.device import use_allowed_threads
     from babygpt.experiments.compare import compare_versions
-    from babygpt.experiments.comparison_plan import candidates_of
+    from babygpt.experiments.variants import candidates_of
 
     use_allowed_threads()
-    candidates = candidates_of(versions)
+    variants = [variant_of(words) for words in versions]
+    candidates = candidates_of(variants)
     if out.suffix != ".json":
         raise BadInput(f"--out ({out}) must end in .json; the page and its picture stand beside it")
     workers = shell.chosen_workers(values, out.parent / "jobs")
     text = load_corpus(values["corpus"], with_mask=candidates[0].masks)
     try:
         comparison = compare_versions(
-            versions,
+            variants,
             text,
             values["seeds"],
             ModelConfig(text.tokenizer.vocab_size, **shell.fields_of(ModelConfig, values)),

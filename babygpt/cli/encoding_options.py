@@ -124,6 +124,20 @@ def defaults_of(version: str, layers: Sequence[Any] | None) -> dict[str, Any]:
     return {name: default for row in rows for name, default in row.options().items()}
 
 
+def build_options(command: shell.Command) -> shell.Command:
+    """Give a command the options of `build` itself, which belong to no encoding."""
+    options = [
+        click.option("--per-layer", is_flag=True, help="give each layer an encoding of its own"),
+        click.option(
+            "--layers", default="", callback=shell.list_of(str), help="their versions, as v4,v4,v4,nope"
+        ),
+        click.option("--isolated", is_flag=True, help="v6: let each text see nothing but itself"),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
 def chosen_options(ctx: click.Context, version: str) -> dict[str, Any]:
     """Return the options on the command line, as `build` takes them.
 

@@ -17,6 +17,7 @@ import click
 from babygpt.cli import options as shell
 from babygpt.cli.encoding_options import (
     OPTIONS,
+    build_options,
     built_with,
     chosen_options,
     encoding_flags,
@@ -120,8 +121,7 @@ def branch_counts(ctx: click.Context, param: click.Parameter, value: str) -> lis
 @click.option("--compile", "compiled", is_flag=True, help="let torch.compile make one kernel of many")
 @shell.options_from(ModelConfig)
 @shell.options_from(TrainConfig)
-@click.option("--per-layer", is_flag=True, help="give each layer an encoding of its own")
-@click.option("--layers", default="", callback=shell.list_of(str), help="their versions, as v4,v4,v4,nope")
+@build_options
 @shell.shown(
     "--branches",
     default="1,8",
@@ -130,7 +130,6 @@ def branch_counts(ctx: click.Context, param: click.Parameter, value: str) -> lis
 )
 @click.option("--length", type=int, help="v6: tokens of a text  [default: three quarters of the window]")
 @click.option("--by-samples", is_flag=True, help="v6: let --batch-size count samples, and not texts")
-@click.option("--isolated", is_flag=True, help="v6: let each text see nothing but itself")
 @click.pass_context
 def train(ctx: click.Context, version: str, out: Path | None, **values: Any) -> None:
     """Train VERSION on a corpus and write a checkpoint. Ctrl-C stops early and keeps what was learned.

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from importlib import metadata
 from math import inf
 from pathlib import Path
@@ -23,9 +24,8 @@ from babygpt.device import hardware
 from babygpt.errors import BadInput
 from babygpt.experiments.comparison import RunTable, VersionComparison, comparison_rows
 from babygpt.experiments.comparison_plan import (
-    Candidate,
     ComparisonPlan,
-    candidates_of,
+    CurveWatch,
     in_words,
     measure_costs,
     plan_for,
@@ -46,9 +46,9 @@ from babygpt.experiments.sweep import (
     keep_runs,
     sweep,
 )
+from babygpt.experiments.variants import Candidate, VariantName, candidates_of
 from babygpt.experiments.workers import processes, threads_of_each
 from babygpt.files import file_lock, require_writable, write_atomically
-from babygpt.models.versions import VersionName
 from babygpt.packages import DISTRIBUTION
 
 SUGGESTED = (
@@ -72,14 +72,46 @@ class KeptRuns:
         self.path, self.workers, self.n_workers, self.tell = path, workers, n_workers, tell
         self.seconds, self.later, self.failed = seconds, 0, dict[str, str]()
 
-    def sweep(self, plan: ComparisonPlan, candidates: Sequence[Candidate], seeds: Sequence[int]) -> RunTable:
-        """Make the runs of all candidates and seeds that are not kept; return all but those that failed."""
-        columns = sweep(candidates, seeds, plan.run, keep_runs(self.path, self.make_missing))
+    def sweep(
+        self,
+        plan: ComparisonPlan,
+        candidates: Sequence[Candidate],
+        seeds: Sequence[int],
+        watch: CurveWatch | None = None,
+        in_process: bool = False,
+    ) -> RunTable:
+        """Make the runs of all candidates and seeds that are not kept; return all but those that failed.
+
+        watch       receives the curves, as in `compare_versions`
+        in_process  whether the workers make runs in this process, so that a curve can be watched as it grows
+        """
+        run, kept = plan.run, keep_runs(self.path, self.make_missing)
+        if watch:
+            names = {f"{c.key}, seed {seed}": c.name for seed in seeds for c in candidates}
+            kept = self.watched(watch, names)
+            run = partial(run, watch=watch) if in_process else run
+        columns = sweep(candidates, seeds, run, kept)
         runs: RunTable = {}
         for candidate, values in columns.items():
             numbers = [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]
             runs[candidate.key] = {row["seed"]: row for row in numbers}
         return runs
+
+    def watched(self, watch: CurveWatch, names: Mapping[str, str]) -> Workers:
+        """Return workers that show the curve of every run, the kept ones first.
+
+        names  name of a run -> name of its variant
+        """
+
+        def show_finished(runs: Runs) -> Iterator[tuple[str, RunNumbers]]:
+            stored = json.loads(self.path.read_text(encoding="utf-8"))["runs"] if self.path.exists() else {}
+            for name in names.keys() & stored.keys():
+                watch(names[name], stored[name]["seed"], stored[name]["curve"])
+            for name, numbers in self.make_missing(runs):
+                watch(names[name], numbers["seed"], numbers["curve"])
+                yield name, numbers
+
+        return keep_runs(self.path, show_finished)
 
     def make_missing(self, runs: Runs) -> Iterator[tuple[str, RunNumbers]]:
         """Make runs, and tell how long it will take; note one that fails, and go on with the others."""
@@ -141,7 +173,7 @@ def require_rates(rates: Sequence[float], seeds: Sequence[int]) -> None:
 
 
 def compare_versions(
-    versions: Sequence[VersionName],
+    versions: Sequence[VariantName],
     corpus: Corpus | str = "tales",
     seeds: int | Sequence[int] | None = None,
     model: ModelConfig | None = None,
@@ -153,11 +185,13 @@ def compare_versions(
     n_workers: int = 1,
     workers: Workers | None = None,
     tell: Callable[[str], None] = print,
+    watch: CurveWatch | None = None,
     command: str = "",
 ) -> VersionComparison:
     """Train versions or own encodings from several seeds, and compare all others with the first.
 
-    versions   at least two: names, "mine.py:Sandwich", or classes of Encoding, all of one goal
+    versions   at least two of one goal: names, "mine.py:Sandwich", or classes of Encoding; or any of these in
+               a pair with its options, as in ("v4-shift", {"back": 2})
     corpus     or its name or path
     seeds      how many of the course's seeds, or the seeds themselves; 3, and 12 to confirm
     model      shape of the models: 2 layers of width 96, windows of 64 characters by default
@@ -169,6 +203,8 @@ def compare_versions(
     n_workers  runs made at once, each in a process of its own; 1 for one after the other, in this process
     workers    make the runs otherwise, `n_workers` at a time: jobs of a cluster
     tell       receives a line now and then
+    watch      receives the name of a variant, a seed and the run's curve so far, [[step, loss], ...]: after
+               each validation of a run in this process, else when the run is finished or found in a file
     command    stored with the results
     Raises BadInput for what cannot be compared, before anything is trained or written.
     """
@@ -195,7 +231,8 @@ def compare_versions(
             run_file.later = 0
         if any(suggestions(looks, candidates, planned).values()):
             tell(SUGGESTED)
-        runs = run_file.sweep(plan, candidates, planned)
+        in_process = workers is None and n_workers == 1
+        runs = run_file.sweep(plan, candidates, planned, watch, in_process)
         if not all(runs.get(candidate.key) for candidate in candidates):
             raise BadInput(f"a variant finished no run: {'; '.join(map(': '.join, run_file.failed.items()))}")
         results = {

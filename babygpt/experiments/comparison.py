@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from babygpt.experiments.comparison_plan import Candidate
 from babygpt.experiments.paired import (
     FEWEST_SEEDS,
     LEAST_LOSS,
@@ -19,6 +18,7 @@ from babygpt.experiments.paired import (
     mean_sd,
 )
 from babygpt.experiments.sweep import RunNumbers
+from babygpt.experiments.variants import Candidate, as_json
 from babygpt.tables import Table, markdown
 
 RunTable = dict[str, dict[int, RunNumbers]]  # key of a variant -> seed -> what it measured
@@ -83,9 +83,9 @@ def comparison_rows(
 
     runs        key of a variant -> seed -> what it measured
     suggesting  name of a variant -> seeds that suggested its comparison with the first
-    returns     rows with "variant", "title", "rate", "seeds", "means" and "differences"; a difference has
-                "mean", "low", "high", "n", "p" and "each" seed's. Its ends are None below FIRST_INTERVAL
-                seeds, and its "verdict" is None below FEWEST_SEEDS
+    returns     rows with "variant", "title", "rate", "digest", "options", "seeds", "means" and "differences".
+                A difference has "mean", "low", "high", "n", "p" and "each" seed's. Its ends are None below
+                FIRST_INTERVAL seeds, and its "verdict" is None below FEWEST_SEEDS
     """
     rows, baseline = list[dict[str, Any]](), runs.get(candidates[0].key, {})
     for candidate in candidates:
@@ -111,6 +111,7 @@ def comparison_rows(
                 "title": candidate.title,
                 "rate": candidate.rate,
                 "digest": candidate.digest,
+                "options": {option: as_json(value) for option, value in candidate.options},
                 "seeds": list(own),
                 "means": means,
                 "differences": gaps,

@@ -1,7 +1,7 @@
-"""Plan of a comparison: its variants, what their runs share, one run, and how long it takes."""
+"""Plan of a comparison: what its runs share, one run, and how long it takes."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -14,13 +14,15 @@ from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import Corpus, load_corpus
 from babygpt.device import pick_device
 from babygpt.errors import BadInput
-from babygpt.experiments.sweep import RunNumbers, questions, small_config, train_from_seed
+from babygpt.experiments.sweep import RunNumbers, finish, questions, small_config
+from babygpt.experiments.variants import Candidate
 from babygpt.models.language_model import LanguageModel
-from babygpt.models.own_encodings import source_digest, source_key
-from babygpt.models.versions import VersionName, build, require_version
 from babygpt.objectives import Objective, objective_for
 from babygpt.training import Step, train
 
+Curve = list[list[float]]  # validation losses as [step, loss]
+# Receives the name of a variant, the seed of one of its runs, and the curve of this run so far.
+CurveWatch = Callable[[str, int, Curve], None]
 CURVE_POINTS = 8  # validations of a run, unless `eval_every` says otherwise
 VAL_TOKENS = 20_000  # of the validation text that every run is measured on
 VAL_WINDOWS = 512  # the fewest for versions that fill in, whose masks are drawn
@@ -28,84 +30,6 @@ N_QUESTIONS = 400
 N_MASKED_QUESTIONS = 100  # the exact bound of an answer takes up to 31 passes
 FURTHEST = 4  # windows that are read to measure the loss beyond the first
 TRIAL_STEPS = 10  # of each variant, to say how long all will take
-
-
-@dataclass(frozen=True, repr=False)
-class Candidate:
-    """A variant of a comparison, in plain values that a worker can be sent. Its text names its runs.
-
-    name      of the version, such as "v4" or "mine.py:Sandwich"
-    version   what `build` takes
-    title     its name in words
-    masks     whether it fills in masked characters
-    branches  whether it reads several texts
-    digest    SHA-256 of the file of an encoding from outside; None for our own and for a class without a file
-    source    what tells an encoding from outside from others of its name, as `source_key` does
-    rate      factor of both learning rates
-    """
-
-    name: str
-    version: VersionName
-    title: str
-    masks: bool = False
-    branches: bool = False
-    digest: str | None = None
-    source: str = ""
-    rate: float = 1.0
-
-    @property
-    def key(self) -> str:
-        """Name of its runs, which differs for another file and another rate."""
-        file = f" ({self.source})" if self.source else ""
-        return self.name + file + (f", rates x {self.rate:g}" if self.rate != 1 else "")
-
-    def __repr__(self) -> str:
-        return self.key
-
-    @property
-    def goal(self) -> str:
-        """The task that it learns, in words. Losses of different goals cannot be compared."""
-        if self.masks:
-            return "fill in masked characters"
-        return "predict the next character" + (" of several texts" if self.branches else "")
-
-    def build(self, config: ModelConfig) -> LanguageModel:
-        """Make an untrained model. Raise BadInput if the encoding's file has changed since the beginning."""
-        own = require_version(self.version).own
-        if own and source_digest(own) != self.digest:
-            raise BadInput(f"the file of {self.name} has changed since the comparison began: start it again")
-        return build(self.version, config)
-
-
-def candidate_of(version: VersionName) -> Candidate:
-    """Return the variant that a version stands for. Raise BadInput for an unknown one."""
-    kind = require_version(version)
-    digest, source = (source_digest(kind.own), source_key(kind.own)) if kind.own else (None, "")
-    return Candidate(kind.name, version, kind.title, kind.masks, kind.branches, digest, source)
-
-
-def candidates_of(versions: Sequence[VersionName]) -> list[Candidate]:
-    """Return the variants that versions name.
-
-    Raises BadInput for fewer than two, an unknown one, one that is named twice, and for different goals.
-    """
-    if len(versions) < 2:
-        raise BadInput(f"{len(versions)} variants: a comparison needs at least 2, such as v4 alibi")
-    candidates = [candidate_of(version) for version in versions]
-    names = [candidate.name for candidate in candidates]
-    if twice := [name for name in names if names.count(name) > 1]:
-        raise BadInput(f"{twice[0]} is named twice: each variant is compared once")
-    first = candidates[0]
-    for candidate in candidates:
-        if candidate.goal != first.goal:
-            raise BadInput(
-                f"{first.name} learns to {first.goal} and {candidate.name} to {candidate.goal}: "
-                "their losses differ, so compare them in two commands"
-            )
-    return candidates
-
-
-# ---------------------------------------------------------------- one run
 
 
 @dataclass(frozen=True)
@@ -134,21 +58,33 @@ class ComparisonPlan:
         """Return the objective of a run before its first batch."""
         return objective_for(candidate.version, self.corpus, self.model.block_size, val_windows=VAL_WINDOWS)
 
-    def train(self, candidate: Candidate, seed: int) -> tuple[LanguageModel, list[list[float]]]:
-        """Train a variant from a seed; return the model, and its validation losses as [step, loss]."""
+    def train(
+        self, candidate: Candidate, seed: int, watch: CurveWatch | None = None
+    ) -> tuple[LanguageModel, Curve]:
+        """Train a variant from a seed; return the model and its curve. `watch` gets the curve as it grows."""
         lr_matrix, lr_other = (
             candidate.rate * lr for lr in (self.training.lr_matrix, self.training.lr_other)
         )
         training = replace(self.training, seed=seed, lr_matrix=lr_matrix, lr_other=lr_other)
-        title = f"{candidate.name}, seed {seed}"
-        model, steps = train_from_seed(
-            candidate.build, self.model, self.objective(candidate), training, title
-        )
-        return model, [[step.step, step.val_loss] for step in steps if step.val_loss is not None]
+        title, curve = f"{candidate.name}, seed {seed}", Curve()
 
-    def run(self, candidate: Candidate, seed: int) -> RunNumbers:
+        def steps() -> Iterator[Step]:
+            for step in train(model, objective, training):
+                if step.val_loss is not None:
+                    curve.append([step.step, step.val_loss])
+                    if watch:
+                        watch(candidate.name, seed, curve)
+                yield step
+
+        objective = self.objective(candidate)
+        torch.manual_seed(seed)
+        model = candidate.build(self.model).to(pick_device())
+        finish(steps(), training.steps, title)
+        return model, curve
+
+    def run(self, candidate: Candidate, seed: int, watch: CurveWatch | None = None) -> RunNumbers:
         """Train a variant from a seed; return its seed, its curve, and what MEASURES names."""
-        model, curve = self.train(candidate, seed)
+        model, curve = self.train(candidate, seed, watch)
         return {"seed": seed, "curve": curve, "loss": curve[-1][1], **self.measure(candidate, model)}
 
     def measure(self, candidate: Candidate, model: LanguageModel) -> dict[str, float | None]:

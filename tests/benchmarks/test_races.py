@@ -170,7 +170,7 @@ def test_the_benchmark_page_has_the_rows_of_the_stored_races() -> None:
             words, ratios = ROWS[name], race["ratios"].get(name, {})
             losses = f"{min(run['val'] for run in runs):.3f} to {max(run['val'] for run in runs):.3f}"
             ratio = ratios.get("tuned")
-            told = f"{ratio['mean']:.1f} ({ratio['low']:.1f} to {ratio['high']:.1f})" if ratio else "–"
+            interval = f"{ratio['mean']:.1f} ({ratio['low']:.1f} to {ratio['high']:.1f})" if ratio else "–"
             processor = PROCESSORS[race["machine"]["instructions"]]
-            expected.append((processor, words, str(race["reached"][name]), losses, told))
+            expected.append((processor, words, str(race["reached"][name]), losses, interval))
     assert rows == expected

@@ -8,9 +8,9 @@ from babygpt.invariants.checked_promise import EncodingCheck
 
 
 def test_check_prints_the_table_and_its_exit_status_says_whether_a_promise_is_broken(run):
-    kept, broken = run("check", "v1"), run("check", "v2", "--block-size", 16)
-    assert (kept.exit_code, broken.exit_code) == (0, 1)
-    assert kept.output.rstrip("\n") == repr(invariants.check("v1"))
+    sound, broken = run("check", "v1"), run("check", "v2", "--block-size", 16)
+    assert (sound.exit_code, broken.exit_code) == (0, 1)
+    assert sound.output.rstrip("\n") == repr(invariants.check("v1"))
     assert "✗ distance alone" in broken.output
     assert "refused: position 16 is not in the table" in broken.output
 

@@ -70,6 +70,24 @@ def test_lists_of_numbers_may_have_spaces_or_commas(words, seeds, rates):
     assert (values["seeds"], values["rates"]) == (seeds, rates)
 
 
+def test_a_variant_has_the_options_that_train_takes(run, small, corpus, tmp_path):
+    out = tmp_path / "a.json"
+    words = ["--corpus", corpus, "--steps", 1, "--seeds", 1, "--out", out, *small]
+    variants = ["v5 --fixed --sigmas 1 2", "v4-shift --back 2", "v4 --layers v4-shift --back 0"]
+    result = run("compare", "v4", *variants, *words)
+    assert result.exit_code == 0, result.output
+    rows = json.loads(out.read_text(encoding="utf-8"))["rows"]
+    assert [row["options"] for row in rows[1:]] == [
+        {"learnable": False, "sigmas": [1, 2]},
+        {"back": 2},
+        {"back": 0, "layers": ["v4-shift"]},
+    ]
+    page = (tmp_path / "a.md").read_text(encoding="utf-8")
+    for name in ("v5 (learnable False, sigmas 1 2)", "v4-shift (back 2)", "v4 (back 0, layers v4-shift)"):
+        assert f"| {name} |" in page
+        assert name in result.stdout
+
+
 REFUSED = [  # words after `compare`, pieces of the line
     ("v4", "1 variants: a comparison needs at least 2"),
     ("v4 v4", "v4 is named twice"),
@@ -87,6 +105,14 @@ REFUSED = [  # words after `compare`, pieces of the line
     ("v4 alibi --out text.txt/a.json", "text.txt is a file"),
     ("v4 alibi --workers 0", "workers (0) must be at least 1"),
     ("v4 alibi --cluster-option timeout_min=3", "and belongs to a --cluster"),
+    ("v4 'v4 --back 2'", "--back: v4 has no such choice; v4-shift, nope-shift have"),
+    ("v4 'v4-shift --back x'", "v4-shift --back x", "'x' is not a valid integer"),
+    ("v4 'v4-shift --bakc 2'", "v4-shift --bakc 2", "No such option", "--back"),
+    ("v4 'v4-shift --back -1'", "v4-shift (back -1): back (-1) must be at least 0"),
+    ("v4 'alibbi --steepness 2'", "alibbi --steepness 2", "did you mean alibi?"),
+    ("v4 'v4-shift --back 2 3'", "v4-shift --back 2 3", "unexpected extra argument"),
+    ("v4 v4-shift --back 2", "--back is an option of one variant", '"v4-shift --back 2"'),
+    ("v4 v4-shift --beck 2", "No such option", "--beck"),
 ]
 
 

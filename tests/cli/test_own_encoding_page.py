@@ -1,6 +1,7 @@
 """docs/own_encoding.md as it stands: its files are written, and each command runs with few steps."""
 
 import re
+import runpy
 import shlex
 from itertools import pairwise
 from pathlib import Path
@@ -13,6 +14,7 @@ from babygpt.config import ModelConfig
 from babygpt.encodings import ShiftedRotary
 from babygpt.models.cache import KVCache
 from babygpt.models.transformer import Transformer
+from babygpt_live import comparison_view
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "own_encoding.md").read_text(encoding="utf-8")
 SMALL = ("--n-layer", "1", "--n-head", "2", "--n-embd", "16")
@@ -53,6 +55,21 @@ def test_every_command_runs(run, folder: Path) -> None:
             short[short.index("--prompt") + 1] = "the "
         result = run(*short)
         assert result.exit_code in ((0, 1) if short[0] == "check" else (0,)), (short, result.output)
+
+
+def test_the_cell_of_a_notebook_compares_and_shows_curves(folder: Path, monkeypatch) -> None:
+    (folder / "my.txt").write_text("the cat sat on the mat.\n" * 400, encoding="utf-8")
+    shown = []
+
+    def compare_versions(versions, corpus, seeds, *shape, watch, **options):
+        watch(versions[2], 1337, [[600, 1.25]])
+
+    monkeypatch.setattr(comparison_view, "compare_versions", compare_versions)
+    monkeypatch.setattr(comparison_view, "display", shown.append)
+    runpy.run_path(str(folder / "cell.py"))
+    (widget,) = shown
+    assert list(widget.curves) == ["v4", "alibi", "sandwich.py:Sandwich"]
+    assert widget.panel().title == "Loss: Sandwich ends at 1.250 (1 seed)"
 
 
 @pytest.mark.parametrize("name", ["sandwich.py:Sandwich", "forgetting.py:Forgetting", "shift.py:Shift"])

@@ -80,8 +80,8 @@ def test_a_chosen_encoding_is_trained_stored_and_read_again(run, train, version,
     assert loaded.options == options
     built = build(version, loaded.model.config, **options)
     assert loaded.model.state_dict().keys() == built.state_dict().keys()
-    found = {name: getattr(loaded.model.encoding, name) for name in ("theta", "alpha") if name in options}
-    assert found == {name: options[name] for name in found}
+    numbers = {name: getattr(loaded.model.encoding, name) for name in ("theta", "alpha") if name in options}
+    assert numbers == {name: options[name] for name in numbers}
     assert len(run("generate", out, "--prompt", "the ", "--tokens", 4).stdout) == 4 + 4 + 1
 
 
@@ -158,8 +158,8 @@ def unfinished(run, refused, small, tmp_path, corpus, monkeypatch):
 
 
 def test_resuming_another_run_is_refused_and_leaves_the_checkpoint(run, refused, tmp_path, unfinished):
-    other, before = tmp_path / "other.txt", unfinished.read_bytes()
-    other.write_text("the cat sat on the mat. " * 39 + "the mat sat on the cat. ", encoding="utf-8")
+    text, before = tmp_path / "other.txt", unfinished.read_bytes()
+    text.write_text("the cat sat on the mat. " * 39 + "the mat sat on the cat. ", encoding="utf-8")
     for version, words, parts in (
         ("v5", "", ("exists already", "--resume")),
         ("v5", "--resume --overwrite", ("choose one",)),
@@ -170,7 +170,7 @@ def test_resuming_another_run_is_refused_and_leaves_the_checkpoint(run, refused,
         ("v5", "--resume --theta 5", ("--theta", "began with")),
         ("v5", "--resume --per-layer", ("--per-layer", "began with")),
         ("v5", "--resume --bound", ("--bound (True)", "began with False")),
-        ("v5", f"--resume --corpus {other}", (other, "another text")),
+        ("v5", f"--resume --corpus {text}", (text, "another text")),
         ("v4", "--resume", ("a run of v5, not of v4",)),
     ):
         refused(run("train", version, "--out", unfinished, *words.split()), *parts)
@@ -197,20 +197,20 @@ def test_resuming_needs_no_flags_of_the_run_and_accepts_a_moved_text(run, refuse
 
 
 def test_a_run_begins_with_the_weights_of_a_checkpoint_on_another_text(run, refused, train, tmp_path):
-    first, other, out = (
+    first, text, out = (
         train("v5", "--fixed", steps=3),
         tmp_path / "other.txt",
         tmp_path / "tuned.safetensors",
     )
-    other.write_text("the mat sat on the cat. " * 20, encoding="utf-8")
-    command = ["train", "v5", "--from", first, "--corpus", other, "--out", out]
+    text.write_text("the mat sat on the cat. " * 20, encoding="utf-8")
+    command = ["train", "v5", "--from", first, "--corpus", text, "--out", out]
     assert run(*command, "--steps", 1, "--lr-matrix", 1e-9, "--lr-other", 1e-9).exit_code == 0
     before, tuned = checkpoint.load(first), checkpoint.load(out)
     assert (tuned.options, tuned.model.config) == (before.options, before.model.config)
     assert tuned.tokenizer.characters == before.tokenizer.characters
     for name, p in before.model.state_dict().items():
         assert torch.allclose(tuned.model.state_dict()[name], p, atol=1e-6), name
-    other.write_text("the mat sat on the dog. " * 20, encoding="utf-8")
+    text.write_text("the mat sat on the dog. " * 20, encoding="utf-8")
     command = [*command, "--overwrite"]
     refused(run(*command), "character 'd' at position 19")
     refused(run(*command, "--n-embd", 32), "--n-embd (32)", "began with 16")
@@ -223,13 +223,13 @@ def test_the_best_weights_are_kept(run, small, tmp_path, corpus):
     words = ["--corpus", corpus, "--steps", 6, "--eval-every", 2, "--lr-other", 1, "--out", out, *small]
     result = run("train", "v4", *words, "--keep", "best")
     assert result.exit_code == 0, result.output
-    found = checkpoint.load(out)
-    step, loss = min(found.info["curve"], key=lambda point: point[1])
-    assert (found.info["kept_step"], found.info["val_loss"]) == (step, loss)
+    stored = checkpoint.load(out)
+    step, loss = min(stored.info["curve"], key=lambda point: point[1])
+    assert (stored.info["kept_step"], stored.info["val_loss"]) == (step, loss)
     assert step < 6
     assert f"wrote {out} with the weights of step {step}\n" in result.stdout
     text = load_corpus(corpus)
-    assert NextToken(text, 16).validate(found.model) == pytest.approx(loss, abs=1e-6)
+    assert NextToken(text, 16).validate(stored.model) == pytest.approx(loss, abs=1e-6)
 
 
 # ---------------------------------------------------------------- masked diffusion
@@ -270,11 +270,11 @@ def test_bound_changes_the_loss_of_v7_and_of_no_other_version(run, small, tmp_pa
     (_, mean), (_, bound) = trained("mean", "v7-rope"), trained("bound", "v7-rope", "--bound")
     assert (mean.info["bound"], bound.info["bound"]) == (False, True)
     assert not torch.equal(mean.model.head.weight, bound.model.head.weight)
-    (plain, one), (warned, other) = trained("plain", "v4"), trained("warned", "v4", "--bound")
+    (plain, unbound), (warned, flagged) = trained("plain", "v4"), trained("warned", "v4", "--bound")
     assert "--bound plays no part in training v4" in warned.stderr
     assert "--bound" not in plain.stderr
     assert "NELBO" not in warned.stdout
-    assert torch.equal(one.model.head.weight, other.model.head.weight)
+    assert torch.equal(unbound.model.head.weight, flagged.model.head.weight)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,10 @@
 """Comparisons of versions: paired runs, resumed ones, seeds that were looked at, tuned rates, failures."""
 
 import json
+import math
+import re
 
+import numpy as np
 import pytest
 
 from babygpt.config import ModelConfig, TrainConfig
@@ -12,7 +15,8 @@ from babygpt.experiments import compare as module
 from babygpt.experiments import comparison_plan, looks
 from babygpt.experiments.compare import compare_versions
 from babygpt.experiments.comparison import card, comparison_rows
-from babygpt.experiments.comparison_plan import Candidate, ComparisonPlan, candidates_of, in_words
+from babygpt.experiments.comparison_plan import ComparisonPlan, in_words
+from babygpt.experiments.variants import Candidate, candidates_of
 from babygpt.experiments.workers import processes
 from babygpt.objectives import NextToken
 
@@ -398,3 +402,113 @@ def test_a_text_that_is_too_short_is_refused_before_anything_is_written(tmp_path
 )
 def test_times_are_told_in_words(seconds, words):
     assert in_words(seconds) == f"about {words}"
+
+
+# ---------------------------------------------------------------- options of variants
+
+BACK = (("v4-shift", {"back": 1}), ("v4-shift", {"back": 2}))
+
+
+def test_variants_with_options_are_trained_with_them_and_named_by_them(small_corpus, tmp_path):
+    out = tmp_path / "a.json"
+    comparison = compared(BACK, small_corpus, [1], out)
+    assert [row["variant"] for row in comparison.rows] == ["v4-shift (back 1)", "v4-shift (back 2)"]
+    losses = [row["means"]["loss"]["mean"] for row in comparison.rows]
+    assert losses[0] != losses[1]
+    assert losses[0] == compared(("v4-shift", "v4"), small_corpus, [1]).rows[0]["means"]["loss"]["mean"]
+    stored = json.loads(out.read_text())
+    assert [row["options"] for row in stored["rows"]] == [{"back": 1}, {"back": 2}]
+    assert list(stored["runs"]) == ["v4-shift (back 1)", "v4-shift (back 2)"]
+    assert "v4-shift (back 2) less v4-shift (back 1):" in str(comparison)
+    assert card(stored).startswith("# v4-shift (back 1) and v4-shift (back 2) on ")
+
+
+def test_options_in_any_order_and_numbers_of_any_kind_name_the_same_runs():
+    typed, mixed = (
+        candidates_of(("v4", ("v4-shift", options)))[1]
+        for options in ({"theta": 100.0, "back": 2}, {"back": 2, "theta": np.float64(100)})
+    )
+    assert typed.key == mixed.key == "v4-shift (back 2, theta 100)"
+    many = candidates_of(("v4", ("v5", {"sigmas": [1.5, math.inf], "alphas": (1, 1), "learnable": False})))[1]
+    assert many.key == "v5 (alphas 1 1, learnable False, sigmas 1.5 inf)"
+
+
+def test_other_options_and_a_changed_file_of_a_layer_resume_no_run(small_corpus, tmp_path, own_file):
+    out, lines = tmp_path / "a.json", []
+    own_file(2)
+    layers = ("v4", {"layers": ["mine.py:Mine"]})
+    first = compared(("v4", layers), small_corpus, [1], out, workers=processes(1))
+    assert first.rows[1]["variant"] == "v4 (layers mine.py:Mine)"
+    assert first.rows[1]["options"] == {"layers": ["mine.py:Mine"]}
+    assert len(first.rows[1]["digest"]) == 64
+    own_file(5)
+    compared(("v4", layers, ("v4", {"theta": 50})), small_corpus, [1], out, lines.append)
+    assert lines[1].startswith("2 runs to make")
+
+
+def test_options_of_an_own_encoding_reach_it(small_corpus):
+    class Scaled(Encoding):
+        def __init__(self, factor: float = 1.0) -> None:
+            super().__init__()
+            self.factor = factor
+
+        def transform_qk(self, q, k, positions):
+            return self.factor * q, k
+
+    variants = (Scaled, (Scaled, {"factor": 3.0}))
+    rows = compared(variants, small_corpus, [1]).rows
+    assert [row["variant"].rpartition(".")[2] for row in rows] == ["Scaled", "Scaled (factor 3)"]
+    assert rows[1]["differences"]["loss"]["mean"] != 0
+
+
+@pytest.mark.parametrize(
+    ("variant", "says"),
+    [
+        (
+            ("v4-shift", {"bakc": 2}),
+            "no option bakc; it has theta, back, per_layer, layers; did you mean back?",
+        ),
+        (("v4", {"isolated": True}), "v4 has no option isolated"),
+        (("v1", {"per_layer": True}), "v1 has no option per_layer; it has none"),
+        (("v4-shift", {"back": len}), "back (<built-in function len>) must be a number"),
+        (("v4-shift", 2), "must be a version and its options"),
+        (("v4-shift",), "must be a version and its options"),
+        (("v9", {"back": 2}), "version (v9) must be one of"),
+    ],
+)
+def test_wrong_options_are_refused_by_name(variant, says):
+    with pytest.raises(BadInput, match=re.escape(says)):
+        candidates_of(("v4", variant))
+
+
+def test_values_that_no_model_can_have_are_refused_before_anything_is_written(small_corpus, tmp_path):
+    for back in (-1, "two"):
+        with pytest.raises(BadInput, match=rf"v4-shift \(back {back}\): back \('?{back}'?\) must be"):
+            compared(("v4", ("v4-shift", {"back": back})), small_corpus, [1], tmp_path / "a.json")
+    assert list(tmp_path.iterdir()) == []
+
+
+# ---------------------------------------------------------------- watched
+
+
+def test_curves_are_watched_as_they_grow_and_change_no_number(small_corpus, tmp_path):
+    out, frames = tmp_path / "a.json", []
+
+    def watch(name, seed, curve):
+        frames.append((name, seed, [list(point) for point in curve]))
+
+    def watched(seeds, **options):
+        frames.clear()
+        return compared(PAIR, small_corpus, seeds, out, watch=watch, **options).results["runs"]
+
+    runs = watched([1])
+    assert runs == compared(PAIR, small_corpus, [1]).results["runs"]
+    growing = [curve for name, _, curve in frames if name == "v4"]
+    assert [len(curve) for curve in growing] == [1, 2, 3, 3]
+    assert growing[-1] == runs["v4"][0]["curve"]
+    watched([1, 2], workers=processes(1))
+    assert sorted((name, seed) for name, seed, _ in frames[:2]) == [
+        ("alibi", 1),
+        ("v4", 1),
+    ]  # stored
+    assert sorted((name, seed) for name, seed, _ in frames[2:]) == [("alibi", 2), ("v4", 2)]  # finished

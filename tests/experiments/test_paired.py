@@ -35,12 +35,14 @@ def test_one_difference_has_no_error():
 
 
 def test_the_interval_is_the_one_computed_by_hand():
-    found = compare(TENTHS)
+    comparison = compare(TENTHS)
     half = 3.106 * np.std(TENTHS, ddof=1) / np.sqrt(12)
-    assert (found.mean, found.n) == (pytest.approx(np.mean(TENTHS)), 12)
-    assert [found.low, found.high] == pytest.approx([found.mean - half, found.mean + half], abs=1e-5)
-    assert found.most == found.high
-    assert f"{found}" == "+0.11 (99%: +0.10 to +0.12, 12 seeds)"
+    assert (comparison.mean, comparison.n) == (pytest.approx(np.mean(TENTHS)), 12)
+    assert [comparison.low, comparison.high] == pytest.approx(
+        [comparison.mean - half, comparison.mean + half], abs=1e-5
+    )
+    assert comparison.most == comparison.high
+    assert f"{comparison}" == "+0.11 (99%: +0.10 to +0.12, 12 seeds)"
     assert f"{compare([-0.25]):+.1f}" == "-0.2 (1 seed)"
 
 
@@ -82,7 +84,7 @@ def test_chances_are_those_of_the_printed_tables(t, n, printed):
 def test_a_comparison_has_its_chance():
     t = np.mean(TENTHS) / (np.std(TENTHS, ddof=1) / np.sqrt(12))
     assert compare(TENTHS).p == pytest.approx(chance_of(t, 12))
-    assert [compare(some).p for some in ([0.3], [0.3, 0.3], [0.0, 0.0])] == [1.0, 0.0, 1.0]
+    assert [compare(gaps).p for gaps in ([0.3], [0.3, 0.3], [0.0, 0.0])] == [1.0, 0.0, 1.0]
 
 
 @pytest.mark.parametrize(
@@ -100,7 +102,7 @@ def test_holms_steps_are_those_done_by_hand(chances, stand):
 
 def test_a_family_of_equal_models_is_seldom_wrong():
     draws = np.random.default_rng(3).normal(0.0, 1.0, (2_000, 8, 12))
-    wrong = np.mean([any(holm([compare(some).p for some in study], 0.9)) for study in draws.tolist()])
+    wrong = np.mean([any(holm([compare(gaps).p for gaps in study], 0.9)) for study in draws.tolist()])
     assert wrong == pytest.approx(0.1, abs=0.02)
 
 
@@ -111,7 +113,7 @@ def test_a_run_that_diverged_is_refused():
 
 def test_the_rule_sees_what_its_power_says_and_seldom_errs():
     draws = np.random.default_rng(1).normal(0.8, 1.0, (2_000, 12)).tolist()
-    by_rule = np.mean([compare(some, 0.0).side != "undecided" for some in draws])
+    by_rule = np.mean([compare(gaps, 0.0).side != "undecided" for gaps in draws])
     assert share_decided(0.8, 12) == pytest.approx(by_rule, abs=0.03)
     assert share_decided(0.0, 12) == pytest.approx(0.01, abs=0.002)
     assert share_decided(3.0, 11) == 0.0
@@ -133,9 +135,9 @@ def test_an_effect_holds_fails_or_is_undecided(differences, verdict):
 
 
 def test_the_sign_test_counts_the_seeds_that_differ():
-    one, other = [True] * 9 + [False] * 3, [True] + [False] * 10 + [True]
-    assert sign_test(one, other) == pytest.approx(2 * (comb(9, 0) + comb(9, 1)) / 2**9)
-    assert sign_test(one, one) == 1.0
+    often, seldom = [True] * 9 + [False] * 3, [True] + [False] * 10 + [True]
+    assert sign_test(often, seldom) == pytest.approx(2 * (comb(9, 0) + comb(9, 1)) / 2**9)
+    assert sign_test(often, often) == 1.0
     assert sign_test([True] * 8, [False] * 8) == pytest.approx(2 / 2**8)
 
 

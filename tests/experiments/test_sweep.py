@@ -31,10 +31,13 @@ def test_all_variants_of_a_seed_come_before_the_next_seed():
         runs.append((variant, seed))
         return {"loss": f"{variant}{seed}"} | ({"kernel": seed} if variant == "b" else {})
 
-    found = sweep(("a", "b"), (1, 2), run)
+    columns = sweep(("a", "b"), (1, 2), run)
     assert runs == [("a", 1), ("b", 1), ("a", 2), ("b", 2)]
-    assert found == {"a": {"loss": ["a1", "a2"]}, "b": {"loss": ["b1", "b2"], "kernel": [1, 2]}}
-    assert by_measurement(found) == {"kernel": {"b": [1, 2]}, "loss": {"a": ["a1", "a2"], "b": ["b1", "b2"]}}
+    assert columns == {"a": {"loss": ["a1", "a2"]}, "b": {"loss": ["b1", "b2"], "kernel": [1, 2]}}
+    assert by_measurement(columns) == {
+        "kernel": {"b": [1, 2]},
+        "loss": {"a": ["a1", "a2"], "b": ["b1", "b2"]},
+    }
 
 
 def test_a_seed_decides_weights_and_batches():
@@ -47,9 +50,9 @@ def test_a_seed_decides_weights_and_batches():
         assert [step.step for step in history] == [1, 2]
         return model.state_dict()
 
-    one, again, other = weights(1, 5), weights(1, 6), weights(2, 5)
-    assert all(torch.equal(p, again[name]) for name, p in one.items())
-    assert any(not torch.equal(p, other[name]) for name, p in one.items())
+    first, again, second_seed = weights(1, 5), weights(1, 6), weights(2, 5)
+    assert all(torch.equal(p, again[name]) for name, p in first.items())
+    assert any(not torch.equal(p, second_seed[name]) for name, p in first.items())
 
 
 # ---------------------------------------------------------------- stopped studies
@@ -82,7 +85,7 @@ def test_a_stopped_study_continues_after_its_finished_runs(partial):
 
 
 def test_a_changed_encoding_from_outside_resumes_no_runs(tmp_path, monkeypatch):
-    file, kept = tmp_path / "mine.py", tmp_path / "kept.json"
+    file, runs_path = tmp_path / "mine.py", tmp_path / "kept.json"
     notebook = ModuleType("notebook")
     monkeypatch.setitem(sys.modules, "notebook", notebook)
 
@@ -92,14 +95,14 @@ def test_a_changed_encoding_from_outside_resumes_no_runs(tmp_path, monkeypatch):
 
     def calls():
         """Return the variants of which a run is made, and not read."""
-        made = []
+        trained = []
 
         def run(variant, seed):
-            made.append(variant)
+            trained.append(variant)
             return {"loss": 1.0}
 
-        sweep(named, [1], run, keep_runs(kept))
-        return made
+        sweep(named, [1], run, keep_runs(runs_path))
+        return trained
 
     mine = "from babygpt.encodings import ALiBi\nclass Mine(ALiBi): pass\n"
     file.write_text(mine, encoding="utf-8")

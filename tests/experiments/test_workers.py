@@ -43,12 +43,12 @@ def test_a_killed_run_is_named_and_loses_no_other_run(two, tmp_path):
         calls.append((variant, seed))
         return {"pid": 0, "threads": 1, "value": 2.0}
 
-    found = sweep(("b", "a"), (1, 2), again, keep_runs(path))
+    columns = sweep(("b", "a"), (1, 2), again, keep_runs(path))
     assert calls == [("b", 1)]
-    assert {name: each["value"] for name, each in found.items()} == {"b": [2.0, 2.0], "a": [2.0, 2.0]}
-    pids = [*found["a"]["pid"], found["b"]["pid"][1]]
+    assert {name: each["value"] for name, each in columns.items()} == {"b": [2.0, 2.0], "a": [2.0, 2.0]}
+    pids = [*columns["a"]["pid"], columns["b"]["pid"][1]]
     assert len({*pids, os.getpid()}) == 4  # each run has a process of its own
-    assert set(found["a"]["threads"]) == {module.threads_of_each(2)}
+    assert set(columns["a"]["threads"]) == {module.threads_of_each(2)}
 
 
 def test_a_sweep_stops_when_a_run_cannot_be_stored(tmp_path, monkeypatch):

@@ -39,8 +39,8 @@ STRETCHES = ABSOLUTE - {"fire"} | {"pope", "v7-pope"}
 @pytest.mark.parametrize("version", ONE_TEXT)
 def test_every_encoding_keeps_the_promises_that_it_makes(version):
     """Expect scores of the distance alone and queries that keep their length, unless a set names it."""
-    made = VERSIONS[version].make_encoding(SHAPE)
-    for encoding in made.all() if isinstance(made, PerLayer) else [made]:
+    whole = VERSIONS[version].make_encoding(SHAPE)
+    for encoding in whole.all() if isinstance(whole, PerLayer) else [whole]:
         for p in encoding.parameters():
             torch.nn.init.uniform_(p, -1, 1)
         assert invariants.shift_invariant(encoding).holds == (version not in ABSOLUTE)
@@ -58,8 +58,8 @@ def test_quadrature_is_even_until_it_learns_a_phase():
         if hasattr(encoding, "delta"):
             torch.nn.init.uniform_(encoding.delta, -3, 3)
             assert invariants.mirrored(encoding).value > 1
-    for other, alike in ((Encoding(), True), (ALiBi(4), True), (Rotary(32), False), (Polar(32), False)):
-        assert invariants.mirrored(other).holds == alike
+    for control, alike in ((Encoding(), True), (ALiBi(4), True), (Rotary(32), False), (Polar(32), False)):
+        assert invariants.mirrored(control).holds == alike
 
 
 # ---------------------------------------------------------------- closed forms
@@ -77,9 +77,9 @@ def test_the_sinusoid_keeps_its_promises_and_a_wrong_table_is_detected():
 
 def test_alpha_has_an_effect_only_after_the_norm():
     for encoding in (Polar(32), ExactPhase(32), RandomPhase(32)):
-        found = invariants.alpha_is_idle(encoding.double())
-        assert found.holds
-        assert found.value < 1e-9
+        promise = invariants.alpha_is_idle(encoding.double())
+        assert promise.holds
+        assert promise.value < 1e-9
     for encoding in (GatesLast(32), KeysOnly(32), Quadrature(32), LearnedPhase(4, 32)):
         before = encoding.alpha
         assert invariants.alpha_is_idle(encoding).value > 1
@@ -96,8 +96,8 @@ def test_only_the_notes_phase_gets_no_gradient_at_0(awake, version, phase):
     model = awake(version)
     assert not invariants.phase_never_learns(model, IDX, phase).holds
     torch.nn.init.zeros_(getattr(model.encoding, phase))
-    found = invariants.phase_never_learns(model, IDX, phase)
-    assert found.holds == (found.value == 0) == (version == "v7-polar")
+    promise = invariants.phase_never_learns(model, IDX, phase)
+    assert promise.holds == (promise.value == 0) == (version == "v7-polar")
 
 
 def test_models_that_prove_nothing_about_a_phase_are_refused(awake):

@@ -44,16 +44,16 @@ def test_v1_and_v2_see_one_token_at_a_time_and_v4_does_not(wake):
 
 def test_without_an_encoding_one_causal_layer_is_blind_to_order_and_two_are_not(wake):
     """Show that causal NoPE sees order from the second layer on, through the mask."""
-    one = ModelConfig(vocab_size=11, block_size=16, n_layer=1, n_head=2, n_embd=16)
-    assert invariants.order_blind(wake(build("nope", one)), IDX).holds
+    one_layer = ModelConfig(vocab_size=11, block_size=16, n_layer=1, n_head=2, n_embd=16)
+    assert invariants.order_blind(wake(build("nope", one_layer)), IDX).holds
     assert not invariants.order_blind(wake(build("nope", CONFIG)), IDX).holds
     assert invariants.order_blind(wake(peeking(CONFIG)), IDX).holds
 
 
 @pytest.mark.parametrize("version", ["learned", "v3", "v4", "v5", "v5-absolute", "alibi"])
 def test_with_an_encoding_one_layer_sees_order(wake, version):
-    one = ModelConfig(vocab_size=11, block_size=16, n_layer=1, n_head=2, n_embd=16)
-    assert not invariants.order_blind(wake(build(version, one)), IDX).holds
+    one_layer = ModelConfig(vocab_size=11, block_size=16, n_layer=1, n_head=2, n_embd=16)
+    assert not invariants.order_blind(wake(build(version, one_layer)), IDX).holds
 
 
 @pytest.mark.parametrize("version", CAUSAL)
@@ -220,12 +220,15 @@ def test_fill_in_keeps_all_promises(awake, holes, order):
 
 
 def test_samplers_that_break_a_promise_are_detected(awake, holes):
-    model, filled, at = awake("v7"), fill_in(awake("v7"), holes), torch.tensor([2])
-    left = replace(filled, tokens=filled.tokens.index_fill(1, at, MASK))
-    assert invariants.fills_every_mask(model, holes, lambda *_: left).value == 2
+    model, filled, index = awake("v7"), fill_in(awake("v7"), holes), torch.tensor([2])
+    unfilled = replace(filled, tokens=filled.tokens.index_fill(1, index, MASK))
+    assert invariants.fills_every_mask(model, holes, lambda *_: unfilled).value == 2
     changed = replace(filled, tokens=(filled.tokens + 1) % MASK)
     assert invariants.keeps_the_prompt(model, holes, lambda *_: changed).value == 18
     assert invariants.fills_every_mask(model, holes, lambda *_: changed).holds
-    for when in (2 * filled.when, filled.when.index_fill(1, at, 0)):  # idle steps, or a token without a step
+    for when in (
+        2 * filled.when,
+        filled.when.index_fill(1, index, 0),
+    ):  # idle steps, or a token without a step
         slow = replace(filled, when=when)
         assert not invariants.at_least_one_a_step(model, holes, lambda *_, slow=slow: slow).holds

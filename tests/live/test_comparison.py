@@ -3,7 +3,11 @@
 import pytest
 from matplotlib.figure import Figure
 
-from babygpt_live import comparison
+from babygpt.config import ModelConfig, TrainConfig
+from babygpt.data.corpus import from_text
+from babygpt_live import comparison, comparison_view, view
+from babygpt_live.comparison_view import GrowingCurves, watch_comparison
+from babygpt_live.panel import Curve, Level, unpack
 
 GAPS = {  # of two variants to v4
     "loss": {"mean": 0.2, "low": 0.1, "high": 0.3, "n": 3, "p": 0.01, "verdict": None},
@@ -69,3 +73,60 @@ def test_a_long_name_pushes_no_title_off_the_picture(results):
 
 def test_the_picture_is_a_png_file(results):
     assert comparison.draw_comparison(results).startswith(b"\x89PNG")
+
+
+# ---------------------------------------------------------------- curves that grow
+
+
+def test_the_mean_is_that_of_finished_runs_and_every_run_is_a_thin_line():
+    curves = {
+        "v4": {1: [[2, 3.0], [4, 2.0]], 2: [[2, 2.0], [4, 1.0]], 3: [[2, 9.0]]},
+        "alibi": {1: [[2, 3.5]]},
+    }
+    panel = comparison.growing_panel(curves, 4, floor=0.5)
+    assert panel.title == "Loss: v4 ends at 1.500 (2 seeds)"
+    thin = [curve for curve in panel.marks if isinstance(curve, Curve) and curve.look == "thin"]
+    assert [curve.y.tolist() for curve in thin] == [[3, 2], [2, 1], [9], [3.5]]
+    means = [curve for curve in panel.marks if isinstance(curve, Curve) and curve.look == "marked"]
+    assert [(mean.name, mean.y.tolist(), mean.x.tolist()) for mean in means] == [
+        ("v4", [2.5, 1.5], [2, 4]),
+        ("alibi", [], []),
+    ]
+    assert panel.y.span == (0.5, 9.0)
+    assert panel.find(Level).at == 0.5
+
+
+def test_before_the_first_loss_there_is_an_empty_panel():
+    assert comparison.growing_panel({"v4": {}}, 4).title == "Loss: no run is finished yet"
+
+
+def test_a_comparison_is_watched_while_it_trains_and_ends_at_the_numbers_of_its_table(monkeypatch):
+    frames, published = [], []
+    corpus = from_text("cats", "the cat sat on the mat. " * 40)
+    shape = ModelConfig(corpus.tokenizer.vocab_size, 16, n_layer=1, n_head=2, n_embd=16)
+    variants = ["v4", ("v4-shift", {"back": 2})]
+    monkeypatch.setattr(view, "show", lambda data, **how: published.append((data, how)))
+    monkeypatch.setattr(comparison_view, "display", lambda widget: widget._ipython_display_())
+    monkeypatch.setattr(
+        GrowingCurves,
+        "send_state",
+        lambda widget, key=None: frames.append(widget.shown) if key == "shown" else None,
+    )
+    trained = watch_comparison(
+        variants, corpus, [1, 2], shape, TrainConfig(steps=4, batch_size=2, eval_every=2)
+    )
+    panels = [frame["frames"][0][0] for frame in frames]
+    n_points = [
+        sum(len(mark["y"]["data"]) for mark in panel["marks"] if mark["look"] == "thin") for panel in panels
+    ]
+    assert n_points == sorted(n_points)
+    assert len(set(n_points)) == 9  # a frame for each of two validations of four runs, and an empty one
+    names = [row["variant"] for row in trained.rows]
+    means = [row["means"]["loss"]["mean"] for row in trained.rows]
+    words = ", ".join(f"{name} ends at {mean:.3f} (2 seeds)" for name, mean in zip(names, means, strict=True))
+    assert panels[-1]["title"] == f"Loss: {words}"
+    ends = [unpack(mark["y"])[-1] for mark in panels[-1]["marks"] if mark["look"] == "marked"]
+    assert ends == pytest.approx(means, rel=1e-6)
+    still, how = published[-1]
+    assert how["update"]
+    assert f"v4-shift (back 2) ends at {means[1]:.3f}" in still["image/svg+xml"].replace("\n", " ")

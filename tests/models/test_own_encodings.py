@@ -11,30 +11,9 @@ from babygpt.config import ModelConfig
 from babygpt.encodings import ALiBi, Encoding, Rotary
 from babygpt.errors import BadInput
 from babygpt.models.versions import VERSIONS, build, require_version
+from tests.own_encoding import MINE, Recency
 
 CONFIG = ModelConfig(vocab_size=11, block_size=16, n_layer=2, n_head=2, n_embd=16)
-MINE = '''
-import torch
-from babygpt.encodings import Encoding
-
-class Recency(Encoding):
-    """Bias that falls with the distance.
-
-    strength  nats per token
-    """
-
-    def __init__(self, n_head: int, *, strength: float = 1.0) -> None:
-        super().__init__()
-        self.strength = torch.nn.Parameter(torch.full((n_head,), strength))
-
-    def score_bias(self, queries, keys):
-        distance = queries.time[..., None, :, None] - keys.time[..., None, None, :]
-        return -self.strength[:, None, None] * distance.abs()
-'''
-
-
-class Recency(Encoding):
-    """Encoding of the same name as the file's."""
 
 
 class ForBranches(Encoding):

@@ -63,7 +63,7 @@ def test_cache_changes_no_token_of_any_branch(awake, text, version: str, tempera
         generate_parallel(model, begun, 40, temperature, generator=draw(), use_cache=use)
         for use in (True, False)
     )
-    assert all(torch.equal(one, other) for one, other in zip(with_cache, without, strict=True))
+    assert all(torch.equal(cached, plain) for cached, plain in zip(with_cache, without, strict=True))
 
 
 @pytest.mark.parametrize("use_cache", [True, False])
@@ -102,22 +102,22 @@ def test_only_isolated_branches_write_as_each_would_alone(awake, text) -> None:
         model, begun = awake("v6-none", {"isolated": isolated}), prompts(text, (4, 4, 4))
         together = generate_parallel(model, begun, 30, temperature=0)
         alone = [generate_parallel(model, [prompt], 30, temperature=0)[0] for prompt in begun]
-        same = all(torch.equal(one, other) for one, other in zip(together, alone, strict=True))
+        same = all(torch.equal(beside, single) for beside, single in zip(together, alone, strict=True))
         assert same == isolated
 
 
 def test_the_generator_decides_all_branches_and_the_global_one_is_unchanged(awake, text) -> None:
     model, begun = awake("v6"), prompts(text, (2, 4))
-    before, asked = torch.random.get_rng_state(), [prompt.clone() for prompt in begun]
-    first, again, other = (
+    before, copies = torch.random.get_rng_state(), [prompt.clone() for prompt in begun]
+    first, again, second_seed = (
         [own.tolist() for own in generate_parallel(model, begun, 30, generator=draw(s))] for s in (0, 0, 1)
     )
-    for prompt, then, own in zip(begun, asked, first, strict=True):
+    for prompt, then, own in zip(begun, copies, first, strict=True):
         assert prompt.tolist() == then.tolist() == own[: len(then)]
         assert len(own) == len(then) + 30
-    assert all(map(torch.equal, generate_parallel(model, begun, 0), asked))
+    assert all(map(torch.equal, generate_parallel(model, begun, 0), copies))
     assert first == again
-    assert first != other
+    assert first != second_seed
     assert torch.equal(torch.random.get_rng_state(), before)
 
 

@@ -35,13 +35,13 @@ def frequencies(tokens: torch.Tensor) -> dict[tuple[int, ...], float]:
     return {text: n / len(tokens) for text, n in Counter(map(tuple, tokens.tolist())).items()}
 
 
-def agree(seen: dict, expected: dict, n: int) -> None:
+def agree(shares: dict, expected: dict, n: int) -> None:
     """Allow each frequency five standard deviations, and all together five of chi square's."""
     assert sum(expected.values()) == pytest.approx(1)
-    assert set(seen) <= set(expected)
+    assert set(shares) <= set(expected)
     total = 0.0
     for text, p in expected.items():
-        gap = seen.get(text, 0.0) - p
+        gap = shares.get(text, 0.0) - p
         assert abs(gap) <= 5 * math.sqrt(p * (1 - p) / n), text
         total += n * gap**2 / p
     freedom = len(expected) - 1
@@ -102,9 +102,9 @@ def test_confidence_is_the_probability_at_the_step_of_each_token(awake, text, or
     filled = fill_in(model, idx, order, generator=draw())
     assert filled.steps.max() > 1
     for step in range(1, int(filled.steps.max()) + 1):
-        seen = filled.tokens.masked_fill(filled.when >= step, MASK)
+        draft = filled.tokens.masked_fill(filled.when >= step, MASK)
         with torch.no_grad():
-            chances = denoise(model, seen).softmax(dim=-1)
+            chances = denoise(model, draft).softmax(dim=-1)
         now = filled.when == step
         expected = chances[now, filled.tokens[now]]
         assert torch.allclose(filled.confidence[now], expected, atol=1e-5)
@@ -114,10 +114,10 @@ def test_the_generator_decides_and_the_global_one_is_unchanged(awake, text) -> N
     model, idx, state = awake("v7"), torn(text, BLOCK, 4), torch.random.get_rng_state()
     orders = [by_confidence(), by_entropy(), ancestral(9)]
     for write in (*(partial(fill_in, order=order) for order in orders), rewrite):
-        first, again, other = (write(model, idx, generator=draw(seed)) for seed in (0, 0, 1))
+        first, again, second_seed = (write(model, idx, generator=draw(seed)) for seed in (0, 0, 1))
         assert torch.equal(first.tokens, again.tokens)
         assert torch.equal(first.when, again.when)
-        assert not torch.equal(first.tokens, other.tokens)
+        assert not torch.equal(first.tokens, second_seed.tokens)
     assert torch.equal(torch.random.get_rng_state(), state)
 
 
@@ -129,14 +129,14 @@ def test_each_step_fills_the_sure_tokens_and_always_the_surest(awake, text, thre
     model, idx = awake("v7"), torn(text, BLOCK, 6)
     filled = fill_in(model, idx, by_confidence(threshold), generator=draw())
     for step in range(1, int(filled.steps.max()) + 1):
-        seen = filled.tokens.masked_fill(filled.when >= step, MASK)
+        draft = filled.tokens.masked_fill(filled.when >= step, MASK)
         with torch.no_grad():
-            best = denoise(model, seen).softmax(dim=-1).amax(dim=-1)
+            best = denoise(model, draft).softmax(dim=-1).amax(dim=-1)
         for row in range(3):
-            waiting = (seen[row] == MASK).nonzero()[:, 0].tolist()
+            waiting = (draft[row] == MASK).nonzero()[:, 0].tolist()
             if waiting:
-                surest = max(waiting, key=lambda at: float(best[row, at]))
-                expected = {at for at in waiting if best[row, at] >= threshold} | {surest}
+                surest = max(waiting, key=lambda i: float(best[row, i]))
+                expected = {i for i in waiting if best[row, i] >= threshold} | {surest}
                 assert set((filled.when[row] == step).nonzero()[:, 0].tolist()) == expected
 
 
@@ -150,13 +150,13 @@ def test_each_step_fills_tokens_until_their_entropy_exceeds_the_bound(bound: flo
     masked = torch.rand(3, 7, generator=draw(seed + 1)) < 0.7
     now = by_entropy(bound)(masked, None)(masked, chances)
     for row in range(3):
-        entropy = [-sum(p * math.log(p) for p in chances[row, at].tolist()) for at in range(7)]
+        entropy = [-sum(p * math.log(p) for p in chances[row, i].tolist()) for i in range(7)]
         spent, expected = 0.0, set()
-        for at in sorted(masked[row].nonzero()[:, 0].tolist(), key=lambda at: entropy[at]):
+        for i in sorted(masked[row].nonzero()[:, 0].tolist(), key=lambda i: entropy[i]):
             if spent > bound:
                 break
-            expected.add(at)
-            spent += entropy[at]
+            expected.add(i)
+            spent += entropy[i]
         assert set(now[row].nonzero()[:, 0].tolist()) == expected
 
 
@@ -169,7 +169,7 @@ def test_tokens_filled_at_one_step_depend_on_each_other_at_most_by_the_bound(pos
     others = [place for place in range(4) if place not in now]
     together = model.joint.sum(dim=others) if others else model.joint
     for text in product(range(3), repeat=len(now)):
-        own = math.prod(float(chances[0, at, token]) for at, token in zip(now, text, strict=True))
+        own = math.prod(float(chances[0, i, token]) for i, token in zip(now, text, strict=True))
         most += float(together[text]) * math.log(float(together[text]) / own)
     assert -1e-9 <= most <= bound
     assert (len(now) > 1) == (bound > 0.9)
@@ -293,7 +293,7 @@ def test_bad_arguments_for_filling_in_are_named(awake, text) -> None:
         (3, {"temperature": math.nan}, r"temperature \(nan\)"),
         (3, {"top_k": 0}, r"top_k \(0\)"),
     ):
-        for write in (fill_in, rewrite, lambda *some, **more: next(drafts(*some, **more))):
+        for write in (fill_in, rewrite, lambda *inputs, **options: next(drafts(*inputs, **options))):
             with pytest.raises(ValueError, match=says):
                 write(model, text(1, length), **arguments)
     for arguments, says in (
@@ -343,9 +343,9 @@ def test_drafts_fill_every_mask_and_change_no_other_token(
 def test_without_strength_it_is_the_ancestral_sampler(awake, text, n_steps: int, doubt: float, seed: int):
     """Compare token for token: one text with drawn tokens, and several with the likeliest."""
     model, idx, thoughts = awake("v7"), torn(text, BLOCK, seed), SecondThoughts(n_steps, 0.0, doubt)
-    for some, temperature in ((idx[:1], 1.0), (idx, 0.0)):
-        plain = fill_in(model, some, ancestral(n_steps), temperature, generator=draw(seed))
-        same = rewrite(model, some, thoughts, temperature, generator=draw(seed))
+    for texts, temperature in ((idx[:1], 1.0), (idx, 0.0)):
+        plain = fill_in(model, texts, ancestral(n_steps), temperature, generator=draw(seed))
+        same = rewrite(model, texts, thoughts, temperature, generator=draw(seed))
         assert torch.equal(same.tokens, plain.tokens)
         assert torch.equal(same.when, plain.when)
         assert torch.allclose(same.confidence, plain.confidence, atol=1e-6)
@@ -364,18 +364,18 @@ def by_the_paper(model, n_steps: int, strength: float) -> dict[tuple[int, ...], 
         appear = (after - (1 - sigma) * before) / (1 - before)
         following: Counter[tuple[int, ...]] = Counter()
         for state, p in now.items():
-            said = model.answer(torch.tensor(state))[:, :n_tokens].softmax(dim=-1).tolist()
+            answers = model.answer(torch.tensor(state))[:, :n_tokens].softmax(dim=-1).tolist()
             each = []
-            for token, chances in zip(state, said, strict=True):
+            for token, chances in zip(state, answers, strict=True):
                 if token == n_tokens:
                     each.append([*(appear * x for x in chances), 1 - appear])
                 else:
-                    stays = [(1 - sigma) * (other == token) for other in range(n_tokens)]
+                    stays = [(1 - sigma) * (choice == token) for choice in range(n_tokens)]
                     each.append([*stays, sigma])
-            for other in product(range(n_tokens + 1), repeat=length):
-                q = math.prod(options[token] for options, token in zip(each, other, strict=True))
+            for state_after in product(range(n_tokens + 1), repeat=length):
+                q = math.prod(options[token] for options, token in zip(each, state_after, strict=True))
                 if q > 0:
-                    following[other] += p * q
+                    following[state_after] += p * q
         now = dict(following)
     return now
 
@@ -386,10 +386,10 @@ def test_texts_have_the_frequencies_of_the_papers_chain(posterior, n_steps: int,
     expected = by_the_paper(model, n_steps, strength)
     assert sum(expected.values()) == pytest.approx(1)
     assert all(max(text) < 3 for text in expected)  # no MASK is left
-    seen = rewrite(model, torch.full((n, 3), 3), SecondThoughts(n_steps, strength), generator=draw()).tokens
-    found = frequencies(seen)
+    texts = rewrite(model, torch.full((n, 3), 3), SecondThoughts(n_steps, strength), generator=draw()).tokens
+    shares = frequencies(texts)
     for text, p in expected.items():
-        assert abs(found.get(text, 0.0) - p) <= 5 * math.sqrt(p * (1 - p) / n), text
+        assert abs(shares.get(text, 0.0) - p) <= 5 * math.sqrt(p * (1 - p) / n), text
 
 
 @pytest.mark.parametrize(("strength", "doubt"), [(0.0, 0.0), (0.3, 0.0), (1.0, 0.0), (0.1, 5.0)])
@@ -413,14 +413,14 @@ def test_remasking_is_likelier_where_the_model_was_unsure(share: float, doubt: f
     """Mask as many tokens as planned, in ratios of exp(-doubt x confidence), up to certainty."""
     confidence = torch.rand(4, 9, generator=draw(seed)).double()
     visible = torch.rand(4, 9, generator=draw(seed + 1)) < 0.6
-    found = again_chances(confidence, visible, share, doubt)
-    assert float(found.max()) <= 1
-    assert (found[~visible] == 0).all()
-    assert found.sum(dim=1).tolist() == pytest.approx((share * visible.sum(dim=1)).tolist())
+    chances = again_chances(confidence, visible, share, doubt)
+    assert float(chances.max()) <= 1
+    assert (chances[~visible] == 0).all()
+    assert chances.sum(dim=1).tolist() == pytest.approx((share * visible.sum(dim=1)).tolist())
     weights = (-doubt * confidence).exp()
     for row in range(4):
-        free = visible[row] & (found[row] < 1)
-        ratios = found[row, free] / weights[row, free]
+        free = visible[row] & (chances[row] < 1)
+        ratios = chances[row, free] / weights[row, free]
         assert ratios.tolist() == pytest.approx([float(ratios.mean())] * int(free.sum()))
         sure = visible[row] & ~free
         assert not sure.any() or not free.any() or weights[row, sure].min() >= weights[row, free].max()
@@ -430,7 +430,7 @@ def test_certain_remasking_keeps_the_visible_share_on_schedule(awake) -> None:
     """Give other tokens the probability above 1 of a doubtful one; else the share would be 0.2 too large."""
     thoughts = SecondThoughts(16, 0.5, 100.0)
     shown = drafts(awake("v7"), torch.full((300, BLOCK), MASK), thoughts, generator=draw())
-    ahead = [float((one.tokens != MASK).double().mean()) - k / 16 for k, one in enumerate(shown)]
+    ahead = [float((draft.tokens != MASK).double().mean()) - k / 16 for k, draft in enumerate(shown)]
     assert len(ahead) == 17
     assert max(map(abs, ahead)) < 0.03
 
@@ -442,10 +442,10 @@ def test_doubt_remasks_the_less_confident_tokens(awake) -> None:
         thoughts = SecondThoughts(8, 0.3, doubt)
         shown = drafts(awake("v7"), torch.full((300, BLOCK), MASK), thoughts, generator=draw())
         gone, stayed = [], []
-        for one, later in pairwise(shown):
-            visible, vanished = one.when > 0, later.tokens == MASK
-            gone.append(one.confidence[visible & vanished])
-            stayed.append(one.confidence[visible & ~vanished])
+        for draft, later in pairwise(shown):
+            visible, vanished = draft.when > 0, later.tokens == MASK
+            gone.append(draft.confidence[visible & vanished])
+            stayed.append(draft.confidence[visible & ~vanished])
         gaps[doubt] = float(torch.cat(stayed).mean() - torch.cat(gone).mean())
     assert gaps[20.0] > 0.1
     assert abs(gaps[0.0]) < 0.02
@@ -465,7 +465,7 @@ def test_confidence_is_the_probability_given_the_draft_before(awake, text) -> No
         with torch.no_grad():
             chances = denoise(model, before.tokens).softmax(dim=-1)
         assert torch.allclose(after.confidence[now], chances[now, after.tokens[now]], atol=1e-5)
-        kept = (before.tokens < MASK) & (after.tokens < MASK)
-        assert torch.equal(before.tokens[kept], after.tokens[kept])  # nothing changes unseen
+        stays = (before.tokens < MASK) & (after.tokens < MASK)
+        assert torch.equal(before.tokens[stays], after.tokens[stays])  # nothing changes unseen
         again += int(((before.tokens < MASK) & (after.tokens == MASK)).sum())
     assert again > 0

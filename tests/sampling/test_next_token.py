@@ -93,8 +93,8 @@ def test_a_text_ends_after_the_word_that_stops_it(awake, text) -> None:
     for prompt, free, written in zip(
         prompts, whole, generate(model, prompts, 30, temperature=0, stop=word), strict=True
     ):
-        ends = [i for i in range(len(prompt) + 2, len(free) + 1) if torch.equal(free[i - 2 : i], word)]
-        assert torch.equal(written, free[: min([*ends, len(free)])])
+        stops = [i for i in range(len(prompt) + 2, len(free) + 1) if torch.equal(free[i - 2 : i], word)]
+        assert torch.equal(written, free[: min([*stops, len(free)])])
     assert len(generate(model, prompts[:1], 30, temperature=0, stop=word)[0]) <= 3 + 12
     longer = whole[0][3:23]  # than prompt and new text together, at first
     assert torch.equal(generate(model, prompts[:1], 30, temperature=0, stop=longer)[0], whole[0][:23])
@@ -108,9 +108,9 @@ def test_a_moving_encoding_is_read_without_a_cache(awake, text) -> None:
 def test_the_generator_decides_and_the_global_one_is_unchanged(awake, text) -> None:
     model, prompt = awake("v4"), text(1, 4)
     before = torch.random.get_rng_state()
-    first, again, other = (generate(model, prompt, 30, generator=draw(s)) for s in (0, 0, 1))
+    first, again, second_seed = (generate(model, prompt, 30, generator=draw(s)) for s in (0, 0, 1))
     assert torch.equal(first, again)
-    assert not torch.equal(first, other)
+    assert not torch.equal(first, second_seed)
     assert torch.equal(torch.random.get_rng_state(), before)
 
 
@@ -139,26 +139,26 @@ def test_bad_arguments_are_named(awake, text) -> None:
 def test_the_k_likeliest_tokens_have_the_frequencies_of_the_softmax() -> None:
     logits, n = torch.tensor([0.0, 3.0, 1.0, 2.0]), 20_000
     for temperature, k in ((1.0, 1), (1.0, 2), (1.0, 3), (1.0, 99), (0.5, None), (2.0, None)):
-        seen = Draw(temperature, k, generator=draw())(logits.expand(n, 4)).bincount(minlength=4)
+        counts = Draw(temperature, k, generator=draw())(logits.expand(n, 4)).bincount(minlength=4)
         likeliest = [1, 3, 2, 0][:k]
         total = sum(math.exp(logits[token] / temperature) for token in likeliest)
         for token in range(4):
             p = math.exp(logits[token] / temperature) / total if token in likeliest else 0.0
-            assert abs(seen[token].item() - n * p) <= 5 * math.sqrt(n * p * (1 - p))
+            assert abs(counts[token].item() - n * p) <= 5 * math.sqrt(n * p * (1 - p))
     equal = Draw(top_k=2, generator=draw())(torch.zeros(500, 6))  # as in a model that is not trained yet
     assert len(set(equal.tolist())) == 2
 
 
 @pytest.mark.parametrize(
-    ("p", "kept"), [(0.05, [2]), (0.49, [2]), (0.51, [2, 0]), (0.74, [2, 0]), (0.9, [2, 0, 3])]
+    ("p", "likeliest"), [(0.05, [2]), (0.49, [2]), (0.51, [2, 0]), (0.74, [2, 0]), (0.9, [2, 0, 3])]
 )
-def test_the_likeliest_tokens_that_make_up_p_have_their_frequencies(p: float, kept: list[int]) -> None:
+def test_the_likeliest_tokens_that_make_up_p_have_their_frequencies(p: float, likeliest: list[int]) -> None:
     chances, n = torch.tensor([0.25, 0.0625, 0.5, 0.1875]), 20_000
-    seen = Draw(top_p=p, generator=draw())(chances.log().expand(n, 4)).bincount(minlength=4)
-    total = sum(chances[token].item() for token in kept)
+    counts = Draw(top_p=p, generator=draw())(chances.log().expand(n, 4)).bincount(minlength=4)
+    total = sum(chances[token].item() for token in likeliest)
     for token, chance in enumerate(chances.tolist()):
-        q = chance / total if token in kept else 0.0
-        assert abs(seen[token].item() - n * q) <= 5 * math.sqrt(n * q * (1 - q))
+        q = chance / total if token in likeliest else 0.0
+        assert abs(counts[token].item() - n * q) <= 5 * math.sqrt(n * q * (1 - q))
 
 
 @pytest.mark.parametrize("temperature", [1e-3, 1e-20, 1e-40])
@@ -193,16 +193,16 @@ def written(model: LanguageModel, masks: bool, text) -> Iterator[torch.Tensor]:
     holes = torch.cat([idx, torch.full((2, 4), 10)], dim=1)
     filled = [sampling.fill_in(model, holes), sampling.continue_text(model, idx, 3)]
     filled += [*sampling.drafts(model, holes), sampling.rewrite(model, holes)]
-    for one in filled:
-        yield from (one.tokens, one.when, one.confidence)
+    for draft in filled:
+        yield from (draft.tokens, draft.when, draft.confidence)
 
 
 @pytest.mark.parametrize("version", ["v1", "v4", "v7"])
 def test_results_are_ordinary_tensors(awake, text, version: str) -> None:
     """Take a gradient through each result: PyTorch refuses that for tensors of inference mode."""
-    found = list(written(awake(version), version == "v7", text))
-    assert len(found) > 1
-    for tensor in found:
+    tensors = list(written(awake(version), version == "v7", text))
+    assert len(tensors) > 1
+    for tensor in tensors:
         assert not tensor.is_inference()
         assert not tensor.requires_grad
         if not tensor.is_floating_point():

@@ -25,15 +25,15 @@ INFO = {"corpus": "tales", "steps_done": 40, "val_loss": 1.25, "seeds": [0, 1]}
 
 
 @pytest.fixture
-def made(awake) -> LanguageModel:
+def model(awake) -> LanguageModel:
     return awake("v4", n_embd=8, n_layer=1)
 
 
 @pytest.fixture
-def path(made: LanguageModel, tmp_path: Path) -> Path:
+def path(model: LanguageModel, tmp_path: Path) -> Path:
     """Write a sound checkpoint, alone in its folder."""
     path = tmp_path / "one" / "model.safetensors"
-    save(path, made, TOKENIZER, INFO)
+    save(path, model, TOKENIZER, INFO)
     return path
 
 
@@ -220,16 +220,17 @@ def test_other_logits_than_the_file_gives_back_are_refused(awake, tmp_path, chan
 
 @pytest.mark.parametrize("version", ["v4", "v6", "v7", "v2"])
 def test_the_comparison_leaves_no_trace(awake, tmp_path, version: str) -> None:
-    model, seen = awake(version).eval(), []
-    model.head.register_forward_hook(lambda *_: seen.append(torch.is_grad_enabled()))  # changes no output
+    model, grad_modes = awake(version).eval(), []
+    # The hook returns None, so it changes no output.
+    model.head.register_forward_hook(lambda *_: grad_modes.append(torch.is_grad_enabled()))
     before = {name: x.clone() for name, x in model.state_dict().items()}
     state = torch.get_rng_state()
     save(tmp_path / "m", model, TOKENIZER)
     assert torch.equal(torch.get_rng_state(), state)
     assert not model.training
     assert all(torch.equal(x, before[name]) for name, x in model.state_dict().items())
-    assert seen
-    assert not any(seen)
+    assert grad_modes
+    assert not any(grad_modes)
 
 
 def test_logits_that_are_nan_agree(awake, tmp_path) -> None:
@@ -320,12 +321,12 @@ def test_missing_extra_or_changed_weights_are_refused(path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [math.nan, -math.inf])
-def test_unusable_weights_are_refused(path: Path, made: LanguageModel, number: float) -> None:
+def test_unusable_weights_are_refused(path: Path, model: LanguageModel, number: float) -> None:
     weights, before = parts(path)[1], path.read_bytes()
     weights["head.weight"][0, 1] = number
-    made.load_state_dict(weights)
+    model.load_state_dict(weights)
     with pytest.raises(FloatingPointError, match=r"head\.weight holds"):
-        save(path, made, TOKENIZER)
+        save(path, model, TOKENIZER)
     assert path.read_bytes() == before
     altered(path, weights)
     assert f"head.weight holds {number:.3g}" in refused(path)

@@ -65,8 +65,10 @@ def test_the_parts_of_a_loss_add_up_to_it(tasks, wake, task: str, size: int) -> 
     weights = [objective.count(mine) / objective.count(batch) for mine in shares]
     parts = sum(objective.loss(model, mine) * w for mine, w in zip(shares, weights, strict=True))
     assert parts.item() == pytest.approx(whole.item(), rel=1e-5)
-    one, other = (torch.autograd.grad(loss, list(model.parameters())) for loss in (whole, parts))
-    for p, q in zip(one, other, strict=True):
+    gradients, shared_gradients = (
+        torch.autograd.grad(loss, list(model.parameters())) for loss in (whole, parts)
+    )
+    for p, q in zip(gradients, shared_gradients, strict=True):
         assert torch.allclose(p, q, atol=1e-5)
 
 
@@ -133,9 +135,9 @@ def test_two_processes_learn_the_same_as_one(text: Path, tmp_path: Path, monkeyp
     runpy.run_path(str(script))
     printed, _ = process.communicate(timeout=300)
     assert process.returncode == 0, printed
-    one, first, second = (json.loads((tmp_path / name).read_text()) for name in ("one0", "two0", "two1"))
+    alone, first, second = (json.loads((tmp_path / name).read_text()) for name in ("one0", "two0", "two1"))
     assert first == second
-    for (steps, weights), (shared_steps, shared_weights) in zip(one, first, strict=True):
+    for (steps, weights), (shared_steps, shared_weights) in zip(alone, first, strict=True):
         for (loss, tokens, val_loss), (shared_loss, shared_tokens, shared_val_loss) in zip(
             steps, shared_steps, strict=True
         ):

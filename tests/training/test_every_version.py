@@ -88,7 +88,7 @@ def test_torch_compile_captures_a_version_and_keeps_its_loss(version: str, task:
     compile_in_place(model, "eager")  # traced, and run as it was: Inductor would take minutes for them all
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about .item(), for those that read positions
-        found = objective.loss(model, batch)
-    assert found.item() == pytest.approx(expected.item(), abs=1e-5)
+        loss = objective.loss(model, batch)
+    assert loss.item() == pytest.approx(expected.item(), abs=1e-5)
     assert model.state_dict().keys() == names
     assert bool(counters["graph_break"]) == (version in READ_POSITIONS)

@@ -17,10 +17,10 @@ KEPT = sorted(FOLDER.glob("*.safetensors"))
 def test_every_version_has_one_and_none_is_rewritten(tmp_path) -> None:
     assert {path.stem for path in KEPT} >= set(VERSIONS)
     assert sum(path.stat().st_size for path in KEPT) < 400_000
-    kept = tmp_path / "v4.safetensors"
-    kept.write_bytes(b"kept")
+    v4 = tmp_path / "v4.safetensors"
+    v4.write_bytes(b"kept")
     assert "v4" not in write_missing(tmp_path)
-    assert kept.read_bytes() == b"kept"
+    assert v4.read_bytes() == b"kept"
 
 
 @pytest.mark.parametrize("path", KEPT, ids=lambda path: path.stem)

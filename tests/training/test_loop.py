@@ -43,11 +43,11 @@ def objective(small_corpus: Corpus) -> NextToken:
 @pytest.fixture
 def task(small_corpus: Corpus, small_masked_corpus: Corpus):
     """Return the objective of a version."""
-    one, several = NextToken(small_corpus, BLOCK), Branches(small_corpus, BLOCK, n_branches=(1, 3))
+    single, several = NextToken(small_corpus, BLOCK), Branches(small_corpus, BLOCK, n_branches=(1, 3))
     holes = MaskedDiffusion(small_masked_corpus, BLOCK, val_windows=100)
 
     def of(version: str) -> Objective:
-        return several if VERSIONS[version].branches else holes if VERSIONS[version].masks else one
+        return several if VERSIONS[version].branches else holes if VERSIONS[version].masks else single
 
     return of
 
@@ -56,8 +56,8 @@ def weights(model: LanguageModel) -> dict[str, torch.Tensor]:
     return {name: p.detach().clone() for name, p in model.state_dict().items()}
 
 
-def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
-    return all(torch.equal(p, other[name]) for name, p in one.items())
+def same(weights: dict[str, torch.Tensor], others: dict[str, torch.Tensor]) -> bool:
+    return all(torch.equal(p, others[name]) for name, p in weights.items())
 
 
 # ---------------------------------------------------------------- learning
@@ -117,8 +117,8 @@ def test_only_the_seed_changes_a_run(make, objective: NextToken) -> None:
         before = torch.random.get_rng_state()
         disturbed.append(step.loss)
     assert disturbed == plain
-    other = [s.loss for s in train(make("v4"), objective, replace(PLAN, seed=1))]
-    assert other[1:] != plain[1:]
+    second_seed = [s.loss for s in train(make("v4"), objective, replace(PLAN, seed=1))]
+    assert second_seed[1:] != plain[1:]
 
 
 # ---------------------------------------------------------------- the records

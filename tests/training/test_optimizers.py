@@ -67,8 +67,8 @@ def test_adamw_is_torchs_own_to_the_last_bit() -> None:
             give_gradients(params, step)
             params[step % 2].grad = None
             optimizer.step()
-    for one, other in zip(ours, theirs, strict=True):
-        assert torch.equal(one, other)
+    for own, reference in zip(ours, theirs, strict=True):
+        assert torch.equal(own, reference)
 
 
 def test_the_first_step_does_not_load_the_compiler_stack() -> None:
@@ -89,8 +89,8 @@ restore(training, training_state(training))
 print(*sorted({name.split(".")[0] for name in set(sys.modules) - before} & {"sympy"}),
       "torch._dynamo" in sys.modules)
 """
-    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert found.stdout.split() == ["False"]
+    process = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert process.stdout.split() == ["False"]
 
 
 # ---------------------------------------------------------------- Muon
@@ -120,30 +120,30 @@ def test_muon_moves_matrices_as_that_of_pytorch(weight_decay: float, monkeypatch
         for optimizer, params in pair:
             give_gradients(params, step)
             optimizer.step()
-    for one, other, start in zip(ours, theirs, matrices(), strict=True):
-        assert (one - start).abs().max() > 0.05
-        torch.testing.assert_close(one, other, atol=2e-3, rtol=0)  # bfloat16 sums in another order
+    for own, reference, start in zip(ours, theirs, matrices(), strict=True):
+        assert (own - start).abs().max() > 0.05
+        torch.testing.assert_close(own, reference, atol=2e-3, rtol=0)  # bfloat16 sums in another order
 
 
 def test_a_processor_orthogonalizes_in_float32_close_to_bfloat16(monkeypatch: pytest.MonkeyPatch) -> None:
-    given = torch.randn(3, 24, 96, generator=torch.Generator().manual_seed(0))
-    precise = orthogonal(given)
+    random = torch.randn(3, 24, 96, generator=torch.Generator().manual_seed(0))
+    precise = orthogonal(random)
     assert precise.dtype == torch.float32
     monkeypatch.setitem(PRECISION, "cpu", torch.bfloat16)
-    rounded = orthogonal(given)
+    rounded = orthogonal(random)
     assert rounded.dtype == torch.bfloat16
     torch.testing.assert_close(precise, rounded.float(), atol=2e-2, rtol=0)
 
 
 @pytest.mark.parametrize("shape", [(24, 24), (24, 96), (96, 24)])
 def test_orthogonalizing_equalizes_all_directions_and_turns_none(shape: tuple[int, int]) -> None:
-    given = torch.randn(3, *shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    got = orthogonal(given).double()
-    u, s, vh = torch.linalg.svd(given, full_matrices=False)
+    random = torch.randn(3, *shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    got = orthogonal(random).double()
+    u, s, vh = torch.linalg.svd(random, full_matrices=False)
     shares = u.mT @ got @ vh.mT  # diagonal where the singular vectors are the same
     sizes = shares.diagonal(dim1=-2, dim2=-1)
-    kept = s > 0.02 * s.amax(dim=-1, keepdim=True)
-    assert (sizes[kept] > 0.6).all()
+    large = s > 0.02 * s.amax(dim=-1, keepdim=True)
+    assert (sizes[large] > 0.6).all()
     assert (sizes < 1.25).all()
     assert (shares - torch.diag_embed(sizes)).abs().max() < 0.05
 

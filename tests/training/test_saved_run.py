@@ -159,8 +159,8 @@ def test_the_best_weights_are_kept_and_the_last_ones_go_on(make, whole, small_co
     again.complete(lambda: {"measured": weights(again) == weights(four)})
     done = checkpoints.load(again.path)
     assert (done.training, done.info["kept_step"], done.info["measured"]) == (None, 4, True)
-    kept = [p.numpy().tobytes() for p in done.model.state_dict().values()]
-    assert kept == weights(four) != weights(whole)
+    stored = [p.numpy().tobytes() for p in done.model.state_dict().values()]
+    assert stored == weights(four) != weights(whole)
 
 
 # ---------------------------------------------------------------- the state of a training

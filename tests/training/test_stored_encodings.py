@@ -12,39 +12,25 @@ from safetensors.torch import load_file, save_file
 
 from babygpt.config import ModelConfig
 from babygpt.data.tokenizer import CharTokenizer
-from babygpt.encodings import ALiBi, Encoding
+from babygpt.encodings import ALiBi
 from babygpt.errors import BadInput
 from babygpt.models.language_model import LanguageModel
 from babygpt.models.versions import build
 from babygpt.training.checkpoint import KEY, load, save
+from tests.own_encoding import MINE, Recency
 
 CONFIG = ModelConfig(vocab_size=11, block_size=16, n_layer=2, n_head=2, n_embd=16)
 TOKENIZER = CharTokenizer("\n .?abcdefg")
-MINE = """
+TRACE = """
 from pathlib import Path
-import torch
-from babygpt.encodings import Encoding
 Path(__file__).with_name("ran").touch()
-
-class Recency(Encoding):
-    def __init__(self, n_head: int, strength: float = 1.0) -> None:
-        super().__init__()
-        self.strength = torch.nn.Parameter(torch.full((n_head,), strength))
-
-    def score_bias(self, queries, keys):
-        distance = queries.time[..., None, :, None] - keys.time[..., None, None, :]
-        return -self.strength[:, None, None] * distance.abs()
 """
-
-
-class Recency(Encoding):
-    """Encoding of the same name as the file's."""
 
 
 @pytest.fixture
 def mine(tmp_path: Path) -> Path:
     path = tmp_path / "mine.py"
-    path.write_text(MINE, encoding="utf-8")
+    path.write_text(TRACE + MINE, encoding="utf-8")
     return path
 
 
@@ -96,7 +82,7 @@ def test_the_file_holds_a_name_and_a_digest(saved, mine):
 def test_nothing_that_a_checkpoint_names_is_run(saved, mine, monkeypatch):
     path, _ = saved
     (mine.parent / "ran").unlink()
-    mine.write_text(MINE + "\n# edited, so that it would run anew", encoding="utf-8")
+    mine.write_text(TRACE + MINE + "\n# edited, so that it would run anew", encoding="utf-8")
     monkeypatch.chdir(mine.parent)
     message = refusal(path)
     assert "load(path, encoding=Recency)" in message
@@ -127,7 +113,7 @@ def test_another_class_is_refused(saved, mine, tmp_path, awake):
 
 def test_a_changed_file_loads_only_with_the_same_logits_and_is_named(saved, mine, text):
     path, model = saved
-    mine.write_text(MINE + "\n# a remark\n", encoding="utf-8")
+    mine.write_text(TRACE + MINE + "\n# a remark\n", encoding="utf-8")
     with pytest.warns(UserWarning, match="the file of mine.py:Recency has changed since the model was saved"):
         loaded = load(path, f"{mine}:Recency")
     assert torch.equal(loaded.model(text(2, 9)), model(text(2, 9)))
@@ -136,7 +122,7 @@ def test_a_changed_file_loads_only_with_the_same_logits_and_is_named(saved, mine
         (("(n_head,)", "(2 * n_head,)"), "score_bias returned one tensor of shape"),
         (("self.strength = ", "self.weight = self.strength = "), "encoding.weight"),
     ):
-        mine.write_text(MINE.replace(*change), encoding="utf-8")
+        mine.write_text(TRACE + MINE.replace(*change), encoding="utf-8")
         message = refusal(path, f"{mine}:Recency")
         assert reason in message
         assert message.endswith("the file of mine.py:Recency has changed since it was written")
@@ -144,7 +130,7 @@ def test_a_changed_file_loads_only_with_the_same_logits_and_is_named(saved, mine
 
 def test_an_untrained_models_encoding_is_compared_too(mine, tmp_path):
     save(tmp_path / "m.safetensors", build(f"{mine}:Recency", CONFIG), TOKENIZER)
-    mine.write_text(MINE.replace("-self.strength", "-2 * self.strength"), encoding="utf-8")
+    mine.write_text(TRACE + MINE.replace("-self.strength", "-2 * self.strength"), encoding="utf-8")
     assert "other logits" in refusal(tmp_path / "m.safetensors", f"{mine}:Recency")
 
 
@@ -164,7 +150,7 @@ def notebook(monkeypatch) -> ModuleType:
     """Return a module without a file, as a notebook's __main__ is."""
     module = ModuleType("notebook")
     monkeypatch.setitem(sys.modules, "notebook", module)
-    exec(MINE.replace('Path(__file__).with_name("ran").touch()', ""), vars(module))
+    exec(MINE, vars(module))
     return module
 
 
@@ -176,7 +162,7 @@ def test_a_class_of_a_notebook_is_compared_by_its_logits(notebook, wake, tmp_pat
     assert "--encoding FILE.py:Recency" in refusal(path)
     assert torch.equal(load(path, notebook.Recency).model(text(2, 9)), model(text(2, 9)))
     exec(
-        MINE.replace('Path(__file__).with_name("ran").touch()', "").replace("-self", "-2 * self"),
+        MINE.replace("-self", "-2 * self"),
         vars(notebook),
     )
     assert refusal(path, notebook.Recency).endswith(

@@ -34,8 +34,8 @@ def test_claims_prints_every_field_of_a_claim(run, two_notes):
     result = run("claims", "001")
     assert result.exit_code == 0, result.output
     assert "✗ fails: K falls  [0]" in result.stdout
-    told = ("K 下降", "K falls off", "of position, not of distance", "a head of 8", "it rises")
-    assert all(part in result.stdout for part in told)
+    fields = ("K 下降", "K falls off", "of position, not of distance", "a head of 8", "it rises")
+    assert all(part in result.stdout for part in fields)
     assert "gates" not in result.stdout
     assert result.stdout.rstrip().endswith("001: 0 hold, 0 depend, 0 undecided, 2 fail, by 1 fault")
 

@@ -57,7 +57,7 @@ def test_every_row_of_the_table_runs(run, tmp_path, monkeypatch) -> None:
     for words in commands:
         result = run(*shortened(words))
         assert result.exit_code == 0, (words, result.output)
-        outputs = [words[at + 1] for at, word in enumerate(words) if word == "--out"]
+        outputs = [words[i + 1] for i, word in enumerate(words) if word == "--out"]
         assert [path for path in outputs if not Path(path).exists()] == []
 
 

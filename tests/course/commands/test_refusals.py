@@ -20,7 +20,7 @@ REFUSED = [  # words after `figures names --folder drawn`, pieces of the line
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
+def drawn_folder(tmp_path_factory):
     """Make a folder of a text and of files where a command would write."""
     folder = tmp_path_factory.mktemp("made")
     (folder / "text.txt").write_text("the cat sat on the mat. " * 40, encoding="utf-8")
@@ -36,11 +36,11 @@ def contents(folder):
 
 
 @pytest.mark.parametrize(("wrong", "says"), [pytest.param(words, says, id=words) for words, *says in REFUSED])
-def test_bad_input_gets_one_line_and_changes_no_file(made, run, refused, monkeypatch, wrong, says):
-    monkeypatch.chdir(made)
-    before = contents(made)
+def test_bad_input_gets_one_line_and_changes_no_file(drawn_folder, run, refused, monkeypatch, wrong, says):
+    monkeypatch.chdir(drawn_folder)
+    before = contents(drawn_folder)
     refused(run("figures", "names", "--folder", "drawn", *shlex.split(wrong)), *says)
-    assert contents(made) == before
+    assert contents(drawn_folder) == before
 
 
 def test_an_unknown_matplotlib_backend_does_no_harm(tmp_path):
