@@ -12,6 +12,7 @@ const PACE = 1000 / 30; // ms between two frames of a running dashboard; a hand 
 const REPLAY = 6000; // ms of a whole replay, at its usual speed
 const SPEEDS = [1, 2, 4, 0.5];
 const SILENCE = 4000; // ms without news of a training, after which the page says so
+const MARK = 7; // width of a letter on the timeline
 const PATIENCE = 1000; // ms without an answer to a command
 
 // ---------------------------------------------------------------- what the page knows of a run
@@ -120,12 +121,12 @@ class Run {
             : mark,
       );
     const { span } = panel.y;
-    const top = Math.max(span[1], Math.ceil(2.05 * Math.max(0, ...mean.subarray(0, 20))) / 2);
+    const high = panel.y.cut ? 0 : Math.ceil(2.05 * Math.max(0, ...mean.subarray(0, 20))) / 2;
     return {
       ...panel,
       title,
       marks: drawn,
-      y: { ...panel.y, span: [span[0], top] },
+      y: { ...panel.y, span: [span[0], Math.max(span[1], high)] },
       below: panel.below && this.gapPanel(step),
     };
   }
@@ -173,7 +174,7 @@ export class Board {
     this.host = { wake: hurry => this.wake(hurry), scrub: step => this.goTo(step) };
     this.views = [];
     this.seen = new IntersectionObserver(() => this.wake(), { rootMargin: "200px" });
-    this.seen.observe(this.root);
+    this.seen.observe(this.panels);
     this.watchdog = tell && setInterval(() => this.listen(), 1000);
     this.paint(performance.now());
   }
@@ -198,9 +199,16 @@ export class Board {
       this.offer = this.button(head, "", () => this.command("stop_earlier"));
     }
     this.status = html("p", { class: "status" }, head);
-    if (document.fullscreenEnabled)
-      this.button(head, "full screen", () => this.project(), "projector view: full screen, large letters");
-    const line = html("div", { class: "row time" }, this.root);
+    if (document.fullscreenEnabled) {
+      const button = this.button(head, "full screen", () => this.project(), "projector view: full screen, large letters");
+      this.root.addEventListener("fullscreenchange", () =>
+        write(button, document.fullscreenElement ? "leave (Esc)" : "full screen"));
+    }
+    this.buildTime(html("div", { class: "row time" }, this.root));
+  }
+
+  buildTime(line) {
+    const { facts } = this.run;
     this.play = this.button(line, "▶", () => this.replay(), "play the run");
     this.pace = this.button(
       line,
@@ -316,7 +324,7 @@ export class Board {
 
   paint(now) {
     this.timer = 0;
-    if (!this.root.clientWidth) return; // An observer wakes it when it comes into sight.
+    if (!this.panels.clientWidth) return; // An observer wakes it when it comes into sight.
     if (!this.hurry && now - this.painted < PACE - 2) return this.wake();
     if (this.playing !== null) this.advance(now);
     Object.assign(this, { painted: now, hurry: false });
@@ -325,7 +333,7 @@ export class Board {
     const step = this.at ?? newest;
     const cursor = this.at !== null && this.at < newest ? this.at : null;
     run.panels(step).forEach((spec, i) => {
-      if (spec) (this.views[i] ??= viewOf(spec, this.panels, this.host)).draw(spec, cursor);
+      if (spec) (this.views[i] ??= this.makeView(spec, i)).draw(spec, cursor);
     });
     this.drawHead(step);
     this.keepRoom();
@@ -333,8 +341,10 @@ export class Board {
     if (this.playing !== null) this.wake();
   }
 
+  makeView(spec) { return viewOf(spec, this.panels, this.host); }
+
   drawHead(step) {
-    const { head, facts, made } = this.run;
+    const { head, facts } = this.run;
     const lost = this.gone
       ? "the kernel is gone: this is what it had sent · "
       : this.lateness
@@ -352,6 +362,14 @@ export class Board {
       for (const input of this.root.querySelectorAll(".explorer-controls input"))
         input.disabled = this.gone || head.over;
     }
+    this.drawTime(step);
+  }
+
+  playWords() { return this.playing === null ? "▶" : "❚❚"; }
+  stepWords(step, total) { return `step ${step} of ${total}`; }
+
+  drawTime(step) {
+    const { head, facts, made } = this.run;
     for (const [name, value] of Object.entries(head.values)) { // A cell may have moved it.
       if (value !== this.told[name]) this.inputs[name]?.((this.told[name] = value));
     }
@@ -361,8 +379,8 @@ export class Board {
       style: `--made: ${(100 * made) / facts.total}%; --at: ${(100 * step) / facts.total}%`,
     });
     this.drawMoves(facts.total);
-    write(this.play, this.playing === null ? "▶" : "❚❚");
-    write(this.place, `step ${step} of ${facts.total}`);
+    write(this.play, this.playWords());
+    write(this.place, this.stepWords(step, facts.total));
     const idle = head.state === "waiting", follows = this.at === null;
     const [now, back] = head.over
       ? ["at the end", "to the end"]
@@ -372,12 +390,23 @@ export class Board {
     this.panels.classList.toggle("idle", idle);
   }
 
-  // A tick on the timeline for each move of a dial, with its words.
-  drawMoves(total) {
-    this.run.moves.forEach(([at, name], i) => {
-      const tick = this.moves.children[i] ?? html("span", {}, this.moves);
-      put(tick, { style: `--share: ${(100 * at) / total}%` });
-      write(tick.firstChild ?? html("i", {}, tick), name);
+  // A tick on the timeline for each mark [step, words]: moves of dials. Words that would lie on each other stand
+  // in two rows; those that have no room there are left out, and stay in the tick's title.
+  drawMoves(total, marks = this.run.moves) {
+    const key = JSON.stringify([marks, this.views[0]?.wide]);
+    if (key === this.marked) return; // A measurement lays out the page, which is slow.
+    this.marked = key;
+    const ends = [-1, -1], wide = this.moves.clientWidth;
+    while (this.moves.children.length > marks.length) this.moves.lastChild.remove();
+    marks.forEach(([at, name], i) => {
+      const tick = this.moves.children[i] ?? html("span", {}, this.moves), share = at / total;
+      const long = MARK * name.length + 8, left = share * (wide - long);
+      const row = ends.findIndex(end => left > end);
+      if (row >= 0) ends[row] = left + long;
+      put(tick, { style: `--share: ${100 * share}%; --row: ${Math.max(0, row)}`, title: name });
+      const words = tick.firstChild ?? html("i", {}, tick);
+      words.hidden = row < 0;
+      write(words, name);
     });
   }
 

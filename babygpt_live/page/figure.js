@@ -10,9 +10,7 @@ const SVG = "http://www.w3.org/2000/svg";
 const HEIGHT = 280; // height of a plot
 // Ticks, labels and names stand in these spaces around the axes.
 const LEFT = 46;
-const RIGHT = 14;
-const TOP = 24;
-const BOTTOM = 38;
+const ROOM = { right: 14, top: 24, bottom: 38 };
 const WIDTH = 360; // width of a picture without axes, in its own units
 export const LETTER = 7.3; // width of a letter of a tick, at most
 
@@ -108,51 +106,56 @@ function valueAt({ span, log }, share) {
 
 // Axes are { label, span, ticks, log, least }: `span` from left to right, or from bottom to top; `ticks` are
 // pairs of a value and its name, or nothing for round numbers. `margin` of y is the least room for its names.
+// `room` is the space beside the axes; with a name of its own for x at the right, y has no name and no grid of x.
 export class Axes {
-  constructor(panel, { x, y, height = HEIGHT }) {
-    Object.assign(this, { panel, sides: { x, y }, total: height, left: LEFT, width: 300, onlay: [] });
-    this.height = height - TOP - BOTTOM;
-    put(panel.svg, { height, class: "axes" });
+  constructor(panel, { x, y, height = HEIGHT, beside = null }) {
+    Object.assign(this, { panel, sides: { x, y }, total: height, left: LEFT, width: 300, onlay: [], beside });
+    this.space = { ...ROOM, ...(beside && { right: beside, top: 10, bottom: 20 }) };
+    put(panel.svg, { class: "axes" });
     this.caption = svg("text", { class: "label", y: 13 }, panel.svg);
-    this.label = svg("text", { class: "label", y: height - 4, "text-anchor": "end" }, panel.svg);
+    this.label = svg("text", { class: "label", "text-anchor": beside ? "start" : "end" }, panel.svg);
     this.ticks = svg("g", { class: "ticks" }, panel.svg);
     // An SVG inside the other one clips curves that leave the axes.
-    this.inside = svg("svg", { y: TOP, height: this.height }, panel.svg);
+    this.inside = svg("svg", { y: this.space.top }, panel.svg);
     this.layer = svg("g", {}, panel.svg); // layer of handles
     this.lay();
   }
+  get height() { return Math.max(20, this.total - this.space.top - this.space.bottom); }
 
   // Let the axes go from x[0] (left) to x[1] (right) and from y[0] (top) to y[1] (bottom).
   span(x, y) { this.view({ ...this.sides.x, span: x }, { ...this.sides.y, span: [y[1], y[0]] }); }
 
-  view(x, y, room = this.room) {
-    const key = JSON.stringify([x, y, room]);
+  view(x, y, room = this.room, total = this.total) {
+    const key = JSON.stringify([x, y, room, total]);
     if (key === this.key) return;
-    Object.assign(this, { key, sides: { x, y }, room });
+    Object.assign(this, { key, sides: { x, y }, room, total });
     this.lay();
   }
 
-  // The panel is so wide now, in CSS pixels.
-  resize(room) { this.view(this.sides.x, this.sides.y, room); }
+  // The panel is so wide now, and perhaps so high, in CSS pixels.
+  resize(room, total) { this.view(this.sides.x, this.sides.y, room, total); }
 
   lay() {
-    const { sides: { x, y }, room = WIDTH } = this, up = clamp(Math.floor(this.height / 36), 2, 6);
+    const { sides: { x, y }, room = WIDTH, space, beside } = this;
+    const up = beside ? 2 : clamp(Math.floor(this.height / 36), 2, 6);
     const upright = y.ticks ?? ticksOf(y, up).map(tick => [tick, format(tick)]);
     const names = upright.flatMap(([, name]) => name.split("\n"));
     this.left = clamp(
       12 + LETTER * Math.max(0, ...names.map(name => name.length)),
-      y.margin ?? LEFT,
+      y.margin ?? (beside ? 34 : LEFT),
       Math.max(LEFT, 0.45 * room),
     );
-    this.width = Math.max(40, room - this.left - RIGHT);
-    put(this.inside, { x: this.left, width: this.width });
-    for (const layer of [this.ticks, this.layer]) put(layer, { transform: `translate(${this.left},${TOP})` });
-    write(this.caption, y.label);
-    write(put(this.label, { x: this.left + this.width }), x.label);
+    this.width = Math.max(40, room - this.left - space.right);
+    put(this.panel.svg, { height: this.total });
+    put(this.inside, { x: this.left, width: this.width, height: this.height });
+    for (const layer of [this.ticks, this.layer])
+      put(layer, { transform: `translate(${this.left},${space.top})` });
+    write(this.caption, beside ? "" : y.label);
+    write(put(this.label, { x: this.left + this.width + (beside ? 18 : 0), y: this.total - 4 }), x.label);
     this.ticks.replaceChildren();
-    const across = clamp(Math.floor(this.width / 60), 2, 8);
+    const across = beside ? 2 : clamp(Math.floor(this.width / 60), 2, 8);
     for (const [at, name] of x.ticks ?? ticksOf(x, across).map(tick => [tick, format(tick)])) {
-      if (!x.ticks && !this.plain)
+      if (!x.ticks && !this.plain && !beside)
         svg("line", { x1: this.X(at), x2: this.X(at), y1: 0, y2: this.height }, this.ticks);
       const turn = x.turned
         ? { transform: `rotate(-90 ${this.X(at)} ${this.height + 6})`, dy: 4 }
@@ -184,7 +187,7 @@ export class Axes {
   // The place of a pointer inside the axes, in CSS pixels, also where a page is zoomed.
   place({ clientX, clientY }) {
     const box = this.panel.svg.getBoundingClientRect(), scale = this.total / box.height;
-    return [(clientX - box.left) * scale - this.left, (clientY - box.top) * scale - TOP];
+    return [(clientX - box.left) * scale - this.left, (clientY - box.top) * scale - this.space.top];
   }
 
   // A path through points (x[i], y[i]); where a number is missing it begins anew.
@@ -274,7 +277,7 @@ export class Cells {
   }
 
   lay() {
-    const { left, width, height } = this.axes, place = { left, top: TOP, width, height };
+    const { left, width, height, space: { top } } = this.axes, place = { left, top, width, height };
     for (const [side, pixels] of Object.entries(place)) this.canvas.style[side] = `${pixels}px`;
   }
 
@@ -483,6 +486,7 @@ export function addInput({ label, stops, options, labels, text }, box, set) {
   return (value, highest = stops.at(-1)) => {
     put(input, { max: Math.max(1, nearest(stops, highest)) });
     input.value = nearest(stops, value);
+    input.style.setProperty("--filled", `${(100 * input.value) / input.max}%`);
     write(output, format(Math.min(value, highest)));
     put(input, { "aria-valuetext": output.textContent });
   };

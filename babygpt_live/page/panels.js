@@ -21,6 +21,8 @@ const SAMPLE = 22; // length of a line in the legend, long enough for two dashes
 // A panel with another one below and that one are together about as high as a panel alone.
 const UPPER = 190;
 const LOWER = 118;
+const APART = 16; // between two names beside the axes
+const LONG = 14; // characters of a name beside the axes with its value
 const LINES = ["line", "thin", "marked"]; // looks of curves that are drawn as lines
 const DOTS = ["marked", "dots", "rings", "bars"]; // looks of curves that have a mark at each point
 
@@ -75,7 +77,7 @@ export class PanelView {
   // Draw a panel; `at` is the step that is shown, or null for the newest.
   draw(spec, at = null, values = {}) {
     if (!this.panel) this.build(spec);
-    this.spec = spec;
+    [this.spec, this.drawn] = [spec, [spec, at, values]];
     this.show(spec, at, values);
     if (spec.note && !this.reading) write(this.panel.readout, spec.note);
     const below = this.below(spec, values);
@@ -95,15 +97,19 @@ export class PanelView {
     this.panel = makePanel(this.parent, spec.title, axes);
     this.panel.box.style.setProperty("--grow", spec.width);
     put(this.panel.svg, { "aria-hidden": true }); // The plot or the canvas has the words.
+    // Drawn here, in the frame that lays out the page: one frame later, a wide plot would lie on its neighbour.
     this.resized = new ResizeObserver(([{ contentRect }]) => {
-      this.room = Math.round(contentRect.width);
-      if (this.room) this.host.wake();
+      const [room, high] = [Math.round(contentRect.width), Math.floor(contentRect.height)];
+      if (!room || (room === this.room && (!this.look.beside || high === this.high))) return;
+      Object.assign(this, { room, high });
+      this.draw(...this.drawn);
+      this.host.wake();
     });
     this.resized.observe(this.plot);
   }
   // The width of the plot, in CSS pixels. To read it anew in each frame would lay out the page as often.
   get wide() { return this.room ?? this.plot.clientWidth; }
-  fit() { if (this.wide) this.axes.resize(this.wide); }
+  fit() { if (this.wide) this.axes.resize(this.wide, this.look.beside && this.high ? this.high : undefined); }
   remove() {
     this.resized?.disconnect();
     this.lower?.remove();
@@ -175,7 +181,7 @@ export class CurvesView extends PanelView {
     return all.length ? all[nearest(all, read)] : steps ? clamp(read, ...span) : null;
   }
 
-  drawCurve(i, { colour, x, y, look }, end) {
+  drawCurve(i, { colour, x, y, look, dashed }, end) {
     const { axes } = this, parts = (this.curves[i] ??= {});
     const make = (part, kind) =>
       (parts[part] ??= svg("path", { class: kind, style: `--c: ${themed(colour)}` }, axes.inside));
@@ -185,6 +191,7 @@ export class CurvesView extends PanelView {
       put(make("line", look === "thin" ? "thin" : "curve"), {
         d: axes.path(x, y, 0, n),
         style: `--c: ${themed(colour)}`,
+        ...(dashed && { "stroke-dasharray": "6 4" }),
       });
       put(make("future", "future"), { d: n < y.length ? axes.path(x, y, Math.max(0, n - 1)) : "" });
     }
@@ -241,6 +248,31 @@ export class CurvesView extends PanelView {
       write(reading, "");
     });
     while (this.panel.legend.children.length > count) this.panel.legend.lastChild.remove();
+    if (this.look.beside) this.nameBeside(named, levels.filter(level => level.name && this.shows(level)));
+  }
+
+  // Names at the right of the axes, each at the height of its last value, in place of a legend that is seen.
+  // One that has no room is left out: of two, the later curve stays, and a curve before a level.
+  nameBeside(named, levels) {
+    const { axes } = this, readings = [...this.panel.legend.children].map(entry => entry.lastChild.textContent);
+    const most = axes.height + 10, all = named.map(({ name, colour, y }, i) => {
+      const value = y.length ? y.at(-1) : NaN, words = `${name} ${readings[i]}`;
+      return { words: words.length > LONG ? name : words, style: colourOf({ colour }), y: axes.Y(value) };
+    }).reverse();
+    all.push(...levels.map(({ name, at }) => ({ words: name, style: "", y: axes.Y(at) })));
+    const placed = [];
+    for (const label of all.filter(({ y }) => Number.isFinite(y))) {
+      const free = y => y >= 0 && y <= most && placed.every(one => Math.abs(one.y - y) >= APART);
+      const want = clamp(label.y, 4, axes.height - 4);
+      const near = [want, ...placed.flatMap(one => [one.y - APART, one.y + APART])].filter(free);
+      if (near.length) placed.push({ ...label, y: near[nearest(near, want)] });
+    }
+    this.beside ??= svg("g", { class: "beside" }, axes.layer);
+    while (this.beside.children.length > placed.length) this.beside.lastChild.remove();
+    placed.forEach(({ words, style, y }, i) => {
+      const node = this.beside.children[i] ?? svg("text", {}, this.beside);
+      write(put(node, { x: axes.width + 9, y: y + 4, style, class: style ? "curve-name" : "label" }), words);
+    });
   }
 
   // An entry of the legend: a sample that only levels show, a name, and a value.

@@ -20,6 +20,7 @@ float *attention;                        // (L, B, H, T, T)
 float *cosine, *sine, *bias;             // (T, D / 2), and (H, T) by distance: the encoding, filled in by worker.js
 float *heard;                            // (L, H)  1, or 0 for a head that is switched off
 int vocab_size, learned;                 // characters that occur; whether what is added to the embeddings is trained
+int shifts;                              // whether a token also carries the embedding of the token before it
 
 static struct Memory memory[8];
 static float *x, *x0, *final, *rms0, *rms_final;  // the stream, and its two ends
@@ -40,19 +41,21 @@ static float *numbers(int n) {
     return (float *)place;
 }
 
-// Where things lie among the weights: embeddings (V, C), blocks, head (C, V), what is added to embeddings (T, C).
+// Where things lie among the weights: embeddings (V, C), blocks, head (C, V), token shift (C,), and what is added to
+// embeddings (T, C).
 static struct Block block_of(float *all, int layer) {
     float *p = all + V * C + layer * MATRICES;
     int n = C * C;
     return (struct Block){p, p + n, p + 2 * n, p + 3 * n, p + 4 * n, p + 8 * n};
 }
 static float *head_of(float *all) { return all + V * C + L * MATRICES; }
-static float *added_of(float *all) { return head_of(all) + C * V; }
+static float *shift_of(float *all) { return head_of(all) + C * V; }
+static float *added_of(float *all) { return shift_of(all) + C; }
 
 // Make room for a model; to be called once. Returns how many weights it has.
 int make(int layers, int heads, int characters, int windows) {
     L = layers, H = heads, B = windows, C = H * D, F = 4 * C, N = B * T, MATRICES = 12 * C * C;
-    vocab_size = characters, V = (characters + 7) & -8, TOTAL = 2 * V * C + L * MATRICES + T * C, end = &__heap_base;
+    vocab_size = characters, V = (characters + 7) & -8, TOTAL = 2 * V * C + L * MATRICES + C + T * C, end = &__heap_base;
     float **weights[] = {&w, &grad, &mean, &square};
     for (int i = 0; i < 4; i++) *weights[i] = numbers(TOTAL);
     tokens = (int *)numbers(N), targets = (int *)numbers(N), likelihood = numbers(N), logits = numbers(N * V);
@@ -236,9 +239,12 @@ static void block_back(const struct Block *w, const struct Block *dw, const stru
 // Read `windows` rows of tokens: logits, and the probability of each target.
 void forward(int windows) {
     int n = windows * T;
-    float *added = added_of(w);
+    float *added = added_of(w), *shift = shift_of(w);
     for (int i = 0; i < n; i++)
-        for (int c = 0; c < C; c++) x[i * C + c] = w[tokens[i] * C + c] + added[i % T * C + c];
+        for (int c = 0; c < C; c++) {
+            float before = shifts && i % T ? shift[c] * w[tokens[i - 1] * C + c] : 0;
+            x[i * C + c] = w[tokens[i] * C + c] + before + added[i % T * C + c];
+        }
     norm(x0, rms0, x, n, C);
     for (int i = 0; i < n * C; i++) x[i] = x0[i];
     for (int l = 0; l < L; l++) {
@@ -269,11 +275,16 @@ void backward(void) {
         block_back(&b, &db, memory + l);
     }
     norm_back(dx, dx, x0, rms0, N, C, 0);
-    float *added = added_of(grad);
+    float *added = added_of(grad), *shift = shift_of(grad);
     for (int i = 0; i < V * C; i++) grad[i] = 0;
-    for (int i = 0; i < T * C; i++) added[i] = 0;
+    for (int i = 0; i < C + T * C; i++) shift[i] = 0;  // and what is added, which lies behind it
     for (int i = 0; i < N; i++)
         for (int c = 0; c < C; c++) grad[tokens[i] * C + c] += dx[i * C + c], added[i % T * C + c] += dx[i * C + c];
+    for (int i = 0; i < N && shifts; i++)
+        for (int c = 0; c < C && i % T; c++) {
+            int before = tokens[i - 1] * C + c;
+            shift[c] += dx[i * C + c] * w[before], grad[before] += dx[i * C + c] * shift_of(w)[c];
+        }
 }
 
 // ---------------------------------------------------------------- the optimizers

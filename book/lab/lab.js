@@ -1,26 +1,27 @@
 // The lab: two models train on a text of the reader's choice, one worker each, and dials steer the first one.
-// tools/book/lab.py puts dashboard.js before this text, and every word that the page shows into the page.
+// tools/book/lab.py puts dashboard.js, encodings.js and lanes.js before this text, and every word into the page.
 
-const { COLOURS, clamp, percent } = $figure;
 const SHORTEST = 2000; // characters of a text
 const LONGEST = 1e6;
 const MOST = 128; // different characters that the engine knows
 const RARE = "□"; // stands for all further ones
-const WINDOW = 64; // tokens that a model reads
 const ASKED = 48; // most tokens of a beginning
 const VALID = 0.1; // share of a text that is not trained on
-const LIKELY = 6; // characters in a list of the likeliest ones
 const FIELD = 20_000; // most characters of a text that its field shows
 const EXAMINED = 20; // times in a run that the questions are asked
 const MEASURED = 120; // times in a run that the losses are posted
 const KEPT_RUNS = 3; // earlier runs that stay in sight
-const HEAD_DIM = 16; // channels of a head
 const MAGIC = "babygpt lab 1";
 const SIDES = ["first", "second"];
+const SHIFTS = ["shift", "shift2"]; // switches of the two models
 const SIZES = ["layers", "channels", "batch", "rate", "steps", "seed"];
 const FOUND = 80; // least percent of right answers that we call "found out"
 const CHANCE = 65; // highest percent that we call "guesses"
-const EARLIER = [COLOURS.green, COLOURS.pink, COLOURS.red];
+const TOP = 2.2; // of the axis of the loss on tales, in nats
+const REST = 150; // ms between two kernels that a hand draws and the worker gets
+const DIGITS = /^[0-9a-z]{64}$/;
+// A question of the tales, and who is asked for.
+const TALE = /^(\w+) (\w+) (\w+)\. (?:(who) \2|\2 whom)\? ?$/;
 const pack = (numbers, ...shape) => ({
   dtype: "f4",
   data: Float32Array.from(numbers),
@@ -28,7 +29,6 @@ const pack = (numbers, ...shape) => ({
 });
 const short = label => label.split(/[: (]/)[0];
 const rounded = value => Number(value.toPrecision(3)).toLocaleString("en");
-const shown = character => ({ "\n": "↵", " ": "•" })[character] ?? character;
 
 // ---------------------------------------------------------------- models in workers
 
@@ -77,27 +77,22 @@ function alphabetOf(text) {
 
 class Lab {
   constructor(el) {
-    const { words, panels, controls, dials, smooth, beginnings } = JSON.parse(
-      el.querySelector("script").textContent,
-    );
-    Object.assign(this, {
-      el,
-      words,
-      templates: panels,
-      controls,
-      dials,
-      smooth,
-      beginnings,
-      earlier: [],
-      off: new Set(),
-      side: 0,
-    });
+    const facts = JSON.parse(el.querySelector("script").textContent);
+    const { words, panels, controls, dials, smooth, beginnings } = facts;
+    Object.assign(this, { el, words, templates: panels, controls, dials, smooth, beginnings, earlier: [] });
+    el.lab = this;
     this.form = el.querySelector("form");
-    this.names = Object.fromEntries(
-      [...this.field("first").options].map(option => [option.value, option.textContent]),
-    );
+    this.place = el.querySelector(".lab-board");
+    const choices = [...this.form.querySelectorAll(".lab-pick input")];
+    this.names = Object.fromEntries(choices.map(({ value, dataset }) => [value, dataset.name]));
+    for (const choice of choices) {
+      const label = choice.parentNode, span = choice.nextSibling;
+      if (glyphOf(choice.value, label)) span.before(label.lastChild);
+      label.classList.toggle("wide", ["drawn", "twin", "nothing"].includes(choice.value));
+      put(label, { style: `--c: ${colourOfEncoding(choice.value)}` });
+    }
     this.usual = { ...this.settings, first: el.dataset.first, second: el.dataset.second };
-    this.values = Object.fromEntries(controls.map(({ name, value }) => [name, value]));
+    this.values = { ...Object.fromEntries(controls.map(({ name, value }) => [name, value])), kernel: KERNEL };
     this.own = {
       text: "",
       beginning: null,
@@ -105,16 +100,20 @@ class Lab {
       field: el.querySelector("textarea"),
       file: el.querySelector(".lab-own input"),
     };
-    this.said = html("p", { class: "lab-said problem", role: "alert" }, el);
     this.buildQuestions();
-    this.place = html("div", { class: "lab-board" }, el);
-    this.buildSwitches();
     this.readAddress();
     this.listen();
     this.change();
   }
   field(name) { return this.form.elements[name]; }
-  get settings() { return Object.fromEntries(new FormData(this.form)); }
+  // The values that a field may take; none for a number.
+  choices(name) {
+    const field = this.field(name);
+    if (SHIFTS.includes(name)) return ["no", "yes"];
+    return [...(field.options ?? (field.tagName ? [] : field))].map(({ value }) => value);
+  }
+  set(name, value) { SHIFTS.includes(name) ? (this.field(name).checked = value === "yes") : (this.field(name).value = value); }
+  get settings() { return { shift: "no", shift2: "no", ...Object.fromEntries(new FormData(this.form)) }; }
 
   // ------------------------------------------------------------ the form
 
@@ -124,18 +123,18 @@ class Lab {
     for (const name of ["channels", "batch"]) this.field(name).lastElementChild.disabled = light;
     for (const name of SIDES) this.field(name).value = this.usual[name];
     for (const [name, value] of asked) {
-      const field = name in this.usual && this.field(name);
       const control = this.controls.find(one => one.name === name);
       if (control && Number(value) >= control.stops[0] && Number(value) <= control.stops.at(-1))
         this.values[name] = Number(value);
-      if (field.tagName === "SELECT" ? [...field.options].some(option => option.value === value) : field)
-        field.value = value;
+      if (name === "kernel" && DIGITS.test(value)) this.values.kernel = value;
+      if (name in this.usual && (name === "seed" || this.choices(name).includes(value)))
+        this.set(name, value);
     }
     this.begin.value = asked.get("begin") ?? this.beginnings[this.settings.text];
   }
 
   listen() {
-    this.form.addEventListener("submit", event => (event.preventDefault(), this.train()));
+    this.form.addEventListener("submit", event => (event.preventDefault(), this.press()));
     this.form.addEventListener("change", ({ target }) => {
       if (target.name === "text") {
         this.begin.value = this.beginnings[target.value];
@@ -149,28 +148,57 @@ class Lab {
       if (file) act(file);
       input.value = ""; // the same file may be chosen again
     });
+    const find = name => this.form.querySelector(`.lab-${name}`);
     files(this.own.file, file => this.take(file));
-    files(this.form.querySelector(".lab-load input"), file => this.load(file));
+    files(find("load").querySelector("input"), file => this.load(file));
     this.form.noValidate = true; // a number that is no seed becomes one
     this.el.addEventListener("dragover", event => event.preventDefault());
     this.el.addEventListener("drop", event => {
-      const [file, ...more] = event.dataTransfer.files;
-      if (!file) return; // a dropped selection of text goes to the field
+      const [file, ...more] = event.dataTransfer?.files ?? [];
+      if (!file) return;
       event.preventDefault();
       if (more.length) write(this.said, fill(this.words.several, { count: more.length + 1 }));
       else this.take(file);
     });
-    this.form.querySelector(".lab-again").onclick = () => {
+    find("again").onclick = () => {
       this.field("seed").value = Number(this.field("seed").value) + 1;
       this.change();
       this.train();
     };
-    this.form.querySelector(".lab-usual").onclick = () => {
+    [this.button, this.usually, this.over, this.keep] = ["train", "usual", "over", "keep"].map(find);
+    this.usually.onclick = () => {
+      this.values.kernel = KERNEL;
       for (const { name, value } of this.controls) this.values[name] = value;
+      if (this.workers) this.steer("all", this.words.usual);
       this.change();
     };
-    this.keep = this.form.querySelector(".lab-keep");
+    this.over.onclick = () => this.train();
     this.keep.onclick = () => this.workers[0].postMessage({ keep: true });
+    find("full").onclick = () => this.el.requestFullscreen();
+    find("full").hidden = !document.fullscreenEnabled;
+    find("link").onclick = async () => {
+      this.writeAddress();
+      const copied = await navigator.clipboard?.writeText(location.href).then(() => true, () => false);
+      write(this.verdict, this.words[copied ? "copied" : "link"]);
+    };
+    const folds = this.form.querySelectorAll("details");
+    const close = inside => folds.forEach(fold => { fold.open &&= Boolean(inside && fold.contains(inside)); });
+    document.addEventListener("pointerdown", ({ target }) => close(target));
+    this.form.addEventListener("keydown", ({ key }) => key === "Escape" && (close(), this.openDrawer(false)));
+    find("menu").addEventListener("click", ({ target }) => target.closest("button") && close());
+  }
+
+  // On a phone the settings lie in a drawer below the pictures.
+  openDrawer(open = !this.form.classList.contains("open")) {
+    this.form.classList.toggle("open", open);
+    put(this.board.drawer, { "aria-expanded": open });
+  }
+
+  press() {
+    const { state, changed } = this, going = ["running", "paused"].includes(state) && !changed;
+    this.openDrawer(false);
+    if (going) this.board.command(state === "paused" ? "resume" : "pause");
+    else this.train();
   }
 
   // Take a file of the reader's own: a model that the lab has kept, or a text. Anything else is named.
@@ -209,11 +237,12 @@ class Lab {
     this.change();
   }
 
-  // Show what belongs to the settings, and put them into the address.
-  change() {
+  // Show what belongs to the settings, and put them into the address. A dial that moves changes no model.
+  change(dial = false) {
     const { text } = this.settings, { words } = this, counts = this.form.querySelector(".lab-counts");
     this.form.querySelector(".lab-own").hidden = text !== "own";
     this.asking.firstChild.data = text === "own" ? words.begin : words.names;
+    this.exchange.hidden = !TALE.test(this.begin.value);
     const { kinds, rare } = this.own.alphabet, count = this.own.alphabet.length;
     const rest =
       count < SHORTEST
@@ -227,17 +256,17 @@ class Lab {
       counts,
       text === "own" && count ? fill(words.text, { count: count.toLocaleString("en"), kinds, rest }) : "",
     );
-    const own = this.dials[this.field("first").value] ?? [];
-    const moved = this.controls.filter(
-      ({ name, value }) => own.includes(name) && this.values[name] !== value,
-    );
-    const dials = moved.map(({ name, label, value }) =>
-      fill(words.starts, { label: short(label), now: rounded(this.values[name]), usual: rounded(value) }));
-    const other =
-      this.runs && Object.entries(this.settings).some(([name, value]) => this.trained[name] !== value);
-    const sentences = [...(other ? [fill(words.changed, { name: this.runs[0].name })] : []), ...dials];
-    write(this.form.querySelector(".lab-starts"), sentences.join(" "));
-    this.form.querySelector(".lab-usual").hidden = !moved.length;
+    const { layers, channels, steps, seed, first } = this.settings;
+    write(this.form.querySelector("summary"), fill(words.size, { layers, channels, steps, seed }));
+    const dials = first === "drawn" ? ["kernel"] : this.dials[first] ?? [];
+    const usual = { kernel: KERNEL, ...Object.fromEntries(this.controls.map(one => [one.name, one.value])) };
+    this.usually.disabled = dials.every(name => this.values[name] === usual[name]);
+    const { trained = {} } = this;
+    this.changed = this.trained && Object.entries(this.settings).some(([name, value]) => trained[name] !== value);
+    write(this.form.querySelector(".lab-starts"),
+      this.changed ? fill(words.changed, { name: this.runs[0].name }) : "");
+    if (!this.trained && !dial) this.prepare();
+    this.board.wake(true);
     this.saveAddress();
   }
 
@@ -254,6 +283,7 @@ class Lab {
     };
     for (const [name, value] of Object.entries(this.settings)) put(name, value, this.usual[name]);
     for (const { name, value } of this.controls) put(name, this.values[name], value);
+    put("kernel", this.values.kernel, KERNEL);
     put("begin", this.begin.value, this.beginnings[this.settings.text]);
     history.replaceState(null, "", address);
   }
@@ -286,45 +316,58 @@ class Lab {
 
   // ------------------------------------------------------------ training
 
+  // Show the models of the settings, before they have read anything.
+  prepare() {
+    const own = this.settings.text === "own";
+    this.text = { floors: {}, characters: [], questions: own ? null : [], key: this.settings.text };
+    this.begun({}, "ready");
+  }
+
+  // Begin runs of the settings, and draw what is known of them.
+  begun(first, state) {
+    const { layers, channels, steps, second } = this.settings, twin = second === "twin";
+    Object.assign(this, { layers: Number(layers), heads: channels / HEAD_DIM, total: Number(steps), state });
+    Object.assign(this, { moves: [], heard: 0, frames: [[], []], newest: [], from: first.losses?.length ?? 0 });
+    const encodings = [this.settings.first, twin ? this.settings.first : second];
+    this.runs = encodings.filter(name => name !== "nothing").map((encoding, side) => {
+      const own = side && !twin, shift = this.settings[SHIFTS[own ? 1 : 0]] === "yes";
+      const name = side && twin ? this.names.twin : `${this.names[encoding]}${shift ? this.words.shift : ""}`;
+      const values = own ? {} : { ...this.values }; // A twin keeps those with which it begins.
+      const run = { encoding, shift, values, twin: side && twin, name };
+      return { ...run, losses: [], points: [], looks: [], step: 0, ...(side ? {} : first) };
+    });
+    if (this.runs[1]?.name === this.runs[0].name) this.runs[1].name += " (2)";
+    this.showPoints();
+    this.frames[1].push({ step: this.from, panel: this.reachPanel() });
+    this.facts = this.describe();
+    this.lanes.forEach((lane, side) => {
+      lane.box.hidden = !this.runs[side];
+      if (this.runs[side]) lane.begin(this.runs[side], this.layers, this.heads);
+    });
+    this.board?.remove();
+    this.board = new Bench(name => this.get(name), this.place, command => this.obey(command));
+  }
+
   // Train both models from their first weights, or the first one on from a state that was kept.
   async train(state = null) {
     for (const part of [this.said, this.verdict]) write(part, "");
+    let text;
     try {
-      this.text = await this.corpus();
+      text = await this.corpus();
     } catch (error) {
       return write(this.said, error?.message ?? this.words.engine);
     }
     this.stop();
-    this.remember();
+    this.remember(text);
+    this.text = text;
     this.field("seed").value = clamp(Math.round(this.field("seed").value) || 1, 1, 999_999);
     this.trained = this.settings;
-    const { first, second, ...rest } = this.trained, twin = second === "twin";
-    const [layers, channels, batch, rate, steps, seed] = SIZES.map(name => Number(rest[name]));
-    Object.assign(this, {
-      layers,
-      heads: channels / HEAD_DIM,
-      total: steps,
-      from: state?.steps ?? 0,
-      started: performance.now(),
-    });
-    Object.assign(this, {
-      state: "getting ready",
-      moves: [],
-      heard: 0,
-      frames: range(3, () => []),
-      newest: [],
-    });
-    this.written = {}; // what each model wrote last
-    this.off.clear();
-    this.runs = [{ encoding: first, name: this.names[first], ...state?.run },
-      twin ? { encoding: first, name: "twin" } : { encoding: second, name: this.names[second] }];
-    this.runs = this.runs.map(run => ({ losses: [], points: [], step: 0, ...run }));
-    this.colours = [COLOURS.blue, twin ? COLOURS.grey : COLOURS.red];
-    if (second === "nothing") this.runs.pop();
-    if (this.runs[1]?.name === this.runs[0].name) this.runs[1].name += " (2)";
-    const { train: text, valid, questions, newline, characters: { length: vocabSize } } = this.text;
+    const [layers, , batch, rate, steps, seed] = SIZES.map(name => Number(this.trained[name]));
+    this.begun({ step: state?.steps ?? 0, ...state?.run }, "getting ready");
+    this.started = performance.now();
+    const { train, valid, questions, newline, characters: { length: vocabSize } } = this.text;
     const task = {
-      text,
+      text: train,
       valid,
       questions,
       newline,
@@ -334,110 +377,132 @@ class Lab {
       steps,
       every: Math.ceil(steps / EXAMINED),
       often: Math.ceil(steps / MEASURED),
-      asked: this.question(),
     };
     try {
       this.workers = this.runs.map((run, side) => {
-        const own = { ...task, encoding: this.encodingOf(side), ...(!side && state && { state }) };
+        const asked = this.question(side);
+        const own = { ...task, asked, encoding: this.encodingOf(side), ...(!side && state && { state }) };
         const hear = message => run === this.runs[side] && this.receive(side, message);
         return startWorker(this.data, own, hear, error => this.fail(error));
       });
     } catch (error) {
       return this.fail(error);
     }
-    this.facts = this.describe();
-    this.board?.remove();
-    this.board = new Board(name => this.get(name), this.place, command => this.obey(command));
-    this.showSwitches();
+    for (const button of [this.keep, this.over]) button.disabled = false;
     this.change();
-    this.keep.disabled = false;
-    this.begin.parentNode.scrollIntoView({ block: "start", behavior: "smooth" });
   }
 
   encodingOf(side) {
-    const twin = side === 0 || this.trained.second === "twin", { encoding } = this.runs[side];
-    return { name: encoding, ...(twin && this.values) };
+    const { encoding, shift, values } = this.runs[side];
+    return { name: encoding, shift, ...(side ? values : this.values) };
   }
   fail(error) {
     this.state = "failed";
     write(this.said, fill(this.words.worker, { error: error?.message ?? error }));
+    this.board.pull();
   }
   stop() { for (const worker of this.workers ?? []) worker.terminate(); }
 
-  // Keep the curve of the run that ends, for the next pictures.
-  remember() {
-    const { losses, name } = this.runs?.[0] ?? {}, dial = this.moves?.at(-1)?.[1];
+  // Keep the curve of the run that ends, for the next pictures of the same text.
+  remember(text) {
+    const { losses, name, encoding } = this.trained ? this.runs[0] : {}, dial = this.moves?.at(-1)?.[1];
     if (losses?.length > 20)
       this.earlier.push({
         name: dial ? `${name}, ${dial}` : name,
+        encoding,
         mean: this.board.run.series.mean.slice(),
-        key: this.key,
+        key: this.text.key,
       });
-    this.key = this.text.key;
-    this.earlier = this.earlier.filter(one => one.key === this.key).slice(-KEPT_RUNS);
+    this.earlier = this.earlier.filter(one => one.key === text.key).slice(-KEPT_RUNS);
   }
 
-  // What the board asks for by hand: dials, pause, stop.
+  // What the board asks for by hand: dials, pause.
   obey({ do: what, name, value, number }) {
     this.heard = number;
     if (what === "steer") {
       this.values[name] = value;
-      this.workers[0].postMessage({ encoding: this.encodingOf(0) });
       const { label } = this.controls.find(one => one.name === name);
-      const words = `${short(label)} ${rounded(value)}`;
-      const { step } = this.runs[0];
-      const last = this.moves.at(-1);
-      const close = last && step - last[0] < this.total / 12 && last[2] === name;
-      this.moves = [...(close ? this.moves.slice(0, -1) : this.moves), [close ? last[0] : step, words, name]];
-      this.change();
-    } else if (["pause", "resume", "stop"].includes(what)) {
-      this.state = { pause: "paused", resume: "running", stop: "stopped" }[what];
+      this.steer(name, `${short(label)} ${rounded(value)}`);
+    } else if (["pause", "resume"].includes(what)) {
+      this.state = { pause: "paused", resume: "running" }[what];
       if (what === "resume") this.started += performance.now() - this.rested;
       this.rested = performance.now();
-      for (const worker of this.workers) worker.postMessage({ paused: what !== "resume" });
+      for (const worker of this.workers) worker.postMessage({ paused: what === "pause" });
     }
     this.board.pull();
   }
 
-  receive(side, { step, losses, share, valid, reach, looked, kept }) {
+  // Give the first model its encoding anew, and note the move where it trains.
+  steer(name, words) {
+    const { step } = this.runs[0], panel = this.reachPanel(), last = this.moves.at(-1);
+    if (this.frames[1].at(-1).step === step) this.frames[1].pop();
+    this.frames[1].push({ step, panel });
+    this.board.run.frames[1] = []; // They are few, and the last one may have been drawn again.
+    if (this.workers && this.going) {
+      const close = last && step - last[0] < this.total / 12 && last[2] === name;
+      this.moves = [...(close ? this.moves.slice(0, -1) : this.moves), [close ? last[0] : step, words, name]];
+    }
+    clearTimeout(this.sending);
+    const send = () => { this.sent = performance.now(); this.workers?.[0].postMessage({ encoding: this.encodingOf(0) }); };
+    this.sending = setTimeout(send, Math.max(0, REST - (performance.now() - (this.sent ?? 0))));
+    this.change(true);
+  }
+  get going() { return ["running", "paused", "getting ready"].includes(this.state); }
+
+  // Draw a line from one place [distance, share] of the kernel to another.
+  shape([from, low], [to, high]) {
+    const kernel = [...this.values.kernel], many = Math.max(1, Math.abs(to - from));
+    for (let i = 0; i <= many; i++)
+      kernel[Math.round(from + ((to - from) * i) / many)] = digit(low + ((high - low) * i) / many);
+    this.values.kernel = kernel.join("");
+    this.steer("kernel", "kernel");
+    this.board.pull();
+  }
+
+  receive(side, { step, losses, share, valid, looked, kept }) {
     const run = this.runs[side];
     run.losses.push(...losses);
     run.step = step;
     if (kept) this.save(kept);
     if (share !== undefined || valid !== undefined) {
       run.points.push([step, share === undefined ? valid : Math.round(1e4 * share) / 100]);
-      this.frames[0].push({ step: this.runs[0].step, title: this.compared() });
-      this.newest[0] = this.pointsPanel();
+      this.showPoints();
     }
-    if (reach && side === 0) this.frames[1].push({ step, panel: this.reachPanel(reach) });
     if (looked) this.answer(side, looked, step);
     const going = ["getting ready", "running"].includes(this.state);
     if (going) this.state = this.runs.every(one => one.step >= this.total) ? "finished" : "running";
     if (going && this.state === "finished") this.conclude();
-    this.board?.pull();
+    this.board.pull();
   }
 
-  // Say which of two models that nobody steered learned to answer, or reads an unknown text better.
+  // Say which of two models learned to answer, or reads an unknown text better. After a dial has moved, say
+  // with what each one ends.
   conclude() {
-    if (!this.runs[1] || this.moves.length) return; // a dial that moved would have to be named, too
-    const { words } = this;
-    const found = this.runs.map(run => run.points.at(-1)[1]);
+    const { words, moves } = this, found = this.runs.map(run => run.points.at(-1)[1]), { questions } = this.text;
+    const reading = value => fill(questions ? words.answers : words.losses, { value: fixed(value, questions ? 0 : 2) });
+    if (moves.length) {
+      const [first, second] = this.runs;
+      const beside = second ? fill(words.beside, { name: second.name, b: reading(found[1]) }) : "";
+      const facts = { moves: moves.map(move => move[1]).join(", "), first: first.name, a: reading(found[0]) };
+      return write(this.verdict, fill(words.steered, { ...facts, second: beside }));
+    }
+    if (!this.runs[1]) return;
     const low = found[0] < found[1] ? 0 : 1;
     const [better, worse] = [this.runs[low].name, this.runs[1 - low].name];
     const [least, most] = [found[low], found[1 - low]];
-    if (!this.text.questions)
-      write(this.verdict, fill(words.reads, { better, worse, gap: fixed(most - least) }));
-    else
-      write(
-        this.verdict,
-        most < FOUND
-          ? words[most <= CHANCE ? "neither" : "unclear"]
-          : least >= FOUND
-            ? words.both
-            : least <= CHANCE
-              ? fill(words.one, { name: worse })
-              : words.unclear,
-      );
+    const both = least >= FOUND ? words.both : least <= CHANCE ? fill(words.one, { name: worse }) : words.unclear;
+    const learned = most < FOUND ? words[most <= CHANCE ? "neither" : "unclear"] : both;
+    write(this.verdict, questions ? learned : fill(words.reads, { better, worse, gap: fixed(most - least) }));
+  }
+
+  // Where a model begins to find the answers: the first of two measurements in a row that are right.
+  clicks() {
+    const { questions } = this.text;
+    if (!questions) return [];
+    return this.runs.flatMap(({ points }) => {
+      const i = points.findIndex(([, share], i) => share >= FOUND && points[i + 1]?.[1] >= FOUND);
+      return i < 0 ? [] : [[points[i][0], fill(this.words.clicks, { step: points[i][0] })]];
+    });
   }
 
   // ------------------------------------------------------------ what the board reads
@@ -451,264 +516,198 @@ class Lab {
   }
 
   head() {
-    const { losses } = this.runs[0];
-    const made = losses.length;
-    const last = losses.slice(-this.smooth);
-    const { state, total } = this;
-    const pace =
-      made > this.from ? ((performance.now() - this.started) / (made - this.from)).toFixed(0) : "–";
-    this.pace = ["finished", "stopped", "paused"].includes(state) ? this.pace ?? pace : pace;
-    const facts = { state, made, total, loss: fixed(sum(last) / last.length), pace: this.pace };
+    const { losses } = this.runs[0], { state, total, values, heard } = this, made = losses.length;
+    const last = losses.slice(-this.smooth), took = performance.now() - this.started;
+    const pace = made > this.from ? (took / (made - this.from)).toFixed(0) : "–";
+    this.pace = ["finished", "paused"].includes(state) ? this.pace ?? pace : pace;
+    const words = made ? fill(this.words.pace, { loss: fixed(sum(last) / last.length), pace: this.pace }) : state;
     const frames = this.frames.slice(0, this.el.dataset.watches).map(all => all.length);
-    const words = made ? fill(this.words.running, facts) : state;
-    const values = Object.fromEntries(this.facts.controls.map(({ name }) => [name, this.values[name]]));
-    const over = ["stopped", "finished"].includes(state);
-    return {
-      made,
-      frames,
-      state,
-      over,
-      words,
-      offer: "",
-      reading: "",
-      values,
-      heard: this.heard,
-      problem: "",
-    };
+    const over = state === "finished";
+    return { made, frames, state, over, words, offer: "", reading: "", values, heard, problem: "" };
   }
 
-  describe() {
-    const [own, other] = this.runs, { losses, gaps } = this.words, { loss } = this.templates;
-    const named = (words, name) =>
-      Object.fromEntries(Object.entries(words).map(([key, text]) => [key, text.replace("{name}", name)]));
-    const x = { ...loss.x, span: [0, this.total] };
-    const top = Math.ceil(2 * Math.log(this.text.characters.length)) / 2 + 0.5;
-    const curve = (name, colour, look = "line", y = []) => ({
-      kind: "curve",
-      name,
-      colour,
-      look,
-      x: pack(y.map((_, i) => i + 1)),
-      y: pack(y),
+  // Draw what depends on the state, and each model as it was after a step.
+  drawState(step, behind) {
+    const { state, words, runs } = this, rests = behind || !["running", "getting ready"].includes(state);
+    const going = !this.changed && { running: "pause", "getting ready": "pause", paused: "resume" }[state];
+    write(this.button, words[going || "train"]);
+    runs.forEach(({ looks }, side) => {
+      this.lanes[side].draw(behind ? looks.findLast(look => look.step <= step) ?? looks[0] : looks.at(-1), rests);
     });
-    const earlier = this.earlier.map(({ name, mean }, i) =>
-      curve(fill(this.words.earlier, { name }), EARLIER[i], "line", [...mean].slice(0, this.total)));
+  }
+
+  // The name of a model beside its curves, and the colour there; a second one of the same encoding is dashed.
+  curveOf(side) {
+    const { encoding, name, shift, twin } = this.runs[side], more = shift && !twin ? "+" : "";
+    const label = twin ? name : short(ENCODINGS[encoding]?.name ?? name).split(" ")[0];
+    const same = Boolean(side) && encoding === this.runs[0].encoding;
+    const plain = twin ? label : { none: "none", drawn: "drawn" }[encoding] ?? label;
+    const again = same && !twin && shift === this.runs[0].shift ? " 2" : "";
+    return { name: `${plain}${more}${again}`, colour: this.curveColour(side), dashed: same };
+  }
+  curveColour(side) { return colourOfEncoding(this.runs[side].encoding); }
+
+  describe() {
+    const { loss } = this.templates, { title } = { title: this.runs[0].name }, title_ = this.words.loss_of;
+    const tale = Boolean(this.text.questions), most = Math.log(Math.max(20, this.text.characters.length));
+    const curve = (look, name, colour, y = [], dashed = false) =>
+      ({ kind: "curve", name, colour, look, dashed, x: pack(y.map((_, i) => i + 1)), y: pack(y) });
+    const earlier = this.earlier.map(({ name, mean, encoding }) =>
+      curve("thin", fill(this.words.earlier, { name }), colourOfEncoding(encoding), [...mean].slice(0, this.total)));
     const levels = Object.entries(this.text.floors).map(([name, at]) =>
-      ({ kind: "level", axis: "y", at, name: `${name} ${fixed(at)}`, colour: "" }));
-    const beside = other ? [curve(other.name, this.colours[1])] : [];
+      ({ kind: "level", axis: "y", at, name: name === "floor" ? `${name} ${fixed(at)}` : "", colour: "" }));
+    const own = this.curveOf(0), beside = this.runs[1] && this.curveOf(1);
     const marks = [
       ...levels,
       ...earlier,
-      ...beside,
-      curve("", COLOURS.blue, "thin"),
-      curve(own.name, COLOURS.blue),
+      ...(beside ? [curve("line", beside.name, beside.colour, [], beside.dashed)] : []),
+      curve("thin", "", own.colour),
+      curve("line", own.name, own.colour),
     ];
-    const { watches } = this.el.dataset, dials = watches < 3 ? [] : this.dials[own.encoding] ?? [];
+    const dials = this.dials[this.runs[0].encoding] ?? [];
     return {
-      title: own.name,
-      watches,
+      title,
+      watches: this.el.dataset.watches,
       total: this.total,
       smooth: this.smooth,
-      words: named(losses, own.name),
-      loss: {
-        ...loss,
-        marks,
-        x,
-        y: { ...loss.y, span: [0, top] },
-        below: other ? { ...loss.below, x } : null,
-      },
+      words: { trained: title_, untrained: title_ },
+      loss: { ...loss, title: title_, marks, x: this.steps(loss), y: { ...loss.y, cut: true, span: [0, tale ? TOP : 0.8 * most] }, below: null },
       controls: this.controls
         .filter(({ name }) => dials.includes(name))
         .map(one => ({ ...one, value: this.values[one.name] })),
-      baseline: other ? { losses: pack([]), words: named(gaps, other.name) } : null,
+      baseline: beside ? { losses: pack([]), words: {} } : null,
     };
   }
 
-  // A result of each model, in words: right answers, or the loss on text that it has not read.
-  compared() {
-    const { words } = this, least = Math.min(...this.runs.map(run => run.points.length));
-    const [first, second] = this.runs.map(({ name, points }) =>
-      least ? `${name} ${this.reading(points[least - 1][1])}` : "",
-    );
-    return (
-      fill(this.text.questions ? words.right : words.valid, { first }) +
-      (second ? fill(words.beside, { second }) : "")
-    );
+  // An axis of all steps, with three ticks.
+  steps({ x }) {
+    const ticks = [0, 0.5, 1].map(share => [share * this.total, (share * this.total).toLocaleString("en")]);
+    return { ...x, span: [0, 1.02 * this.total], ticks }; // the last point is not cut in half
   }
-  reading(value) { return this.text.questions ? `${fixed(value, 0)}%` : fixed(value); }
+
+  showPoints() {
+    this.newest[0] = this.pointsPanel();
+    this.frames[0].push({ step: this.runs[0].step, title: this.newest[0].title });
+  }
 
   pointsPanel() {
-    const { questions } = this.text;
-    const template = this.templates[questions ? "right" : "valid"];
-    const marks = [...template.marks];
-    const look = marks.pop();
-    const curves = this.runs.map(({ name, points }, side) => {
+    const { questions } = this.text, { words } = this;
+    const template = this.templates[questions ? "right" : "valid"], marks = [...template.marks], look = marks.pop();
+    const curves = this.runs.map(({ points }, side) => {
       const [x, y] = [0, 1].map(i => pack(points.map(point => point[i])));
-      return { ...look, name, colour: this.colours[side], x, y };
+      return { ...look, ...this.curveOf(side), x, y };
     });
-    const [low, high] = template.y.span;
-    const most = Math.max(...this.runs.flatMap(run => run.points.map(point => point[1])));
-    const y = { ...template.y, span: [low, questions ? high : 0.1 + Math.ceil(10 * most) / 10] };
+    const values = this.runs.flatMap(run => run.points.map(point => point[1])), [low, high] = template.y.span;
+    const span = questions ? [Math.min(low, ...values), high] : [0, 0.1 + Math.ceil(10 * Math.max(0.9, ...values)) / 10];
     return {
       ...template,
-      title: this.compared(),
+      title: questions ? fill(words.right, { count: questions.length || 40 }) : words.valid,
       marks: [...marks, ...curves.reverse()],
-      x: { ...template.x, span: [0, this.total] },
-      y,
+      x: this.steps(template),
+      y: { ...template.y, span },
     };
   }
 
-  reachPanel(reach) {
-    const template = this.templates.reach;
-    const { encoding } = this.runs[0];
-    const name = this.names[encoding];
-    const { words, heads } = this;
-    const [near, far] = [reach[0], reach[16]];
+  // The kernel that is drawn by hand, or how the score of an equal query and key changes with distance.
+  reachPanel() {
+    const { reach: template } = this.templates, { words, heads } = this, [{ encoding }] = this.runs;
+    const look = { ...template.marks[0], ...this.curveOf(0), name: "" };
+    if (encoding === "drawn") {
+      const y = pack([...this.values.kernel].map(one => 100 * shareOf(one)));
+      const shapes = (from, to) => this.shape(from, to);
+      return { ...template, title: words.kernel, marks: [{ ...look, y }], y: { ...template.y, span: [0, 100], unit: "%", digits: 0 }, shapes };
+    }
+    const reach = reachOf(this.encodingOf(0), heads);
     const alike = range(heads).every(h => reach[h * WINDOW + 9] === reach[9]);
-    const flat = ["sinusoid", "learned"].includes(encoding) ? words.flat : words.none;
-    const title = fill(near === far && reach[1] === near ? flat : words.reach, {
-      name,
-      near: fixed(near, 1),
-      far: fixed(far, 1),
-    });
-    const lines = range(alike ? 1 : heads, h => ({ ...template.marks[0], name: alike ? "" : `head ${h + 1}`,
-      colour: Object.values(COLOURS)[h % 5], y: pack(reach.slice(h * WINDOW, (h + 1) * WINDOW)) }));
-    const span = [Math.max(-40, Math.floor(Math.min(...reach)) - 1), Math.ceil(Math.max(...reach)) + 1];
-    return { ...template, title, marks: lines, y: { ...template.y, span } };
-  }
-
-  headsPanel(weights, text) {
-    const template = this.templates.heads, [mark] = template.marks, { layers, heads } = this, n = text.length;
-    const letters = Array.from(text, token => shown(this.text.characters[token]));
-    const finding = `${this.runs[this.side].name}: ${mark.finding}`;
-    const shares = pack(Array(layers * heads).fill(0), layers, heads);
-    const drawn = { ...mark, finding, weights: pack(weights, layers, heads, n, n), letters, shares };
-    return { ...template, title: fill(finding, { layer: 1, head: 1 }), marks: [drawn] };
+    const marks = range(alike ? 1 : heads, h => ({ ...look, name: alike ? "" : `head ${h + 1}`,
+      y: pack(reach.slice(h * WINDOW, (h + 1) * WINDOW)) }));
+    const span = [clamp(Math.floor(Math.min(...reach)) - 1, -40, 0), Math.ceil(Math.max(...reach)) + 1];
+    return { ...template, title: words.reach, marks, y: { ...template.y, span } };
   }
 
   // ------------------------------------------------------------ a reader's questions
 
   buildQuestions() {
-    const box = html("section", { class: "lab-ask" }, this.el), row = html("div", { class: "lab-row" }, box);
-    this.begin = html(
-      "input",
-      { name: "begin", spellcheck: "false", maxlength: 200, dir: "auto" },
-      (this.asking = html("label", {}, row)),
-    );
-    this.asking.prepend("");
-    const drawn = html("label", { class: "lab-drawn" }, row);
+    const { words } = this, box = this.el.querySelector(".lab-mid"), row = html("div", { class: "lab-ask" }, box);
+    this.asking = html("label", {}, row, " ");
+    this.begin = html("input", { name: "begin", spellcheck: "false", maxlength: 200, dir: "auto" }, this.asking);
+    const exchange = { type: "button", class: "lab-exchange", "aria-label": words.exchange, title: words.exchange };
+    this.exchange = html("button", exchange, row, "⇄");
+    const drawn = html("label", { class: "lab-drawn", title: words.drawn_why }, row);
     this.drawn = html("input", { type: "checkbox" }, drawn);
-    html("span", {}, drawn, this.words.drawn);
+    html("span", {}, drawn, words.drawn);
+    this.said = html("p", { class: "lab-said problem", role: "alert" }, box);
     this.strange = html("p", { class: "problem", role: "status" }, box);
-    const cards = html("div", { class: "lab-cards" }, box);
-    this.cards = SIDES.map(side => html("div", { class: `lab-card ${side}`, dir: "auto" }, cards));
-    html("p", {}, this.cards[0], this.words.hidden);
+    this.lanes = SIDES.map((_, side) => new Lane(box, this, side));
     this.verdict = html("p", { class: "lab-verdict", role: "status" }, box);
     this.begin.addEventListener("input", () => {
-      this.written = {};
       clearTimeout(this.typing);
-      this.typing = setTimeout(() => (this.saveAddress(), this.ask()), 150);
+      this.typing = setTimeout(() => this.asked(), 150);
     });
+    this.exchange.onclick = () => {
+      this.begin.value = this.begin.value.replace(TALE, text => {
+        const [, one, , other] = TALE.exec(text);
+        return text.replace(one, "\0").replace(other, one).replace("\0", other);
+      });
+      this.asked();
+    };
     this.drawn.addEventListener("change", () => this.ask());
   }
-
-  buildSwitches() {
-    const box = html("section", { class: "lab-more", hidden: "" }, this.el);
-    const row = html("div", { class: "lab-row" }, box);
-    this.looking = html("select", {}, html("label", {}, row, `${this.words.switches} `));
-    this.switches = html(
-      "div",
-      { class: "lab-switches", role: "group", "aria-label": this.words.switches },
-      box,
-    );
-    this.silenced = html("p", { class: "lab-silenced", role: "status" }, box);
-    this.looking.addEventListener("change", () => {
-      this.side = this.looking.selectedIndex;
-      this.ask();
-    });
+  asked() {
+    this.saveAddress();
+    this.ask();
+    if (!this.workers) for (const lane of this.lanes) lane.draw();
+    this.exchange.hidden = !TALE.test(this.begin.value);
   }
 
-  question() {
-    const { encode, lead, strange } = this.text, marks = strange(this.begin.value).join(" ");
+  // The question as a model reads it. The tales ask with a space at the end, which nobody sees in a field.
+  question(side = 0) {
+    const { encode = text => [...text], lead = "", strange = () => [], questions } = this.text;
+    const marks = strange(this.begin.value).join(" "), spaced = TALE.test(this.begin.value) ? " " : "";
     write(this.strange, marks ? fill(this.words.unknown, { marks }) : "");
-    const text = encode(lead + this.begin.value).slice(-ASKED);
+    const whole = spaced ? `${this.begin.value.trimEnd()} ` : this.begin.value;
+    const text = encode(lead + whole).slice(-ASKED), cut = encode(lead + whole).length > ASKED;
     const drawn = this.drawn.checked ? Math.ceil(1e6 * Math.random()) : 0;
-    return { text: text.length ? text : Uint8Array.of(0), off: [...this.off], drawn };
+    const letters = this.workers || lead ? Array.from(text, token => this.text.characters[token]) : [...text];
+    const [, first, , last, who] = (questions && TALE.exec(whole)) ?? [];
+    return {
+      text: text.length ? text : Uint8Array.of(0), off: [...this.lanes[side].off], drawn,
+      letters, lead: cut ? 0 : lead.length, answer: first && (who ? first : last),
+    };
   }
   ask() {
-    if (!this.text) return;
-    const asked = this.question();
-    this.workers.forEach((worker, side) =>
-      worker.postMessage({ asked: side === this.side ? asked : { ...asked, off: [] } }),
-    );
+    this.workers?.forEach((worker, side) => {
+      const { text, off, drawn } = this.question(side);
+      worker.postMessage({ asked: { text, off, drawn } });
+    });
   }
 
   answer(side, { weights, next, text, written, silenced, sound, off }, step) {
-    if (side === this.side && !off.length)
-      this.frames[2].push({ step, panel: this.headsPanel(weights, text) });
-    const { characters, questions } = this.text, card = this.cards[side], { name } = this.runs[side];
-    if (written) this.written[side] = written;
-    const ends = this.written[side];
-    const likely = range(next.length).sort((a, b) => next[b] - next[a]).slice(0, LIKELY);
-    if (!card.querySelector("b"))
-      card.replaceChildren(
-        html("p", { class: "lab-name" }),
-        html("p", { class: "lab-written" }),
-        html("ul", {}),
-      );
-    const [title, line, list] = card.children;
+    const { characters, questions } = this.text, { words } = this, run = this.runs[side], lane = this.lanes[side];
     const read = tokens => Array.from(tokens, token => characters[token]).join("");
-    write(title, name);
-    line.replaceChildren(
-      read(text).trimStart(),
-      html("b", {}, null, ends ? read(ends).slice(read(text).length).trimEnd() : "…"),
-    );
-    list.replaceChildren(
-      ...likely.map(i =>
-        html(
-          "li",
-          { style: `--p: ${percent(next[i])}` },
-          null,
-          `${shown(characters[i])} ${percent(next[i])}`,
-        ),
-      ),
-    );
-    if (!silenced) return side === this.side && !off.length && write(this.silenced, "");
+    const before = run.looks.at(-1), { answer, lead } = this.question(side), letters = [...read(text)];
+    const more = written ? [...read(written)].slice(letters.length).join("")
+      : before?.text.join() === text.join() ? before.written : "";
+    const right = answer && more.trim() ? more.trim()[0] === answer[0] : undefined;
+    run.looks.push({
+      step, text, letters, lead, next, written: more, right, number: run.looks.length,
+      weights: Uint8Array.from(weights, weight => Math.round(255 * weight)),
+    });
+    if (!silenced) return off.length || write(lane.silenced, "");
     const value = found =>
       questions
-        ? fill(this.words.share, { value: fixed(100 * found.share, 0), count: questions.length })
-        : fill(this.words.loss, { value: fixed(found.valid) });
-    const heads = off.map(number => fill(this.words.head, this.headAt(number))).join(" and ");
-    write(this.silenced, fill(this.words.silenced, { heads, now: value(silenced), whole: value(sound) }));
+        ? fill(words.share, { value: fixed(100 * found.share, 0), count: questions.length })
+        : fill(words.loss, { value: fixed(found.valid) });
+    const all = this.layers * this.heads;
+    const heads = off.length === all ? words.all_heads : off.length > 3 ? fill(words.many_heads, { count: off.length, all })
+      : off.map(number => fill(words.head, lane.headAt(number))).join(" and ");
+    const whole = questions ? `${fixed(100 * sound.share, 0)}%` : fixed(sound.valid);
+    write(lane.silenced, fill(words.silenced, { heads, now: value(silenced), whole }));
+    put(lane.silenced, { title: lane.silenced.textContent });
   }
 
-  headAt(number) { return { layer: Math.floor(number / this.heads) + 1, head: (number % this.heads) + 1 }; }
-
-  showSwitches() {
-    this.switches.parentNode.hidden = false;
-    this.looking.replaceChildren(...this.runs.map(({ name }) => html("option", {}, null, name)));
-    this.looking.selectedIndex = this.side = Math.min(this.side, this.runs.length - 1);
-    this.cards.forEach((card, side) =>
-      put(card, { style: `--colour: ${this.colours[side]}` }).replaceChildren(),
-    );
-    this.cards[1].hidden = this.runs.length < 2;
-    this.switches.replaceChildren(...range(this.layers * this.heads, number => {
-      const at = this.headAt(number), words = fill(this.words.head, at);
-      const button = html(
-        "button",
-        { type: "button", "aria-pressed": true, title: words, "aria-label": words },
-        null,
-        `${at.layer}.${at.head}`,
-      );
-      button.onclick = () => {
-        this.off.delete(number) || this.off.add(number);
-        put(button, { "aria-pressed": !this.off.has(number) });
-        this.ask();
-      };
-      return button;
-    }));
-    write(this.silenced, "");
-  }
+  // The θ with which a side's clocks turn.
+  thetaOf(side) { return this.encodingOf(side).theta; }
 
   // ------------------------------------------------------------ a model as a file
 
@@ -738,16 +737,22 @@ class Lab {
     const numbers = new Float32Array(all.slice(end + 1).buffer);
     const { magic, settings, values, steps, run, count } = about;
     const known = Object.entries(settings).every(([name, value]) => {
-      const { options } = this.field(name);
-      return !options || [...options].some(option => option.value === value);
+      const choices = this.choices(name);
+      return !choices.length || choices.includes(value);
     });
     const whole =
       numbers.length === 3 * count &&
       numbers.every(Number.isFinite) &&
-      this.controls.every(({ name }) => values[name] >= 0);
+      this.controls.every(({ name }) => values[name] >= 0) &&
+      DIGITS.test(values.kernel ?? KERNEL);
     const trained = steps > 0 && steps <= settings.steps && run.losses.length === steps;
     if (magic !== MAGIC || !known || !whole || !trained) throw new Error(magic);
-    const [weights, mean, square] = range(3, i => numbers.subarray(i * count, (i + 1) * count));
+    // A file from before the token shift lacks its weights, which begin at zero.
+    const gap = settings.shift ? [] : Array(Number(settings.channels)).fill(0);
+    const [weights, mean, square] = range(3, i => {
+      const own = numbers.subarray(i * count, (i + 1) * count), at = count - WINDOW * settings.channels;
+      return Float32Array.of(...own.subarray(0, at), ...gap, ...own.subarray(at));
+    });
     return { ...about, state: { steps, run, weights, mean, square } };
   }
 
@@ -759,9 +764,8 @@ class Lab {
       return write(this.said, fill(this.words.foreign, { name: file.name }));
     }
     const { settings, values, begin, own, state } = found;
-    for (const [name, value] of Object.entries({ ...settings, second: "nothing" }))
-      this.field(name).value = value;
-    Object.assign(this.values, values);
+    for (const [name, value] of Object.entries({ shift: "no", ...settings, second: "nothing" })) this.set(name, value);
+    Object.assign(this.values, { kernel: KERNEL }, values);
     if (settings.text === "own") this.readOwn(own, true);
     this.begin.value = begin;
     this.train(state);

@@ -1,13 +1,10 @@
-// One model in a worker: its encoding, first weights, batches, training loop, and what it can do so far.
-// The arithmetic of a step is gpt.c, compiled to WebAssembly.
+// One model in a worker: its first weights, batches, training loop, and what it can do so far. encodings.js stands
+// before this text. The arithmetic of a step is gpt.c, compiled to WebAssembly.
 
-const HEAD_DIM = 16; // channels
-const BLOCK = 64; // tokens
 const VALIDATED = 32; // windows, a multiple of every batch size
 const LR_MATRIX = 0.03;
 const LR_OTHER = 0.02;
 const WARMUP = 10; // steps
-const USUAL = { theta: 10000, steepness: 1, alpha: 0.7, sigma: 5, wider: 4 }; // of encodings, as in babygpt
 
 // Numbers between 0 and 1 that follow from a seed (mulberry32).
 function randomNumbers(seed) {
@@ -21,8 +18,8 @@ function randomNumbers(seed) {
 
 class GPT {
   // engine    exports of gpt.wasm, new
-  // encoding  { name: "none", "sinusoid", "rope", "alibi", "gaussian" or "learned",
-  //             and other values than USUAL }
+  // encoding  { name: "none", "sinusoid", "rope", "alibi", "gaussian", "learned" or "drawn",
+  //             `shift` if a token also carries the one before it, and other values than USUAL }
   constructor(engine, encoding, vocabSize, { layers = 2, heads = 4, batch = 8, rate = 1 } = {}) {
     const total = engine.make(layers, heads, vocabSize, batch);
     const width = heads * HEAD_DIM;
@@ -32,60 +29,49 @@ class GPT {
     const floats = (name, n) => new Float32Array(buffer, at(name), n);
     const ints = (name, n) => new Int32Array(buffer, at(name), n);
     Object.assign(this, { engine, vocabSize, padded, layers, heads, batch, width, rate, steps: 0 });
-    this.tokens = ints("tokens", batch * BLOCK); // (B, T)
-    this.targets = ints("targets", batch * BLOCK); // (B, T)
-    this.likelihood = floats("likelihood", batch * BLOCK); // (B, T)
-    this.probabilities = floats("logits", batch * BLOCK * padded); // (B T, V) of the next token
-    this.attention = floats("attention", layers * batch * heads * BLOCK * BLOCK); // (L, B, H, T, T)
+    this.tokens = ints("tokens", batch * WINDOW); // (B, T)
+    this.targets = ints("targets", batch * WINDOW); // (B, T)
+    this.likelihood = floats("likelihood", batch * WINDOW); // (B, T)
+    this.probabilities = floats("logits", batch * WINDOW * padded); // (B T, V) of the next token
+    this.attention = floats("attention", layers * batch * heads * WINDOW * WINDOW); // (L, B, H, T, T)
     this.heard = floats("heard", layers * heads); // (L, H)  0 for a head that is switched off
     [this.weights, this.grad, this.mean, this.square] = ["w", "grad", "mean", "square"].map(name =>
       floats(name, total),
     );
     this.tables = {
-      cosine: floats("cosine", BLOCK * pairs),
-      sine: floats("sine", BLOCK * pairs),
-      bias: floats("bias", heads * BLOCK),
+      cosine: floats("cosine", WINDOW * pairs),
+      sine: floats("sine", WINDOW * pairs),
+      bias: floats("bias", heads * WINDOW),
     };
     this.shapes = [["embed", padded, width]]; // name, rows (in), columns (out), in their order
     for (let i = 0; i < layers; i++) {
       for (const name of ["q", "k", "v", "out"]) this.shapes.push([`${i}.${name}`, width, width]);
       this.shapes.push([`${i}.up`, width, 4 * width], [`${i}.down`, 4 * width, width]);
     }
-    this.shapes.push(["head", width, padded], ["added", BLOCK, width]);
-    this.added = this.weights.subarray(total - BLOCK * width); // (T, C) to the embeddings
+    this.shapes.push(["head", width, padded], ["shift", 1, width], ["added", WINDOW, width]);
+    this.added = this.weights.subarray(total - WINDOW * width); // (T, C) to the embeddings
     this.learned = encoding.name === "learned";
     new Int32Array(buffer, engine.learned.value, 1)[0] = this.learned;
+    new Int32Array(buffer, engine.shifts.value, 1)[0] = Boolean(encoding.shift);
     this.encode(encoding);
   }
 
   // Fill the tables of the encoding: what is added to embeddings, angles of q and k, and what is added to
   // scores.
-  encode({ name, ...values }) {
-    const { theta, steepness, alpha, sigma, wider } = { ...USUAL, ...values };
-    const { cosine, sine, bias } = this.tables;
-    const { width, heads } = this, pairs = HEAD_DIM / 2, turns = ["rope", "gaussian"].includes(name);
-    const bell = (distance, wide) => Math.exp(-(distance ** 2) / (2 * wide ** 2));
-    for (let t = 0; t < BLOCK; t++) {
+  encode(encoding) {
+    const { cosine, sine, bias } = this.tables, { width, heads } = this, pairs = HEAD_DIM / 2;
+    const { name, theta } = { ...USUAL, ...encoding };
+    for (let t = 0; t < WINDOW; t++) {
       for (let i = 0; i < pairs; i++) {
-        const angle = turns ? t * theta ** ((-2 * i) / HEAD_DIM) : 0;
+        const angle = angleOf(encoding, t, i);
         [cosine[t * pairs + i], sine[t * pairs + i]] = [Math.cos(angle), Math.sin(angle)];
       }
       for (let c = 0; c < width && name === "sinusoid"; c += 2) {
         const angle = t * theta ** (-c / width);
         [this.added[t * width + c], this.added[t * width + c + 1]] = [Math.sin(angle), Math.cos(angle)];
       }
-      for (let h = 0; h < heads; h++) {
-        const kernel = Math.log(
-          Math.max(1e-30, alpha * bell(t, sigma) + (1 - alpha) * bell(t, wider * sigma)),
-        );
-        bias[h * BLOCK + t] =
-          name === "alibi"
-            ? -steepness * t * 2 ** ((-8 * (h + 1)) / heads)
-            : name === "gaussian"
-              ? kernel
-              : 0;
-      }
     }
+    for (let h = 0; h < heads; h++) bias.set(biasOf(encoding, h, heads), h * WINDOW);
   }
 
   // PyTorch's first weights: embeddings from a normal distribution, matrices uniform, what writes to the
@@ -95,7 +81,7 @@ class GPT {
     let at = 0;
     for (const [name, rows, columns] of this.shapes) {
       if (name === "added" && !this.learned) return;
-      const zero = name === "head" || /out|down/.test(name), bound = 1 / Math.sqrt(rows);
+      const zero = ["head", "shift"].includes(name) || /out|down/.test(name), bound = 1 / Math.sqrt(rows);
       const draw =
         name === "embed"
           ? normal
@@ -118,22 +104,22 @@ class GPT {
 
   loss(windows) {
     return (
-      this.likelihood.subarray(0, windows * BLOCK).reduce((sum, p) => sum - Math.log(p), 0) /
-      (windows * BLOCK)
+      this.likelihood.subarray(0, windows * WINDOW).reduce((sum, p) => sum - Math.log(p), 0) /
+      (windows * WINDOW)
     );
   }
 
   // Put windows of a text that begin at some places into the batch.
   load(text, starts) {
     starts.forEach((start, row) => {
-      this.tokens.set(text.subarray(start, start + BLOCK), row * BLOCK);
-      this.targets.set(text.subarray(start + 1, start + BLOCK + 1), row * BLOCK);
+      this.tokens.set(text.subarray(start, start + WINDOW), row * WINDOW);
+      this.targets.set(text.subarray(start + 1, start + WINDOW + 1), row * WINDOW);
     });
   }
 
   // The mean loss on windows that lie evenly over a text, nats per character.
   validate(text) {
-    const apart = (text.length - BLOCK - 1) / VALIDATED;
+    const apart = (text.length - WINDOW - 1) / VALIDATED;
     const starts = Array.from({ length: VALIDATED }, (_, i) => Math.floor(i * apart));
     let total = 0;
     for (let from = 0; from < VALIDATED; from += this.batch) {
@@ -152,16 +138,6 @@ class GPT {
     return found;
   }
 
-  // The score of a query and an equal key, by head and by their distance, (H, T) in one list.
-  reach() {
-    const { cosine, bias } = this.tables, pairs = HEAD_DIM / 2;
-    const means = Array.from(
-      { length: BLOCK },
-      (_, t) => cosine.subarray(t * pairs, (t + 1) * pairs).reduce((sum, c) => sum + c, 0) / pairs,
-    );
-    return bias.map((b, i) => b + 2 * Math.sqrt(HEAD_DIM) * means[i % BLOCK]);
-  }
-
   // Where the heads look in a text, (L, H, n, n) in one list, and how likely each character is after it,
   // (V,).
   look(text) {
@@ -172,7 +148,7 @@ class GPT {
     this.engine.forward(1);
     for (let i = 0; i < layers * heads * n; i++) {
       const [layer, head, row] = [Math.floor(i / n / heads), Math.floor(i / n) % heads, i % n];
-      const from = (((layer * batch) * heads + head) * BLOCK + row) * BLOCK;
+      const from = (((layer * batch) * heads + head) * WINDOW + row) * WINDOW;
       weights.set(this.attention.subarray(from, from + n), i * n);
     }
     return {
@@ -190,12 +166,12 @@ class GPT {
       this.targets.fill(-1);
       this.tokens.fill(0);
       some.forEach(([beginning, end], row) => {
-        this.tokens.set([...beginning, ...end].slice(0, -1), row * BLOCK);
-        this.targets.set(end, row * BLOCK + beginning.length - 1);
+        this.tokens.set([...beginning, ...end].slice(0, -1), row * WINDOW);
+        this.targets.set(end, row * WINDOW + beginning.length - 1);
       });
       this.engine.forward(some.length);
       some.forEach((_, row) => {
-        const ps = this.likelihood.subarray(row * BLOCK, (row + 1) * BLOCK);
+        const ps = this.likelihood.subarray(row * WINDOW, (row + 1) * WINDOW);
         found.push(ps.reduce((sum, p) => sum + Math.log(p), 0));
       });
     }
@@ -216,7 +192,7 @@ class GPT {
   continue(text, end, random = null) {
     const row = [...text];
     this.tokens.fill(0).set(row);
-    while (row.length < BLOCK && (row.length === 1 || row.at(-1) !== end)) {
+    while (row.length < WINDOW && (row.length === 1 || row.at(-1) !== end)) {
       this.engine.forward(1);
       const at = (row.length - 1) * this.padded, next = this.probabilities.subarray(at, at + this.vocabSize);
       let left = random?.();
@@ -250,13 +226,11 @@ async function trainModel(data) {
   for (const name of state ? ["weights", "mean", "square"] : []) model[name].set(state[name]);
   model.steps = state?.steps ?? 0;
   const starts = []; // each window begins at a line's end, so that it holds a whole story
-  text.forEach((token, i) => (newline < 0 || token === newline) && i + BLOCK < text.length && starts.push(i));
-  let reach = model.reach();
+  text.forEach((token, i) => (newline < 0 || token === newline) && i + WINDOW < text.length && starts.push(i));
   for (;;) {
     const examined = model.steps % every === 0 || model.steps === steps;
     if (examined || model.steps % often === 0 || performance.now() > told + 1000) {
-      tell({ reach, ...(examined && examine()), ...look(examined) });
-      reach = undefined; // is posted again if the encoding changes
+      tell({ ...(examined && examine()), ...look(examined) });
     }
     if (model.steps >= steps) return;
     if (model.steps % STEPS_A_TURN === 0) await turn();
@@ -309,9 +283,5 @@ onmessage = ({ data }) => {
   if (data.encoding) model.encode(data.encoding);
   const { steps, weights, mean, square } = model;
   const kept = data.keep && { steps, weights: weights.slice(), mean: mean.slice(), square: square.slice() };
-  tell({
-    ...(data.encoding && { reach: model.reach() }),
-    ...((data.asked || data.encoding) && look(true)),
-    kept,
-  });
+  tell({ ...((data.asked || data.encoding) && look(true)), kept });
 };

@@ -110,9 +110,9 @@ def test_a_text_of_ones_own_is_read_in_the_lab_and_a_dial_steers(page: FirefoxPa
     with serve_folder(tmp_path) as address:
         page.goto(f"{address}lab.html?text=own&first=gaussian&second=twin&layers=1&channels=32&steps=3000")
         page.evaluate(f"text => {LAB}.readOwn(text, true)", 60 * TALE)
-        page.click(".lab-form button", "Train")
+        page.click(".lab-train")
         page.wait_for_function(f"{LAB}.runs?.every(run => run.losses.length > 30)")
-        page.evaluate("[...document.querySelectorAll('.lab input[type=range]')].at(-1).focus()")
+        page.evaluate("[...document.querySelectorAll('.lab-dials input')].at(-1).focus()")
         page.press(LEFT)
         page.wait_for_function(f"{LAB}.moves.length === 1 && {LAB}.values.sigma < 5")
         page.wait_for_function(f"{LAB}.runs.every(run => run.losses.length > {LAB}.moves[0][0] + 60)")
@@ -120,7 +120,8 @@ def test_a_text_of_ones_own_is_read_in_the_lab_and_a_dial_steers(page: FirefoxPa
         moved = page.evaluate(f"{LAB}.moves[0][0]")
         assert first[:moved] == twin[:moved]
         assert first[moved + 30 : moved + 60] != twin[moved + 30 : moved + 60]
-        page.click(".lab-switches button", "1.1")
+        page.click(".lab-lane.first .lab-row button")
+        page.click(".lab-lane.first .lab-off")
         page.wait_for_function(
             "document.querySelector('.lab-silenced').textContent.includes('Without head 1')"
         )

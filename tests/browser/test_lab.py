@@ -1,9 +1,11 @@
 """The lab: a reader brings a text, steers a model while it trains, asks it, and keeps it."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
@@ -43,8 +45,8 @@ def page(browser: Browser) -> Iterator[Page]:
 
 
 def start(page: Page, losses: int) -> None:
-    """Press the button, and wait for so many losses of both models."""
-    page.get_by_role("button", name="Train", exact=True).click()
+    """Press the button of the time line, and wait for so many losses of both models."""
+    page.get_by_role("button", name="train", exact=True).click()
     wait(page, f"runs?.every(run => run.losses.length >= {losses})")
 
 
@@ -117,20 +119,20 @@ def test_a_text_of_ones_own_is_counted_read_and_continued(page: Page, address: s
     bring(page, TALE)
     counts = f"{len(TALE)} characters, {len(set(TALE))} different ones. This is too short"
     expect(page.locator(".lab-counts")).to_contain_text(counts)
-    page.get_by_role("button", name="Train", exact=True).click()
+    page.get_by_role("button", name="train", exact=True).click()
     expect(page.get_by_role("alert").first).to_contain_text("too short")
     bring(page, 60 * TALE)
     page.get_by_label("Ask the models").fill("the cat π")
     start(page, 300)
     wait(page, "state === 'finished'")
-    expect(page.locator(".lab-ask > .problem")).to_have_text(
+    expect(page.locator(".lab-mid > .problem").last).to_have_text(
         "The models have never read π, so they are left out."
     )
     expect(page.locator(".lab-verdict")).to_contain_text("On text that neither has read,")
-    page.get_by_label("draw letters by chance").uncheck()
+    page.get_by_label("surprise me").uncheck()
     page.get_by_label("Ask the models").fill("the dog ran to ")
-    expect(page.locator(".lab-card.first b")).to_contain_text("the cat.")
-    expect(page.locator(".lab-card.first li").first).to_contain_text("t ")
+    expect(page.locator(".lab-lane.first .lab-written b")).to_contain_text("the cat.")
+    expect(page.locator(".lab-lane.first li b").first).to_have_text("t")
     assert losses(page)[0][-1] < 0.5 < losses(page)[0][0]
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     assert Axe().run(page).response["violations"] == []
@@ -138,15 +140,16 @@ def test_a_text_of_ones_own_is_counted_read_and_continued(page: Page, address: s
 
 def test_the_start_page_trains_two_models_by_keyboard_and_says_which_one_learned(page: Page, address: str):
     page.goto(address.replace("lab.html", "index.html"))
-    for hidden in ("layers", "text"):
-        expect(page.locator(f"[name={hidden}]")).to_be_hidden()
+    for hidden in page.locator("[name=layers], [name=text]").all():
+        expect(hidden).to_be_hidden()
     page.get_by_role("button", name="Train", exact=True).press("Enter")
     wait(page, "state === 'finished'")
     none, rope = page.evaluate(f"{LAB}.runs.map(run => run.points.at(-1)[1] / 100)")
     stored = json.loads(lab.SHARES.read_text(encoding="utf-8"))
     assert [none, rope] == pytest.approx([stored["none"][0], stored["rope"][0]], abs=0.05)
     expect(page.locator(".lab")).to_contain_text("Only one model learned who did it: RoPE (v4).")
-    page.get_by_label("First model").select_option("alibi")
+    chosen = page.get_by_role("group", name="First model").get_by_role("radio", checked=True)
+    chosen.press("ArrowLeft")  # from the first encoding to the last one
     page.get_by_role("button", name="Another seed").press("Enter")
     page.wait_for_url("**/index.html?first=alibi&seed=2")
     wait(page, "runs.every(run => run.losses.length > 20 && run.losses.length < 600)")
@@ -177,7 +180,8 @@ def test_a_dial_steers_the_first_model_and_not_its_twin(page: Page, address: str
         ["alpha", 0.5],
         ["sigma", 5],
     ]
-    page.get_by_label("σ of the near scale").press("Home")
+    page.get_by_role("button", name="Dials").click()
+    page.get_by_label("letters that the near scale hears").press("Home")
     moved = page.evaluate(f"{LAB}.moves[0][0]")
     wait(page, f"runs.every(run => run.losses.length > {moved} + 60)")
     first, twin = losses(page)
@@ -185,31 +189,29 @@ def test_a_dial_steers_the_first_model_and_not_its_twin(page: Page, address: str
     assert first[moved + 30 : moved + 60] != twin[moved + 30 : moved + 60]
     expect(page.locator(".moves")).to_have_text("σ 1")
     page.wait_for_url("**&sigma=1*")
-    page.get_by_role("button", name="pause").click()
+    page.get_by_role("button", name="pause", exact=True).click()
     page.wait_for_timeout(500)
     paused = losses(page)
     page.wait_for_timeout(300)
     assert losses(page) == paused
-    page.get_by_role("button", name="stop").click()
+    menu = page.locator(".lab-menu summary")
+    menu.click()
     with page.expect_download() as download:  # what a worker has not told yet is kept, too
-        page.get_by_role("button", name="Keep the first model").click()
+        page.get_by_role("button", name="Save the first model").click()
     header = json.loads(Path(download.value.path()).read_bytes().split(b"\n")[0])
     assert len(header["run"]["losses"]) == header["steps"]
-    before = page.evaluate(f"{LAB}.runs")
-    page.get_by_role(
-        "button", name="Train", exact=True
-    ).click()  # the curve before stays, and the dial as well
+    before = page.evaluate(f"{LAB}.runs.map(run => run.losses.length)")
+    menu.click()
+    page.get_by_role("button", name="Start over").click()  # the curve before stays, and the dial as well
     page.wait_for_function(
         f"before => {LAB}.runs[0].losses.length < before && {LAB}.runs[0].losses.length > 20",
-        arg=len(before[0]["losses"]),
+        arg=before[0],
     )
     expect(page.locator(".explorer-legend").first).to_contain_text("earlier: Gaussian RoPE (v5), σ 1")
     assert page.evaluate(f"{LAB}.values.sigma") == 1
     starts = page.locator(".lab-starts")
-    expect(starts).to_have_text(
-        "The first model starts with α = 0.5 (usual: 0.7). The first model starts with σ = 1 (usual: 5)."
-    )
-    page.get_by_label("First model").select_option("rope")
+    expect(starts).to_have_text("")
+    page.get_by_role("group", name="First model").get_by_role("radio", name="RoPE (v4)", exact=True).check()
     expect(starts).to_have_text(
         "The pictures show Gaussian RoPE (v5) as it was trained; press Train for these settings."
     )
@@ -219,14 +221,21 @@ def test_heads_are_switched_off_and_a_model_is_kept_and_loaded(page: Page, addre
     page.goto(f"{address}?text=tales-zh&first=learned&second=nothing&channels=32&batch=4&steps=300&seed=3")
     start(page, 300)
     wait(page, "state === 'finished'")
-    trained, card = losses(page), page.locator(".lab-card.first")
-    written = card.inner_text()
-    for switch in page.locator(".lab-switches button").all():
-        switch.click()
-    expect(page.locator(".lab-silenced")).to_contain_text("head 1 of layer 1 and head 2 of layer 1 and")
-    expect(page.locator(".lab-silenced")).to_contain_text("right answers to 40 questions")
+    trained, lane = losses(page), page.locator(".lab-lane.first")
+    card, silenced = lane.locator(".lab-written"), lane.locator(".lab-silenced")
+    written, off = card.inner_text(), lane.get_by_role("button", name="Switch off")
+    heads = lane.get_by_role("group", name="Heads of").get_by_role("button", name="head")
+    for head, words in zip(
+        heads.all(), ("head 1 of layer 1:", "head 2 of layer 1:", "", "any head:"), strict=True
+    ):
+        head.click()
+        off.click()
+        expect(silenced).to_contain_text(words)
+    expect(silenced).to_contain_text("right answers to 40 questions")
+    page.get_by_role("button", name="Dials").click()
+    page.locator(".lab-menu summary").click()
     with page.expect_download() as download:
-        page.get_by_role("button", name="Keep the first model").click()
+        page.get_by_role("button", name="Save the first model").click()
     download.value.save_as(tmp_path / "kept.babygpt")
     assert card.inner_text() != written
     page.goto(address)
@@ -238,3 +247,156 @@ def test_heads_are_switched_off_and_a_model_is_kept_and_loaded(page: Page, addre
     expect(card).to_have_text(written, use_inner_text=True)
     assert [round(loss, 3) for loss in trained[0]] == losses(page)[0]
     page.wait_for_url("**first=learned*")
+
+
+SCROLLS = """() => [...document.querySelectorAll(".lab-form, .lab-mid, .explorer-panels, .lab")]
+    .filter(it => it.scrollHeight > it.clientHeight + 1 || it.scrollWidth > it.clientWidth + 1)
+    .map(it => `${it.className}: ${it.scrollWidth} x ${it.scrollHeight}`)"""
+# Names and letters that lie on each other, and those that are smaller than they may be.
+OVERLAPS = r"""least => {
+    const names = ".lab :is(text, .moves i, legend, .explorer-title, .lab-name b, .lab-written)";
+    const texts = [...document.querySelectorAll(names)].filter(it => it.checkVisibility());
+    const boxes = texts.filter(it => it.textContent.trim())
+        .map(it => [it.textContent, it.getBoundingClientRect(), it])
+        .filter(([, box]) => box.width && box.height);
+    const on = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1
+        && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 3;
+    const home = it => it.closest("svg, .row, .lab-lane");
+    const pairs = boxes.flatMap(([a, box, it], i) => boxes.slice(i + 1)
+        .filter(([, other, one]) => home(it) === home(one) && on(box, other)).map(([b]) => `${a} on ${b}`));
+    const small = texts.filter(it => parseFloat(getComputedStyle(it).fontSize) < least)
+        .filter(it => !it.classList.contains("lead")).map(it => it.textContent);
+    return { pairs, small };
+}"""
+
+
+@pytest.fixture
+def desk(browser: Browser) -> Iterator[Page]:
+    """Return a page on a small desk, which must report no error."""
+    context = browser.new_context(viewport={"width": 1280, "height": 720}, reduced_motion="reduce")
+    page, wrong = context.new_page(), list[str]()
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    yield page
+    assert wrong == []
+    context.close()
+
+
+@pytest.mark.parametrize("query", ["", "?first=gaussian&second=twin", "?first=drawn&second=rope"])
+def test_the_bench_fits_on_one_screen_and_nothing_jumps(desk: Page, address: str, query: str):
+    desk.goto(address + query)
+    parts = ".lab, .lab-lane, .lab-heads, .explorer-panel, .time, .lab-train"
+    places = f"""() => [...document.querySelectorAll("{parts}")].map(it => it.getBoundingClientRect())
+        .map(({{ left, top, right, bottom }}) => [left, top, right, bottom])"""
+    before = desk.evaluate(places)
+    assert before[0][3] - before[0][1] == 720 - 52
+    assert desk.evaluate(SCROLLS) == []
+    desk.locator(".lab-train").click()
+    for losses_made in (5, 60):
+        wait(desk, f"runs.every(run => run.losses.length > {losses_made})")
+        np.testing.assert_allclose(desk.evaluate(places), before, atol=0.5)
+        assert desk.evaluate(SCROLLS) == []
+        assert desk.evaluate(OVERLAPS, 12) == {"pairs": [], "small": []}
+    assert Axe().run(desk).response["violations"] == []
+
+
+def test_an_encoding_is_chosen_by_its_glyph_with_the_arrow_keys(desk: Page, address: str):
+    desk.goto(address)
+    first = desk.get_by_role("group", name="First model")
+    assert first.locator("svg.glyph").count() == 7
+    first.get_by_role("radio", checked=True).press("ArrowRight")
+    expect(first.get_by_role("radio", name="Gaussian RoPE (v5)")).to_be_checked()
+    expect(desk.locator(".lab-lane.first b").first).to_have_text("Gaussian RoPE (v5)")
+    expect(desk.locator(".lab-dials label")).to_have_count(3)
+    desk.wait_for_url("**first=gaussian*")
+
+
+def test_a_kernel_drawn_by_hand_trains_and_stands_in_the_address(desk: Page, address: str):
+    desk.goto(f"{address}?first=drawn&second=twin&layers=1&channels=32&batch=4&steps=3000")
+    plot = desk.locator(".explorer-plot.shapes")
+    box = plot.bounding_box()
+    assert box
+    desk.mouse.move(box["x"] + 60, box["y"] + 15)
+    desk.mouse.down()
+    desk.mouse.move(box["x"] + 200, box["y"] + box["height"] - 24, steps=4)
+    desk.mouse.up()
+    kernel = desk.evaluate(f"{LAB}.values.kernel")
+    heights = [int(one, 36) for one in kernel]
+    assert heights[10] > 20 > heights[40]
+    desk.wait_for_url(f"**kernel={kernel}*")
+    start(desk, 40)
+    plot.focus()
+    for key in ("ArrowRight", "ArrowDown"):
+        plot.press(key)
+    redrawn = desk.evaluate(f"{LAB}.values.kernel")
+    assert redrawn != kernel
+    desk.mouse.move(box["x"] + 60, box["y"] + box["height"] - 24)
+    desk.mouse.down()
+    desk.mouse.move(box["x"] + 240, box["y"] + box["height"] - 24)
+    desk.mouse.up()
+    wait(desk, "moves.length === 1")
+    moved = desk.evaluate(f"{LAB}.moves[0][0]")
+    wait(desk, f"runs.every(run => run.losses.length > {moved} + 90)")
+    first, twin = losses(desk)
+    assert first[:moved] == twin[:moved]
+    assert first[moved + 60 : moved + 90] != twin[moved + 60 : moved + 90]
+    desk.wait_for_url(f"**kernel={desk.evaluate(f'{LAB}.values.kernel')}*")
+    address_kept = desk.url
+    desk.goto("about:blank")
+    desk.goto(address_kept)
+    assert f"kernel={desk.evaluate(f'{LAB}.values.kernel')}" in address_kept
+
+
+def test_token_shift_is_a_switch_that_trains_and_is_kept(desk: Page, address: str, tmp_path: Path):
+    desk.goto(f"{address}?first=none&second=none&layers=1&channels=32&batch=4&steps=300")
+    desk.get_by_role("group", name="First model").get_by_role("checkbox", name="+ shift").check()
+    desk.wait_for_url("**shift=yes*")
+    start(desk, 40)
+    with_shift, without = losses(desk)
+    assert with_shift[0] == without[0]  # its weights begin at 0
+    assert with_shift[39] < without[39]
+    expect(desk.locator(".lab-lane.first b").first).to_have_text("No positions + shift")
+    desk.locator(".lab-menu summary").click()
+    with desk.expect_download() as download:
+        desk.get_by_role("button", name="Save the first model").click()
+    download.value.save_as(tmp_path / "shift.babygpt")
+    desk.goto(address)
+    desk.locator(".lab-load input").set_input_files(tmp_path / "shift.babygpt")
+    wait(desk, "runs[0].losses.length === 300")
+    assert desk.evaluate(f"[{LAB}.runs[0].shift, {LAB}.runs.length]") == [True, 1]
+
+
+def test_a_question_keeps_its_last_space_and_its_names_are_exchanged(desk: Page, address: str):
+    desk.goto(f"{address}?steps=300&channels=32&layers=1")
+    begin = desk.get_by_label("Ask the models")
+    begin.fill("lola chased rora. who chased?")
+    assert desk.evaluate(f"[{LAB}.question().letters.at(-1), {LAB}.question().answer]") == [" ", "lola"]
+    desk.get_by_role("button", name="Exchange the names").click()
+    expect(begin).to_have_value("rora chased lola. who chased?")
+    begin.fill("rora chased lola. chased whom?")
+    assert desk.evaluate(f"{LAB}.question().answer") == "lola"
+
+
+def test_a_steered_run_ends_with_a_verdict(desk: Page, address: str):
+    desk.goto(f"{address}?second=twin&layers=1&channels=32&batch=4&steps=300")
+    start(desk, 30)
+    desk.locator(".lab-dials input").press("ArrowLeft")
+    wait(desk, "state === 'finished'")
+    verdict = r"θ 7,\d+: RoPE \(v4\) ends with \d+% right answers, and twin with \d+% right answers\."
+    expect(desk.locator(".lab-verdict")).to_have_text(re.compile(verdict))
+
+
+def test_on_a_phone_pictures_come_first_and_targets_are_large(page: Page, address: str):
+    page.goto(address)
+    expect(page.locator(".lab-train")).to_be_hidden()
+    start(page, 10)
+    top = page.locator(".explorer-panel").nth(1).bounding_box()
+    assert top
+    assert top["y"] < 620  # right answers
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    assert page.evaluate(OVERLAPS, 9) == {"pairs": [], "small": []}
+    page.get_by_role("button", name="Dials").click()
+    expect(page.locator(".lab-train")).to_be_visible()
+    small = """() => [...document.querySelectorAll(".lab :is(button, summary, fieldset label)")]
+        .filter(it => it.checkVisibility({ visibilityProperty: true }))
+        .filter(it => it.getBoundingClientRect().height < 43.5).map(it => it.outerHTML)"""
+    assert page.evaluate(small) == []

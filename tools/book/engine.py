@@ -17,7 +17,7 @@ TEXTS = {CORPUS: 200_000, "tales-zh": 60_000}  # characters of training text
 VALIDATION, QUESTIONS, BLOCK = 6_000, 40, 64  # characters of other text; questions; tokens of a window
 EXPORTS = (
     "make forward backward update w grad mean square tokens targets likelihood logits attention heard "
-    "learned cosine sine bias"
+    "learned shifts cosine sine bias"
 ).split()
 UNPACK = """async text => {
     const zipped = new Blob([Uint8Array.from(atob(text), letter => letter.charCodeAt(0))]);
@@ -61,7 +61,9 @@ def texts() -> dict[str, dict[str, Any]]:
 def engine_script() -> str:
     """Return the script that a page loads when its reader starts a training."""
     parts = {
-        "worker": (HERE / "worker.js").read_text(encoding="utf-8"),
+        "worker": "".join(
+            (HERE / name).read_text(encoding="utf-8") for name in ("encodings.js", "worker.js")
+        ),
         "wasm": b64encode(ENGINE.read_bytes()).decode(),
         "texts": texts(),
     }

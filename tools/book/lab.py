@@ -5,15 +5,16 @@ python -m tools.book.lab    compile the engine, and count right answers from twe
 
 import json
 import sys
+from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from babygpt_live.dashboard import SMOOTH, gap_words, loss_words
+from babygpt_live.dashboard import SMOOTH
 from babygpt_live.explorer import Scale, Slider
-from babygpt_live.panel import Axis, Curve, Heads, Level, Panel, as_plain, with_base64
+from babygpt_live.panel import Axis, Curve, Level, Panel, as_plain, with_base64
 from babygpt_live.style import COLOURS
 from babygpt_live.view import PAGE, style
 from tools.book.engine import BLOCK, CORPUS, ENGINE, HERE, compile_engine, engine_script
@@ -48,22 +49,50 @@ DIALS = {  # encoding -> what steers it
     "alibi": ("steepness",),
 }
 CONTROLS = (
-    Scale("theta", 10_000, 1, 1_000_000, "θ"),
+    Scale("theta", 10_000, 1, 1_000_000, "θ: how slowly the slowest clock turns"),
     Scale("alpha", 0.7, 0.01, 0.99, "α: weight of the near scale"),
-    Scale("sigma", 5, 1, 64, "σ of the near scale (tokens)", doubling=True),
-    Slider("steepness", 1, 0, 10, "steepness"),
+    Scale("sigma", 5, 1, 64, "σ: letters that the near scale hears", doubling=True),
+    Slider("steepness", 1, 0, 10, "steepness: how fast far letters fade"),
 )
+PICKS = (  # what a reader chooses as an encoding: value, short name, whole name
+    ("none", "None", "No positions"),
+    ("learned", "Learned", "Learned positions"),
+    ("sinusoid", "Sinusoid", "Sinusoid (v3)"),
+    ("rope", "RoPE", "RoPE (v4)"),
+    ("gaussian", "Gaussian", "Gaussian RoPE (v5)"),
+    ("alibi", "ALiBi", "ALiBi"),
+)
+DRAWN = ("drawn", "Draw a kernel", "Drawn kernel")
+SHIFT = "Token shift: each letter also carries the letter before it, with one trained weight a channel"
+SECOND = (("twin", "Its twin", "twin"), ("nothing", "Nobody", "No second model"))
 WORDS = {  # The page shows these texts, and lab.js fills in the braces.
     "text": "{count} characters, {kinds} different ones. {rest}",
     "rare": "The {rare} rarest become one sign, □, because the engine knows {most}.",
     "short": "This is too short: a text needs 2,000 characters.",
     "long": "This is too long: the lab reads one million characters at most.",
-    "starts": "The first model starts with {label} = {now} (usual: {usual}).",
     "changed": "The pictures show {name} as it was trained; press Train for these settings.",
-    "names": "Ask the models, in small letters: change the names, or their order",
-    "begin": "Ask the models: type a beginning, and read how they go on",
-    "drawn": "draw letters by chance",
-    "switches": "Switch heads off in",
+    "names": "Ask the models, in small letters",
+    "begin": "Ask the models: type a beginning",
+    "drawn": "surprise me",
+    "drawn_why": "the next letters are drawn by chance, and not always the likeliest ones",
+    "exchange": "Exchange the names",
+    "size": "{layers} layers × {channels}, {steps} steps, seed {seed}",
+    "knows": "knows nothing yet",
+    "writes": "writes",
+    "next": "next letter",
+    "looks": "layer {layer}, head {head}: {share} on {mark}",
+    "looks_from": "layer {layer}, head {head}, from {from}: {share} on {mark}",
+    "off": "Switch off",
+    "on": "Switch on",
+    "heads": "Heads of {name}",
+    "letters": "{name}: {looks}. Arrow keys move the letter that looks.",
+    "clicks": "clicks at {step}",
+    "guess": "a guess",
+    "copied": "The link is copied.",
+    "link": "Copy this page's address: it holds all settings.",
+    "train": "Train",
+    "pause": "Pause",
+    "resume": "Go on",
     "unknown": "The models have never read {marks}, so they are left out.",
     "engine": "engine.js could not be loaded. Reload the page to try again.",
     "worker": "This browser cannot train here: it allows no workers or no WebAssembly ({error}).",
@@ -76,21 +105,27 @@ WORDS = {  # The page shows these texts, and lab.js fills in the braces.
     "neither": "Neither model learned who did it in these steps. Try another seed, or more steps.",
     "unclear": "The difference is not clear with this seed. Try another one.",
     "reads": "On text that neither has read, {better} is {gap} nats per character better than {worse}.",
-    "running": "{state} · step {made} of {total} · loss {loss} · {pace} ms a step",
-    "right": "Right answers: {first}",
-    "valid": "Loss on text that was not read: {first}",
-    "beside": ", and {second}",
-    "reach": "{name}: a key that equals the query scores {near} at distance 0, and {far} at 16",
-    "flat": "{name} adds its codes to the embeddings, so distance changes no score by itself",
-    "none": "{name}: distance changes no score by itself",
+    "steered": "{moves}: {first} ends with {a}{second}.",
+    "beside": ", and {name} with {b}",
+    "answers": "{value}% right answers",
+    "losses": "a loss of {value}",
+    "shift": " + shift",
+    "usual": "usual dials",
+    "twin": "Its twin, which no dial moves",
+    "pace": "loss {loss}, {pace} ms a step",
+    "right": "Right answers, % of {count} questions",
+    "valid": "Loss on text that was not read",
+    "loss_of": "Loss, nats a letter",
+    "reach": "Score over distance, q = k",
+    "kernel": "Your kernel, % heard at a distance: draw",
     "silenced": "Without {heads}: {now}. With all heads: {whole}.",
+    "all_heads": "any head",
+    "many_heads": "{count} of {all} heads",
     "share": "{value}% right answers to {count} questions",
     "loss": "{value} nats on text that was not read",
     "head": "head {head} of layer {layer}",
     "earlier": "earlier: {name}",
-    "hidden": "Press Train, and see what each model writes here while it learns.",
 }
-NOTE = "How a score changes with distance alone: query and key are equal. Nothing of this is learned."
 STEPS = Axis("step", (0.0, 1.0), digits=0)
 NONE = np.zeros(0, np.float32)
 
@@ -98,23 +133,37 @@ NONE = np.zeros(0, np.float32)
 def panels() -> dict[str, Panel]:
     """Return the panels of the lab, without their numbers."""
     blank, thin = Curve("", COLOURS["blue"], NONE), Curve("", COLOURS["blue"], NONE, look="thin")
-    gap = Panel(
-        "", [Curve("", COLOURS["red"], NONE), Level("", 0.0)], STEPS, Axis("gap (nats)", (-0.05, 0.05))
-    )
-    points, chance = Curve("", COLOURS["blue"], NONE, look="marked"), Level("chance", 50.0)
-    heads = Heads(np.zeros((1, 1, 1, 1)), (), (0, 0), "Layer {layer}, head {head}", np.zeros((1, 1)))
+    points = Curve("", COLOURS["blue"], NONE, look="marked")
     y = Axis("loss (nats per character)", (0.0, 1.0))
-    distance = Axis("distance (tokens)", (0.0, BLOCK - 1.0), digits=0)
-    axes = Axis("letter looked at"), Axis("letter that looks")
+    distance = Axis("distance", (0.0, BLOCK - 1.0), digits=0)
+    share = Axis("right answers", (40, 100), unit="%", digits=0)
     return {
-        "loss": Panel("", [thin, blank], STEPS, y, over_steps=True, below=gap),
-        "right": Panel(
-            "", [chance, points], STEPS, Axis("right answers", (0, 105), unit="%", digits=0), over_steps=True
-        ),
+        "loss": Panel("", [thin, blank], STEPS, y, over_steps=True),
+        "right": Panel("", [Level("a guess", 50.0), points], STEPS, share, over_steps=True),
         "valid": Panel("", [points], STEPS, y, over_steps=True),
-        "reach": Panel("", [blank], distance, Axis("score of q = k", (-10.0, 10.0)), note=NOTE),
-        "heads": Panel("Layer 1, head 1", [heads], *axes, width=1.5),
+        "reach": Panel("", [blank], distance, Axis("score of q = k", (-10.0, 10.0))),
     }
+
+
+def pick(side: str, words: str, chosen: str, rows: Sequence[tuple[str, str, str]]) -> str:
+    """Return the HTML of a group of buttons that choose an encoding, of which exactly one is pressed.
+
+    side    name of the field
+    words   its name for a reader
+    chosen  value that it begins with
+    rows    value, short name and whole name of each button
+    """
+    buttons = (
+        f'<label title="{name}"><input type="radio" name="{side}" value="{value}" data-name="{name}" '
+        f'aria-label="{name}"{" checked" * (value == chosen)}><span>{short}</span></label>'
+        for value, short, name in rows
+    )
+    switch = (
+        f'<label class="lab-shift lab-more" title="{SHIFT}"><input type="checkbox" value="yes" '
+        f'name="{"shift" if side == "first" else "shift2"}"><span>+ shift</span></label>'
+    )
+    inside = f"<legend>{words}</legend>{''.join(buttons)}{switch}"
+    return f'<fieldset class="lab-pick" data-side="{side}">{inside}</fieldset>'
 
 
 def lab_html(root: str = "", first: str = "rope", second: str = "none", small: bool = False) -> str:
@@ -129,15 +178,17 @@ def lab_html(root: str = "", first: str = "rope", second: str = "none", small: b
         "dials": DIALS,
         "smooth": SMOOTH,
         "beginnings": BEGINNINGS,
-        "words": WORDS | {"losses": loss_words("{name}", "nats"), "gaps": gap_words("{name}", "nats")},
+        "words": WORDS,
         "panels": with_base64(as_plain(panels())),
     }
     folder = f"{root}{FOLDER}/"
     form = " ".join((HERE / "form.html").read_text(encoding="utf-8").split())
+    form = form.replace("{first}", pick("first", "First model", first, (*PICKS, DRAWN)[: 6 if small else 7]))
+    form = form.replace("{second}", pick("second", "Second model", second, (*PICKS, *SECOND)))
     return (
-        f'<link rel="stylesheet" href="{folder}lab.css"><div class="lab{" small" * small}" '
+        f'<link rel="stylesheet" href="{folder}lab.css"><div class="lab {"small" if small else "bench"}" '
         f'data-folder="{folder}" data-first="{first}" data-second="{second}" '
-        f'data-watches="{1 if small else 3}">'
+        f'data-watches="{1 if small else 2}">'
         f'<script type="application/json">{script_json(own)}</script>{form}</div>'
         f'<script defer src="{folder}lab.js"></script>'
     )
@@ -147,12 +198,11 @@ def write_lab(html: Path) -> None:
     """Write scripts and style into the folder of a book."""
     folder = html / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
-    text, script, look = (
-        (HERE / name).read_text(encoding="utf-8") for name in ("text.js", "lab.js", "lab.css")
-    )
-    module = f"(() => {{\n{plain_script(PAGE / 'dashboard.js')}{text}{script}}})();\n"
+    names = ("text.js", "encodings.js", "lanes.js", "lab.js")
+    scripts = "".join((HERE / name).read_text(encoding="utf-8") for name in names)
+    module = f"(() => {{\n{plain_script(PAGE / 'dashboard.js')}{scripts}}})();\n"
     (folder / "lab.js").write_text(module, encoding="utf-8")
-    (folder / "lab.css").write_text(style(PAGE / "figure.css") + look, encoding="utf-8")
+    (folder / "lab.css").write_text(style(PAGE / "figure.css", HERE / "lab.css"), encoding="utf-8")
     (folder / "engine.js").write_text(engine_script(), encoding="utf-8")
 
 
