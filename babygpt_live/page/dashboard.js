@@ -200,7 +200,8 @@ export class Board {
     }
     this.status = html("p", { class: "status" }, head);
     if (document.fullscreenEnabled) {
-      const button = this.button(head, "full screen", () => this.project(), "projector view: full screen, large letters");
+      const label = "projector view: full screen, large letters";
+      const button = this.button(head, "full screen", () => this.project(), label);
       this.root.addEventListener("fullscreenchange", () =>
         write(button, document.fullscreenElement ? "leave (Esc)" : "full screen"));
     }
@@ -390,7 +391,7 @@ export class Board {
     this.panels.classList.toggle("idle", idle);
   }
 
-  // A tick on the timeline for each mark [step, words]: moves of dials. Words that would lie on each other stand
+  // A tick on the timeline for each mark [step, words]: moves of dials. Words that would lie on others stand
   // in two rows; those that have no room there are left out, and stay in the tick's title.
   drawMoves(total, marks = this.run.moves) {
     const key = JSON.stringify([marks, this.views[0]?.wide]);

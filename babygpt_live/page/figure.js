@@ -106,7 +106,7 @@ function valueAt({ span, log }, share) {
 
 // Axes are { label, span, ticks, log, least }: `span` from left to right, or from bottom to top; `ticks` are
 // pairs of a value and its name, or nothing for round numbers. `margin` of y is the least room for its names.
-// `room` is the space beside the axes; with a name of its own for x at the right, y has no name and no grid of x.
+// `beside` is the room for names at the right of the axes; then y has no name, and x no grid.
 export class Axes {
   constructor(panel, { x, y, height = HEIGHT, beside = null }) {
     Object.assign(this, { panel, sides: { x, y }, total: height, left: LEFT, width: 300, onlay: [], beside });

@@ -97,7 +97,7 @@ export class PanelView {
     this.panel = makePanel(this.parent, spec.title, axes);
     this.panel.box.style.setProperty("--grow", spec.width);
     put(this.panel.svg, { "aria-hidden": true }); // The plot or the canvas has the words.
-    // Drawn here, in the frame that lays out the page: one frame later, a wide plot would lie on its neighbour.
+    // Drawn in the frame that lays out the page: one frame later, a wide plot would lie on its neighbour.
     this.resized = new ResizeObserver(([{ contentRect }]) => {
       const [room, high] = [Math.round(contentRect.width), Math.floor(contentRect.height)];
       if (!room || (room === this.room && (!this.look.beside || high === this.high))) return;
@@ -254,7 +254,8 @@ export class CurvesView extends PanelView {
   // Names at the right of the axes, each at the height of its last value, in place of a legend that is seen.
   // One that has no room is left out: of two, the later curve stays, and a curve before a level.
   nameBeside(named, levels) {
-    const { axes } = this, readings = [...this.panel.legend.children].map(entry => entry.lastChild.textContent);
+    const { axes, panel: { legend } } = this;
+    const readings = [...legend.children].map(entry => entry.lastChild.textContent);
     const most = axes.height + 10, all = named.map(({ name, colour, y }, i) => {
       const value = y.length ? y.at(-1) : NaN, words = `${name} ${readings[i]}`;
       return { words: words.length > LONG ? name : words, style: colourOf({ colour }), y: axes.Y(value) };

@@ -15,7 +15,7 @@ function angleOf({ name, theta = USUAL.theta }, t, i) {
   return ["rope", "gaussian"].includes(name) ? t * theta ** ((-2 * i) / HEAD_DIM) : 0;
 }
 
-// Return what an encoding adds to the scores of a head, by distance. A kernel multiplies the attention weights
+// Return what an encoding adds to the scores of a head, by distance. A kernel multiplies attention weights
 // before they are divided by their sum, so its logarithm is added; 0 would forbid a distance altogether.
 function biasOf({ name, ...values }, head, heads) {
   const { steepness, alpha, sigma, wider, kernel = KERNEL } = { ...USUAL, ...values };
@@ -36,5 +36,6 @@ function reachOf(encoding, heads) {
     for (let i = 0; i < pairs; i++) total += Math.cos(angleOf(encoding, d, i));
     return 2 * Math.sqrt(HEAD_DIM) * (total / pairs);
   });
-  return Array.from({ length: heads }, (_, h) => [...biasOf(encoding, h, heads)].map((b, d) => b + turned[d])).flat();
+  const heights = h => [...biasOf(encoding, h, heads)].map((bias, d) => bias + turned[d]);
+  return Array.from({ length: heads }, (_, h) => heights(h)).flat();
 }

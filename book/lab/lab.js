@@ -1,5 +1,5 @@
 // The lab: two models train on a text of the reader's choice, one worker each, and dials steer the first one.
-// tools/book/lab.py puts dashboard.js, encodings.js and lanes.js before this text, and every word into the page.
+// tools/book/lab.py puts dashboard.js, encodings.js and lanes.js before this text, and all words into the page.
 
 const SHORTEST = 2000; // characters of a text
 const LONGEST = 1e6;
@@ -112,7 +112,10 @@ class Lab {
     if (SHIFTS.includes(name)) return ["no", "yes"];
     return [...(field.options ?? (field.tagName ? [] : field))].map(({ value }) => value);
   }
-  set(name, value) { SHIFTS.includes(name) ? (this.field(name).checked = value === "yes") : (this.field(name).value = value); }
+  set(name, value) {
+    if (SHIFTS.includes(name)) this.field(name).checked = value === "yes";
+    else this.field(name).value = value;
+  }
   get settings() { return { shift: "no", shift2: "no", ...Object.fromEntries(new FormData(this.form)) }; }
 
   // ------------------------------------------------------------ the form
@@ -182,7 +185,9 @@ class Lab {
       write(this.verdict, this.words[copied ? "copied" : "link"]);
     };
     const folds = this.form.querySelectorAll("details");
-    const close = inside => folds.forEach(fold => { fold.open &&= Boolean(inside && fold.contains(inside)); });
+    const close = inside => folds.forEach(fold => {
+      fold.open &&= Boolean(inside && fold.contains(inside));
+    });
     document.addEventListener("pointerdown", ({ target }) => close(target));
     this.form.addEventListener("keydown", ({ key }) => key === "Escape" && (close(), this.openDrawer(false)));
     find("menu").addEventListener("click", ({ target }) => target.closest("button") && close());
@@ -262,7 +267,8 @@ class Lab {
     const usual = { kernel: KERNEL, ...Object.fromEntries(this.controls.map(one => [one.name, one.value])) };
     this.usually.disabled = dials.every(name => this.values[name] === usual[name]);
     const { trained = {} } = this;
-    this.changed = this.trained && Object.entries(this.settings).some(([name, value]) => trained[name] !== value);
+    this.changed =
+      this.trained && Object.entries(this.settings).some(([name, value]) => trained[name] !== value);
     write(this.form.querySelector(".lab-starts"),
       this.changed ? fill(words.changed, { name: this.runs[0].name }) : "");
     if (!this.trained && !dial) this.prepare();
@@ -327,7 +333,8 @@ class Lab {
   begun(first, state) {
     const { layers, channels, steps, second } = this.settings, twin = second === "twin";
     Object.assign(this, { layers: Number(layers), heads: channels / HEAD_DIM, total: Number(steps), state });
-    Object.assign(this, { moves: [], heard: 0, frames: [[], []], newest: [], from: first.losses?.length ?? 0 });
+    Object.assign(this, { moves: [], heard: 0, frames: [[], []], newest: [] });
+    this.from = first.losses?.length ?? 0;
     const encodings = [this.settings.first, twin ? this.settings.first : second];
     this.runs = encodings.filter(name => name !== "nothing").map((encoding, side) => {
       const own = side && !twin, shift = this.settings[SHIFTS[own ? 1 : 0]] === "yes";
@@ -443,7 +450,10 @@ class Lab {
       this.moves = [...(close ? this.moves.slice(0, -1) : this.moves), [close ? last[0] : step, words, name]];
     }
     clearTimeout(this.sending);
-    const send = () => { this.sent = performance.now(); this.workers?.[0].postMessage({ encoding: this.encodingOf(0) }); };
+    const send = () => {
+      this.sent = performance.now();
+      this.workers?.[0].postMessage({ encoding: this.encodingOf(0) });
+    };
     this.sending = setTimeout(send, Math.max(0, REST - (performance.now() - (this.sent ?? 0))));
     this.change(true);
   }
@@ -478,8 +488,9 @@ class Lab {
   // Say which of two models learned to answer, or reads an unknown text better. After a dial has moved, say
   // with what each one ends.
   conclude() {
-    const { words, moves } = this, found = this.runs.map(run => run.points.at(-1)[1]), { questions } = this.text;
-    const reading = value => fill(questions ? words.answers : words.losses, { value: fixed(value, questions ? 0 : 2) });
+    const { words, moves, text: { questions } } = this, found = this.runs.map(run => run.points.at(-1)[1]);
+    const reading = value =>
+      fill(questions ? words.answers : words.losses, { value: fixed(value, questions ? 0 : 2) });
     if (moves.length) {
       const [first, second] = this.runs;
       const beside = second ? fill(words.beside, { name: second.name, b: reading(found[1]) }) : "";
@@ -490,7 +501,8 @@ class Lab {
     const low = found[0] < found[1] ? 0 : 1;
     const [better, worse] = [this.runs[low].name, this.runs[1 - low].name];
     const [least, most] = [found[low], found[1 - low]];
-    const both = least >= FOUND ? words.both : least <= CHANCE ? fill(words.one, { name: worse }) : words.unclear;
+    const one = least <= CHANCE ? fill(words.one, { name: worse }) : words.unclear;
+    const both = least >= FOUND ? words.both : one;
     const learned = most < FOUND ? words[most <= CHANCE ? "neither" : "unclear"] : both;
     write(this.verdict, questions ? learned : fill(words.reads, { better, worse, gap: fixed(most - least) }));
   }
@@ -520,7 +532,8 @@ class Lab {
     const last = losses.slice(-this.smooth), took = performance.now() - this.started;
     const pace = made > this.from ? (took / (made - this.from)).toFixed(0) : "–";
     this.pace = ["finished", "paused"].includes(state) ? this.pace ?? pace : pace;
-    const words = made ? fill(this.words.pace, { loss: fixed(sum(last) / last.length), pace: this.pace }) : state;
+    const facts = { loss: fixed(sum(last) / last.length), pace: this.pace };
+    const words = made ? fill(this.words.pace, facts) : state;
     const frames = this.frames.slice(0, this.el.dataset.watches).map(all => all.length);
     const over = state === "finished";
     return { made, frames, state, over, words, offer: "", reading: "", values, heard, problem: "" };
@@ -532,7 +545,8 @@ class Lab {
     const going = !this.changed && { running: "pause", "getting ready": "pause", paused: "resume" }[state];
     write(this.button, words[going || "train"]);
     runs.forEach(({ looks }, side) => {
-      this.lanes[side].draw(behind ? looks.findLast(look => look.step <= step) ?? looks[0] : looks.at(-1), rests);
+      const then = behind && (looks.findLast(look => look.step <= step) ?? looks[0]);
+      this.lanes[side].draw(then || looks.at(-1), rests);
     });
   }
 
@@ -548,12 +562,13 @@ class Lab {
   curveColour(side) { return colourOfEncoding(this.runs[side].encoding); }
 
   describe() {
-    const { loss } = this.templates, { title } = { title: this.runs[0].name }, title_ = this.words.loss_of;
+    const { loss } = this.templates, title = this.words.loss_of;
     const tale = Boolean(this.text.questions), most = Math.log(Math.max(20, this.text.characters.length));
     const curve = (look, name, colour, y = [], dashed = false) =>
       ({ kind: "curve", name, colour, look, dashed, x: pack(y.map((_, i) => i + 1)), y: pack(y) });
     const earlier = this.earlier.map(({ name, mean, encoding }) =>
-      curve("thin", fill(this.words.earlier, { name }), colourOfEncoding(encoding), [...mean].slice(0, this.total)));
+      curve("thin", fill(this.words.earlier, { name }), colourOfEncoding(encoding),
+        [...mean].slice(0, this.total)));
     const levels = Object.entries(this.text.floors).map(([name, at]) =>
       ({ kind: "level", axis: "y", at, name: name === "floor" ? `${name} ${fixed(at)}` : "", colour: "" }));
     const own = this.curveOf(0), beside = this.runs[1] && this.curveOf(1);
@@ -565,13 +580,14 @@ class Lab {
       curve("line", own.name, own.colour),
     ];
     const dials = this.dials[this.runs[0].encoding] ?? [];
+    const y = { ...loss.y, cut: true, span: [0, tale ? TOP : 0.8 * most] };
     return {
-      title,
+      title: this.runs[0].name,
       watches: this.el.dataset.watches,
       total: this.total,
       smooth: this.smooth,
-      words: { trained: title_, untrained: title_ },
-      loss: { ...loss, title: title_, marks, x: this.steps(loss), y: { ...loss.y, cut: true, span: [0, tale ? TOP : 0.8 * most] }, below: null },
+      words: { trained: title, untrained: title },
+      loss: { ...loss, title, marks, x: this.steps(loss), y, below: null },
       controls: this.controls
         .filter(({ name }) => dials.includes(name))
         .map(one => ({ ...one, value: this.values[one.name] })),
@@ -592,13 +608,15 @@ class Lab {
 
   pointsPanel() {
     const { questions } = this.text, { words } = this;
-    const template = this.templates[questions ? "right" : "valid"], marks = [...template.marks], look = marks.pop();
+    const template = this.templates[questions ? "right" : "valid"];
+    const marks = [...template.marks], look = marks.pop();
     const curves = this.runs.map(({ points }, side) => {
       const [x, y] = [0, 1].map(i => pack(points.map(point => point[i])));
       return { ...look, ...this.curveOf(side), x, y };
     });
     const values = this.runs.flatMap(run => run.points.map(point => point[1])), [low, high] = template.y.span;
-    const span = questions ? [Math.min(low, ...values), high] : [0, 0.1 + Math.ceil(10 * Math.max(0.9, ...values)) / 10];
+    const most = 0.1 + Math.ceil(10 * Math.max(0.9, ...values)) / 10;
+    const span = questions ? [Math.min(low, ...values), high] : [0, most];
     return {
       ...template,
       title: questions ? fill(words.right, { count: questions.length || 40 }) : words.valid,
@@ -615,7 +633,8 @@ class Lab {
     if (encoding === "drawn") {
       const y = pack([...this.values.kernel].map(one => 100 * shareOf(one)));
       const shapes = (from, to) => this.shape(from, to);
-      return { ...template, title: words.kernel, marks: [{ ...look, y }], y: { ...template.y, span: [0, 100], unit: "%", digits: 0 }, shapes };
+      const share = { ...template.y, span: [0, 100], unit: "%", digits: 0 };
+      return { ...template, title: words.kernel, marks: [{ ...look, y }], y: share, shapes };
     }
     const reach = reachOf(this.encodingOf(0), heads);
     const alike = range(heads).every(h => reach[h * WINDOW + 9] === reach[9]);
@@ -628,10 +647,13 @@ class Lab {
   // ------------------------------------------------------------ a reader's questions
 
   buildQuestions() {
-    const { words } = this, box = this.el.querySelector(".lab-mid"), row = html("div", { class: "lab-ask" }, box);
+    const { words } = this, box = this.el.querySelector(".lab-mid");
+    const row = html("div", { class: "lab-ask" }, box);
     this.asking = html("label", {}, row, " ");
-    this.begin = html("input", { name: "begin", spellcheck: "false", maxlength: 200, dir: "auto" }, this.asking);
-    const exchange = { type: "button", class: "lab-exchange", "aria-label": words.exchange, title: words.exchange };
+    const field = { name: "begin", spellcheck: "false", maxlength: 200, dir: "auto" };
+    this.begin = html("input", field, this.asking);
+    const label = { "aria-label": words.exchange, title: words.exchange };
+    const exchange = { type: "button", class: "lab-exchange", ...label };
     this.exchange = html("button", exchange, row, "⇄");
     const drawn = html("label", { class: "lab-drawn", title: words.drawn_why }, row);
     this.drawn = html("input", { type: "checkbox" }, drawn);
@@ -683,7 +705,7 @@ class Lab {
   }
 
   answer(side, { weights, next, text, written, silenced, sound, off }, step) {
-    const { characters, questions } = this.text, { words } = this, run = this.runs[side], lane = this.lanes[side];
+    const { words, text: { characters, questions } } = this, run = this.runs[side], lane = this.lanes[side];
     const read = tokens => Array.from(tokens, token => characters[token]).join("");
     const before = run.looks.at(-1), { answer, lead } = this.question(side), letters = [...read(text)];
     const more = written ? [...read(written)].slice(letters.length).join("")
@@ -699,8 +721,9 @@ class Lab {
         ? fill(words.share, { value: fixed(100 * found.share, 0), count: questions.length })
         : fill(words.loss, { value: fixed(found.valid) });
     const all = this.layers * this.heads;
-    const heads = off.length === all ? words.all_heads : off.length > 3 ? fill(words.many_heads, { count: off.length, all })
-      : off.map(number => fill(words.head, lane.headAt(number))).join(" and ");
+    const many = off.length > 3 && fill(words.many_heads, { count: off.length, all });
+    const heads = (off.length === all && words.all_heads) || many
+      || off.map(number => fill(words.head, lane.headAt(number))).join(" and ");
     const whole = questions ? `${fixed(100 * sound.share, 0)}%` : fixed(sound.valid);
     write(lane.silenced, fill(words.silenced, { heads, now: value(silenced), whole }));
     put(lane.silenced, { title: lane.silenced.textContent });
@@ -764,7 +787,8 @@ class Lab {
       return write(this.said, fill(this.words.foreign, { name: file.name }));
     }
     const { settings, values, begin, own, state } = found;
-    for (const [name, value] of Object.entries({ shift: "no", ...settings, second: "nothing" })) this.set(name, value);
+    const all = { shift: "no", ...settings, second: "nothing" };
+    for (const [name, value] of Object.entries(all)) this.set(name, value);
     Object.assign(this.values, { kernel: KERNEL }, values);
     if (settings.text === "own") this.readOwn(own, true);
     this.begin.value = begin;

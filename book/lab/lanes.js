@@ -32,7 +32,8 @@ class Lane {
     this.strip = html("div", { class: "lab-heads", role: "group" }, this.box);
     this.row = html("div", { class: "lab-row" }, this.strip);
     this.looks = html("p", { class: "lab-looks" }, this.strip);
-    this.switch = html("button", { type: "button", class: "lab-off", disabled: "" }, this.strip, lab.words.off);
+    const off = { type: "button", class: "lab-off", disabled: "" };
+    this.switch = html("button", off, this.strip, lab.words.off);
     this.silenced = html("p", { class: "lab-silenced", role: "status" }, this.box);
     this.switch.onclick = () => {
       this.off.delete(this.chosen) || this.off.add(this.chosen);
@@ -71,7 +72,8 @@ class Lane {
     put(this.strip, { "aria-label": fill(this.lab.words.heads, { name }) });
     put(this.plot, { "aria-label": `${name}: ${this.lab.words.knows}` });
     const many = layers * heads > 12 ? "many" : "";
-    put(this.row, { class: `lab-row ${many}`, style: `--heads: ${heads}` }).replaceChildren(...range(layers * heads, number => this.button(number)));
+    put(this.row, { class: `lab-row ${many}`, style: `--heads: ${heads}` });
+    this.row.replaceChildren(...range(layers * heads, number => this.button(number)));
     for (const node of [this.silenced, this.looks]) write(node, "");
     this.written.replaceChildren(html("span", {}, null, this.lab.words.knows));
     this.next.replaceChildren();
@@ -82,7 +84,8 @@ class Lane {
   button(number) {
     const words = fill(this.lab.words.head, this.headAt(number));
     const end = number % this.heads === this.heads - 1;
-    const button = html("button", { type: "button", title: words, "aria-label": words, class: end ? "end" : "" });
+    const look = { title: words, "aria-label": words, class: end ? "end" : "" };
+    const button = html("button", { type: "button", ...look });
     html("canvas", { width: 1, height: 1 }, button);
     button.onclick = () => { this.head = number; this.draw(); };
     return button;
@@ -113,11 +116,12 @@ class Lane {
     return this.found;
   }
 
-  // Draw a frame: { text, letters, lead, weights, next, written, right, step, number }, or the last one again.
+  // Draw a frame: { text, letters, lead, weights, next, written, right, step, number }, or the last one.
   draw(frame = this.frame, resting = this.resting) {
     if (!frame) return this.drawEmpty();
     const { values } = this.lab;
-    const key = [frame.number, resting, this.from, this.head, [...this.off], this.wide, this.high, values.theta];
+    const own = [frame.number, resting, this.from, this.head, [...this.off]];
+    const key = [...own, this.wide, this.high, values.theta];
     if (key.join() === this.key) return;
     const fresh = frame !== this.frame || resting !== this.resting;
     Object.assign(this, { key: key.join(), frame, resting });
@@ -133,7 +137,8 @@ class Lane {
     });
     this.switch.disabled = false;
     write(this.switch, this.lab.words[this.off.has(chosen) ? "on" : "off"]);
-    const facts = { ...this.headAt(chosen), mark: shown(frame.letters[target]), from: shown(frame.letters[m]) };
+    const [mark, from] = [target, m].map(i => shown(frame.letters[i]));
+    const facts = { ...this.headAt(chosen), mark, from };
     facts.share = percent(this.weight(chosen, m, target));
     const { looks, looks_from: looksFrom, letters } = this.lab.words;
     write(this.looks, fill(this.from === null ? looks : looksFrom, facts));
@@ -153,9 +158,11 @@ class Lane {
 
   // Letters on a line; below them clocks if the encoding turns; above them arcs from letter m.
   drawLetters(chosen, m) {
-    const { letters, lead } = this.frame, n = letters.length, wide = letters.some(letter => letter > "\u2e80");
+    const { letters, lead } = this.frame, n = letters.length;
+    const wide = letters.some(letter => letter > "\u2e80");
     const step = Math.min(this.wide / n, LETTERS[1] * (wide ? 1.05 : 0.62));
-    const size = clamp(step / (wide ? 1.05 : 0.62), ...LETTERS), turns = angleOf({ name: this.encoding }, 1, 0);
+    const size = clamp(step / (wide ? 1.05 : 0.62), ...LETTERS);
+    const turns = angleOf({ name: this.encoding }, 1, 0);
     const r = turns ? Math.min(0.42 * step, 9) : 0, base = this.high - 2 * r - 0.35 * size - 6;
     const x = i => (this.across(i) + 0.5) * step;
     this.step = step;
@@ -211,7 +218,8 @@ class Lane {
     if (!written) return;
     this.written.replaceChildren(`${this.lab.words.writes} `, html("b", {}, null, written.trim() || "…"));
     if (right === undefined) return;
-    const mark = html("span", { class: right ? "right" : "wrong", role: "img" }, this.written, right ? "✓" : "✗");
+    const kind = { class: right ? "right" : "wrong", role: "img" };
+    const mark = html("span", kind, this.written, right ? "✓" : "✗");
     put(mark, { "aria-label": right ? "right" : "wrong", title: "its first letter" });
   }
 }
@@ -289,7 +297,8 @@ class Bench extends Board {
       const line = points.map(([at, value]) => `L${((100 * at) / total).toFixed(2)} ${y(value).toFixed(1)}`);
       const d = points.length > 1 ? `M${line.join("").slice(1)}` : "";
       const close = side ? "" : `V42H0Z`;
-      put(area, { d: d && d + close, style: `--c: ${this.lab.curveColour(side)}`, class: side ? "line" : "area" });
+      const look = { style: `--c: ${this.lab.curveColour(side)}`, class: side ? "line" : "area" };
+      put(area, { d: d && d + close, ...look });
     });
   }
   drawMoves(total) { super.drawMoves(total, [...this.lab.clicks(), ...this.run.moves]); }
@@ -332,7 +341,8 @@ class KernelView extends CurvesView {
     const [{ y }] = spec.marks, away = Math.round(this.pointed ?? 0), share = Math.round(y[away]);
     const words = `distance ${away}: ${share}%`;
     this.showCursor(this.pointed, this.pointed === null ? "" : words);
-    put(this.plot, { role: "slider", tabindex: 0, "aria-valuemin": 0, "aria-valuemax": 100, "aria-valuenow": share });
+    const ends = { "aria-valuemin": 0, "aria-valuemax": 100 };
+    put(this.plot, { role: "slider", tabindex: 0, ...ends, "aria-valuenow": share });
     put(this.plot, { "aria-valuetext": words, "aria-label": spec.title });
   }
 }

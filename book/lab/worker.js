@@ -1,4 +1,4 @@
-// One model in a worker: its first weights, batches, training loop, and what it can do so far. encodings.js stands
+// One model in a worker: its first weights, batches, training loop, and what it can do. encodings.js stands
 // before this text. The arithmetic of a step is gpt.c, compiled to WebAssembly.
 
 const VALIDATED = 32; // windows, a multiple of every batch size
