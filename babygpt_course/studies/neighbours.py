@@ -34,7 +34,7 @@ from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import Objective
 from babygpt.tables import markdown
 from babygpt_course.studies.board import RUNGS, WORLD, SingleBranch
-from babygpt_course.studies.clicks import LEAST, MODELS, click_step, require_same_settings
+from babygpt_course.studies.clicks import LEAST, MODELS, STOPS, click_step, require_same_settings
 from babygpt_course.studies.needed_heads import PromptRows, dissect_answers
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.seed_plots import draw_seed_dots
@@ -161,11 +161,11 @@ def measure_end(model: LanguageModel, corpus: Corpus, quiz: Sequence[Any], block
     returns  "known" and "written": `measure_shares` of all questions; "loss": of the whole validation text,
              nats per character; "letter_losses": of each letter of the right names, the end sign last, nats
     """
-    known, written = measure_shares(model, corpus, quiz)
+    answers, written = measure_shares(model, corpus, quiz)
     loss = metrics.loss_by_position(model, corpus.val, block_size, len(corpus.val) // block_size).mean()
     letter_losses = metrics.answer_losses(model, corpus.tokenizer, quiz)
     return {
-        "known": known,
+        "known": answers,
         "written": written,
         "loss": round(float(loss), 4),
         "letter_losses": [round(float(x), 4) for x in letter_losses],
@@ -307,7 +307,7 @@ def short_rows(results: Results) -> list[tuple[str, ...]]:
 def long_rows(results: Results) -> list[tuple[str, ...]]:
     """Return the rows of long runs: seeds that spell by some steps, each seed's click, and the sign test."""
     clicks, rows = spelling_clicks(results), []
-    stops = [stop for stop in (600, 1200, 1800) if stop <= results["steps"]]
+    stops = [stop for stop in STOPS if stop <= results["steps"]]
     for name, steps in clicks.items():
         plain = clicks.get(f"{name.split(', ')[0]}, {PLAIN}", steps)
         chances = [
@@ -330,7 +330,7 @@ def table(results: Results) -> str:
         f"{table_head(results)}\n\nA model spells if it writes at least {LEAST['spells']:.0%} of the names. "
         f"After {results['short_steps']} steps:\n\n"
     )
-    stops = [f"by step {stop:,}" for stop in (600, 1200, 1800) if stop <= results["steps"]]
+    stops = [f"by step {stop:,}" for stop in STOPS if stop <= results["steps"]]
     short_heading = (
         "model",
         "names written, each seed (%)",

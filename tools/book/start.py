@@ -84,15 +84,15 @@ def record() -> dict[str, Any]:
         "right": {name: role_accuracy(m, corpus.tokenizer, questions) for name, m in models.items()},
         "asked": [
             {
-                "text": asked,
-                "right": asked.split()[0],
-                "names": [[asked.index(name), len(name)] for name in names],
+                "text": question,
+                "right": question.split()[0],
+                "names": [[question.index(name), len(name)] for name in names],
             }
-            for asked in ASKED
+            for question in ASKED
         ],
         "readings": [],
     }
-    read_twice = {name: [read(model, corpus, asked) for asked in ASKED] for name, model in models.items()}
+    read_twice = {name: [read(model, corpus, text) for text in ASKED] for name, model in models.items()}
     for order in range(len(ASKED)):
         recording["readings"].append([lane(read_twice[name], order) for name in MODELS])
     return recording
