@@ -40,10 +40,10 @@ def check(ctx: click.Context, version: str, json: Path | None, overwrite: bool, 
     options = chosen_options(ctx, version)
     config = replace(encoding_check.SHAPE, **shell.fields_of(ModelConfig, values))
     if json is None:
-        table = encoding_check.check(version, config, **options)
+        table = encoding_check.check(version, config, show=True, **options)
     else:
         with shell.output_lock(json, "--json", overwrite):
-            table = encoding_check.check(version, config, **options)
+            table = encoding_check.check(version, config, show=True, **options)
             text = dumps(table.as_json(), ensure_ascii=False, indent=1)
             write_atomically(json, f"{text}\n".encode())
     click.echo(repr(table))

@@ -1,8 +1,9 @@
 """Results of a comparison of versions: paired differences, as a printed table and as a page to post."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from statistics import median
 from typing import Any
 
 from babygpt.experiments.paired import (
@@ -83,7 +84,8 @@ def comparison_rows(
 
     runs        key of a variant -> seed -> what it measured
     suggesting  name of a variant -> seeds that suggested its comparison with the first
-    returns     rows with "variant", "title", "rate", "digest", "options", "seeds", "means" and "differences".
+    returns     rows with "variant", "title", "rate", "digest", "options", "seeds", "means", "differences" and
+                "learned": the encoding's small weights, name -> trained values of all seeds in a row.
                 A difference has "mean", "low", "high", "n", "p" and "each" seed's. Its ends are None below
                 FIRST_INTERVAL seeds, and its "verdict" is None below FEWEST_SEEDS
     """
@@ -115,10 +117,20 @@ def comparison_rows(
                 "seeds": list(own),
                 "means": means,
                 "differences": gaps,
+                "learned": learned_values(own.values()),
             }
         )
     add_verdicts([gap for row in rows for gap in row["differences"].values()])
     return rows
+
+
+def learned_values(runs: Iterable[RunNumbers]) -> dict[str, list[float]]:
+    """Return name of a weight -> its trained values in all runs of a variant, one after the other."""
+    values: dict[str, list[float]] = {}
+    for run in runs:
+        for name, trained in run.get("learned", {}).items():
+            values.setdefault(name, []).extend(trained)
+    return values
 
 
 def add_verdicts(gaps: Sequence[dict[str, Any]]) -> None:
@@ -213,6 +225,7 @@ def about(results: Mapping[str, Any]) -> Iterator[str]:
     seeds, failed = results["seeds"], results["failed"]
     listed = ", ".join(map(str, seeds))
     yield from about_variants(results)
+    yield from about_learned(results)
     yield f"Seeds: {listed}; all variants of a seed saw the same batches. After ±: deviation over seeds."
     yield from about_looks(results)
     if len(seeds) < FEWEST_SEEDS:
@@ -250,6 +263,17 @@ def about_variants(results: Mapping[str, Any]) -> Iterator[str]:
             words.append(f"{row['variant']} is {row['title']}")
     if words:
         yield f"{'; '.join(words)}."
+
+
+def about_learned(results: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a sentence for each variant with small trained weights: between which values they ended."""
+    for row in results["rows"]:
+        spans = [
+            f"{name} {min(values):.3g} to {max(values):.3g}, median {median(values):.3g}"
+            for name, values in row.get("learned", {}).items()
+        ]
+        if spans:
+            yield f"{row['variant']} has learned, over all seeds: {'; '.join(spans)}."
 
 
 def about_looks(results: Mapping[str, Any]) -> Iterator[str]:

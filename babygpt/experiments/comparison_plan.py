@@ -18,7 +18,7 @@ from babygpt.experiments.sweep import RunNumbers, finish, questions, small_confi
 from babygpt.experiments.variants import Candidate
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import Objective, objective_for
-from babygpt.training import Step, train
+from babygpt.training import Step, snapshot, train
 
 Curve = list[list[float]]  # validation losses as [step, loss]
 # Receives the name of a variant, the seed of one of its runs, and the curve of this run so far.
@@ -29,6 +29,7 @@ VAL_WINDOWS = 512  # the fewest for versions that fill in, whose masks are drawn
 N_QUESTIONS = 400
 N_MASKED_QUESTIONS = 100  # the exact bound of an answer takes up to 31 passes
 FURTHEST = 4  # windows that are read to measure the loss beyond the first
+FEW_NUMBERS = 64  # of an encoding's weight, so that its values are kept and a reader can look at them
 TRIAL_STEPS = 10  # of each variant, to say how long all will take
 
 
@@ -83,9 +84,18 @@ class ComparisonPlan:
         return model, curve
 
     def run(self, candidate: Candidate, seed: int, watch: CurveWatch | None = None) -> RunNumbers:
-        """Train a variant from a seed; return its seed, its curve, and what MEASURES names."""
+        """Train a variant from a seed; return its seed, its curve, what MEASURES names, and "learned".
+
+        The last holds the trained values of the encoding's small weights, by name.
+        """
         model, curve = self.train(candidate, seed, watch)
-        return {"seed": seed, "curve": curve, "loss": curve[-1][1], **self.measure(candidate, model)}
+        learned = {
+            name: values.ravel().tolist()
+            for name, values in snapshot(model).items()
+            if values.size <= FEW_NUMBERS
+        }
+        measures = self.measure(candidate, model)
+        return {"seed": seed, "curve": curve, "loss": curve[-1][1], **measures, "learned": learned}
 
     def measure(self, candidate: Candidate, model: LanguageModel) -> dict[str, float | None]:
         """Return the measures of a trained model beside its loss; None where it has no such number.

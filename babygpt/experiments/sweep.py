@@ -213,7 +213,7 @@ def finish(steps: Iterator[Step], total: int, title: str = "") -> list[Step]:
     returns   all records; the arguments are those of `follow`
     Raises KeyboardInterrupt if the run was interrupted.
     """
-    history = follow(steps, total, title, leave=False)
+    history = follow(steps, total, title, leave=False, kept="this run is not kept")
     if len(history) < total:
         raise KeyboardInterrupt(f"{title} ended after {len(history)} of {total} steps")
     return history

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 import torch
+from tqdm import tqdm
 
 from babygpt.config import ModelConfig
 from babygpt.errors import BadInput, first_line
@@ -26,7 +27,9 @@ from babygpt.models.versions import VersionName
 SHAPE = ModelConfig(vocab_size=12, n_layer=2, n_head=2, n_embd=32)
 
 
-def check(encoding: VersionName, config: ModelConfig | None = None, **options: Any) -> EncodingCheck:
+def check(
+    encoding: VersionName, config: ModelConfig | None = None, *, show: bool = False, **options: Any
+) -> EncodingCheck:
     """Measure the promises of an encoding; each is ✓, ✗ with the smallest input that breaks it, or –.
 
     A ✗ may be a fault, or a finding: scores that know more than the distance are what a sinusoid is for.
@@ -52,6 +55,7 @@ def check(encoding: VersionName, config: ModelConfig | None = None, **options: A
 
     encoding  the name of a version, such as "v4"; a class; or a file and a class in it, as "mine.py:Sandwich"
     config    shape of the model, by default two layers of two heads and 32 channels, and a window of 192
+    show      whether a bar names the promise that is being measured, in a terminal
     options   of `build`: those of the encoding, and per_layer, layers and isolated
     returns   the table
     Raises BadInput for an unknown version, a vocabulary below 3, and if the model cannot read four tokens.
@@ -62,7 +66,9 @@ def check(encoding: VersionName, config: ModelConfig | None = None, **options: A
         torch.manual_seed(0)
         subject = make_subject(encoding, config or SHAPE, options)
     subject.require_readable()
-    for name, (statement, trials) in PROMISES.items():
+    promises = tqdm(PROMISES.items(), leave=False, disable=None if show else True)
+    for name, (statement, trials) in promises:
+        promises.set_description(name)
         reason = reason_against(subject, name)
         subject.rows[name] = (
             CheckedPromise(name, statement, None, reason)

@@ -40,11 +40,33 @@ def require_sound_hooks_on_device(model: LanguageModel) -> None:
 
     `build` checked it where the model was built, so on a CPU nothing is left to check.
     """
-    device = next(model.parameters()).device
-    classes = own_classes(model)
-    if device.type == "cpu" or not classes:
+    if next(model.parameters()).device.type != "cpu":
+        require_sound_own_hooks(model)
+
+
+def require_sound_own_hooks(model: LanguageModel) -> None:
+    """Raise BadInput if a hook of an encoding from outside fails with the weights that it has now."""
+    device, classes = next(model.parameters()).device, own_classes(model)
+    if not classes:
         return
     kind = require_version(model.version)
     for encoding in {model.encoding.of_layer(i) for i in range(model.config.n_layer)}:
         if type(encoding) in classes:
             require_sound_hooks(encoding, model.config, kind.branches, kind.masks, device)
+
+
+def broken_part(model: LanguageModel) -> str:
+    """Return in words where a model whose loss is not finite broke: in its weights, or in a hook.
+
+    Weights of the encoding are named first: others take part in what they broke.
+    """
+    names = [name for name, p in model.named_parameters() if not p.isfinite().all()]
+    if names:
+        first = min(names, key=lambda name: not name.startswith("encoding."))
+        others = f", as {len(names) - 1} of the other weights do" if names[1:] else ""
+        return f"{first} holds numbers that are not finite{others}"
+    try:
+        require_sound_own_hooks(model)
+    except BadInput as error:
+        return str(error)
+    return "all weights are finite"

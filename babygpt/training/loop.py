@@ -24,7 +24,12 @@ from babygpt.errors import BadInput
 from babygpt.models.inputs import require_model
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import Batch, Objective
-from babygpt.training.guard import require_sound_hooks_on_device, require_trainable, require_vocabulary
+from babygpt.training.guard import (
+    broken_part,
+    require_sound_hooks_on_device,
+    require_trainable,
+    require_vocabulary,
+)
 from babygpt.training.optimizers import optimizers, schedule
 
 # Each model that was trained has a lock. A live run trains in a thread of its own while the notebook goes on,
@@ -137,7 +142,7 @@ class Training:
             with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.bf16):
                 loss = self.loss(tuple(part.to(self.device) for part in batch))
             value = loss.item()
-            require_finite("loss", value, self.step + 1, lr)
+            require_finite("loss", value, self.step + 1, lr, self.model)
 
             # Backward. Clear gradients that an interrupted step may have left: new ones are added to them.
             self.model.zero_grad()
@@ -160,7 +165,7 @@ class Training:
             return step
         with alone_with(self.model):
             val_loss = self.validation_loss()
-        require_finite("validation loss", val_loss, step.step, step.lr)
+        require_finite("validation loss", val_loss, step.step, step.lr, self.model)
         return replace(step, val_loss=val_loss, snapshot=snapshot(self.model))
 
     def loss(self, batch: Batch) -> Tensor:
@@ -201,10 +206,11 @@ def require_gradients() -> None:
         raise BadInput("training needs gradients: call it outside torch.no_grad() and torch.inference_mode()")
 
 
-def require_finite(name: str, value: float, step: int, lr: float) -> None:
-    """Raise a FloatingPointError that names the step and what to try, if a loss is nan or infinite."""
+def require_finite(name: str, value: float, step: int, lr: float, model: LanguageModel) -> None:
+    """Raise a FloatingPointError with the step, the broken part and what to try, if a loss is not finite."""
     if not math.isfinite(value):
-        raise FloatingPointError(f"{name} is {value} at step {step}, learning rate {lr:.2g}: {WHAT_TO_TRY}")
+        words = f"{name} is {value} at step {step}, learning rate {lr:.2g}"
+        raise FloatingPointError(f"{words}; {broken_part(model)}: {WHAT_TO_TRY}")
 
 
 def snapshot(model: LanguageModel) -> dict[str, np.ndarray]:
@@ -213,7 +219,13 @@ def snapshot(model: LanguageModel) -> dict[str, np.ndarray]:
 
 
 def follow(
-    steps: Iterator[Step], total: int, title: str = "", leave: bool = True, done: int = 0, show: bool = True
+    steps: Iterator[Step],
+    total: int,
+    title: str = "",
+    leave: bool = True,
+    done: int = 0,
+    show: bool = True,
+    kept: str = "the model is kept as it is",
 ) -> list[Step]:
     """Run a training loop behind a progress bar; Ctrl-C ends it early and keeps what was done.
 
@@ -223,6 +235,7 @@ def follow(
     leave     whether the bar stays when the run is over
     done      steps made before these, in a run that goes on
     show      whether anything is shown at all
+    kept      said after Ctrl-C: what becomes of the steps made
     returns   all records; after Ctrl-C those made so far
     """
     history: list[Step] = []
@@ -236,5 +249,5 @@ def follow(
         except KeyboardInterrupt:
             if show:
                 last = done + len(history)
-                shown.write(f"interrupted after step {last}; the model is kept as it is", sys.stderr)
+                shown.write(f"interrupted after step {last}; {kept}", sys.stderr)
     return history

@@ -182,7 +182,9 @@ def test_time_goes_back_by_mouse_slider_keys_and_finger_while_the_model_trains(n
     # On a busy machine a replay is over before a test can look at it, so the page notes what it draws.
     board(notebook, "{ board.replayed = []; board.onpaint = step => board.replayed.push(step); }")
     click(notebook, "play the run")
-    until(notebook, "board.replayed.length && board.at === null && board.playing === null")  # it has caught up
+    until(
+        notebook, "board.replayed.length && board.at === null && board.playing === null"
+    )  # it has caught up
     replayed = board(notebook, "board.replayed")
     assert replayed == sorted(replayed)
     assert any(80 < step < replayed[-1] for step in replayed)

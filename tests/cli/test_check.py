@@ -27,7 +27,7 @@ def test_check_stores_its_table_and_overwrites_only_with_its_flag(run, refused, 
 def test_options_of_the_encoding_and_the_shape_reach_the_check(run, monkeypatch):
     calls = []
 
-    def record(version, config, **options):
+    def record(version, config, show, **options):
         calls.append((version, config.block_size, config.n_layer, config.n_head, options))
         return EncodingCheck(version, [])
 

@@ -212,6 +212,21 @@ def test_an_own_encoding_is_compared_and_a_changed_file_resumes_no_run(small_cor
     assert "They suggested the comparison of mine.py:Mine" in str(second)
 
 
+def test_the_card_says_what_the_small_weights_of_an_encoding_have_learned(small_corpus):
+    comparison = compared(("v4", "kerple-log", "learned"), small_corpus, [1, 2])
+    tables = [row["learned"] for row in comparison.rows]
+    assert tables[0] == tables[2] == {}  # RoPE trains nothing, and a table of positions is too large to read
+    trained = [run["learned"] for run in comparison.results["runs"]["kerple-log"]]
+    assert trained[0] != trained[1]
+    assert tables[1] == {name: [*values, *trained[1][name]] for name, values in trained[0].items()}
+    values = tables[1]["log_r1"]
+    said = f"log_r1 {min(values):.3g} to {max(values):.3g}, median {np.median(values):.3g}"
+    sentences = [line for line in card(comparison.results).splitlines() if "has learned" in line]
+    assert len(sentences) == 1
+    assert sentences[0].startswith("- kerple-log has learned, over all seeds: ")
+    assert said in sentences[0]
+
+
 def test_a_file_that_changes_while_runs_are_made_fails_them(small_corpus, own_file):
     own_file(2)
     changed = candidates_of(("v4", "mine.py:Mine"))[1]

@@ -15,8 +15,9 @@ from babygpt.encodings import ALiBi
 from babygpt.errors import BadInput
 from babygpt.experiments import sweep as module
 from babygpt.experiments.paired import by_measurement
-from babygpt.experiments.sweep import keep_runs, small_config, sweep, train_from_seed
+from babygpt.experiments.sweep import finish, keep_runs, small_config, sweep, train_from_seed
 from babygpt.objectives import NextToken
+from babygpt.training import Step
 
 
 def test_a_text_that_is_no_regular_expression_is_refused(tmp_path):
@@ -75,6 +76,16 @@ def partial(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         sweep(["a", "bb"], [1, 2], runs_of([], stop_at=("a", 2)), keep_runs(path))
     return path
+
+
+def test_a_run_that_ctrl_c_stops_says_that_it_is_not_kept(capsys):
+    def interrupted():
+        yield Step(1, 2.0, 0.1, 0.0, 8)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        finish(interrupted(), 3, "v4, seed 1")
+    assert "interrupted after step 1; this run is not kept" in capsys.readouterr().err
 
 
 def test_a_stopped_study_continues_after_its_finished_runs(partial):

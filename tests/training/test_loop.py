@@ -12,10 +12,12 @@ import torch
 from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import Corpus, load_corpus
 from babygpt.device import compile_in_place
+from babygpt.encodings import Encoding
 from babygpt.errors import BadInput
 from babygpt.models.language_model import LanguageModel
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import Branches, DiffusionBound, MaskedDiffusion, NextToken, Objective
+from babygpt.positions import Positions
 from babygpt.training import Step, Training, follow, replay, snapshot, train
 from babygpt.training.optimizers import schedule
 
@@ -203,10 +205,32 @@ def test_a_nan_loss_stops_at_its_step_and_names_remedies(make, objective: NextTo
     before = weights(model)
     with pytest.raises(FloatingPointError, match=r"loss is nan at step 4, learning rate") as caught:
         next(steps)
-    for part in (f"{PLAN.lr_matrix * schedule(3, PLAN):.2g}", "lr_matrix", "warmup"):
+    of_head = "head.weight holds numbers that are not finite: "
+    for part in (f"{PLAN.lr_matrix * schedule(3, PLAN):.2g}", of_head, "lr_matrix", "warmup"):
         assert part in str(caught.value)
     for name, p in model.state_dict().items():  # no step was taken
         assert torch.equal(p.nan_to_num(99.0), before[name].nan_to_num(99.0)), name
+
+
+class Rooted(Encoding):
+    """ALiBi with the root of a trained slope, which has none once training takes it below 0."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.slope = torch.nn.Parameter(torch.tensor(0.1))
+
+    def score_bias(self, queries: Positions, keys: Positions) -> torch.Tensor:
+        distance = queries.time[..., :, None] - keys.time[..., None, :]  # (Tq, Tk) or (B, Tq, Tk)
+        return -self.slope.sqrt() * distance.unsqueeze(-3)
+
+
+def test_a_nan_loss_names_the_hook_of_an_own_encoding_that_made_it(objective: NextToken):
+    model = build(Rooted, ModelConfig(int(objective.train.max()) + 1, BLOCK, n_layer=1, n_head=2, n_embd=16))
+    steps = train(model, objective, PLAN)
+    next(steps)
+    model.encoding.slope.data.fill_(-1.0)
+    with pytest.raises(FloatingPointError, match=r"Rooted: score_bias returned nan among its numbers"):
+        next(steps)
 
 
 def test_a_run_that_diverges_in_its_last_step_raises_an_error(make, objective: NextToken):
