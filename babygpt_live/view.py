@@ -29,10 +29,11 @@ STILL_CSS = (
 SMALLEST = 0.65
 
 
-def script(path: Path) -> str:
+def script(path: Path, *others: Path) -> str:
     """Return a module of a page, and before it all that it imports, as one module without imports.
 
-    path  of its file; an imported file is named from the folder of the one that imports it
+    path    of its file; an imported file is named from the folder of the one that imports it
+    others  modules that stand before it too, as if it imported them: each is $ and the name of its file
     """
     texts: dict[str, str] = {}
 
@@ -48,7 +49,8 @@ def script(path: Path) -> str:
             own = EXPORT.sub("", DEFAULT.sub("", own))
             texts[file.stem] = f"const ${file.stem} = (() => {{\n{own}return {{ {names} }};\n}})();\n"
 
-    add(path)
+    for file in (*others, path):
+        add(file)
     return "".join(texts.values())
 
 

@@ -4,8 +4,8 @@
 // The model holds the run in parts, which dashboard.py describes. `head` tells how many there are, so that a
 // page that lacks one knows it. Whatever the page can do alone (go back, play, read values) asks nobody.
 
-import { addInput, fixed, html, makeRoot, put, range, sum, write } from "./figure.js";
-import { decode, fill, readPanel, viewOf } from "./panels.js";
+import { addInput, fill, fixed, html, makeRoot, put, range, sum, write } from "./figure.js";
+import { decode, readPanel, viewOf } from "./panels.js";
 
 const BLOCK = 256; // losses in a part, as in dashboard.py
 const PACE = 1000 / 30; // ms between two frames of a running dashboard; a hand gets every frame

@@ -48,6 +48,7 @@ export function fixed(number, digits = 2) {
   const odd = half && Number(up.at(-1)) % 2; // Python takes the even one of two equally near numbers.
   return minus((Number(odd ? up - Math.sign(number) * 10 ** -digits : up) + 0).toFixed(digits));
 }
+export const fill = (template, values) => template.replace(/\{(\w+)\}/g, (_, name) => values[name]);
 export const percent = share => `${Math.round(100 * share)}%`;
 export const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 export const clamp = (x, low, high) => Math.min(high, Math.max(low, x));

@@ -4,7 +4,7 @@
 // and fills in Python's templates; it makes no sentence of its own.
 
 import {
-  Cells, clamp, fixed, html, makePanel, nearest, paintCells, percent, put, range, svg, write,
+  Cells, clamp, fill, fixed, html, makePanel, nearest, paintCells, percent, put, range, svg, write,
 } from "./figure.js";
 import { themed } from "./glyphs.js";
 
@@ -52,7 +52,6 @@ export function readPanel(packed) {
   return spec;
 }
 
-export const fill = (template, values) => template.replace(/\{(\w+)\}/g, (_, name) => values[name]);
 export const withUnit = (value, { digits, unit }) =>
   Number.isFinite(value) ? `${fixed(value, digits)}${unit}` : "–";
 

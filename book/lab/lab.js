@@ -1,5 +1,6 @@
 // The lab: two models train on a text of the reader's choice, one worker each, and dials steer the first one.
-// tools/book/lab.py puts dashboard.js, encodings.js and lanes.js before this text, and all words into the page.
+// tools/book/lab.py puts dashboard.js, reading.js, text.js, encodings.js and lanes.js before this text, and
+// all words into the page.
 
 const SHORTEST = 2000; // characters of a text
 const LONGEST = 1e6;
@@ -29,32 +30,6 @@ const pack = (numbers, ...shape) => ({
 });
 const short = label => label.split(/[: (]/)[0];
 const rounded = value => Number(value.toPrecision(3)).toLocaleString("en");
-
-// ---------------------------------------------------------------- models in workers
-
-let engine = null;
-let workerUrl = null;
-
-// What engine.js holds. Raises an error if it cannot be loaded.
-function loadEngine(folder) {
-  engine ??= new Promise((resolve, reject) => {
-    const script = html("script", { src: `${folder}engine.js` });
-    script.addEventListener("load", () => resolve(window.babygptEngine));
-    script.addEventListener("error", () => reject((engine = null)));
-    document.head.append(script);
-  });
-  return engine;
-}
-
-// Train a model in a worker of its own; `hear` gets what it posts, and `fail` an error. May raise one.
-function startWorker({ worker, wasm }, task, hear, fail) {
-  workerUrl ??= URL.createObjectURL(new Blob([worker], { type: "text/javascript" }));
-  const it = new Worker(workerUrl);
-  it.addEventListener("error", fail, { once: true });
-  it.addEventListener("message", ({ data }) => (data.error ? fail(data.error) : hear(data)));
-  it.postMessage({ wasm: Uint8Array.from(atob(wasm), byte => byte.charCodeAt(0)), ...task });
-  return it;
-}
 
 // ---------------------------------------------------------------- the lab
 

@@ -4,16 +4,14 @@
 const { clamp, nearest, paintCells, percent, svg } = $figure;
 const { CurvesView } = $panels;
 const { ENCODINGS, addGlyph } = $glyphs;
+const { CLOCK, drawArc, drawClock, loadEngine, shown, startWorker } = $reading;
 const LIKELY = 5; // characters in a list of the likeliest ones
 const LEAST = 0.01; // probability of a character in that list
-const FAINT = 0.06; // attention weight below which no arc is drawn
-const CLOCK = 2; // pair of channels whose angles the clocks show, from 0
 const LETTERS = [9, 30]; // least and greatest size of a letter, in CSS pixels
 const BESIDE = 104; // room for names beside curves
 const NEAR = 3; // letters back at which a head is not yet said to look far
 // A hand draws this encoding, so it has the colour of ink.
 ENCODINGS.drawn = { name: "Drawn", colour: "var(--ink)", path: "M2 5c6 0 4 14 10 14s5-9 10-9" };
-const shown = character => ({ "\n": "↵", " ": "␣" })[character] ?? character;
 const colourOfEncoding = key => (key in ENCODINGS && key !== "drawn" ? `var(--enc-${key})` : "var(--ink)");
 const glyphOf = (key, parent) => key in ENCODINGS && addGlyph(key, parent);
 
@@ -181,18 +179,12 @@ class Lane {
     });
     put(this.spot, { x: x(m) - 0.5 * step, y: base - 0.9 * size, width: step, height: 1.25 * size });
     const moves = chosen >= 0, encoding = { name: this.encoding, theta: this.lab.thetaOf(this.side) };
-    this.clocks.forEach(([ring, hand], i) => {
-      const [cx, cy] = [x(i), base + 0.35 * size + r + 2], angle = moves ? angleOf(encoding, i, CLOCK) : 0;
-      put(ring, { cx, cy, r });
-      put(hand, { x1: cx, y1: cy, x2: cx + r * Math.sin(angle), y2: cy - r * Math.cos(angle) });
-    });
-    const top = base - 0.9 * size, most = Math.max(4, (top - 4) / 0.75);
+    this.clocks.forEach((clock, i) =>
+      drawClock(clock, x(i), base + 0.35 * size + r + 2, r, moves ? angleOf(encoding, i, CLOCK) : 0));
+    const top = base - 0.9 * size, most = Math.max(3, top - 4);
     this.arcs.forEach((arc, j) => {
-      const w = chosen >= 0 && j < m ? this.weight(chosen, m, j) : 0;
-      if (w < FAINT) return arc.removeAttribute("d");
-      const up = Math.min(most, 16 + 0.5 * Math.abs(x(m) - x(j)));
-      const d = `M${x(m)} ${top}C${x(m)} ${top - up} ${x(j)} ${top - up} ${x(j)} ${top}`;
-      put(arc, { d, "stroke-width": 1 + 5 * w, "stroke-opacity": 0.3 + 0.7 * w });
+      const weight = chosen >= 0 && j < m ? this.weight(chosen, m, j) : 0;
+      drawArc(arc, weight, x(m), x(j), top, Math.min(most, 12 + 0.38 * Math.abs(x(m) - x(j))));
     });
   }
 

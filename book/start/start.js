@@ -1,8 +1,10 @@
-// The first screen: two models read one question letter by letter, from a recording of ours or while they train in
-// this page. tools/book/start.py writes the page's words and the recording, and puts this text into a script.
+// The first screen: two models read one question letter by letter, from a recording of ours or while they
+// train in this page. tools/book/start.py writes the page's words and the recording, and puts this text into
+// a script.
 
-import { clamp, html, percent, put, range, svg, write } from "../../babygpt_live/page/figure.js";
+import { clamp, fill, frequencies, percent, put, range, svg, write } from "../../babygpt_live/page/figure.js";
 import { addGlyph } from "../../babygpt_live/page/glyphs.js";
+import { CLOCK, FAINT, drawArc, drawClock, loadEngine, shown, startWorker } from "../lab/reading.js";
 
 // Times are milliseconds. All that moves by itself takes less than seven seconds.
 const READING = 3400; // of a question
@@ -11,14 +13,14 @@ const REST = 700; // before the answer, and after its first letter
 const LETTER = 240; // of the answer
 const EXCHANGE = 700;
 const SLOTS = 36; // letters of a question and its answer
-const FAINT = 0.06; // An arc with a smaller weight is not drawn.
-const TURN = 10000 ** (-2 / 16); // radians a letter, of the second of RoPE's eight pairs, as babygpt has them
+const THETA = 10000;
+// A model that is trained here.
+const HEADS = 4; // of each layer
+const HEAD_DIM = 16; // channels of a head
 const ROWS = 4; // letters in a list of the next ones
 const STEPS = 600;
 const CALM = matchMedia("(prefers-reduced-motion: reduce)");
-const SIGNS = { " ": "␣", "\n": "↵" };
 const ease = t => 1 - (1 - t) ** 3;
-const fill = (words, facts) => words.replace(/\{(\w+)\}/g, (_, name) => facts[name]);
 
 // Weights of a head as the recording has them: the lower triangle row by row, a byte for each, in base64.
 function triangle(text) {
@@ -29,8 +31,9 @@ function triangle(text) {
 // ---------------------------------------------------------------- a model's lane
 
 // Letters with their clocks, arcs to where a head looks, and the likeliest next letters.
-// A reading has `text` (question and answer), `asked` (letters of the question), `weights(row, column)`, which count
-// a line's end before the text, `next` (for each letter the likeliest next ones, as [letter, share]), `head`.
+// A reading has `text` (question and answer), `asked` (letters of the question), `weights(row, column)`,
+// which count a line's end before the text, `next` (for each letter the likeliest next ones, as [letter,
+// share]), `head`, and `channels` of a head, which set how quickly its clocks turn.
 class Lane {
   constructor(el) {
     this.el = el;
@@ -42,8 +45,9 @@ class Lane {
     this.spot = svg("rect", { class: "spot", rx: 5 }, this.spotted);
     this.nodes = range(SLOTS, () => {
       const clock = svg("g", {}, this.clocks);
-      const parts = this.clocked ? [svg("circle", {}, clock), svg("path", {}, clock)] : [];
-      return { clock, parts, letter: svg("text", {}, this.letters), arc: svg("path", { class: "arc" }, this.arched) };
+      const parts = this.clocked ? [svg("circle", {}, clock), svg("line", {}, clock)] : [];
+      const arc = svg("path", { class: "arc" }, this.arched);
+      return { clock, parts, letter: svg("text", {}, this.letters), arc };
     });
     this.offsets = [];
     this.at = this.turned = -1;
@@ -73,18 +77,16 @@ class Lane {
   // Draw letters and clocks up to `at`, which may lie between two letters, and the arcs of the letter there.
   draw() {
     if (!this.step) return;
-    const { nodes, reading: { text, asked }, size, radius, line } = this, now = Math.floor(this.at);
-    nodes.forEach(({ clock, parts: [ring, hand], letter }, i) => {
+    const { nodes, reading: { text, asked, channels }, size, radius, line } = this, now = Math.floor(this.at);
+    const turn = frequencies(channels, THETA)[CLOCK]; // radians a letter
+    nodes.forEach(({ clock, parts, letter }, i) => {
       const visibility = i < this.shown ? "visible" : "hidden", [dx, dy] = this.offsets[i] ?? [0, 0];
       const kind = i >= asked ? "written" : i > this.turned ? "to-come" : "";
       put(letter, { x: this.x(i) + dx, y: line + dy, "font-size": size, class: kind, visibility });
       write(letter, text[i] ?? "");
       put(clock, { visibility });
-      if (!ring) return;
-      const cx = this.x(i), cy = line + 0.3 * size + radius + 4;
-      const angle = i * TURN * ease(clamp(this.turned - i + 1, 0, 1)) - Math.PI / 2;
-      put(ring, { cx, cy, r: radius });
-      put(hand, { d: `M${cx} ${cy}l${radius * Math.cos(angle)} ${radius * Math.sin(angle)}` });
+      const angle = i * turn * ease(clamp(this.turned - i + 1, 0, 1));
+      if (parts.length) drawClock(parts, this.x(i), line + 0.3 * size + radius + 4, radius, angle);
     });
     this.drawArcs(now);
   }
@@ -96,21 +98,19 @@ class Lane {
       width: 1.1 * this.step, height: 1.16 * size });
     nodes.forEach(({ arc }, i) => {
       const share = lit && i < now ? weights(now + 1, i + 1) : 0, [from, to] = [this.x(now), this.x(i)];
-      if (share < FAINT) return put(arc, { visibility: "hidden" });
-      const up = 1.3 * Math.min(top - 6, 14 + 0.3 * Math.abs(from - to)); // a cubic reaches three quarters of it
-      put(arc, { visibility: "visible", d: `M${from} ${top}C${from} ${top - up} ${to} ${top - up} ${to} ${top}`,
-        "stroke-width": 1 + 5 * share, "stroke-opacity": 0.3 + 0.7 * share });
+      drawArc(arc, share, from, to, top, Math.min(top - 6, 14 + 0.3 * Math.abs(from - to)));
     });
   }
 
   // List likely next letters; `before` has their shares before the names changed places.
-  list_next(next, before = []) {
+  listNext(next, before = []) {
     const shares = Object.fromEntries(before);
     this.list.forEach(([letter, bar, share], i) => {
       const [sign, p] = next[i] ?? ["", 0];
-      write(letter, SIGNS[sign] ?? sign);
+      write(letter, shown(sign));
       write(share, p < 0.01 ? "" : percent(p));
-      put(bar, { style: `--share: ${p}; --before: ${shares[sign] ?? 0}`, class: sign in shares ? "compared" : "" });
+      const style = `--share: ${p}; --before: ${shares[sign] ?? 0}`;
+      put(bar, { style, class: sign in shares ? "compared" : "" });
     });
   }
 
@@ -129,7 +129,8 @@ class Stage {
     Object.assign(this, { el, words, order: 0, exchanged: false, live: null });
     this.part = name => el.querySelector(`.first-${name}`);
     this.lanes = [...el.querySelectorAll(".first-lane")].map(lane => new Lane(lane));
-    this.recorded = readings.map(models => models.map(model => ({ ...model, weights: triangle(model.weights) })));
+    const unpacked = model => ({ ...model, weights: triangle(model.weights) });
+    this.recorded = readings.map(models => models.map(unpacked));
     this.questions = questions;
     this.readings = this.recorded;
     this.listen();
@@ -154,7 +155,8 @@ class Stage {
       letters.addEventListener("blur", () => this.look(this.asked - 1));
       letters.addEventListener("keydown", event => {
         const last = this.asked - 1, at = Math.floor(this.lanes[0].at);
-        const to = { ArrowLeft: at - 1, ArrowDown: at - 1, ArrowRight: at + 1, ArrowUp: at + 1, Home: 0, End: last };
+        const [back, on] = [at - 1, at + 1];
+        const to = { ArrowLeft: back, ArrowDown: back, ArrowRight: on, ArrowUp: on, Home: 0, End: last };
         if (!(event.key in to)) return;
         event.preventDefault();
         this.look(clamp(to[event.key], 0, last));
@@ -196,7 +198,7 @@ class Stage {
     const to = share => this.lanes.forEach((lane, side) => {
       lane.at = lane.turned = share * asked - 0.001;
       lane.draw();
-      lane.list_next(readings[side].next[clamp(Math.floor(share * asked), 0, asked)]);
+      lane.listNext(readings[side].next[clamp(Math.floor(share * asked), 0, asked)]);
     });
     if (!(await this.tween(milliseconds, run, to))) return;
     this.compare();
@@ -228,15 +230,16 @@ class Stage {
     write(this.part("hold"), CALM.matches ? this.words.play : this.words.again);
   }
 
-  // List the next letters after the question in one order for both orders of the names, beside their shares before:
-  // those of the two names, and the likeliest others.
+  // List the next letters after the question in one order for both orders of the names, beside their shares
+  // before: those of the two names, and the likeliest others.
   compare() {
     const { text, names } = this.questions[0], initials = names.map(([place]) => text[place]);
     this.lanes.forEach((lane, side) => {
       const [now, before] = [this.order, 1 - this.order].map(order => this.readings[order][side].next.at(-1));
       const first = this.readings[0][side].next.at(-1).map(([letter]) => letter);
-      const letters = [...new Set([...initials, ...first])].slice(0, ROWS).sort(), shares = Object.fromEntries(now);
-      lane.list_next(letters.map(letter => [letter, shares[letter] ?? 0]), this.exchanged ? before : []);
+      const letters = [...new Set([...initials, ...first])].slice(0, ROWS).sort();
+      const shares = Object.fromEntries(now);
+      lane.listNext(letters.map(letter => [letter, shares[letter] ?? 0]), this.exchanged ? before : []);
     });
   }
 
@@ -244,7 +247,8 @@ class Stage {
   judge() {
     const { right } = this.questions[this.order];
     this.lanes.forEach((lane, side) => {
-      const [letter, turned] = [this.order, 1 - this.order].map(order => this.readings[order][side].text[this.asked]);
+      const answers = this.readings.map(models => models[side].text[this.asked]);
+      const letter = answers[this.order], turned = answers[1 - this.order];
       const kind = letter !== right[0] ? "bad" : letter === turned ? "lucky" : "good";
       lane.mark(fill(this.words[kind], { letter }), kind);
     });
@@ -289,11 +293,13 @@ class Stage {
       lane.at = i;
       lane.draw();
       const { weights, next } = this.readings[this.order][side];
-      const looks = range(i, j => [weights(i + 1, j + 1), j]).filter(([share]) => share >= FAINT).sort((a, b) => b[0] - a[0]);
-      const places = looks.slice(0, 3).map(([share, j]) => `${SIGNS[text[j]] ?? text[j]} (${j + 1}) ${percent(share)}`);
-      put(lane.svg, { "aria-valuenow": i + 1, "aria-valuemax": this.asked, "aria-valuetext":
-        fill(this.words.look, { n: i + 1, letter: text[i], places: places.join(", ") || this.words.nothing }) });
-      if (i < this.asked - 1) lane.list_next(next[i + 1]);
+      const shares = range(i, j => [weights(i + 1, j + 1), j]).filter(([share]) => share >= FAINT);
+      const looks = shares.sort((a, b) => b[0] - a[0]);
+      const places = looks.slice(0, 3).map(([share, j]) => `${shown(text[j])} (${j + 1}) ${percent(share)}`);
+      const facts = { n: i + 1, letter: text[i], places: places.join(", ") || this.words.nothing };
+      const words = fill(this.words.look, facts);
+      put(lane.svg, { "aria-valuenow": i + 1, "aria-valuemax": this.asked, "aria-valuetext": words });
+      if (i < this.asked - 1) lane.listNext(next[i + 1]);
     });
     if (i === this.asked - 1) this.compare();
   }
@@ -308,19 +314,6 @@ class Stage {
 
 // ---------------------------------------------------------------- training here
 
-let engine = null;
-
-// What engine.js of the lab holds: the worker's text, its WebAssembly, and the stories.
-function loadEngine(source) {
-  engine ??= new Promise((resolve, reject) => {
-    const script = html("script", { src: source });
-    script.addEventListener("load", () => resolve(window.babygptEngine));
-    script.addEventListener("error", () => reject((engine = null)));
-    document.head.append(script);
-  });
-  return engine;
-}
-
 // Both models train in workers, and the stage shows what they expect after the question so far.
 class Training {
   constructor(stage, seed) {
@@ -332,22 +325,18 @@ class Training {
     again.disabled = true;
     write(stage.part("says"), words.loading);
     try {
-      const { worker, wasm, texts } = await loadEngine(stage.el.dataset.engine);
-      this.text = texts["plain-tales"];
+      const loaded = await loadEngine(stage.el.dataset.engine);
+      this.text = loaded.texts["plain-tales"];
       const { characters, train, valid, questions } = this.text, all = [...characters];
       this.encode = text => Uint8Array.from(text, letter => all.indexOf(letter));
       this.decode = tokens => Array.from(tokens, token => all[token]).join("");
       const task = { text: this.encode(train), valid: this.encode(valid), newline: all.indexOf("\n"),
         questions: questions.map(parts => parts.map(this.encode)), vocabSize: all.length, seed, steps: STEPS,
-        every: 20, often: 5, shape: { layers: 2, heads: 4, batch: 8, rate: 1 }, asked: this.question() };
-      const code = URL.createObjectURL(new Blob([worker], { type: "text/javascript" }));
+        every: 20, often: 5, shape: { layers: 2, heads: HEADS, batch: 8, rate: 1 }, asked: this.question() };
       this.workers = stage.lanes.map(({ el }, side) => {
-        const own = new Worker(code);
-        own.addEventListener("error", ({ message }) => this.fail(message), { once: true });
-        own.addEventListener("message", ({ data }) => (data.error ? this.fail(data.error) : this.hear(side, data)));
-        const bytes = Uint8Array.from(atob(wasm), byte => byte.charCodeAt(0));
-        own.postMessage({ ...task, wasm: bytes, encoding: { name: el.dataset.encoding } });
-        return own;
+        const own = { ...task, encoding: { name: el.dataset.encoding } };
+        const hear = news => this.hear(side, news);
+        return startWorker(loaded, own, hear, error => this.fail(error.message ?? error));
       });
       this.runs = this.workers.map(() => ({ step: 0, shares: [] }));
       write(stage.part("hold"), words.pause);
@@ -369,7 +358,10 @@ class Training {
 
   stop() { for (const worker of this.workers) worker.terminate(); }
 
-  question() { return { text: this.encode(`\n${this.stage.questions[this.stage.order].text}`), off: [], drawn: 0 }; }
+  question() {
+    const { questions, order } = this.stage;
+    return { text: this.encode(`\n${questions[order].text}`), off: [], drawn: 0 };
+  }
 
   ask() {
     for (const lane of this.stage.lanes) lane.offsets = [];
@@ -393,7 +385,8 @@ class Training {
     if (right !== undefined) lanes[side].mark(fill(words.share, { share: percent(right) }));
     const steps = Math.min(...this.runs.map(one => one.step));
     const newest = Math.max(...this.runs.map(one => one.step));
-    write(this.stage.part("kind"), fill(words[steps < STEPS ? "live" : "trained"], { step: newest, steps: STEPS }));
+    const kind = words[steps < STEPS ? "live" : "trained"];
+    write(this.stage.part("kind"), fill(kind, { step: newest, steps: STEPS }));
     this.say(steps);
   }
 
@@ -401,19 +394,22 @@ class Training {
   draw(side, { weights, next, text, written }) {
     const { order, questions, words, lanes } = this.stage, { names, text: asked, right } = questions[order];
     if (this.decode(text).slice(1) !== asked) return; // the names have changed places meanwhile
-    const run = this.runs[side], n = text.length, place = names.find(([at]) => asked.startsWith(right, at))[0];
+    const run = this.runs[side], n = text.length;
+    const [place] = names.find(([at]) => asked.startsWith(right, at));
     if (written) run.written = this.decode(written).slice(n).trimEnd();
     const share = head => weights[(head * n + n - 1) * n + place + 1];
-    const head = range(weights.length / n / n).reduce((best, one) => (share(one) > share(best) ? one : best), 0);
-    const facts = { layer: Math.floor(head / 4) + 1, head: (head % 4) + 1, share: percent(share(head)), letter: right[0] };
-    const shown = `${asked}${run.written ?? ""}`.slice(0, SLOTS), lane = lanes[side];
+    const shares = range(weights.length / n / n, share), head = shares.indexOf(Math.max(...shares));
+    const number = { layer: Math.floor(head / HEADS) + 1, head: (head % HEADS) + 1 };
+    const facts = { ...number, share: percent(shares[head]), letter: right[0] };
+    const letters = `${asked}${run.written ?? ""}`.slice(0, SLOTS), lane = lanes[side];
     Object.assign(lane, { at: asked.length - 1, turned: SLOTS });
-    lane.show({ text: shown, asked: asked.length, head: fill(words.head, facts),
-      weights: (row, column) => weights[(head * n + row) * n + column] }, shown.length);
+    lane.show({ channels: HEAD_DIM, text: letters, asked: asked.length, head: fill(words.head, facts),
+      weights: (row, column) => weights[(head * n + row) * n + column] }, letters.length);
     const initials = names.map(([at]) => asked[at]), letter = i => this.text.characters[i];
-    const others = range(next.length).filter(i => !initials.includes(letter(i))).sort((a, b) => next[b] - next[a]);
-    const letters = [...initials, ...others.slice(0, ROWS - 2).map(letter)].sort();
-    lane.list_next(letters.map(one => [one, next[[...this.text.characters].indexOf(one)]]));
+    const others = range(next.length).filter(i => !initials.includes(letter(i)));
+    others.sort((a, b) => next[b] - next[a]);
+    const listed = [...initials, ...others.slice(0, ROWS - 2).map(letter)].sort();
+    lane.listNext(listed.map(one => [one, next[[...this.text.characters].indexOf(one)]]));
   }
 
   // A sentence every twentieth step; one says at which step a model has found out.
@@ -421,7 +417,8 @@ class Training {
     const { words } = this.stage;
     const [clicked] = this.runs[0].shares.find(([, share]) => share >= 0.8) ?? [];
     const facts = { step: clicked, other: percent(this.runs[1].shares.at(-1)?.[1] ?? 0.5) };
-    write(this.stage.part("says"), fill(words[steps >= STEPS ? (clicked ? "found" : "unfound") : clicked ? "clicked" : "training"], facts));
+    const over = steps >= STEPS, [known, unknown] = over ? ["found", "unfound"] : ["clicked", "training"];
+    write(this.stage.part("says"), fill(words[clicked ? known : unknown], facts));
     if (steps >= STEPS) write(this.stage.part("hold"), words.another);
   }
 }

@@ -200,7 +200,7 @@ def write_lab(html: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     names = ("text.js", "encodings.js", "lanes.js", "lab.js")
     scripts = "".join((HERE / name).read_text(encoding="utf-8") for name in names)
-    module = f"(() => {{\n{plain_script(PAGE / 'dashboard.js')}{scripts}}})();\n"
+    module = f"(() => {{\n{plain_script(PAGE / 'dashboard.js', HERE / 'reading.js')}{scripts}}})();\n"
     (folder / "lab.js").write_text(module, encoding="utf-8")
     (folder / "lab.css").write_text(style(PAGE / "figure.css", HERE / "lab.css"), encoding="utf-8")
     (folder / "engine.js").write_text(engine_script(), encoding="utf-8")

@@ -70,9 +70,12 @@ def formula_html(state: Mapping[str, Any], root: str, still: str = "") -> str:
     return live_html(state["name"], script_json(state), root, still)
 
 
-def plain_script(path: Path) -> str:
-    """Return a module and all that it imports as a text without exports; `widget` is its default export."""
-    return script(path).replace("export default", "const widget =").replace("\nexport ", "\n")
+def plain_script(path: Path, *others: Path) -> str:
+    """Return a module and all that it imports as a text without exports; `widget` is its default export.
+
+    others  modules that stand before it, as in `script`
+    """
+    return script(path, *others).replace("export default", "const widget =").replace("\nexport ", "\n")
 
 
 def page_script(path: Path) -> str:

@@ -199,7 +199,7 @@ def stage_state(recording: dict[str, Any]) -> dict[str, Any]:
     readings = [
         [
             {key: lane[key] for key in ("text", "asked", "next", "weights")}
-            | {"head": f"layer {lane['layer']}, head {lane['head']}"}
+            | {"head": f"layer {lane['layer']}, head {lane['head']}", "channels": CHANNELS // HEADS}
             for lane in lanes
         ]
         for lanes in recording["readings"]

@@ -1,0 +1,52 @@
+// What the start page and the lab share where models read letters: signs, arcs, clocks, and workers.
+
+import { html, put } from "../../babygpt_live/page/figure.js";
+
+export const FAINT = 0.06; // attention weight below which no arc is drawn
+export const CLOCK = 1; // pair of channels whose angles the clocks show, from 0
+const SIGNS = { "\n": "↵", " ": "␣" };
+export const shown = character => SIGNS[character] ?? character;
+
+let engine = null;
+let workerUrl = null;
+
+// What engine.js holds: the worker's text, its WebAssembly, and the stories. Raises an error if it cannot be
+// loaded.
+export function loadEngine(address) {
+  engine ??= new Promise((resolve, reject) => {
+    const script = html("script", { src: address });
+    script.addEventListener("load", () => resolve(window.babygptEngine));
+    script.addEventListener("error", () => reject((engine = null)));
+    document.head.append(script);
+  });
+  return engine;
+}
+
+// Train a model in a worker of its own; `hear` gets what it posts, and `fail` an error. May raise one.
+export function startWorker({ worker, wasm }, task, hear, fail) {
+  workerUrl ??= URL.createObjectURL(new Blob([worker], { type: "text/javascript" }));
+  const it = new Worker(workerUrl);
+  it.addEventListener("error", fail, { once: true });
+  it.addEventListener("message", ({ data }) => (data.error ? fail(data.error) : hear(data)));
+  it.postMessage({ wasm: Uint8Array.from(atob(wasm), byte => byte.charCodeAt(0)), ...task });
+  return it;
+}
+
+// Draw an arc from one letter back to another, whose breadth and darkness are an attention weight.
+// x and y of both ends, and `up`, which its middle reaches, are pixels.
+export function drawArc(arc, weight, from, to, y, up) {
+  if (weight < FAINT) return put(arc, { visibility: "hidden" });
+  const high = y - up / 0.75; // a cubic reaches three quarters of it
+  put(arc, {
+    visibility: "visible",
+    d: `M${from} ${y}C${from} ${high} ${to} ${high} ${to} ${y}`,
+    "stroke-width": 1 + 5 * weight,
+    "stroke-opacity": 0.3 + 0.7 * weight,
+  });
+}
+
+// Draw a clock around (x, y): a circle, and a line that has turned by an angle since twelve, in radians.
+export function drawClock([ring, hand], x, y, r, angle) {
+  put(ring, { cx: x, cy: y, r });
+  put(hand, { x1: x, y1: y, x2: x + r * Math.sin(angle), y2: y - r * Math.cos(angle) });
+}
