@@ -3,8 +3,8 @@
 Read the file from top to bottom: text, model, training, writing. It needs nothing but PyTorch. The model is
 v4 of this course, a Transformer with rotary position encoding (RoPE).
 
-    python -m babygpt.minimal            trains on short stories, which this file writes
-    python -m babygpt.minimal text.txt   trains on your own text
+    python babygpt/minimal.py            trains on short stories, which this file writes
+    python babygpt/minimal.py text.txt   trains on your own text
 
 Letters in shapes: B windows in a batch, T tokens in a window, C channels of a token, H heads, and D = C / H
 channels of a head.

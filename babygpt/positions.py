@@ -142,7 +142,7 @@ def causal_mask(queries: Positions, keys: Positions, isolated: bool = False) -> 
     keys      Tk tokens to be looked at
     isolated  whether a token may look at its own branch only
     returns   (1, Tq, Tk), with B before it where positions have a B; True where the query may look
-    Raises ValueError for isolated branches where no branches are given.
+    Raises BadInput for isolated branches where no branches are given.
     Source: note 002 (parallel branches in one sequence).
     """
 

@@ -157,7 +157,7 @@ def file(tmp_path: Path) -> Path:
 
 def test_the_command_trains_on_a_file_and_prints_a_sample(file: Path) -> None:
     file.write_text("狗 saw a cat.\n" * 60, encoding="utf-8")
-    command = [sys.executable, "-m", "babygpt.minimal", str(file), "--steps", "60"]
+    command = [sys.executable, minimal.__file__, str(file), "--steps", "60"]
     env = {**os.environ, "PYTHONUTF8": "1"}
     done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, encoding="utf-8")
     assert done.returncode == 0, done.stderr

@@ -5,6 +5,7 @@ PyTorch is imported when the command runs, so that `--help` need not wait for it
 
 from __future__ import annotations
 
+import re
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 EXAMPLE = '"v4-shift --back 2"'
 LISTS = ("--seeds", "--rates")  # flags that take several numbers
+NUMBERS = re.compile(r"[\d.]+(,[\d.]+)*,?")
 
 
 class CompareCommand(click.Command):
@@ -31,8 +33,8 @@ class CompareCommand(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         joined: list[str] = []
         for arg in args:
-            in_list = len(joined) > 1 and joined[-2] in LISTS and joined[-1][:1].isdigit()
-            if in_list and arg.replace(".", "", 1).isdigit():
+            in_list = len(joined) > 1 and joined[-2] in LISTS
+            if in_list and NUMBERS.fullmatch(f"{joined[-1]},{arg}"):
                 joined[-1] += f",{arg}"
             else:
                 joined.append(arg)

@@ -92,11 +92,14 @@ def interleave(
     offsets   n                the time of each text's first token
     branches  n                the branch of each text; 0 to n - 1 by default
     returns   a batch of one row, (1, T_1 + ... + T_n)
-    Raises BadInput if two texts have one branch; ValueError if the numbers of offsets or branches differ from
-    that of the texts.
+    Raises BadInput if two texts have one branch, and if texts, offsets and branches differ in number.
     Source: note 002 (branches and times of a sample).
     """
     numbers = list(range(len(texts)) if branches is None else branches)
+    if not len(texts) == len(offsets) == len(numbers):
+        raise BadInput(
+            f"{len(texts)} texts need as many offsets ({len(offsets)}) and branches ({len(numbers)})"
+        )
     if len(set(numbers)) < len(numbers) or min(numbers) < 0:
         raise BadInput(f"branches {numbers} must be different whole numbers of at least 0")
     tokens, targets = torch.cat([t[:-1] for t in texts]), torch.cat([t[1:] for t in texts])

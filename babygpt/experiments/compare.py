@@ -218,7 +218,7 @@ def compare_versions(
         kept_path = path.with_suffix(".runs.json")
         looks = earlier_looks(path, plan.settings(), kept_path)
         if confirm:
-            require_unseen(looks, [candidate.name for candidate in candidates], planned, path)
+            require_unseen(looks, {c.name: c.key for c in candidates}, planned, path)
         costs = measure_costs(plan, candidates, threads_of_each(n_workers))
         if not looks:
             store(path, {"settings": plan.settings(), "looks": []})  # whose runs are kept beside it

@@ -61,7 +61,7 @@ class Measure:
         numbers = {name: gap[name] for name in ("mean", "low", "high") if gap[name] is not None}
         rounded = {name: round(scale * number, digits) + 0.0 for name, number in numbers.items()}
         if "low" not in rounded:
-            return f"{rounded['mean']:{form}} ({gap['n']} seed{'s' if gap['n'] > 1 else ''})"
+            return f"{rounded['mean']:{form}} ({counted_seeds(gap['n'])})"
         comparison = Comparison(**rounded, n=gap["n"], p=gap["p"], least=self.least)
         return f"{comparison:{form}}" + (f", {gap['verdict']}" if gap["verdict"] else "")
 
@@ -220,6 +220,11 @@ def text_lines(results: Mapping[str, Any]) -> Iterator[str]:
     yield from about(results)
 
 
+def counted_seeds(n: int) -> str:
+    """Return a number of seeds in words: "1 seed", "3 seeds"."""
+    return f"{n} seed{'s' if n > 1 else ''}"
+
+
 def about(results: Mapping[str, Any]) -> Iterator[str]:
     """Yield sentences on what a reader of the numbers has to know: seeds, rates, failures, gaps."""
     seeds, failed = results["seeds"], results["failed"]
@@ -229,7 +234,8 @@ def about(results: Mapping[str, Any]) -> Iterator[str]:
     yield f"Seeds: {listed}; all variants of a seed saw the same batches. After ±: deviation over seeds."
     yield from about_looks(results)
     if len(seeds) < FEWEST_SEEDS:
-        yield f"{len(seeds)} seeds are a first look: they decide nothing, and {FEWEST_SEEDS} may."
+        counted = f"{counted_seeds(len(seeds))} {'are' if seeds[1:] else 'is'} a first look"
+        yield f"{counted}, which decides nothing; {FEWEST_SEEDS} may."
     else:
         yield RULE
         yield "A verdict also stands after Holm's correction for all differences of this table."
@@ -284,7 +290,7 @@ def about_looks(results: Mapping[str, Any]) -> Iterator[str]:
         return
     names = [name for name, seeds in results["suggesting"].items() if seeds]
     listed = ", ".join(map(str, earlier))
-    yield f"{len(earlier)} seeds were looked at before: {listed}."
+    yield f"{counted_seeds(len(earlier))} {'were' if earlier[1:] else 'was'} looked at before: {listed}."
     if names:
         yield (
             f"They suggested the comparison of {', '.join(names)}, so this one leaves it undecided: "
@@ -321,7 +327,7 @@ def card(results: Mapping[str, Any], picture: str = "") -> str:
     """
     names = [row["variant"] for row in results["rows"]]
     settings, n = results["settings"], len(results["seeds"])
-    seeds = f"{n} seed{'s' if n > 1 else ''}"
+    seeds = counted_seeds(n)
     title = f"# {', '.join(names[:-1])} and {names[-1]} on {settings['corpus']}, {seeds}\n"
     shape = (
         f"Each variant learned to {results['goal']} in {settings['steps']} steps of {settings['batch_size']} "

@@ -52,11 +52,17 @@ def suggesting_seeds(
     for look in looks:
         if not pair.keys() <= look["variants"].keys():
             continue
-        same_runs = all(look["variants"][name] == key for name, key in pair.items())
-        if same_runs and set(look["seeds"]) == set(seeds):
+        if is_same_look(look, pair, seeds):
             break  # what came later did not suggest it
         suggesting |= set(look["seeds"])
     return [seed for seed in seeds if seed in suggesting]
+
+
+def is_same_look(look: Mapping[str, Any], pair: Mapping[str, str], seeds: Sequence[int]) -> bool:
+    """Return whether a look at both variants saw the very runs that these keys and seeds name."""
+    return set(look["seeds"]) == set(seeds) and all(
+        look["variants"][name] == key for name, key in pair.items()
+    )
 
 
 def read_comparison(path: Path, finished: bool = False) -> dict[str, Any]:
@@ -100,19 +106,19 @@ def earlier_looks(path: Path, settings: Mapping[str, Any], runs: Path) -> list[d
 
 
 def require_unseen(
-    looks: Sequence[Mapping[str, Any]], names: Sequence[str], seeds: Sequence[int], path: Path
+    looks: Sequence[Mapping[str, Any]], keys: Mapping[str, str], seeds: Sequence[int], path: Path
 ) -> None:
     """Raise BadInput unless some seeds can confirm what an earlier look at the variants suggested.
 
-    names  of the variants, the first one first
-    path   of the results, for the message
+    keys  name of a variant -> its key, which names its runs; the first variant first
+    path  of the results, for the message
     """
-    pairs = [{names[0], name} for name in names[1:]]
-    earlier = [look for look in looks if any(pair <= look["variants"].keys() for pair in pairs)]
-    earlier = [look for look in earlier if set(look["seeds"]) != set(seeds)]
-    if not earlier:
-        listed = " and ".join(names)
+    first, *rivals = keys
+    pairs = [{first: keys[first], rival: keys[rival]} for rival in rivals]
+    of_pairs = [(look, pair) for pair in pairs for look in looks if pair.keys() <= look["variants"].keys()]
+    if all(is_same_look(look, pair, seeds) for look, pair in of_pairs):
+        listed = " and ".join(keys)
         raise BadInput(f"{path} holds no earlier comparison of {listed} to confirm: leave out --confirm")
-    if overlap := sorted({seed for look in earlier for seed in look["seeds"]} & set(seeds)):
+    if overlap := sorted({seed for pair in pairs for seed in suggesting_seeds(looks, pair, seeds)}):
         listed = ", ".join(map(str, overlap))
         raise BadInput(f"seeds {listed} were looked at before in {path}: name twelve others with --seeds")

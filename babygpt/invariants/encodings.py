@@ -96,7 +96,7 @@ def alpha_is_idle(encoding: Encoding, n_head: int = 4, head_dim: int = 32) -> Pr
     """Measure how alpha changes the scores of random q and k, in standard deviations of all scores.
 
     encoding  with a number called alpha; n_head heads of head_dim channels
-    Raises ValueError if it has none.
+    Raises BadInput if it has none.
     """
     draw, positions = torch.Generator().manual_seed(0), Positions(torch.arange(len(MASKED)), masked=MASKED)
     q, k = norm(torch.randn(2, 1, n_head, len(MASKED), head_dim, generator=draw, dtype=torch.float64))
@@ -117,7 +117,7 @@ def phase_gradient(model: LanguageModel, idx: Tensor, phase: str = "phi") -> flo
 
     idx      (T,)  token ids, no MASK among them
     phase    name of the parameter: "phi", or "delta"
-    Raises ValueError if the encoding has no such parameter. Raises it also if no gradient reaches the
+    Raises BadInput if the encoding has no such parameter. Raises it also if no gradient reaches the
     queries, as before the first step: then a gradient of 0 would say nothing about the phase.
     """
     parameter = dict(model.encoding.named_parameters()).get(phase)

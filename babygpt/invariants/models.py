@@ -165,7 +165,7 @@ def nothing_leaks(model: LanguageModel, idx: Tensor, positions: Positions) -> Pr
 
     idx        (T,)  token ids, of several branches
     positions  (T,)  their times and branches
-    Raises ValueError if positions has no branches.
+    Raises BadInput if positions has no branches.
     """
     branch, here, worst = _required_branches(positions), model(idx[None], positions)[0], 0.0
     for own in (branch == b for b in branch.unique()):

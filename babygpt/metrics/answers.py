@@ -57,7 +57,7 @@ def answer_losses(model: LanguageModel, tokenizer: CharTokenizer, questions: Que
     Where names differ in length, a mean is over the answers that are long enough.
 
     returns   (longest answer + 1,)  nats
-    Raises ValueError as `answer_log_probs` does.
+    Raises BadInput as `answer_log_probs` does.
     """
     require_questions(questions)
     losses = _ending_losses(model, tokenizer, [(q.prompt, q.answer + q.end) for q in questions])
@@ -70,7 +70,7 @@ def whole_answer_accuracy(model: LanguageModel, tokenizer: CharTokenizer, questi
 
     All letters of the name must be right, and the end sign must follow. Unlike `role_accuracy` it names no
     candidates: a guess among all N names of a language is right with probability 1/N.
-    Raises ValueError as `greedy_answers` does.
+    Raises BadInput as `greedy_answers` does.
     """
     written = greedy_answers(model, tokenizer, questions)
     return float(np.mean([text == q.answer for text, q in zip(written, questions, strict=True)]))
@@ -84,7 +84,7 @@ def greedy_answers(model: LanguageModel, tokenizer: CharTokenizer, questions: Qu
     letter longer than the longer of the question's two names, and so is no right answer.
 
     returns   one text for each question
-    Raises ValueError if the model is not causal, or a question with its longer name exceeds its window.
+    Raises BadInput if the model is not causal, or a question with its longer name exceeds its window.
     """
     require_questions(questions)
     require_causal(model)

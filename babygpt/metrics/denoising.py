@@ -125,7 +125,7 @@ def answer_bounds(model: LanguageModel, tokenizer: CharTokenizer, questions: Que
     """Return bounds on the log-probability of the right and of the wrong answer, the rest of the text given.
 
     returns   (Q, 2)  minus the exact NELBO of the answer's letters, nats; the right answer first
-    Raises ValueError if a question with its answer does not fit into the model's window.
+    Raises BadInput if a question with its answer does not fit into the model's window.
     """
     require_questions(questions)
     require_model(model)

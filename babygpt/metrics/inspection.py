@@ -25,7 +25,7 @@ Hook = tuple[Callable[..., Any], Callable[..., Any]]  # a module's method that r
 
 
 def attention_layers(model: LanguageModel) -> list[Attention]:
-    """Return the attention layers of a model, first to last. Raises ValueError if it has none."""
+    """Return the attention layers of a model, first to last. Raises BadInput if it has none."""
     require_model(model)
     layers = [module for module in model.modules() if isinstance(module, Attention)]
     if not layers:
@@ -66,7 +66,7 @@ def with_heads(model: LanguageModel, changes: Mapping[Head, Callable[[Tensor], T
 
     changes  (layer, head), counted from 0 -> a function of what it writes, (B, T, D), that changes nothing in
              place
-    Raises ValueError for a head that does not exist, or a model without attention.
+    Raises BadInput for a head that does not exist, or a model without attention.
     """
     layers, of_layer = attention_layers(model), dict[int, dict[int, Callable[[Tensor], Tensor]]]()
     for (layer, head), change in changes.items():
@@ -107,7 +107,7 @@ def without_heads(model: LanguageModel, heads: Iterable[Head]) -> Iterator[None]
     A model never saw such zeros in training, so what fails without a head may need more than what it tells.
 
     heads  (layer, head) of each, counted from 0
-    Raises ValueError for a head that does not exist, or a model without attention.
+    Raises BadInput for a head that does not exist, or a model without attention.
     Source: Michel et al. 2019, arXiv:1905.10650, section 2.2.
     """
     with with_heads(model, dict.fromkeys(heads, torch.zeros_like)):
@@ -138,7 +138,7 @@ def ablate_heads(model: LanguageModel, score: Callable[[LanguageModel], float]) 
 
     score    measures the model, such as `lambda m: role_accuracy(m, tokenizer, questions)`
     returns  (n_layer, n_head)
-    Raises ValueError for a model without attention.
+    Raises BadInput for a model without attention.
     """
     scores = []
     for i, layer in enumerate(attention_layers(model)):
@@ -256,7 +256,7 @@ def gates_of(encoding: Encoding, positions: Positions) -> Tensor:
 
     positions  (T,), with `masked` (1, T): alpha multiplies the rows that are MASK
     returns    (H or 1, T, D), or (H or 1, T, 2 D) with the sines after the cosines
-    Raises ValueError for an encoding that has no gates.
+    Raises BadInput for an encoding that has no gates.
     """
     if not isinstance(encoding, Waves):
         name = type(encoding).__name__

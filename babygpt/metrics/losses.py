@@ -29,7 +29,7 @@ def loss_by_position(model: LanguageModel, ids: Tensor, length: int, n_windows: 
     length     tokens in a window; may exceed the block_size that the model was trained with
     n_windows  windows, evenly over the text
     returns    (length,)  nats per token
-    Raises ValueError if the model is not causal, the text too short, or a position beyond the encoding.
+    Raises BadInput if the model is not causal, the text too short, or a position beyond the encoding.
     """
     require_causal(model)
     require_ids(ids, "(N,)", model.config.vocab_size, "ids")
@@ -67,7 +67,7 @@ def position_matched_losses(
                this model itself by default
     returns    (S,) positions in the long window, (n_windows, S) losses from block_size tokens, and
                (n_windows, S) losses of the same targets from all tokens before them; nats
-    Raises ValueError for a length of at most block_size, and as `loss_by_position` does.
+    Raises BadInput for a length of at most block_size, and as `loss_by_position` does.
     """
     require_causal(model)
     require_ids(ids, "(N,)", model.config.vocab_size, "ids")

@@ -36,7 +36,7 @@ def parallel_loss(
     length   tokens of each
     seed     draws which texts share a sequence, and at what offset in time
     returns  nats per token
-    Raises ValueError if n is below 1, or a text longer than the window or than ids.
+    Raises BadInput if n is below 1, or a text longer than the window or than ids.
     """
     require_model(model)
     texts, draw = evenly_spaced_texts(ids, n_texts, length), torch.Generator().manual_seed(seed)

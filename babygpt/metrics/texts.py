@@ -20,7 +20,7 @@ def words(text: str) -> list[str]:
 
 
 def grams(units: Sequence[Hashable], n: int) -> Counter[tuple[Hashable, ...]]:
-    """Count each n units that stand beside each other. Raises ValueError if n is below 1."""
+    """Count each n units that stand beside each other. Raises BadInput if n is below 1."""
     require_countable("n", n)
     return Counter(tuple(units[i : i + n]) for i in range(len(units) - n + 1))
 
@@ -29,7 +29,7 @@ def distinct(units: Sequence[Hashable], n: int) -> float:
     """Return the share of different n-grams among all: 1 if none comes twice, nan if there is none.
 
     units  characters, words, or anything else
-    Raises ValueError if n is below 1.
+    Raises BadInput if n is below 1.
     Source: Li et al. 2016, arXiv:1510.03055 (distinct-1 and distinct-2).
     """
     counts = grams(units, n)
@@ -40,7 +40,7 @@ def repeated(units: Sequence[Hashable], n: int) -> float:
     """Return the share of n-grams that come more than once: 0 if none does, nan if there is no n-gram.
 
     units  characters, words, or anything else
-    Raises ValueError if n is below 1.
+    Raises BadInput if n is below 1.
     Source: note 000, section 6 (repeat_3gram).
     """
     counts = grams(units, n)

@@ -46,7 +46,7 @@ def by_confidence(threshold: float = 0.95) -> Order:
     Its confidence is the probability of its likeliest token there, whatever temperature it draws with.
 
     threshold  between 0 (all appear in one step) and 1; above 1 they appear one by one
-    Raises ValueError if threshold is negative.
+    Raises BadInput if threshold is negative.
     Source: note 000; Wu et al. 2025, arXiv:2505.22618 (a threshold for parallel decoding).
     """
     require_kind("threshold", threshold, float)
@@ -129,7 +129,7 @@ def fill_in(
     order        which tokens appear when; by_confidence() by default
     The other arguments are those of `generate`.
     returns      the texts; of a list, one for each, with B = 1
-    Raises ValueError for an empty text, one longer than the window, and what `generate` refuses.
+    Raises BadInput for an empty text, one longer than the window, and what `generate` refuses.
     """
     draw = Draw(temperature, top_k, top_p, generator)
     if isinstance(idx, list | tuple) and idx and all(isinstance(text, Tensor) for text in idx):
@@ -150,7 +150,11 @@ def fill_in_batch(model: LanguageModel, idx: Any, order: Order | None, draw: Dra
     while masked.any():
         logits = denoise(model, text).float()  # (B, T, V)
         chances = logits.softmax(dim=-1)
+        if chances[masked].isnan().any():
+            raise BadInput("the logits hold nan or inf: no token can be drawn from them")
         now = choose(masked, chances)
+        if not now.any():
+            raise BadInput("the order lets no token appear, and some are masked: it must choose at least 1")
         drawn = draw(logits[now]).to(text.device)
         text[now], confidence[now] = drawn, chances[now, drawn]
         step = when.amax(dim=1, keepdim=True) + 1
@@ -182,7 +186,7 @@ def continue_text(
     n_tokens   number of tokens to add
     block      tokens of a block, below block_size; None for half the window
     returns    (B, T + n_tokens) tokens; steps go on counting from block to block
-    Raises ValueError for a MASK in a prompt, a negative n_tokens, a block that leaves no room for a prompt,
+    Raises BadInput for a MASK in a prompt, a negative n_tokens, a block that leaves no room for a prompt,
     and what `fill_in` refuses.
     Source: note 000 (compare_generation_quality.py); Arriola et al. 2025, arXiv:2503.09573 (blocks).
     """

@@ -211,7 +211,7 @@ def generate_parallel(
     prompts      n of (T_b,)  token ids, T_b at least 1 and at most block_size
     n_tokens     number of tokens to add to each; the other arguments are those of `generate`
     returns      n of (T_b + n_tokens,)
-    Raises ValueError for no prompt, an empty one or one longer than the window, for several with a model that
+    Raises BadInput for no prompt, an empty one or one longer than the window, for several with a model that
     cannot keep them apart, and what `generate` refuses.
     Source: note 002, section 3.
     """

@@ -121,6 +121,7 @@ def save(
     stored = {name: x.detach().cpu().clone().contiguous() for name, x in tensors.items()}
     header["sha256"] = digest(stored)
     text = header_text(header)
+    text = header_text({**header, "header_sha256": header_digest(json.loads(text))})
     if compare:
         classes = {encoding_name(encoding): encoding for encoding in own_classes(model)}
         require_same_outputs(model, rebuild(json.loads(text), stored, classes))
@@ -132,10 +133,10 @@ def load(path: Path | str, encoding: Given = None) -> Checkpoint:
 
     encoding  the class of an encoding from outside, or "mine.py:Sandwich"; or several, of which the needed
               ones are taken. The file names its encoding and holds no code, so it has to be given
-    Raises BadInput naming the path if there is no file, if it is damaged, if babygpt did not write it, if
-    another format or version of babygpt did, if its weights are unusable or do not fit its shape, or if an
-    encoding from outside is missing or gives other logits than when the model was saved. A file that has
-    changed since, and whose class gives the same logits, is named in a warning.
+    Raises BadInput naming the path if there is no file, if it is damaged, if babygpt did not write it or did
+    in another format, if its weights are unusable or do not fit its shape, or if an encoding from outside is
+    missing or gives other logits than when the model was saved. A file that has changed since, and whose
+    class gives the same logits, is named in a warning.
     """
     path = Path(path)
     if not path.is_file():
@@ -180,6 +181,8 @@ def _assemble(header: dict[str, Any], tensors: dict[str, Tensor], classes: Class
     require_finite_weights(model)
     if header["sha256"] != digest(tensors):
         raise BadInput("its weights changed after they were written")
+    if header.get("header_sha256", header_digest(header)) != header_digest(header):  # older files have none
+        raise BadInput("its settings changed after they were written")
     require_same_encodings(header, classes, model)
     state = {name.removeprefix(TRAINING): x for name, x in tensors.items() if name.startswith(TRAINING)}
     training = header["training"] | state if "training" in header else None
@@ -297,6 +300,12 @@ def digest(tensors: Mapping[str, Tensor]) -> str:
     for name in sorted(tensors):
         total.update(name.encode() + tensors[name].flatten().view(torch.uint8).numpy().tobytes())
     return total.hexdigest()
+
+
+def header_digest(header: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of all that a header says but itself, so that an edited setting is found."""
+    named = {name: value for name, value in header.items() if name != "header_sha256"}
+    return hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()
 
 
 def header_text(header: Mapping[str, Any]) -> str:

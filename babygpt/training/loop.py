@@ -75,7 +75,7 @@ def replay(history: Sequence[Step]) -> Steering:
 def train(
     model: LanguageModel, objective: Objective, config: TrainConfig, steering: Steering | None = None
 ) -> Iterator[Step]:
-    """Train a model in place and yield a record after every step.
+    """Return a loop that trains a model in place and yields a record after every step; iterate over it.
 
     model      on any device; left as it is when the iteration stops
     objective  draws the batches and computes their loss
@@ -85,7 +85,7 @@ def train(
     training it, or no weight can have a gradient (under torch.no_grad(), or with all of them frozen); and
     FloatingPointError, with the step and what to try, if the loss is not finite.
     """
-    yield from Training(model, objective, config).steps(steering)
+    return Training(model, objective, config).steps(steering)
 
 
 class Training:

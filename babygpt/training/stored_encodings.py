@@ -133,11 +133,11 @@ def changed_files(digests: Digests, classes: Classes) -> str:
 def require_same_encodings(header: Mapping[str, Any], classes: Classes, model: LanguageModel) -> None:
     """Raise BadInput unless a model's encodings from outside give the logits that were stored.
 
-    Nothing is computed where every file is the one that the model was saved with. A file that has changed and
-    gives the same logits is named in a warning.
+    They are compared also where every file is the one that the model was saved with, because it may import
+    others. A file that has changed and gives the same logits is named in a warning.
     """
     digests: Digests = header.get("encodings", {})
-    if all(sha256 and sha256 == source_digest(classes[name]) for name, sha256 in digests.items()):
+    if not digests:
         return
     dtype = next(model.parameters()).dtype
     ours, theirs = (

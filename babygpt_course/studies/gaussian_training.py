@@ -60,7 +60,7 @@ def short_sighted(model: Transformer, distance: int) -> Transformer:
 
     returns  a model that shares all weights with the first, which is left as it is. Through L layers a
              token may still hear of what stands L times as far, if a token between passes it on.
-    Raises ValueError for a distance below 0.
+    Raises BadInput for a distance below 0.
     """
     if distance < 0:
         raise BadInput(f"distance ({distance}) must be at least 0 tokens")
@@ -88,7 +88,7 @@ def cost_of_hiding(
     length     tokens in a window; the loss is the mean over its second half
     n_windows  windows, evenly over the text, the same for every distance
     returns    (len(distances),)  nats per token; 0 where the model did not use what is hidden
-    Raises ValueError for a distance below 0, and as `loss_by_position` does.
+    Raises BadInput for a distance below 0, and as `loss_by_position` does.
     """
 
     def second_half(reader: Transformer) -> float:

@@ -106,7 +106,7 @@ class MidStory:
 
         window   (T,)  characters of running text: stories, each with a line end after it
         returns  (T - 1,)  nats
-        Raises ValueError for a window that no text of this grammar contains.
+        Raises BadInput for a window that no text of this grammar contains.
         """
         losses, hypotheses = [], self._first
         for i in range(len(window)):

@@ -27,7 +27,8 @@ STAGE = "document.querySelector('.first-screen').stage"
 # What a lane shows: how many arcs can be seen, where the hands of its clocks point, its next letters.
 DRAWN = """[...document.querySelectorAll(".first-lane")].map(lane => ({
     arcs: [...lane.querySelectorAll(".arc")].filter(it => it.getAttribute("visibility") === "visible").length,
-    hands: [...lane.querySelectorAll(".first-letters g line")].map(it => it.getAttribute("x2") + " " + it.getAttribute("y2")),
+    hands: [...lane.querySelectorAll(".first-letters g line")]
+        .map(it => `${it.getAttribute("x2")} ${it.getAttribute("y2")}`),
     next: Object.fromEntries([...lane.querySelectorAll("li")].map(({ children: [letter, bar] }) =>
         [letter.textContent, Number(bar.style.getPropertyValue("--share"))])),
 }))"""

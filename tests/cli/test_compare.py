@@ -60,6 +60,7 @@ def test_a_card_needs_a_comparison_that_has_ended(run, refused, tmp_path):
         ("v4 alibi", None, []),
         ("v4 alibi --seeds 12 --rates 0.5 1 2 --steps 3", 12, [0.5, 1, 2]),
         ("--rates 0.5,2 --seeds 5,6 v4 alibi", [5, 6], [0.5, 2]),
+        ("v4 alibi --seeds 5 6 --rates .5 1", [5, 6], [0.5, 1]),
         ("v4 alibi --seeds 5 6", [5, 6], []),
         ("v4 alibi --seeds 1337,", [1337], []),
     ],

@@ -329,6 +329,18 @@ def test_seeds_that_were_looked_at_are_counted_and_decide_nothing(small_corpus, 
         compared(PAIR, small_corpus, [1337, 5], out, confirm=True)
 
 
+def test_a_changed_encoding_is_not_confirmed_on_seeds_that_its_last_form_saw(
+    small_corpus, tmp_path, own_file
+):
+    out, pair = tmp_path / "a.json", ("v4", "mine.py:Mine")
+    own_file(2)
+    compared(pair, small_corpus, [1], out, steps=1)
+    compared(pair, small_corpus, [5, 6], out, steps=1, confirm=True)
+    own_file(5)
+    with pytest.raises(BadInput, match="seeds 5, 6 were looked at before"):
+        compared(pair, small_corpus, [5, 6], out, steps=1, confirm=True)
+
+
 def test_without_an_earlier_look_there_is_nothing_to_confirm(small_corpus, tmp_path):
     out = tmp_path / "a.json"
     with pytest.raises(BadInput, match="no earlier comparison of v4 and alibi to confirm"):

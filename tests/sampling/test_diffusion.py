@@ -10,8 +10,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from babygpt.errors import BadInput
 from babygpt.models.versions import VERSIONS
 from babygpt.objectives import denoise
+from babygpt.objectives.diffusion import mask_token_id
 from babygpt.sampling.diffusion import Filled, ancestral, by_confidence, by_entropy, continue_text, fill_in
 from babygpt.sampling.remasking import SecondThoughts, again_chances, drafts, rewrite
 from tests.conftest import draw
@@ -283,6 +285,24 @@ def test_bad_numbers_of_orders_and_of_remasking_are_named() -> None:
     ):
         with pytest.raises(ValueError, match=says):
             make()
+
+
+@pytest.mark.parametrize("order", [by_confidence(), by_entropy(), ancestral(3)])
+def test_logits_that_hold_nan_end_the_filling_in(awake, text, order) -> None:
+    model = awake("v7")
+    holes = text(1, 9)
+    holes[0, 3:] = mask_token_id(model)
+    with torch.no_grad():
+        model.head.weight[2] = math.nan
+    with pytest.raises(BadInput, match="hold nan or inf"):
+        fill_in(model, holes, order)
+
+
+def test_an_order_that_chooses_nothing_is_refused(awake, text) -> None:
+    model = awake("v7")
+    holes = torch.full_like(text(1, 9), mask_token_id(model))
+    with pytest.raises(BadInput, match="lets no token appear"):
+        fill_in(model, holes, lambda masked, generator: lambda masked, chances: torch.zeros_like(masked))
 
 
 def test_bad_arguments_for_filling_in_are_named(awake, text) -> None:

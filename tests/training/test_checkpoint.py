@@ -311,6 +311,18 @@ def test_a_header_that_does_not_fit_is_refused_with_the_difference(path: Path) -
         assert says in refused(path)
 
 
+@pytest.mark.parametrize(
+    "change", [{"characters": list("gfedcba?. \n")}, {"info": {"corpus": "other"}}, {"with_mask": 0}]
+)
+def test_settings_that_fit_and_were_changed_are_refused(path: Path, change: dict) -> None:
+    header, weights = parts(path)
+    save_file(weights, path, {KEY: json.dumps(header | change)})
+    assert "its settings changed after they were written" in refused(path)
+    del header["header_sha256"]  # files of before 29 November 2026 have none
+    save_file(weights, path, {KEY: json.dumps(header)})
+    load(path)
+
+
 def test_missing_extra_or_changed_weights_are_refused(path: Path) -> None:
     whole = parts(path)[1]
     for change in ({"head.weight": None}, {"extra": torch.zeros(2)}):

@@ -128,6 +128,18 @@ def test_a_changed_file_loads_only_with_the_same_logits_and_is_named(saved, mine
         assert message.endswith("the file of mine.py:Recency has changed since it was written")
 
 
+def test_a_changed_module_that_the_file_imports_is_noticed(mine, tmp_path, wake, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    helper = tmp_path / "strengths.py"
+    helper.write_text("FACTOR = 1.0\n", encoding="utf-8")
+    text = MINE.replace("-self.strength", "-strengths.FACTOR * self.strength")
+    mine.write_text(f"import strengths\n{text}", encoding="utf-8")
+    save(tmp_path / "m.safetensors", wake(build(f"{mine}:Recency", CONFIG)), TOKENIZER)
+    load(tmp_path / "m.safetensors", f"{mine}:Recency")
+    monkeypatch.setattr(sys.modules["strengths"], "FACTOR", 2.0)
+    assert "gives other logits" in refusal(tmp_path / "m.safetensors", f"{mine}:Recency")
+
+
 def test_an_untrained_models_encoding_is_compared_too(mine, tmp_path):
     save(tmp_path / "m.safetensors", build(f"{mine}:Recency", CONFIG), TOKENIZER)
     mine.write_text(TRACE + MINE.replace("-self.strength", "-2 * self.strength"), encoding="utf-8")

@@ -18,7 +18,7 @@ from tools.notebooks import ROOT, run_cells
 
 # What a notebook's outputs depend on, besides its own text.
 OWN = tuple(f"tools/book/{name}.py" for name in ("figure_titles", "recorder", "recording", "live_parts"))
-SOURCES = ("babygpt", "babygpt_course", "constraints.txt", *OWN)
+SOURCES = ("babygpt", "babygpt_live", "babygpt_course", "constraints.txt", *OWN)
 SKIPPED = (".", "__pycache__", "_build")
 BEGIN = """\
 from pathlib import Path
