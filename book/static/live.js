@@ -66,9 +66,25 @@ function localModel(state) {
   };
 }
 
+// Let the first run of a page play once when most of it comes into sight, unless a reader wants calm. It takes six
+// seconds; its own button, its slider and its curves stop it.
+function playOnce(el) {
+  if (matchMedia("(prefers-reduced-motion: reduce)").matches) return;
+  const seen = new IntersectionObserver(([{ isIntersecting }]) => {
+    if (!isIntersecting) return;
+    seen.disconnect();
+    if (el.board.at === null) el.board.replay();
+  }, { threshold: 0.6 });
+  seen.observe(el);
+}
+
 for (const figure of document.querySelectorAll(`[data-live="${MODULE}"]:has(> script)`)) {
   const data = figure.querySelector("script"), el = document.createElement("div");
-  const show = state => { widget.render({ model: localModel(state), el }); };
+  const isFirst = figure === document.querySelector("figure.live[data-live=dashboard]");
+  const show = state => {
+    widget.render({ model: localModel(state), el });
+    if (isFirst) playOnce(el);
+  };
   data.replaceWith(el); // a page that has this script twice mounts nothing twice
   if (data.type === "application/json") show(JSON.parse(data.textContent));
   else unpack(data.textContent).then(show);

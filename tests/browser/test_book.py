@@ -45,7 +45,7 @@ def address(html: Path) -> Iterator[str]:
 
 @pytest.fixture
 def desk(browser: Browser) -> Iterator[BrowserContext]:
-    context = browser.new_context(viewport=DESK)
+    context = browser.new_context(viewport=DESK, reduced_motion="reduce")  # no run plays by itself
     yield context
     context.close()
 
@@ -244,6 +244,29 @@ def test_a_run_begins_at_its_end_and_is_wound_back_by_hand_by_keys_and_by_playin
     expect(slider).to_have_value(str(last), timeout=15_000)
     expect_run(figure, run, last)
     assert wrong == []
+
+
+def test_the_first_run_of_a_page_plays_once_when_it_comes_into_sight_and_a_hand_stops_it(
+    browser: Browser, html: Path, address: str
+):
+    page = browser.new_page(viewport=DESK)
+    page.goto(address + LESSON)
+    first, second = (page.locator("figure.live[data-live=dashboard]").nth(i) for i in (0, 1))
+    last = str(recording(first, html / LESSON)["head"]["made"])
+    time_of(first).scroll_into_view_if_needed()
+    first.locator(".explorer-plot").last.scroll_into_view_if_needed()
+    expect(time_of(first)).not_to_have_value(last)
+    first.get_by_role("button", name="play the run").click()
+    stopped = time_of(first).input_value()
+    assert 0 < int(stopped) < int(last)
+    page.wait_for_timeout(300)
+    expect(time_of(first)).to_have_value(stopped)
+    first.get_by_role("button", name="play the run").click()
+    expect(time_of(first)).to_have_value(last, timeout=15_000)
+    second.scroll_into_view_if_needed()
+    page.wait_for_timeout(300)
+    assert int(time_of(second).input_value()) == recording(second, html / LESSON)["head"]["made"]
+    page.close()
 
 
 def test_without_scripts_the_still_picture_shows(browser: Browser, address: str):

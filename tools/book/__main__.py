@@ -15,7 +15,6 @@ import click
 import joblib
 import nbformat
 from nbclient.exceptions import CellExecutionError
-from nbformat.v4 import new_markdown_cell
 
 from babygpt_course import explorers
 from babygpt_course.claims import CLAIMS
@@ -27,6 +26,7 @@ from tools.book.documents import Site, code_host, copy_documents, copy_linked_fi
 from tools.book.lab import LESSONS, lab_html, write_lab
 from tools.book.lessons import Ran, fingerprint, run_all, stored
 from tools.book.live_parts import formula_html, write_scripts
+from tools.book.opening import ON_A_PAGE, fold_goals, fold_setup
 from tools.book.outputs import Page, picture_html
 from tools.book.reference import write_reference
 from tools.book.start import start_html, write_start
@@ -38,16 +38,9 @@ PICTURES = "pictures"  # the folder of the site that holds them
 EXPLORER, LAB, FIRST = "<!-- explorer: rotary -->", "<!-- lab -->", "<!-- first screen -->"
 MADE = "made.txt"  # written last: the fingerprint of what the book was made of, and its lessons
 SOURCES = (
-    *("babygpt", "babygpt_course", "notebooks", "docs", "figures", "book", "tools/book"),
+    *("babygpt", "babygpt_live", "babygpt_course", "notebooks", "docs", "figures", "book", "tools/book"),
     *("tools/notebooks.py", "constraints.txt", "README.md", "CONTRIBUTING.md", "CHANGELOG.md"),
 )
-ON_A_PAGE = """\
-```{{note}}
-You read this as a web page. Explorers of formulas are alive here. Runs and trained models are recorded: you
-can replay them. Answers fold out with a click. To train these models, to run code and to write your own, open
-<a href="{}.ipynb" download>the notebook</a>, with the course installed.{}
-```
-"""
 
 
 def build(names: list[str], folder: Path) -> Path:
@@ -141,10 +134,11 @@ def write_lesson(lesson: Ran, source: Path, pictures: Path, book: Site) -> None:
     """Write a lesson as its page shows it."""
     place = f"notebooks/{lesson.name}.ipynb"
     notebook = Page(lesson.name, lesson.facts, pictures, f"../{PICTURES}/").convert(lesson.notebook)
+    head = notebook.cells[0]
+    head.source = fold_goals(head.source)
     if lesson.facts["recorded"] or lesson.facts["formulas"]:
-        notebook.cells.insert(
-            1, new_markdown_cell(ON_A_PAGE.format(lesson.name, LESSONS.get(lesson.name, "")))
-        )
+        head.source += f"\n\n{ON_A_PAGE.format(name=lesson.name, more=LESSONS.get(lesson.name, ''))}"
+    notebook.cells = fold_setup(notebook.cells)
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             cell.source = rewrite_links(cell.source, place, book)

@@ -43,9 +43,6 @@ class Page:
     def convert(self, notebook: NotebookNode) -> NotebookNode:
         """Change a notebook that was run, in place, and return it."""
         exercises: list[tuple[str, dict[str, Any]]] = []
-        first = next(cell for cell in notebook.cells if cell.cell_type == "code")
-        if first.source.startswith(("import ", "from ")):
-            fold(first, "input", "The code")
         for cell in notebook.cells:
             if cell.cell_type != "code":
                 continue
