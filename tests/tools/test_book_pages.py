@@ -56,6 +56,7 @@ def test_the_reference_has_a_section_for_every_name_and_the_index_leads_there():
     index = reference.index_page()
     for package in reference.packages():
         page, stem = reference.package_page(package, HOST), Path(reference.page_of(package)).stem
+        assert reference.public_names(package), f"the page of {package} is empty"
         for name in reference.public_names(package):
             head = rf"^`+{{py:(class|function|data)}} {name.name}\b.*\n:module: {package}$"
             assert re.search(head, page, flags=re.M), name

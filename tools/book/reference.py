@@ -17,10 +17,7 @@ from tools.book.docstrings import Link, inline, summary, to_html
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("babygpt", "babygpt_course")
-COMMANDS = (
-    "babygpt.cli",
-    "babygpt_course.cli",
-)  # docs/shell.md tells of them
+COMMANDS = ("babygpt.cli", "babygpt_course.commands")  # docs/shell.md tells of them
 
 
 # ---------------------------------------------------------------- which names there are
@@ -46,13 +43,14 @@ class Name:
 
 
 def packages() -> list[str]:
-    """Return the packages that re-export names, and the folders of packages that hold no commands."""
+    """Return the packages with public names, apart from those of commands."""
     parts = [
         f"{package}.{path.parent.name}"
         for package in PACKAGES
         for path in sorted((ROOT / package).glob("*/__init__.py"))
     ]
-    return ["babygpt", "babygpt_live", *(part for part in parts if part not in COMMANDS)]
+    offering = [part for part in parts if part not in COMMANDS and public_names(part)]
+    return ["babygpt", "babygpt_live", *offering]
 
 
 def page_of(package: str) -> str:
@@ -218,7 +216,8 @@ def member(name: str, thing: Any, link: Link) -> str:
     """Return a method or property of a class: its signature as it is called, and its first sentence."""
     body = f"<p>{inline(summary(inspect.getdoc(thing) or ''), link)}</p>\n"
     if isinstance(thing, property):
-        return directive("property", name, body)
+        kind = short_type(inspect.signature(thing.fget).return_annotation)  # type: ignore[arg-type]
+        return directive("property", name, body, "" if kind is inspect.Signature.empty else f":type: {kind}")
     head = signature(getattr(thing, "__func__", thing))
     if isinstance(thing, staticmethod):
         return directive("method", name + head, body, ":staticmethod:")
