@@ -360,10 +360,12 @@ def left_of(y: Axis, width: float) -> float:
 def draw_plot(
     panel: Panel, width: float, tall: float | None = None, margin: float = 0.0
 ) -> tuple[str, float, float]:
-    """Draw curves, levels and cells. Return the upper edge of the plot and the height of all too.
+    """Draw curves, levels and cells with their legend and axes. All lengths are CSS pixels.
 
-    tall    height of the plot; by default it has room for all names of rows
-    margin  left of the plot, at least
+    width    of the whole drawing
+    tall     height of the plot alone; by default PLOT, or more if the names of rows need it
+    margin   least space left of the plot
+    returns  the SVG elements, the upper edge of the plot, and the height of the whole drawing
     """
     x, y = axes_of(panel)
     legend, top = draw_legend(panel, width)
@@ -371,7 +373,7 @@ def draw_plot(
     height = tall or max(PLOT, LINE * len(y.ticks or ()))
     frame = Frame(x, y, left, top + LABEL, width - left - 12, height)
     inside: list[str] = []
-    over: list[str] = []  # Dots stay whole at the edge of the plot.
+    dots: list[str] = []  # Dots stay whole at the edge of the plot.
     for mark in panel.marks:
         if isinstance(mark, Cells):
             inside.append(paint(mark.values, mark.low, mark.high, frame) + frame.fill(EDGE))
@@ -383,11 +385,11 @@ def draw_plot(
         elif isinstance(mark, Curve):
             xs, ys = frame.to_x(mark.at()), frame.to_y(np.asarray(mark.y, float))
             inside.append(draw_line(mark, xs, ys, float(frame.to_y(0.0))))
-            over.append(draw_dots(mark, xs, ys, frame))
+            dots.append(draw_dots(mark, xs, ys, frame))
     inside += [draw_level(level, dashes, frame) for level, dashes in dashed_levels(panel)]
     body = f"<svg {frame.place()} viewBox='{frame.box()}' overflow='hidden'>{''.join(inside)}</svg>"  # clips
     grid = not any(isinstance(mark, Cells) for mark in panel.marks)
-    svg = legend + draw_axes(frame, grid) + body + "".join(over)
+    svg = legend + draw_axes(frame, grid) + body + "".join(dots)
     return svg, frame.top, frame.top + height + 2 * LINE + 6
 
 

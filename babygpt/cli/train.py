@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from babygpt.training.distributed import Team
     from babygpt.training.saved_run import SavedRun
 
-BRANCH_TEXTS = 256  # texts that the interference gap is measured on
+BRANCH_TEXTS = 256  # fewest texts that the interference gap is measured on; every sequence is full
 BRANCH_FLAGS = ("branches", "length", "by_samples")  # of the objective of several texts in one sequence
 
 
@@ -139,7 +139,8 @@ def train(ctx: click.Context, version: str, out: Path | None, **values: Any) -> 
     `train mine.py:Sandwich`.
 
     v7 and those beside it learn to fill in masked characters, all others to predict the next one. The two
-    losses cannot be compared; what can be, with care, is the NELBO: no text is less likely than it says.
+    losses cannot be compared. The NELBO of v7 can, with care: it is an upper bound on minus the
+    log-probability of a text.
 
     The versions of parallel branches, v6 and those beside it, read several texts in one sequence. Options of
     an encoding are stored with the model; a flag that VERSION's encoding does not have is refused.
@@ -296,8 +297,9 @@ def make_learnable(first: Checkpoint) -> Checkpoint:
 def measure(run: SavedRun, corpus: Corpus) -> dict[str, float | None]:
     """Return the validation loss of a trained model in nats per character, and what else its kind has.
 
-    A model that fills in masked tokens has a NELBO. One of branches is measured on BRANCH_TEXTS texts: with
-    as many in a sequence as a sample holds at most, and the same texts "alone".
+    A model that fills in masked tokens has a NELBO. One of branches is measured on the fewest full sequences
+    that hold BRANCH_TEXTS texts, with as many texts in each as a sample holds at most, and on the same texts
+    "alone".
     """
     from babygpt.metrics.denoising import nelbo
     from babygpt.metrics.parallel_texts import parallel_loss
@@ -323,8 +325,8 @@ def describe_losses(losses: dict[str, float | None]) -> str:
     """Describe the validation losses in words, each by its name."""
     if "alone" in losses:
         return (
-            f"validation loss in branches {losses['val_loss']:.3f} nats per character, of the same "
-            f"{BRANCH_TEXTS} texts alone {losses['alone']:.3f}, "
+            f"validation loss in branches {losses['val_loss']:.3f} nats per character, "
+            f"of the same texts alone {losses['alone']:.3f}, "
             f"interference gap {losses['interference_gap']:.3f}"
         )
     if "nelbo" not in losses:

@@ -12,7 +12,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from importlib import metadata
-from math import inf
+from math import ceil, inf
 from pathlib import Path
 from statistics import mean
 from tempfile import TemporaryDirectory
@@ -114,13 +114,17 @@ class KeptRuns:
         return keep_runs(self.path, show_finished)
 
     def make_missing(self, runs: Runs) -> Iterator[tuple[str, RunNumbers]]:
-        """Make runs, and tell how long it will take; note one that fails, and go on with the others."""
+        """Yield the name and numbers of each run as it finishes; note those that fail in `failed`.
+
+        Tells how long all will take, the later runs too.
+        """
         if not runs:
             return
         n_left = len(runs)
-        whole = (n_left + self.later) * self.seconds / min(n_left, self.n_workers)
+        # The later runs are a sweep of their own, and a round of a sweep takes as long as one run.
+        rounds = ceil(n_left / self.n_workers) + ceil(self.later / self.n_workers)
         then = f", and then up to {self.later} more" if self.later else ""
-        self.tell(f"{n_left} run{'s' * (n_left > 1)} to make{then}: {in_words(whole)}")
+        self.tell(f"{n_left} run{'s' * (n_left > 1)} to make{then}: {in_words(rounds * self.seconds)}")
         begun = time.perf_counter()
         try:
             for name, numbers in self.workers(runs):

@@ -86,7 +86,8 @@ def nelbo(
     if not len(ids):
         raise BadInput("the text is empty: a bound per token needs at least 1 token")
     require_countable("repeats", repeats)
-    require_countable("length", model.config.block_size if length is None else length)
+    length = model.config.block_size if length is None else length
+    require_countable("length", length)
     sums, counts, sizes = _masked_windows(model, ids, length, repeats, seed)
     means = sums / counts
     estimate = float((means * sizes).sum() / sizes.sum())
@@ -96,10 +97,12 @@ def nelbo(
 
 @torch.inference_mode()
 def _masked_windows(
-    model: LanguageModel, ids: Tensor, length: int | None, repeats: int, seed: int
+    model: LanguageModel, ids: Tensor, length: int, repeats: int, seed: int
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return each window's summed loss of masked tokens, their number, and its number of tokens: 3 x (N,)."""
-    length = model.config.block_size if length is None else length
+    """Return what each masking of each window costs, one value a masking: (R,) each.
+
+    returns  the summed loss of the masked tokens in nats, their number, and the number of all tokens
+    """
     generator, device = torch.Generator().manual_seed(seed), next(model.parameters()).device
     n_whole = len(ids) // length * length  # tokens that fill whole windows
     batches = []
@@ -109,11 +112,11 @@ def _masked_windows(
             n = len(windows)
             # Numbers from 1 to T are equally likely. The clamp is needed because in float32 one minus the
             # smallest rates is 1, which would make T + 1.
-            count = (1 + ((1 - masking_rates(n, generator)) * width).long()).clamp(max=width)
+            n_masked = (1 + ((1 - masking_rates(n, generator)) * width).long()).clamp(max=width)
             # The argsort of an argsort ranks the tokens of a window at random; the lowest ranks are masked.
             ranks = torch.rand(windows.shape, generator=generator).argsort(dim=1).argsort(dim=1)
             sizes = torch.full((n,), width)
-            for texts, masked, size in portions(model, windows, ranks < count[:, None], sizes, at_most=64):
+            for texts, masked, size in portions(model, windows, ranks < n_masked[:, None], sizes, at_most=64):
                 logits = denoise(model, texts.masked_fill(masked, mask_token_id(model)).to(device))
                 losses = cross_entropy(logits, texts.to(device)).cpu().double()
                 batches.append(((losses * masked).sum(dim=1), masked.sum(dim=1), size))

@@ -4,7 +4,7 @@ import math
 import threading
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,7 @@ def attention_layers(model: LanguageModel) -> list[Attention]:
 
 
 @contextmanager
-def hooked(hooks: Iterable[Hook]) -> Iterator[None]:
+def hooks_in_this_thread(hooks: Iterable[Hook]) -> Iterator[None]:
     """Let forward hooks run within the context, for passes of this thread only.
 
     Another thread may train the same model meanwhile, as a live run does while the learner looks into it.
@@ -46,12 +46,10 @@ def hooked(hooks: Iterable[Hook]) -> Iterator[None]:
     def of_this_thread(hook: Callable[..., Any]) -> Callable[..., Any]:
         return lambda *arguments: hook(*arguments) if threading.get_ident() == here else None
 
-    handles = [register(of_this_thread(hook)) for register, hook in hooks]
-    try:
+    with ExitStack() as stack:
+        for register, hook in hooks:
+            stack.callback(register(of_this_thread(hook)).remove)
         yield
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 # ---------------------------------------------------------------- heads
@@ -84,7 +82,7 @@ def with_heads(model: LanguageModel, changes: Mapping[Head, Callable[[Tensor], T
 
         return hook
 
-    with hooked(
+    with hooks_in_this_thread(
         (layers[layer].out.register_forward_pre_hook, changing_hook(of_head))
         for layer, of_head in of_layer.items()
     ):
@@ -128,7 +126,9 @@ def written_by_heads(model: LanguageModel, idx: Tensor) -> list[Tensor]:
 
     layers, device = attention_layers(model), next(model.parameters()).device
     require_ids(idx, vocab_size=model.config.vocab_size)
-    with hooked((layer.out.register_forward_pre_hook, record(layer.n_head)) for layer in layers):
+    with hooks_in_this_thread(
+        (layer.out.register_forward_pre_hook, record(layer.n_head)) for layer in layers
+    ):
         model(idx.to(device))
     return written
 
@@ -182,7 +182,7 @@ def each_weights(
         uses.append(use(weights_of(layer, *inputs)[0]))
 
     device = next(model.parameters()).device
-    with hooked((layer.register_forward_pre_hook, record) for layer in layers):
+    with hooks_in_this_thread((layer.register_forward_pre_hook, record) for layer in layers):
         model(idx.to(device), None if positions is None else positions.to(device))
     return uses
 

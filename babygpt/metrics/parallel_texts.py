@@ -10,7 +10,7 @@ from torch import Tensor
 from babygpt.config import require_countable
 from babygpt.data import batches
 from babygpt.errors import BadInput
-from babygpt.metrics.inspection import Hook, hooked
+from babygpt.metrics.inspection import Hook, hooks_in_this_thread
 from babygpt.models.inputs import require_ids, require_model
 from babygpt.models.transformer import Block, Transformer
 from babygpt.objectives import branch_losses, mean_loss
@@ -161,7 +161,7 @@ def layer_similarity(model: Transformer, idx: Tensor, n: int) -> np.ndarray:
     blocks = [module for module in model.modules() if isinstance(module, Block)]
     hooks: list[Hook] = [(blocks[0].register_forward_pre_hook, lambda _, inputs: streams.append(inputs[0]))]
     hooks += [(block.register_forward_hook, lambda _, __, out: streams.append(out)) for block in blocks]
-    with hooked(hooks):
+    with hooks_in_this_thread(hooks):
         model(columns.tokens.to(device), columns.positions.to(device))
     branches = torch.cat(streams).unflatten(1, (-1, n)).float()  # (n_layer + 1, T, n, C)
     return cosines(branches).mean(dim=1).cpu().numpy()

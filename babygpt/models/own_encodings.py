@@ -64,7 +64,7 @@ def encoding_class(name: str) -> type[Encoding] | None:
         try:
             loaded = point.load()
         except Exception as error:
-            reason = described(error, point.module)
+            reason = describe_error(error, point.module)
             raise BadInput(f"{name} ({point.value}) cannot be imported: {reason}") from error
         return require_encoding_class(f"{name} ({point.value})", loaded)
     return None
@@ -112,7 +112,7 @@ def run_file(path: Path, source: bytes) -> ModuleType:
         exec(compile(source, str(path), "exec"), vars(module))
     except (Exception, SystemExit) as error:
         del sys.modules[module.__name__]
-        reason = described(error, module.__name__, path.parent)
+        reason = describe_error(error, module.__name__, path.parent)
         raise BadInput(f"{path} cannot be imported: {reason}") from error
     finally:
         sys.path.remove(str(path.parent))
@@ -193,15 +193,15 @@ def source_key(encoding: type[Encoding]) -> str:
     return sha256[:12] if sha256 else TOKENS.setdefault(encoding, f"typed {token_hex(6)}")
 
 
-def described(error: BaseException, module: str, folder: Path | None = None) -> str:
+def describe_error(error: BaseException, module: str, folder: Path | None = None) -> str:
     """Return an error's kind and message, with the innermost line of the user's own code that led to it.
 
     module  name of the module whose lines are the user's
-    folder  whose files are the user's, too
+    folder  the user's own: lines of all its files count, too
     """
     words = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    if isinstance(error, SyntaxError):
-        return words  # which names file and line already
+    if isinstance(error, SyntaxError) and Path(error.filename or "").is_file():
+        return words  # Python's message names the file and line already.
     lines = [
         (Path(frame.f_code.co_filename), line)
         for frame, line in walk_tb(error.__traceback__)
@@ -218,7 +218,7 @@ def fault_of_a_file(error: BaseException) -> str | None:
     for frame, _ in walk_tb(error.__traceback__):
         if "__sha256__" in frame.f_globals:
             path = Path(frame.f_globals["__file__"])
-            return f"{path.name} raised {described(error, frame.f_globals['__name__'], path.parent)}"
+            return f"{path.name} raised {describe_error(error, frame.f_globals['__name__'], path.parent)}"
     return None
 
 
@@ -234,5 +234,5 @@ def faults_named(encoding: type[Encoding], method: str) -> Iterator[None]:
         raise
     except Exception as error:
         path = source_file(encoding)
-        reason = described(error, encoding.__module__, path.parent if path else None)
+        reason = describe_error(error, encoding.__module__, path.parent if path else None)
         raise BadInput(f"{encoding_name(encoding)}: {method} raised {reason}") from error

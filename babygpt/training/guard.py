@@ -56,14 +56,15 @@ def require_sound_own_hooks(model: LanguageModel) -> None:
 
 
 def broken_part(model: LanguageModel) -> str:
-    """Return in words where a model whose loss is not finite broke: in its weights, or in a hook.
+    """Describe which part of a model made its loss not finite: a weight, or a hook of its encoding.
 
-    Weights of the encoding are named first: others take part in what they broke.
+    A weight of the encoding is named first, because its numbers spread to all other weights.
     """
     names = [name for name, p in model.named_parameters() if not p.isfinite().all()]
     if names:
         first = min(names, key=lambda name: not name.startswith("encoding."))
-        others = f", as {len(names) - 1} of the other weights do" if names[1:] else ""
+        do = "does" if len(names) == 2 else "do"
+        others = f", and so {do} {len(names) - 1} of the other weights" if names[1:] else ""
         return f"{first} holds numbers that are not finite{others}"
     try:
         require_sound_own_hooks(model)

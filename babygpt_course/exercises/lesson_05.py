@@ -33,22 +33,26 @@ def repaired_answer(x: Tensor, K: Kernel) -> Tensor:
     return scale * (x * emb.cos() + partner * emb.sin())
 
 
-def misturned(x: Tensor) -> dict[str, Tensor]:
+def rotation_mistakes(x: Tensor) -> dict[str, Tensor]:
     """Rotate x (..., T, D) with each mistake: sentence for the learner -> (..., T, D)."""
     D, times = x.shape[-1], torch.arange(x.shape[-2])
     rows = x.reshape(1, -1, *x.shape[-2:])
-    slow = times[:, None] * 10_000.0 ** (-torch.arange(0, D, 2) / D)  # (T, D/2)
-    split, beside = slow.repeat(1, 2), slow.repeat_interleave(2, dim=-1)  # (T, D) each
+    angles = times[:, None] * 10_000.0 ** (-torch.arange(0, D, 2) / D)  # (T, D/2)
+    half_angles, neighbour_angles = angles.repeat(1, 2), angles.repeat_interleave(2, dim=-1)  # (T, D) each
     first, second = x.chunk(2, dim=-1)
-    halves = torch.cat((-second, first), dim=-1)
-    partner = torch.stack((-x[..., 1::2], x[..., ::2]), dim=-1).flatten(-2)
+    half_partners = torch.cat((-second, first), dim=-1)
+    neighbour_partners = torch.stack((-x[..., 1::2], x[..., ::2]), dim=-1).flatten(-2)
     layout = "Angles and partners must be of one layout: here neighbours are partners"
     return {
-        f"{layout}; your angles are those of halves": x * split.cos() + partner * split.sin(),
-        f"{layout}; your partners are those of halves": x * beside.cos() + halves * beside.sin(),
-        f"{layout}; yours is half-split": x * split.cos() + halves * split.sin(),
+        f"{layout}; your angles are those of halves": (
+            x * half_angles.cos() + neighbour_partners * half_angles.sin()
+        ),
+        f"{layout}; your partners are those of halves": (
+            x * neighbour_angles.cos() + half_partners * neighbour_angles.sin()
+        ),
+        f"{layout}; yours is half-split": x * half_angles.cos() + half_partners * half_angles.sin(),
         "It turns the other way: the first channel of a pair gets minus the second, times the sine": (
-            x * beside.cos() - partner * beside.sin()
+            x * neighbour_angles.cos() - neighbour_partners * neighbour_angles.sin()
         ),
         "It is not turned at all": x,
         "The first row stands at position 0": rotate(rows, times + 1).view_as(x),
@@ -86,7 +90,7 @@ def rotates_and_scales(attempt: Any, draw: Generator, aspect: str) -> None:
             require_equal(ratio, scale, f"{what} lengths are multiplied wrongly:", mistakes, hint)
         else:
             hint = ". In row m, channels 2i and 2i + 1 turn by m · 10000^(−2i/D), the first to the second"
-            turned = {text: wrong * kernel(times)[:, None] for text, wrong in misturned(x).items()}
+            turned = {text: wrong * kernel(times)[:, None] for text, wrong in rotation_mistakes(x).items()}
             mistakes = {"A K below 0 turns a vector round: is it multiplied by K itself?": rotated, **turned}
             mistakes = {text: F.normalize(wrong, dim=-1) for text, wrong in mistakes.items()}
             directions = F.normalize(ours, dim=-1)

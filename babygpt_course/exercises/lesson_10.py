@@ -80,13 +80,14 @@ def compare_yarn(attempt: Any, draw: Generator, low: float, high: float, scores:
 
     low, high  limits of the pairs' turns in the window: 0 stands for no turn at all, 1 for `fewest` turns,
                2 for `most`, and 3 for three times `most`
+    scores     whether to compare the number that multiplies scores, and not the pairs
     """
     for pairs in (1, 2, 5, 5, 64):  # in any order, unlike RoPE's
         window, s = integer(draw, 32, 4096), uniform(draw, 2, 16)
         fewest, more = uniform(draw, 0.5, 4), uniform(draw, 2, 30)
-        mark = low + (high - low) * torch.rand(pairs, generator=draw, dtype=torch.float64)
+        marks = low + (high - low) * torch.rand(pairs, generator=draw, dtype=torch.float64)
         most = round(fewest + more, 2)
-        turns = fewest * mark.clamp(max=1) + more * (mark - 1).clamp(0, 1) + 2 * most * (mark - 2).clamp(0)
+        turns = fewest * marks.clamp(max=1) + more * (marks - 1).clamp(0, 1) + 2 * most * (marks - 2).clamp(0)
         what = f"window {window}, factor {s:g}, fewest {fewest:g}, most {most:g}, "
         what += f"pairs that turn {describe(turns)} times in the window"
         arguments = turns * 2 * math.pi / window, window, s, fewest, most
@@ -103,15 +104,19 @@ def compare_yarn(attempt: Any, draw: Generator, low: float, high: float, scores:
             }
             require_equal(number, once**2, f"factor {s:g} the scores' number", mistakes, atol=1e-5)
             continue
-        share, turned, stretched = ((k * turns - fewest) / (most - fewest) for k in (1, 2 * math.pi, s))
+        share, share_by_radians, share_by_long_window = (
+            (k * turns - fewest) / (most - fewest) for k in (1, 2 * math.pi, s)
+        )
         by_logarithm = (turns / fewest).log() / math.log(most / fewest)
         true_share = share.clamp(0, 1)  # of the old frequency
         shares = {
             "You left them as they were": torch.ones_like(turns),
             "You slowed them by the whole factor": torch.zeros_like(turns),
             "Is your ramp the wrong way round? Pairs that turn often keep their frequency": 1 - true_share,
-            "A turn is 2π radians": turned.clamp(0, 1),
-            "Count turns in the window of training, not in the stretched one": stretched.clamp(0, 1),
+            "A turn is 2π radians": share_by_radians.clamp(0, 1),
+            "Count turns in the window of training, not in the stretched one": share_by_long_window.clamp(
+                0, 1
+            ),
             "The share grows evenly with the turns, not with their logarithm": by_logarithm.clamp(0, 1),
             "A share is never below 0 or above 1": share,
         }

@@ -121,20 +121,20 @@ def give(model: LanguageModel, gift: str) -> None:
 
 
 @torch.inference_mode()
-def exchanged_letter(model: LanguageModel, rows: SecondLetterRows, letter: int) -> dict[str, float]:
-    """Exchange what layer 1 reads at one letter of the name by what it reads there in the twin.
+def vowels_after_exchange(model: LanguageModel, rows: SecondLetterRows, letter: int) -> dict[str, float]:
+    """Predict vowels where layer 1 reads, at one letter of the name, what it reads there in the twin.
 
     letter   of the name in the story, counted from 0; LETTERS is the character behind the name
     returns  the shares of questions after which the vowel of the story is predicted ("kept"), and that of the
              twin ("exchanged")
     """
-    places, row_numbers = rows.mention + letter, torch.arange(len(rows.ids))
+    positions, row_numbers = rows.mention + letter, torch.arange(len(rows.ids))
     seen_by_layer_1 = list[Tensor]()
 
     def exchange(block: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         x = inputs[0].clone()
         if seen_by_layer_1:
-            x[row_numbers, places] = seen_by_layer_1[0][row_numbers, places]
+            x[row_numbers, positions] = seen_by_layer_1[0][row_numbers, positions]
         else:
             seen_by_layer_1.append(x)
         return x, *inputs[1:]
@@ -221,7 +221,7 @@ def measure_neighbours(
         numbers |= measure_end(reader, corpus, quiz, block_size)
         if name == "v4" and gift in DISSECTED and n_steps == scale.steps:
             numbers["spelling"] = dissect_spelling(model, letter_rows)
-            numbers["letters"] = [exchanged_letter(model, letter_rows, i) for i in range(LETTERS + 1)]
+            numbers["letters"] = [vowels_after_exchange(model, letter_rows, i) for i in range(LETTERS + 1)]
             numbers["heads"] = dissect_answers(
                 model, lambda m: metrics.role_accuracy(m, corpus.tokenizer, fewer), prompt_rows
             )

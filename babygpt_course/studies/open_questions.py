@@ -323,7 +323,7 @@ def run_v4(task: Task, scale: StudySize, every: int, seed: int) -> dict[str, Any
 
 
 def run_lesson(version: str, share: float, aligned: bool) -> Run:
-    """Return a run that trains a version as a lesson does, and counts the names that it writes.
+    """Return a run that trains a version as a lesson does, and measures its right answers and written names.
 
     share    of the study's steps
     aligned  whether windows begin with a story

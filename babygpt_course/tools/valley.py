@@ -31,7 +31,7 @@ def valley(
     windows: Tensor | None = None,
     stored: Sequence[str] = tuple(STORED),
 ) -> Explorer:
-    """Drag a text along positions 0 to 256, and see how much of it is lost at each.
+    """Return an explorer that drags a text along positions 0 to 256, with its loss (nats per character).
 
     A model is measured at a position when a reader first goes there or beyond; without models, the stored
     seeds tell of positions 0, 32, ..., 192.
@@ -40,8 +40,12 @@ def valley(
     models   trained, by name; they are copied, and run from any first position
     windows  (N, T + 1) token ids of texts, which all models read; 16 texts take seconds for all positions
     stored   of "v3" and "v4", those whose seeds are shown
-    Raises BadInput for models without windows.
+    Raises BadInput for models without windows, for other stored names, and if there is nothing to draw.
     """
+    if unknown := [name for name in stored if name not in STORED]:
+        raise BadInput(f"stored ({', '.join(unknown)}) must be some of {', '.join(STORED)}")
+    if not (models or stored):
+        raise BadInput("there is nothing to draw: give models, or stored seeds")
     if models and windows is None:
         raise BadInput(f"windows are missing: which texts shall {', '.join(models)} read?")
     copies = {name: copy.deepcopy(model) for name, model in (models or {}).items()}

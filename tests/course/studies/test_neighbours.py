@@ -73,7 +73,7 @@ def test_what_layer_1_reads_of_a_vowel_is_exchanged_where_it_stands(corpus, gift
     streams, row_numbers = [], torch.arange(len(rows.ids))
     model.blocks[0].attention.register_forward_pre_hook(lambda _, inputs: streams.append(inputs[0].detach()))
     for letter in range(LETTERS + 1):
-        neighbours.exchanged_letter(model, rows, letter)
+        neighbours.vowels_after_exchange(model, rows, letter)
         with torch.no_grad():
             model(rows.ids)
         (twin, mixed, plain), place = streams, (row_numbers, rows.mention + letter)
