@@ -74,7 +74,7 @@ def train(
         run.measure_untrained(model)
     run.baseline = baseline
     show_dashboard(run, floors, controls, earlier)
-    run.start(earlier)
+    run.start_after(earlier)
     return run
 
 
@@ -141,6 +141,7 @@ class Dashboard(LiveOutput):
         self.newest: list[Panel | None] = [None for _ in run.frames]
         self.heard = 0  # number of the page's last command
         self.problem = ""  # why that command failed
+        self.panel_problem = ""  # why a panel could not be made; it stays
         self.sent = 0  # losses that the page has
         self.sent_frames = [0] * len(self.frames)  # frames that it has, for each watch
         self.due, self.lock = 0.0, threading.Lock()
@@ -210,7 +211,7 @@ class Dashboard(LiveOutput):
             "reading": validation_words(run),
             "values": dict(run.steered),
             "heard": self.heard,
-            "problem": self.problem,
+            "problem": self.problem or self.panel_problem,
         }
 
     def moves(self) -> list[tuple[int, str]]:
@@ -239,8 +240,8 @@ class Dashboard(LiveOutput):
         return self.parts(0, [0] * len(self.frames))
 
     def update(self, at_once: bool) -> None:
-        """Tell what is new, now or when it is due."""
-        now = time.monotonic()
+        """Tell what is new, now or when it is due. Raises the error of a panel, after the page was told."""
+        now, failure = time.monotonic(), None
         if not at_once and now < self.due:
             return
         with self.lock:
@@ -248,12 +249,15 @@ class Dashboard(LiveOutput):
             self.due = max(self.due + 1 / RATE, now)
             try:
                 self.collect()
-            finally:
-                parts = self.parts(self.sent, self.sent_frames)
-                self.sent, self.sent_frames = parts["head"]["made"], parts["head"]["frames"]
-                self.page.send_state(parts)
+            except Exception as error:
+                failure, self.panel_problem = error, f"a panel failed: {type(error).__name__}: {error}"
+            parts = self.parts(self.sent, self.sent_frames)
+            self.sent, self.sent_frames = parts["head"]["made"], parts["head"]["frames"]
+            self.page.send_state(parts)
         if self.run.state.over:
             self.show_still(update=True)
+        if failure is not None:
+            raise failure
 
     # ------------------------------------------------------------ what the page asks for
 
@@ -422,7 +426,8 @@ def describe_run(run: LoopRun, awaited: str) -> str:
             words.append("validating {:,} of {:,} windows".format(*counts))
         else:
             words.append(f"{last.seconds:.0f} s" if run.state.over else f"about {seconds_to_go:.0f} s left")
-    words.append(f"on {device_name(run.device)}")
+    if run.device is not None:
+        words.append(f"on {device_name(run.device)}")
     if run.error is not None:
         words.append(f"{type(run.error).__name__}: {run.error}")
     return " · ".join(words)

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from enum import StrEnum
 from queue import SimpleQueue
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import torch
 from joblib import cpu_count
@@ -62,7 +62,7 @@ class LoopRun:
 
     title       of the model
     total       planned steps
-    device      where the loop trains
+    device      where the loop trains, or None to name no device
     unit        of the loss, such as "nats per character"
     state       waiting, getting ready, running, paused, stopped, finished or failed
     history     a record for each step made so far
@@ -86,7 +86,7 @@ class LoopRun:
         device: torch.device | None = None,
     ) -> None:
         self.title, self.total, self.unit = title, total, unit
-        self.device = device or torch.device("cpu")
+        self.device = device
         self.state = State.WAITING
         self.history: list[Step] = []
         self.frames: dict[Watch, list[tuple[int, Any]]] = {watch: [] for watch in watches}
@@ -97,7 +97,9 @@ class LoopRun:
         self.listeners: list[Callable[[bool], None]] = []
         self.dashboard: Any = None
         self._started = 0.0
-        self._unheard: BaseException | None = None  # the first error of a listener
+        self._paused_seconds = 0.0
+        self._listener_error: BaseException | None = None  # the first one
+        self._guarded = False  # whether `start` runs the loop, and sees how it ends
         self._going, self._stopping, self._over = (threading.Event() for _ in range(3))
         self._going.set()
 
@@ -110,7 +112,10 @@ class LoopRun:
                 frames.append((0, watch.measure(model)))
 
     def steps(self) -> Iterator[int]:
-        """Yield the numbers of the planned steps, from 1. Wait through pauses, and end early after `stop`."""
+        """Yield the numbers of the planned steps, from 1. Wait through pauses, and end early after `stop`.
+
+        A loop that `start` runs is over when it returns or raises, any other one when it leaves these steps.
+        """
         self._started = time.monotonic()
         self._set_state(State.RUNNING)
         try:
@@ -119,8 +124,9 @@ class LoopRun:
                     break
                 yield step
         finally:
-            self._set_state(State.FINISHED if len(self.history) == self.total else State.STOPPED)
-            self._over.set()
+            if not self._guarded:  # A generator cannot tell a loop that failed from one that broke off.
+                self._end()
+                self._over.set()
 
     def record(self, step: int, loss: float, model: Any) -> None:
         """Add the loss of a step, let the watches measure the model, and tell the dashboard.
@@ -132,7 +138,7 @@ class LoopRun:
         if step != len(self.history) + 1 or step > self.total:
             plan = f"step {len(self.history) + 1}" if len(self.history) < self.total else "no step"
             raise BadInput(f"{self.title} cannot record step {step}: {plan} of {self.total} comes next")
-        seconds = time.monotonic() - self._started
+        seconds = time.monotonic() - self._started - self._paused_seconds
         self._add(Step(step, loss, lr=math.nan, seconds=seconds, tokens=0), model)
 
     def _add(self, record: Step, model: Any) -> None:
@@ -146,10 +152,15 @@ class LoopRun:
         """Wait through a pause; return whether training goes on after it."""
         if not self._going.is_set() and not self._stopping.is_set():
             self._set_state(State.PAUSED)
+            begin = time.monotonic()
             self._going.wait()
+            self._paused_seconds += time.monotonic() - begin
             if not self._stopping.is_set():
                 self._set_state(State.RUNNING)
         return not self._stopping.is_set()
+
+    def _end(self) -> None:
+        self._set_state(State.FINISHED if len(self.history) == self.total else State.STOPPED)
 
     def _set_state(self, state: State) -> None:
         self.state = state
@@ -160,9 +171,30 @@ class LoopRun:
             try:
                 listen(at_once)
             except Exception as error:  # A dashboard that fails must not end the training.
-                self._unheard = self._unheard or error
+                self._listener_error = self._listener_error or error
 
     # ------------------------------------------------------------ from any thread
+
+    def start(self, loop: Callable[[Self, Any], object], model: Any) -> None:
+        """Call `loop(run, model)` in a thread of its own. If it raises, the run fails and keeps the error.
+
+        Raises BadInput if the run has begun: each loop needs a run of its own.
+        """
+        if self._guarded or self.state is not State.WAITING:
+            raise BadInput(f"{self.title} has begun: make a new {type(self).__name__} for another loop")
+        self._guarded = True
+        name = f"babygpt trainer {self.title}"
+        threading.Thread(target=self._call, args=(loop, model), name=name, daemon=True).start()
+
+    def _call(self, loop: Callable[[Self, Any], object], model: Any) -> None:
+        try:
+            loop(self, model)
+            self._end()
+        except BaseException as error:  # whatever it is, `result` raises it
+            self.error = error
+            self._set_state(State.FAILED)
+        finally:
+            self._over.set()
 
     def pause(self) -> None:
         """Stop before the next step, until `resume`. Only a run that trains can be paused."""
@@ -186,6 +218,29 @@ class LoopRun:
         """Wait until the run is over; return False if that took longer than `timeout` seconds."""
         return self._over.wait(timeout)
 
+    def wait_for_step(self, step: int) -> None:
+        """Wait until `step` steps are made, or the run is over. Raises KeyboardInterrupt if interrupted."""
+        self._wait_and_serve(lambda seconds: self.wait(seconds) or len(self.history) >= step)
+
+    def result(self) -> Sequence[Step]:
+        """Wait for the end, and return the records.
+
+        returns  a record for each step made: fewer than planned if the run was stopped
+        Raises the error of a loop that `start` runs, or of a listener, such as a watch whose panel failed.
+        """
+        self._wait_and_serve(self.wait)
+        if error := self.error or self._listener_error:
+            raise error
+        return self.history
+
+    def _wait_and_serve(self, over: Callable[[float], bool]) -> None:
+        try:
+            wait_and_serve(over)
+        except KeyboardInterrupt:
+            if self._over.is_set():
+                raise
+            raise WaitInterrupted(self.title) from None
+
     def __repr__(self) -> str:
         return f"<{self.title}: {self.state}, {len(self.history)} of {self.total} steps>"
 
@@ -196,6 +251,7 @@ class Run(LoopRun):
     unfinished  all runs that were started and are not over, the first one first
     """
 
+    device: torch.device
     unfinished: ClassVar[list[Run]] = []
 
     def __init__(
@@ -218,11 +274,12 @@ class Run(LoopRun):
 
     # ------------------------------------------------------------ from any thread
 
-    def start(self, earlier: list[Run]) -> None:
+    def start_after(self, earlier: list[Run]) -> None:
         """Train in a thread of its own as soon as the earlier runs are over.
 
         earlier  emptied as they end
         """
+        self._guarded = True
         self.unfinished.append(self)
         name = f"babygpt trainer {self.title}"
         threading.Thread(target=self.train_after, args=(earlier,), name=name, daemon=True).start()
@@ -242,29 +299,14 @@ class Run(LoopRun):
             self.steered[name] = value
             self._steered.put((name, value))
 
-    def wait_for_step(self, step: int) -> None:
-        """Wait until `step` steps are made, or the run is over. Raises KeyboardInterrupt if interrupted."""
-        self._wait_and_serve(lambda seconds: self.wait(seconds) or len(self.history) >= step)
-
     def result(self) -> Sequence[Step]:
         """Wait for the end, and return the records.
 
-        returns  a record for each step made: fewer than planned if the run was stopped; if it was stopped
-                 before its first step, one record of the untrained model, with step 0
-        Raises the error of the trainer's thread, or of a listener, such as a watch whose panel failed.
+        returns  as for any loop; if the run was stopped before its first step, one record of the untrained
+                 model, with step 0
+        Raises the error of the trainer's thread, or of a listener.
         """
-        self._wait_and_serve(self.wait)
-        if error := self.error or self._unheard:
-            raise error
-        return self.history or [self.untrained]
-
-    def _wait_and_serve(self, over: Callable[[float], bool]) -> None:
-        try:
-            wait_and_serve(over)
-        except KeyboardInterrupt:
-            if self._over.is_set():
-                raise
-            raise WaitInterrupted(self.title) from None
+        return super().result() or [self.untrained]
 
     # ------------------------------------------------------------ in the trainer's thread
 
@@ -307,7 +349,7 @@ class Run(LoopRun):
         if not self.history:  # stopped before its first step
             loss = objective.validate(model)
             self.untrained = Step(0, loss, lr=0.0, seconds=0.0, tokens=0, val_loss=loss)
-        self._set_state(State.FINISHED if len(self.history) == self.total else State.STOPPED)
+        self._end()
 
     @contextmanager
     def _count_windows(self, model: LanguageModel, objective: Objective) -> Iterator[None]:

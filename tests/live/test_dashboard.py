@@ -17,7 +17,7 @@ from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import NextToken
 from babygpt_course import explorers
 from babygpt_live.dashboard import BLOCK as LOSSES
-from babygpt_live.dashboard import Page, baseline_colour, loss_panel
+from babygpt_live.dashboard import Page, baseline_colour, describe_run, loss_panel
 from babygpt_live.panel import Axis, Curve, Level, Panel, unpack
 from babygpt_live.run import Run, State
 from babygpt_live.view import LiveOutput
@@ -199,6 +199,12 @@ def test_buttons_and_words_follow_a_run_through_its_life(make, gated):
         assert part in head["words"]
 
 
+@pytest.mark.parametrize(("device", "end"), [(None, ""), (torch.device("meta"), " · on meta")])
+def test_the_words_on_a_loop_of_others_name_only_a_device_that_is_known(device, end):
+    run = live.LoopRun("line", 4, device=device)
+    assert describe_run(run, "") == f"waiting · step 0 of 4{end}"
+
+
 def test_a_waiting_run_offers_to_stop_those_before_it(make, objective, gated):
     first = start(make(), gated, title="one")
     gated.reach(2)
@@ -343,7 +349,9 @@ def test_an_error_is_named_in_the_words(make, small_corpus, published):
     assert "image/svg+xml" in published[-1][0]
 
 
-def test_a_panel_that_fails_is_an_error_in_the_cell_that_waits_and_the_run_goes_on(make, objective):
+def test_a_panel_that_fails_is_an_error_in_the_cell_that_waits_and_the_run_goes_on(
+    make, objective, published
+):
     def panel(frames, title, total):
         if len(frames) == 5:
             raise ZeroDivisionError("no panel")
@@ -354,6 +362,26 @@ def test_a_panel_that_fails_is_an_error_in_the_cell_that_waits_and_the_run_goes_
         run.result()
     assert len(run.history) == PLAN.steps
     assert run.dashboard.head()["state"] == "finished"
+    assert "at step 12" in published[-1][0]["image/svg+xml"]
+
+
+def test_the_page_names_a_panel_that_fails_while_a_loop_of_others_goes_on():
+    def panel(frames, title, total):
+        if len(frames) == 2:
+            raise ZeroDivisionError("no panel")
+        return levels_panel(frames, title, total)
+
+    run = live.LoopRun("line", 4, [watching(panel, times=2)])
+    run.measure_untrained(None)
+    live.show_dashboard(run)
+    model = Model(run.dashboard.page)
+    for step in run.steps():
+        run.record(step, 1.0, None)
+    with pytest.raises(ZeroDivisionError):
+        order(run, "pause")  # an answer to a command does not take the error away
+    assert model.state["head"]["problem"] == "a panel failed: ZeroDivisionError: no panel"
+    with pytest.raises(ZeroDivisionError):
+        run.result()
 
 
 def test_a_first_panel_that_fails_is_an_error_of_the_cell_and_nothing_trains(make, objective):

@@ -7,6 +7,7 @@ import threading
 import weakref
 from dataclasses import replace
 from itertools import islice
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -57,7 +58,7 @@ def start():
         run = Run(model, objective, plan, title, watches)
         Listener(run)
         begun.append((run, objective))
-        run.start(list(Run.unfinished))
+        run.start_after(list(Run.unfinished))
         return run
 
     yield begin
@@ -388,3 +389,56 @@ def test_a_loop_waits_through_a_pause_and_ends_before_its_next_step():
     assert listener.states == [State.RUNNING, State.PAUSED, State.STOPPED]
     assert list(run.frames.values()) == [[(0, "untrained"), (3, "after 3")]]
     assert steps == [1, 2, 3, 4]
+
+
+def test_a_started_loop_that_raises_fails_and_result_raises_its_error():
+    run = live.LoopRun("line", 9)
+    listener = Listener(run)
+
+    def loop(run, model):
+        for step in run.steps():
+            run.record(step, 1 / (3 - step), model)  # no third step
+
+    run.start(loop, None)
+    with pytest.raises(ZeroDivisionError) as caught:
+        run.result()
+    assert caught.value is run.error
+    assert listener.states == [State.RUNNING, State.FAILED]
+    assert len(run.history) == 2
+    with pytest.raises(BadInput, match="line has begun: make a new LoopRun"):
+        run.start(loop, None)
+
+
+@pytest.mark.parametrize(("last", "state"), [(4, State.STOPPED), (9, State.FINISHED)])
+def test_a_started_loop_is_over_when_it_returns(last, state):
+    run, saved = live.LoopRun("line", 9), threading.Event()
+
+    def loop(run, model):
+        for step in run.steps():
+            run.record(step, 1.0, model)
+            if step == last:
+                break
+        assert saved.wait(LONG)
+
+    run.start(loop, None)
+    run.wait_for_step(last)
+    assert not run.wait(0.05)
+    assert run.state is State.RUNNING
+    saved.set()
+    assert len(run.result()) == last
+    assert run.state is state
+
+
+def test_pauses_of_a_loop_do_not_count_as_training(monkeypatch):
+    run, now = live.LoopRun("line", 2), [100.0]
+    monkeypatch.setattr("babygpt_live.run.time", SimpleNamespace(monotonic=lambda: now[0]))
+
+    def resume_later():
+        now[0] += 3600.0
+
+    for step in run.steps():
+        now[0] += 2.0
+        run.record(step, 1.0, None)
+        run.pause()
+        monkeypatch.setattr(run._going, "wait", resume_later)
+    assert [record.seconds for record in run.history] == [2.0, 4.0]
