@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from enum import StrEnum
 from queue import SimpleQueue
+from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 import torch
@@ -63,6 +64,7 @@ class LoopRun:
     title       of the model
     total       planned steps
     device      where the loop trains, or None to name no device
+    numbers     names of what `steer` may set; the loop reads the new values from `steering`
     unit        of the loss, such as "nats per character"
     state       waiting, getting ready, running, paused, stopped, finished or failed
     history     a record for each step made so far
@@ -84,15 +86,17 @@ class LoopRun:
         watches: Sequence[Watch] = (),
         unit: str = "",
         device: torch.device | None = None,
+        numbers: Sequence[str] = (),
     ) -> None:
         self.title, self.total, self.unit = title, total, unit
-        self.device = device
+        self.device, self.numbers = device, tuple(numbers)
         self.state = State.WAITING
         self.history: list[Step] = []
         self.frames: dict[Watch, list[tuple[int, Any]]] = {watch: [] for watch in watches}
         self.validating: tuple[int, int] | None = None
         self.error: BaseException | None = None
         self.steered: dict[str, float] = {}
+        self._queued: SimpleQueue[tuple[str, float]] = SimpleQueue()
         self.baseline: LoopRun | None = None
         self.listeners: list[Callable[[bool], None]] = []
         self.dashboard: Any = None
@@ -128,18 +132,26 @@ class LoopRun:
                 self._end()
                 self._over.set()
 
-    def record(self, step: int, loss: float, model: Any) -> None:
+    def steering(self) -> dict[str, float]:
+        """Return the numbers steered since the last call, each with its last value."""
+        queued = range(self._queued.qsize())  # or more; only the loop's thread takes from it
+        return dict(self._queued.get_nowait() for _ in queued)
+
+    def record(
+        self, step: int, loss: float, model: Any, changed: Mapping[str, float] = MappingProxyType({})
+    ) -> None:
         """Add the loss of a step, let the watches measure the model, and tell the dashboard.
 
-        step  counted from 1
-        loss  of the step's batch, in the run's unit
+        step     counted from 1
+        loss     of the step's batch, in the run's unit
+        changed  numbers that were set before the step, which the dashboard marks
         Raises BadInput if this is not the next of the planned steps.
         """
         if step != len(self.history) + 1 or step > self.total:
             plan = f"step {len(self.history) + 1}" if len(self.history) < self.total else "no step"
             raise BadInput(f"{self.title} cannot record step {step}: {plan} of {self.total} comes next")
         seconds = time.monotonic() - self._started - self._paused_seconds
-        self._add(Step(step, loss, lr=math.nan, seconds=seconds, tokens=0), model)
+        self._add(Step(step, loss, lr=math.nan, seconds=seconds, tokens=0, changed=dict(changed)), model)
 
     def _add(self, record: Step, model: Any) -> None:
         self.history.append(record)
@@ -211,8 +223,24 @@ class LoopRun:
         self._going.set()
 
     def steer(self, name: str, value: float) -> None:
-        """Set a number that the loop lets others set. Raises BadInput, because a loop alone has none."""
-        raise BadInput(f"the loop of {self.title} has no number {name!r} to set")
+        """Hand a number to the loop, which gets it from its next call of `steering`.
+
+        Raises BadInput if the loop has no such number, or the value is not finite.
+        """
+        self.require_number(name)
+        if not math.isfinite(value):
+            raise BadInput(f"{name} ({value}) must be finite")
+        self._queue(name, value)
+
+    def require_number(self, name: str) -> None:
+        """Raise BadInput unless `steer` may set this number."""
+        if name not in self.numbers:
+            has = ", ".join(self.numbers) or "none"
+            raise BadInput(f"the loop of {self.title} has no number {name!r} to set; it has {has}")
+
+    def _queue(self, name: str, value: float) -> None:
+        self.steered[name] = value
+        self._queued.put((name, value))
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until the run is over; return False if that took longer than `timeout` seconds."""
@@ -265,7 +293,6 @@ class Run(LoopRun):
         super().__init__(title, config.steps, watches, "nats per character", pick_device())
         self.uniform_loss = math.log(model.config.vocab_size)
         self._work: Any = (model, objective, config)  # released at the end, optimizers and all
-        self._steered: SimpleQueue[tuple[str, float]] = SimpleQueue()
 
     def is_training(self, model: LanguageModel) -> bool:
         """Return whether the run trains this model, now or later."""
@@ -273,6 +300,11 @@ class Run(LoopRun):
         return work is not None and work[0] is model
 
     # ------------------------------------------------------------ from any thread
+
+    def require_number(self, name: str) -> None:
+        """Raise BadInput unless the encoding has this number to steer. A run that is over has all of them."""
+        if (work := self._work) is not None:
+            work[0].encoding.require_number(name)
 
     def start_after(self, earlier: list[Run]) -> None:
         """Train in a thread of its own as soon as the earlier runs are over.
@@ -296,8 +328,7 @@ class Run(LoopRun):
             if isinstance(objective, Branches):
                 texts = objective.numbers or objective.n_branches[1]
             model.encoding.require_steerable(name, value, texts)
-            self.steered[name] = value
-            self._steered.put((name, value))
+            self._queue(name, value)
 
     def result(self) -> Sequence[Step]:
         """Wait for the end, and return the records.
@@ -338,7 +369,7 @@ class Run(LoopRun):
                 if not self._stopping.is_set():
                     self._set_state(State.RUNNING)
                 while training.step < self.total and self._goes_on():
-                    step = training.make_step(self._steering)
+                    step = training.make_step(lambda _: self.steering())
                     self._add(step, model)
                     if training.is_validated(step):
                         with self._count_windows(model, objective):
@@ -370,8 +401,3 @@ class Run(LoopRun):
         finally:
             hook.remove()
             self.validating = None
-
-    def _steering(self, step: int) -> Mapping[str, float]:
-        """Return the numbers steered since the last step, each with its last value."""
-        queued = range(self._steered.qsize())  # or more; only this thread takes from it
-        return dict(self._steered.get_nowait() for _ in queued)

@@ -48,7 +48,7 @@ PANELS_OF_RUN = """async ([module, recording, steps]) => {
     const { run } = new Board(name => recording[name], document.querySelector(".explorer"));
     const all = (marks, wanted, facts) => marks.filter(({ kind }) => kind === wanted).map(facts);
     const both = panel => [panel, ...(panel.below ? [panel.below] : [])];
-    const plain = ({ title, marks, y }) => ({ title, span: y.span,
+    const plain = ({ title, marks, y }) => ({ title, span: y.span, digits: y.digits,
         curves: all(marks, "curve", ({ x, y, colour }) => [colour, [...x], [...y]]),
         levels: all(marks, "level", ({ name, at, axis }) => [name, at, axis]) });
     return steps.map(step => run.panels(step).flatMap(both).map(plain));
@@ -250,3 +250,42 @@ def test_losses_and_gaps_are_the_panels_that_python_makes(draw: Callable[[Panel]
         names = ["" if level.axis == "x" else level.name for level in levels]
         expected_levels = [[n, level.at, level.axis] for n, level in zip(names, levels, strict=True)]
         assert panel["levels"] == expected_levels
+
+
+LOSSES = {
+    "one nan": [2.0, float("nan"), 1.5, *([1.0] * 20)],
+    "nan at last": [3.0, 2.0, *([float("nan")] * 12)],
+    "one inf": [2.0, float("inf"), *([1.0] * 20), 3e5],
+    "negative": [-1.5, -2.0, *(-2.0 - 0.05 * n for n in range(20))],
+    "small": [0.0021 * 0.8**n for n in range(24)],
+    "vanishing": [9.0 * 0.2**n for n in range(24)],
+}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_page_and_python_agree_on_losses_of_any_size_and_on_none(name: str, draw: Any):
+    losses = [float(np.float32(loss)) for loss in LOSSES[name]]
+    before = live.LoopRun("first", len(losses) + 1, unit="mean squared error")
+    run = live.LoopRun("second", len(losses), unit="mean squared error")
+    run.baseline, earlier = before, before.steps()
+    for step in run.steps():
+        before.record(next(earlier), float(np.float32(1.1037 * losses[step - 1])), None)
+        if step == 2:  # Both train while the dashboard is shown.
+            live.show_dashboard(run, {"floor": 0.0})
+        run.record(step, losses[step - 1], None)
+    page, _ = draw(PANELS["curves"])
+    recording, steps = with_base64(run.dashboard.recording()), range(len(losses) + 1)
+    shown = page.evaluate(PANELS_OF_RUN, [script(PAGE / "dashboard.js"), recording, [*steps]])
+    for step, both in zip(steps, shown, strict=True):
+        loss = loss_panel(run.dashboard, step)
+        assert [panel["title"] for panel in both] == [loss.title, loss.below.title]
+    loss = loss_panel(run.dashboard, len(losses))
+    for panel, want in zip(shown[-1], (loss, loss.below), strict=True):
+        assert panel["span"] == pytest.approx(want.y.span)
+        assert panel["digits"] == want.y.digits
+        for (_, _, y), curve in zip(panel["curves"], want.marks[: len(panel["curves"])], strict=True):
+            finite = np.isfinite(curve.y)
+            np.testing.assert_array_equal(
+                [number is not None and np.isfinite(number) for number in y], finite
+            )
+            np.testing.assert_allclose(np.array(y, float)[finite], curve.y[finite], rtol=1e-5, atol=1e-7)

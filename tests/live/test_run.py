@@ -429,6 +429,27 @@ def test_a_started_loop_is_over_when_it_returns(last, state):
     assert run.state is state
 
 
+def test_a_loop_gets_the_last_value_of_each_number_that_was_steered():
+    run = live.LoopRun(
+        "line", 3, [Watch(lambda model: 1, lambda *_: None, times=1)], numbers=["rate", "decay"]
+    )
+    for step in run.steps():
+        if step == 2:
+            for name, value in (("rate", 0.1), ("decay", 1), ("rate", 0.2)):
+                run.steer(name, value)
+        run.record(step, 1.0, None, run.steering())
+    assert [record.changed for record in run.history] == [{}, {"rate": 0.2, "decay": 1}, {}]
+    assert run.steered == {"rate": 0.2, "decay": 1}
+    assert [[step for step, _ in frames] for frames in run.frames.values()] == [[2, 3]]
+    for value in (math.nan, math.inf):
+        with pytest.raises(BadInput, match=r"rate .* must be finite"):
+            run.steer("rate", value)
+    with pytest.raises(BadInput, match="no number 'theta' to set; it has rate, decay"):
+        run.steer("theta", 1.0)
+    with pytest.raises(BadInput, match="no number 'theta'"):
+        live.show_dashboard(run, controls=[live.Slider("theta", 1, 0, 2)])
+
+
 def test_pauses_of_a_loop_do_not_count_as_training(monkeypatch):
     run, now = live.LoopRun("line", 2), [100.0]
     monkeypatch.setattr("babygpt_live.run.time", SimpleNamespace(monotonic=lambda: now[0]))
