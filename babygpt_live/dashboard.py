@@ -150,7 +150,7 @@ class Dashboard(LiveOutput):
         self.baseline_at_first = len(run.baseline.history) if run.baseline else 0  # its losses in the facts
         self.sent_baseline = self.baseline_at_first  # its losses that the page has
         self.due, self.lock = 0.0, threading.Lock()
-        self.moved = dict[int, str]()  # step -> names and values of the dials that were moved
+        self.moved = dict[int, dict[str, float]]()  # step -> values of the dials that were moved
         self.collected = 0  # steps of the run that `collect` has read
         self.collect()
         self.facts = self.facts_of(controls)
@@ -195,13 +195,11 @@ class Dashboard(LiveOutput):
         for step in self.run.history[self.collected :]:
             self.collected += 1
             if step.changed:
-                moves = [
-                    f"{self.labels.get(name, name)} {format_number(x)}" for name, x in step.changed.items()
-                ]
                 close_steps = (
                     begin for begin in self.moved if step.step - begin < self.run.total / MOST_MOVES
                 )
-                self.moved[next(close_steps, step.step)] = ", ".join(moves)
+                begin = next(close_steps, step.step)
+                self.moved[begin] = self.moved.get(begin, {}) | step.changed
         for i, (watch, frames) in enumerate(self.run.frames.items()):
             while len(self.frames[i]) < len(frames):
                 upto = frames[: len(self.frames[i]) + 1]
@@ -229,8 +227,14 @@ class Dashboard(LiveOutput):
         }
 
     def moves(self) -> list[tuple[int, str]]:
-        """Return the steps at which dials were moved, with the new values. Of close ones, only the last."""
-        return list(self.moved.items())
+        """Return the steps at which dials were moved, with the last value of each that moved soon after."""
+        return [
+            (
+                begin,
+                ", ".join(f"{self.labels.get(name, name)} {format_number(x)}" for name, x in values.items()),
+            )
+            for begin, values in self.moved.items()
+        ]
 
     def parts(self, losses: int, frames: Sequence[int], baseline_losses: int) -> dict[str, Any]:
         """Return the head, and all that is new to a page.

@@ -53,6 +53,17 @@ PANELS_OF_RUN = """async ([module, recording, steps]) => {
         levels: all(marks, "level", ({ name, at, axis }) => [name, at, axis]) });
     return steps.map(step => run.panels(step).flatMap(both).map(plain));
 }"""
+PARTS = """async ([module, panels]) => {
+    const { readPanel, viewOf } = await import(`data:text/javascript,${encodeURIComponent(module)}`);
+    const root = document.querySelector(".explorer");
+    root.replaceChildren();
+    const view = viewOf(readPanel(panels[0]), root, { wake: () => {} });
+    return panels.map(panel => {
+        view.draw(readPanel(panel));
+        return [...root.querySelectorAll("svg path")].map(it =>
+            [it.getAttribute("class"), it.style.getPropertyValue("--c")]);
+    });
+}"""
 LETTERS = list("我•$b<")
 WEIGHTS = np.tril(np.arange(1.0, 26).reshape(5, 5))
 WEIGHTS /= WEIGHTS.sum(1, keepdims=True)
@@ -184,6 +195,27 @@ def test_values_that_are_read_are_written_as_python_writes_them(draw: Any):
     numbers += [(drawn.uniform(-12, 12), d) for d in (0, 1, 2, 3) for _ in range(200)]
     expected = [f"{round(n, d) + 0.0:.{d}f}".replace("-", "−") for n, d in numbers]
     assert page.evaluate(FIXED, [script(PAGE / "figure.js"), numbers]) == expected
+
+
+def test_a_curve_that_changes_its_look_keeps_no_part_of_the_old_one(draw: Any):
+    page, _ = draw(PANELS["curves"])
+    looks = [[("marked", "#2b7bbd"), ("line", "#808080")], [("bars", "#d55e00"), ("thin", "#00916a")]]
+    looks.append([("dots", "#2b7bbd"), ("thin", "#808080")])
+    panels = [
+        Panel("Looks", [Curve("", colour, np.arange(1.0, 4), look=look) for look, colour in pair])
+        for pair in looks
+    ]
+    shown = page.evaluate(PARTS, [script(PAGE / "panels.js"), [with_base64(as_plain(p)) for p in panels]])
+    for parts, pair in zip(shown, looks, strict=True):
+        names = {
+            "marked": ["curve", "future", "dots"],
+            "line": ["curve", "future"],
+            "thin": ["thin", "future"],
+        }
+        expected = [[name, colour] for look, colour in pair for name in names.get(look, [look])]
+        assert [kind for kind, _ in parts] == [kind for kind, _ in expected]
+        colours = [[parts[i][1] == parts[j][1] for j in range(len(parts))] for i in range(len(parts))]
+        assert colours == [[a[1] == b[1] for b in expected] for a in expected]
 
 
 def test_a_panel_below_begins_where_the_one_above_does(draw: Any):

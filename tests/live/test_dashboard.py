@@ -241,6 +241,15 @@ def test_a_dial_and_a_cell_steer_the_run_and_both_moves_are_recorded(make, gated
     assert run.dashboard.head()["problem"] == ""
 
 
+def test_close_moves_are_one_mark_with_the_last_value_of_each_dial():
+    run = live.LoopRun("line", 120, numbers=["rate", "decay"])
+    live.show_dashboard(run, controls=[live.Slider("rate", 1, 0, 9, "η (rate)")])
+    moves = {20: {"rate": 1.0}, 22: {"decay": 2.0}, 29: {"rate": 3.0}, 30: {"decay": 4.0}}
+    for step in run.steps():
+        run.record(step, 1.0, None, moves.get(step, {}))
+    assert run.dashboard.moves() == [(20, "η 3, decay 2"), (30, "decay 4")]
+
+
 @pytest.mark.parametrize(("version", "name"), [("v4", "steepness"), ("nope", "theta"), ("v3", "n_embd")])
 def test_a_dial_without_a_number_is_refused_before_it_is_shown(make, objective, published, version, name):
     with pytest.raises(ValueError, match=f"no number called '{name}'"):
