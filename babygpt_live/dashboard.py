@@ -33,7 +33,7 @@ from babygpt_live.view import PAGE, LiveOutput, script, style
 from babygpt_live.watch import Watch
 
 BLOCK = 256  # losses in a part
-RATE = 20.0  # messages a second at most
+RATE = 20.0  # messages on steps a second, at most; changes of state and answers to commands leave at once
 SMOOTH = 10  # steps in a point of the smooth curve
 # Names of moves of dials overlap on the timeline where a run has more than about twelve.
 MOST_MOVES = 12
