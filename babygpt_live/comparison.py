@@ -79,7 +79,6 @@ def growing_panel(
     floor   a loss that no model can pass, or None
     note    a line below the picture
     """
-    # The page keeps the look of its n-th curve, so the means come first, and are empty at the beginning.
     means, thin, words = list[Mark](), list[Mark](), list[str]()
     for name, colour in colours_of_names(list(curves)).items():
         runs = [np.array(curve, dtype=float).T for curve in curves[name].values()]  # (2, points) each
@@ -98,7 +97,7 @@ def growing_panel(
     title = f"Loss: {', '.join(words)}" if words else "Loss: no run is finished yet"
     y = Axis("validation loss (nats per character)", span, digits=3)
     return Panel(
-        title, [*means, *thin, *floors], Axis("step", (0.0, total), digits=0), y, note=note, over_steps=True
+        title, [*thin, *means, *floors], Axis("step", (0.0, total), digits=0), y, note=note, over_steps=True
     )
 
 

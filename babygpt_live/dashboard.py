@@ -1,11 +1,13 @@
 """Dashboard of a run, which the kernel keeps up to date in the page; and `train`, which shows one.
 
 The page holds a run as parts of its widget's state. `facts` never change. `loss0`, `loss1`, ... are blocks of
-losses; only the last one is sent again as it grows. `frame{i}_{k}` is the k-th measurement of watch i. `head`
-tells how many of them there are, so that a page that lacks a part knows it, and asks. A new page, or one that
-was reloaded, gets all parts at once.
+losses; only the last one is sent again as it grows. `frame{i}_{k}` is the k-th measurement of watch i, and
+`panel{i}` the newest panel of a watch over steps. `before` has the losses of a baseline that went on after
+`facts` were sent, and `moves` has the moves of dials. `head` tells how many losses and frames there are, so
+that a page that lacks a part knows it, and asks. A new page, or a reloaded one, gets all parts at once.
 """
 
+import re
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -31,7 +33,7 @@ from babygpt_live.view import PAGE, LiveOutput, script, style
 from babygpt_live.watch import Watch
 
 BLOCK = 256  # losses in a part
-RATE = 20.0  # messages a second at most
+RATE = 20.0  # messages on steps a second, at most; changes of state and answers to commands leave at once
 SMOOTH = 10  # steps in a point of the smooth curve
 # Names of moves of dials overlap on the timeline where a run has more than about twelve.
 MOST_MOVES = 12
@@ -66,15 +68,13 @@ def train(
     """
     use_allowed_threads()  # The cell's thread calls it, so that work beside the run gains too.
     require_vocabulary(model, objective)
-    for control in controls:
-        model.encoding.require_number(control.name)
     run = Run(model, objective, config, title, watches)
     earlier = list(Run.unfinished)
     if not any(earlier_run.is_training(model) for earlier_run in earlier):
         run.measure_untrained(model)
     run.baseline = baseline
     show_dashboard(run, floors, controls, earlier)
-    run.start(earlier)
+    run.start_after(earlier)
     return run
 
 
@@ -89,7 +89,10 @@ def show_dashboard(
     floors    name -> a loss that no model can pass, in the run's unit
     controls  sliders and scales named like what `run.steer` takes
     earlier   runs that must end before this one begins
+    Raises BadInput if a control's name is none of these numbers.
     """
+    for control in controls:
+        run.require_number(control.name)
     run.dashboard = Dashboard(run, floors or {}, controls, earlier)
     display(run.dashboard)
 
@@ -141,13 +144,16 @@ class Dashboard(LiveOutput):
         self.newest: list[Panel | None] = [None for _ in run.frames]
         self.heard = 0  # number of the page's last command
         self.problem = ""  # why that command failed
+        self.panel_problem = ""  # why a panel could not be made; it stays
         self.sent = 0  # losses that the page has
         self.sent_frames = [0] * len(self.frames)  # frames that it has, for each watch
+        self.baseline_at_first = len(run.baseline.history) if run.baseline else 0  # its losses in the facts
+        self.sent_baseline = self.baseline_at_first  # its losses that the page has
         self.due, self.lock = 0.0, threading.Lock()
-        self.moved = dict[int, str]()  # step -> names and values of the dials that were moved
+        self.moved = dict[int, dict[str, float]]()  # step -> values of the dials that were moved
         self.collected = 0  # steps of the run that `collect` has read
         self.collect()
-        self.facts = self.describe_run(controls)
+        self.facts = self.facts_of(controls)
         self.page = Page(self.facts, self.everything)
         words = f"training: {run.title}"
         super().__init__(self.page, f"<{words}>", lambda: still_of(self.panels(), words))
@@ -155,12 +161,13 @@ class Dashboard(LiveOutput):
         self.page.on_msg(self.obey)
         run.listeners.append(self.update)
 
-    def describe_run(self, controls: Sequence[Range]) -> dict[str, Any]:
+    def facts_of(self, controls: Sequence[Range]) -> dict[str, Any]:
         """Return the facts of the run that the page needs from the start."""
         run, baseline = self.run, self.run.baseline
         facts = {
             "title": run.title,
             "loss": as_plain(loss_panel(self, 0)),
+            "levels": self.levels(),
             "words": loss_words(run.title, run.unit),
             "watches": len(self.newest),
             "controls": [control.facts() for control in controls],
@@ -169,9 +176,17 @@ class Dashboard(LiveOutput):
             "baseline": None,
         }
         if baseline is not None:
-            losses = np.array([step.loss for step in baseline.history])
-            facts["baseline"] = {"losses": pack(losses), "words": gap_words(baseline.title, run.unit)}
+            losses = np.array([step.loss for step in baseline.history[: self.baseline_at_first]])
+            facts["baseline"] = {
+                "losses": pack(losses),
+                "total": baseline.total,
+                "words": gap_words(baseline.title, run.unit),
+            }
         return facts
+
+    def levels(self) -> list[float]:
+        """Return the losses that the axis has to reach: of uniform guesses, and the floors."""
+        return [self.run.uniform_loss, *self.floors.values()]
 
     # ------------------------------------------------------------ what is told
 
@@ -180,13 +195,11 @@ class Dashboard(LiveOutput):
         for step in self.run.history[self.collected :]:
             self.collected += 1
             if step.changed:
-                moves = [
-                    f"{self.labels.get(name, name)} {format_number(x)}" for name, x in step.changed.items()
-                ]
                 close_steps = (
                     begin for begin in self.moved if step.step - begin < self.run.total / MOST_MOVES
                 )
-                self.moved[next(close_steps, step.step)] = ", ".join(moves)
+                begin = next(close_steps, step.step)
+                self.moved[begin] = self.moved.get(begin, {}) | step.changed
         for i, (watch, frames) in enumerate(self.run.frames.items()):
             while len(self.frames[i]) < len(frames):
                 upto = frames[: len(self.frames[i]) + 1]
@@ -205,23 +218,30 @@ class Dashboard(LiveOutput):
             "frames": [len(frames) for frames in self.frames],
             "state": str(run.state),
             "over": run.state.over,
-            "words": describe_run(run, awaited),
+            "words": status_words(run, awaited),
             "offer": awaited and f"stop {awaited}, start this one",
             "reading": validation_words(run),
             "values": dict(run.steered),
             "heard": self.heard,
-            "problem": self.problem,
+            "problem": self.problem or self.panel_problem,
         }
 
     def moves(self) -> list[tuple[int, str]]:
-        """Return the steps at which dials were moved, with the new values. Of close ones, only the last."""
-        return list(self.moved.items())
+        """Return the steps at which dials were moved, with the last value of each that moved soon after."""
+        return [
+            (
+                begin,
+                ", ".join(f"{self.labels.get(name, name)} {format_number(x)}" for name, x in values.items()),
+            )
+            for begin, values in self.moved.items()
+        ]
 
-    def parts(self, losses: int, frames: Sequence[int]) -> dict[str, Any]:
+    def parts(self, losses: int, frames: Sequence[int], baseline_losses: int) -> dict[str, Any]:
         """Return the head, and all that is new to a page.
 
-        losses  number of losses that the page has
-        frames  number of frames that the page has, for each watch
+        losses           number of losses that the page has
+        frames           number of frames that the page has, for each watch
+        baseline_losses  number of losses of the baseline that the page has
         """
         head, state = self.head(), dict[str, Any]()
         for number in range(losses // BLOCK, -(-head["made"] // BLOCK)):
@@ -232,15 +252,18 @@ class Dashboard(LiveOutput):
             newest = self.newest[i]
             if n_frames > n_sent and newest is not None and newest.over_steps:
                 state[f"panel{i}"] = as_plain(newest)
+        baseline = self.run.baseline
+        if baseline is not None and len(baseline.history) > baseline_losses:  # It was training meanwhile.
+            state["before"] = pack(np.array([step.loss for step in baseline.history]))
         return {**state, "moves": self.moves(), "head": head}
 
     def everything(self) -> dict[str, Any]:
         """Return all parts."""
-        return self.parts(0, [0] * len(self.frames))
+        return self.parts(0, [0] * len(self.frames), self.baseline_at_first)
 
     def update(self, at_once: bool) -> None:
-        """Tell what is new, now or when it is due."""
-        now = time.monotonic()
+        """Tell what is new, now or when it is due. Raises the error of a panel, after the page was told."""
+        now, failure = time.monotonic(), None
         if not at_once and now < self.due:
             return
         with self.lock:
@@ -248,12 +271,17 @@ class Dashboard(LiveOutput):
             self.due = max(self.due + 1 / RATE, now)
             try:
                 self.collect()
-            finally:
-                parts = self.parts(self.sent, self.sent_frames)
-                self.sent, self.sent_frames = parts["head"]["made"], parts["head"]["frames"]
-                self.page.send_state(parts)
+            except Exception as error:
+                failure, self.panel_problem = error, f"a panel failed: {type(error).__name__}: {error}"
+            parts = self.parts(self.sent, self.sent_frames, self.sent_baseline)
+            self.sent, self.sent_frames = parts["head"]["made"], parts["head"]["frames"]
+            if "before" in parts:
+                (self.sent_baseline,) = parts["before"]["shape"]
+            self.page.send_state(parts)
         if self.run.state.over:
             self.show_still(update=True)
+        if failure is not None:
+            raise failure
 
     # ------------------------------------------------------------ what the page asks for
 
@@ -271,6 +299,7 @@ class Dashboard(LiveOutput):
                 earlier_run.stop()
         elif action == "resend":  # a page that was reloaded may have missed what came meanwhile
             self.sent, self.sent_frames = 0, [0] * len(self.frames)
+            self.sent_baseline = self.baseline_at_first
         elif action in ("pause", "resume", "stop"):
             getattr(run, action)()
         self.update(at_once=True)
@@ -317,22 +346,57 @@ def loss_words(title: str, unit: str) -> dict[str, str]:
 
     unit  of the loss, such as "nats per character", or nothing
     """
-    nats = unit and f" {unit.split()[0]}"
+    short_unit = unit and f" {shorten_unit(unit)}"
     return {
         "untrained": f"{title}: the model is untrained",
-        "trained": f"{title}: the loss is {{loss}}{nats} at step {{step}}",
+        "trained": f"{title}: the loss is {{loss}}{short_unit} at step {{step}}",
     }
 
 
 def gap_words(title: str, unit: str) -> dict[str, str]:
     """Return the findings on a gap to a baseline: the page fills in the numbers."""
-    nats = unit and f" {unit.split()[0]}"
+    short_unit = unit and f" {shorten_unit(unit)}"
     return {
-        "unknown": f"gap to {title}" + (nats and f" ({nats.strip()})"),
-        "none": f"less than 0.01{nats} from {title}",
-        "below": f"{{gap}}{nats} below {title}",
-        "above": f"{{gap}}{nats} above {title}",
+        "unknown": f"gap to {title}" + (unit and f" ({shorten_unit(unit)})"),
+        "none": f"less than 0.01{short_unit} from {title}",
+        "below": f"{{gap}}{short_unit} below {title}",
+        "above": f"{{gap}}{short_unit} above {title}",
     }
+
+
+def shorten_unit(unit: str) -> str:
+    """Return a unit without what it is counted for: "nats" for "nats per character"."""
+    return unit.split(" per ")[0]
+
+
+def write_loss(loss: float, decimals: int = 2) -> str:
+    """Write a loss with some decimals, or with three digits where these decimals would all be 0."""
+    words = f"{loss + 0.0:.{decimals}f}"
+    if loss and not float(words):
+        words = f"{loss:.3g}" if abs(loss) >= 1e-4 else re.sub("e-0?", "e-", f"{loss:.2e}")
+    return words.replace("-", "−")
+
+
+def loss_span(levels: Sequence[float], mean: np.ndarray) -> tuple[float, float]:
+    """Return the ends of the axis of losses: 0 and a little more than the levels and the first losses.
+
+    Losses that leave these ends, or that would lie flat in their lowest tenth, have an axis of their own.
+
+    levels  that the axis has to reach
+    mean    (n,) running mean of the losses
+    """
+    first, finite = (losses[np.isfinite(losses)] for losses in (mean[:20], mean))
+    usual = float(np.ceil(max(0.25, *levels, first.max(initial=0.0)) * 2.05) / 2)
+    low = float(min(0.0, *levels, finite.min(initial=0.0)))
+    high = float(max(0.0, *levels, finite.max(initial=0.0)))
+    fits = low == 0 and high <= usual and (high == 0 or high >= usual / 10)
+    return (0.0, usual) if fits else round_out(low, high)
+
+
+def round_out(low: float, high: float) -> tuple[float, float]:
+    """Return two round numbers around `low` and `high`, which differ."""
+    step = 10.0 ** np.floor(np.log10(high - low)) / 2
+    return float(np.floor(low / step) * step), float(np.ceil(high / step) * step)
 
 
 def loss_panel(board: Dashboard, n_steps: int) -> Panel:
@@ -340,7 +404,9 @@ def loss_panel(board: Dashboard, n_steps: int) -> Panel:
     run, losses = board.run, [step.loss for step in board.run.history[:n_steps]]
     steps, mean = running_mean(losses, SMOOTH)
     words = loss_words(run.title, run.unit)
-    title = words["trained"].format(loss=f"{mean[-1]:.2f}", step=n_steps) if losses else words["untrained"]
+    title = words["untrained"]
+    if losses:
+        title = words["trained"].format(loss=write_loss(mean[-1]), step=n_steps)
     marks: list[Mark] = []
     colour = ENCODING_COLOURS.get(run.title, COLOURS["blue"])
     if (baseline := run.baseline) is not None:
@@ -350,15 +416,15 @@ def loss_panel(board: Dashboard, n_steps: int) -> Panel:
     smooth = f"{run.title}, mean of {SMOOTH} steps"  # it makes a leap a ramp; the thin line has each step
     marks += [Curve("", colour, np.array(losses), steps, "thin"), Curve(smooth, colour, mean, steps)]
     marks += [Level(f"{name} {floor:.3g}", floor) for name, floor in board.floors.items()]
-    highest = max(run.uniform_loss, *board.floors.values(), mean[:20].max(initial=0.25))
-    span = (0.0, float(np.ceil(highest * 2.05) / 2))
+    span = loss_span(board.levels(), mean)
+    small = span[1] - span[0] < 0.5  # Two decimals would not tell such losses apart.
     return Panel(
         title,
         marks,
         Axis("step", (0.0, run.total), digits=0),
-        Axis(f"loss ({run.unit})" if run.unit else "loss", span),
+        Axis(f"loss ({run.unit})" if run.unit else "loss", span, digits=None if small else 2),
         over_steps=True,
-        below=gap_panel(run, baseline, n_steps) if baseline else None,
+        below=gap_panel(run, baseline, n_steps, small) if baseline else None,
     )
 
 
@@ -370,32 +436,42 @@ def baseline_colour(title: str, baseline: str) -> str:
     return COLOURS["blue" if colours[0] == ENCODINGS["none"] else "grey"]  # the two must differ
 
 
-def gap_panel(run: LoopRun, baseline: LoopRun, n_steps: int) -> Panel:
-    """Return the gap between two smooth losses over the steps."""
+def gap_panel(run: LoopRun, baseline: LoopRun, n_steps: int, small: bool) -> Panel:
+    """Return the gap between two smooth losses over the steps.
+
+    small  whether the losses are, so that gaps below 0.01 count
+    """
     histories = run.history[:n_steps], baseline.history[:n_steps]
     means = [running_mean([step.loss for step in history], SMOOTH)[1] for history in histories]
     length = min(map(len, means))  # A baseline may have made fewer steps.
     gap, words = means[0][:length] - means[1][:length], gap_words(baseline.title, run.unit)
-    newest = gap[-1] if length else 0.0
-    size = f"{abs(newest):.2f}"
-    kind = "unknown" if not length else "none" if size == "0.00" else "below" if newest < 0 else "above"
+    newest = gap[-1] if length else np.nan
+    size = write_loss(abs(newest)) if small else f"{abs(newest):.2f}"
+    kind = "below" if newest < 0 else "above"
+    if size in ("0.00", "nan"):
+        kind = "none" if size == "0.00" else "unknown"
     title = words[kind].format(gap=size)
-    low = float(np.floor(20 * gap.min(initial=-0.05)) / 20)
-    high = float(np.ceil(20 * gap.max(initial=0.05)) / 20)
+    finite = gap[np.isfinite(gap)]
+    low = float(np.floor(20 * finite.min(initial=-0.05)) / 20)
+    high = float(np.ceil(20 * finite.max(initial=0.05)) / 20)
+    if small and finite.any():
+        low, high = round_out(float(finite.min(initial=0.0)), float(finite.max(initial=0.0)))
     marks: list[Mark] = [Curve("", COLOURS["red"], gap, np.arange(1.0, length + 1)), Level("", 0.0)]
     x = Axis("step", (0.0, run.total), digits=0)
     return Panel(
         title,
         marks,
         x,
-        Axis(f"gap ({run.unit.split()[0]})" if run.unit else "gap", (low, high)),
+        Axis(
+            f"gap ({shorten_unit(run.unit)})" if run.unit else "gap", (low, high), digits=None if small else 2
+        ),
         over_steps=True,
     )
 
 
 def recent_loss(run: LoopRun) -> float:
-    """Return the mean loss of the last steps, nats: the end of the smooth curve."""
-    return float(np.mean([step.loss for step in run.history[-SMOOTH:]]))
+    """Return the mean loss of the last steps: the end of the smooth curve."""
+    return float(running_mean([step.loss for step in run.history[-SMOOTH:]], SMOOTH)[1][-1])
 
 
 def validation_words(run: LoopRun) -> str:
@@ -405,7 +481,7 @@ def validation_words(run: LoopRun) -> str:
     return "{}: {:,} of {:,} validation windows read".format(run.title, *run.validating)
 
 
-def describe_run(run: LoopRun, awaited: str) -> str:
+def status_words(run: LoopRun, awaited: str) -> str:
     """Describe the state of a run in a line.
 
     awaited  titles of the runs that it waits for, or nothing
@@ -414,15 +490,16 @@ def describe_run(run: LoopRun, awaited: str) -> str:
     words = [f"{run.state}{awaited and f' for {awaited}'}", f"step {n_steps} of {run.total}"]
     if run.history:
         last = run.history[-1]
-        words.append(f"loss {recent_loss(run):.3f}")
+        words.append(f"loss {write_loss(recent_loss(run), 3)}")
         if last.val_loss is not None:
-            words.append(f"validation {last.val_loss:.3f}")
+            words.append(f"validation {write_loss(last.val_loss, 3)}")
         seconds_to_go = last.seconds / n_steps * (run.total - n_steps)
         if counts := run.validating:
             words.append("validating {:,} of {:,} windows".format(*counts))
         else:
             words.append(f"{last.seconds:.0f} s" if run.state.over else f"about {seconds_to_go:.0f} s left")
-    words.append(f"on {device_name(run.device)}")
+    if run.device is not None:
+        words.append(f"on {device_name(run.device)}")
     if run.error is not None:
         words.append(f"{type(run.error).__name__}: {run.error}")
     return " · ".join(words)

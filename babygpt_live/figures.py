@@ -10,6 +10,7 @@ from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from babygpt_live.style import COLOURS, DIVERGING, ENCODING_COLOURS, STYLE, visible
 
@@ -74,10 +75,17 @@ def set_legend(ax: Axes, **options: Any) -> None:
 
 
 def running_mean(losses: Sequence[float], width: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the steps, counted from 1, and at each the mean of the last `width` losses (at first of all)."""
-    step, sums = np.arange(1, len(losses) + 1), np.cumsum([0.0, *losses])
-    first = np.maximum(step - width, 0)
-    return step, (sums[step] - sums[first]) / (step - first)
+    """Return the steps, counted from 1, and at each the mean of the last `width` losses (at first of all).
+
+    Only finite losses count; where there are none, the mean is nan.
+    """
+    # Each window has a sum of its own: one huge loss would stay in the rounding errors of a running sum.
+    padded = np.concatenate([np.full(width, np.nan), np.asarray(losses, float)])
+    finite = np.isfinite(padded)
+    windows = sliding_window_view(np.where(finite, padded, 0.0), width)[1:]  # (n, width)
+    counts = sliding_window_view(finite, width)[1:].sum(1)
+    mean = np.where(counts, windows.sum(1) / np.maximum(counts, 1), np.nan)
+    return np.arange(1, len(losses) + 1), mean
 
 
 def draw_losses(

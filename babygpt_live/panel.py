@@ -1,4 +1,6 @@
-"""Panels: a picture as plain data, in numbers and words. The page draws it (panels.js), and so does a still.
+"""Panels: a picture as plain data, in numbers and words. The page draws it, and so does a still.
+
+In the page, panels.js draws all marks but `Trials`, which switches.js of babygpt_course draws.
 
 A panel has a title that tells the finding, two axes, and marks: curves, levels, cells, heads, words, trials.
 Whoever makes one chooses every word, also those that are read from a picture: a template such as "row {row}:

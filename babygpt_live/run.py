@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from enum import StrEnum
 from queue import SimpleQueue
-from typing import Any, ClassVar
+from types import MappingProxyType
+from typing import Any, ClassVar, Self
 
 import torch
 from joblib import cpu_count
@@ -62,7 +63,8 @@ class LoopRun:
 
     title       of the model
     total       planned steps
-    device      where the loop trains
+    device      where the loop trains, or None to name no device
+    numbers     names of what `steer` may set; the loop reads the new values from `steering`
     unit        of the loss, such as "nats per character"
     state       waiting, getting ready, running, paused, stopped, finished or failed
     history     a record for each step made so far
@@ -84,20 +86,24 @@ class LoopRun:
         watches: Sequence[Watch] = (),
         unit: str = "",
         device: torch.device | None = None,
+        numbers: Sequence[str] = (),
     ) -> None:
         self.title, self.total, self.unit = title, total, unit
-        self.device = device or torch.device("cpu")
+        self.device, self.numbers = device, tuple(numbers)
         self.state = State.WAITING
         self.history: list[Step] = []
         self.frames: dict[Watch, list[tuple[int, Any]]] = {watch: [] for watch in watches}
         self.validating: tuple[int, int] | None = None
         self.error: BaseException | None = None
         self.steered: dict[str, float] = {}
+        self._queued: SimpleQueue[tuple[str, float]] = SimpleQueue()
         self.baseline: LoopRun | None = None
         self.listeners: list[Callable[[bool], None]] = []
         self.dashboard: Any = None
         self._started = 0.0
-        self._unheard: BaseException | None = None  # the first error of a listener
+        self._paused_seconds = 0.0
+        self._listener_error: BaseException | None = None  # the first one
+        self._guarded = False  # whether `start` runs the loop, and sees how it ends
         self._going, self._stopping, self._over = (threading.Event() for _ in range(3))
         self._going.set()
 
@@ -110,7 +116,10 @@ class LoopRun:
                 frames.append((0, watch.measure(model)))
 
     def steps(self) -> Iterator[int]:
-        """Yield the numbers of the planned steps, from 1. Wait through pauses, and end early after `stop`."""
+        """Yield the numbers of the planned steps, from 1. Wait through pauses, and end early after `stop`.
+
+        A loop that `start` runs is over when it returns or raises, any other one when it leaves these steps.
+        """
         self._started = time.monotonic()
         self._set_state(State.RUNNING)
         try:
@@ -119,21 +128,30 @@ class LoopRun:
                     break
                 yield step
         finally:
-            self._set_state(State.FINISHED if len(self.history) == self.total else State.STOPPED)
-            self._over.set()
+            if not self._guarded:  # A generator cannot tell a loop that failed from one that broke off.
+                self._end()
+                self._over.set()
 
-    def record(self, step: int, loss: float, model: Any) -> None:
+    def steering(self) -> dict[str, float]:
+        """Return the numbers steered since the last call, each with its last value."""
+        queued = range(self._queued.qsize())  # or more; only the loop's thread takes from it
+        return dict(self._queued.get_nowait() for _ in queued)
+
+    def record(
+        self, step: int, loss: float, model: Any, changed: Mapping[str, float] = MappingProxyType({})
+    ) -> None:
         """Add the loss of a step, let the watches measure the model, and tell the dashboard.
 
-        step  counted from 1
-        loss  of the step's batch, in the run's unit
+        step     counted from 1
+        loss     of the step's batch, in the run's unit
+        changed  numbers that were set before the step, which the dashboard marks
         Raises BadInput if this is not the next of the planned steps.
         """
         if step != len(self.history) + 1 or step > self.total:
             plan = f"step {len(self.history) + 1}" if len(self.history) < self.total else "no step"
             raise BadInput(f"{self.title} cannot record step {step}: {plan} of {self.total} comes next")
-        seconds = time.monotonic() - self._started
-        self._add(Step(step, loss, lr=math.nan, seconds=seconds, tokens=0), model)
+        seconds = time.monotonic() - self._started - self._paused_seconds
+        self._add(Step(step, loss, lr=math.nan, seconds=seconds, tokens=0, changed=dict(changed)), model)
 
     def _add(self, record: Step, model: Any) -> None:
         self.history.append(record)
@@ -146,10 +164,15 @@ class LoopRun:
         """Wait through a pause; return whether training goes on after it."""
         if not self._going.is_set() and not self._stopping.is_set():
             self._set_state(State.PAUSED)
+            begin = time.monotonic()
             self._going.wait()
+            self._paused_seconds += time.monotonic() - begin
             if not self._stopping.is_set():
                 self._set_state(State.RUNNING)
         return not self._stopping.is_set()
+
+    def _end(self) -> None:
+        self._set_state(State.FINISHED if len(self.history) == self.total else State.STOPPED)
 
     def _set_state(self, state: State) -> None:
         self.state = state
@@ -160,9 +183,30 @@ class LoopRun:
             try:
                 listen(at_once)
             except Exception as error:  # A dashboard that fails must not end the training.
-                self._unheard = self._unheard or error
+                self._listener_error = self._listener_error or error
 
     # ------------------------------------------------------------ from any thread
+
+    def start(self, loop: Callable[[Self, Any], object], model: Any) -> None:
+        """Call `loop(run, model)` in a thread of its own. If it raises, the run fails and keeps the error.
+
+        Raises BadInput if the run has begun: each loop needs a run of its own.
+        """
+        if self._guarded or self.state is not State.WAITING:
+            raise BadInput(f"{self.title} has begun: make a new {type(self).__name__} for another loop")
+        self._guarded = True
+        name = f"babygpt trainer {self.title}"
+        threading.Thread(target=self._call, args=(loop, model), name=name, daemon=True).start()
+
+    def _call(self, loop: Callable[[Self, Any], object], model: Any) -> None:
+        try:
+            loop(self, model)
+            self._end()
+        except BaseException as error:  # whatever it is, `result` raises it
+            self.error = error
+            self._set_state(State.FAILED)
+        finally:
+            self._over.set()
 
     def pause(self) -> None:
         """Stop before the next step, until `resume`. Only a run that trains can be paused."""
@@ -179,12 +223,51 @@ class LoopRun:
         self._going.set()
 
     def steer(self, name: str, value: float) -> None:
-        """Set a number that the loop lets others set. Raises BadInput, because a loop alone has none."""
-        raise BadInput(f"the loop of {self.title} has no number {name!r} to set")
+        """Hand a number to the loop, which gets it from its next call of `steering`.
+
+        Raises BadInput if the loop has no such number, or the value is not finite.
+        """
+        self.require_number(name)
+        if not math.isfinite(value):
+            raise BadInput(f"{name} ({value}) must be finite")
+        self._queue(name, value)
+
+    def require_number(self, name: str) -> None:
+        """Raise BadInput unless `steer` may set this number."""
+        if name not in self.numbers:
+            has = ", ".join(self.numbers) or "none"
+            raise BadInput(f"the loop of {self.title} has no number {name!r} to set; it has {has}")
+
+    def _queue(self, name: str, value: float) -> None:
+        self.steered[name] = value
+        self._queued.put((name, value))
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until the run is over; return False if that took longer than `timeout` seconds."""
         return self._over.wait(timeout)
+
+    def wait_for_step(self, step: int) -> None:
+        """Wait until `step` steps are made, or the run is over. Raises KeyboardInterrupt if interrupted."""
+        self._wait_and_serve(lambda seconds: self.wait(seconds) or len(self.history) >= step)
+
+    def result(self) -> Sequence[Step]:
+        """Wait for the end, and return the records.
+
+        returns  a record for each step made: fewer than planned if the run was stopped
+        Raises the error of a loop that `start` runs, or of a listener, such as a watch whose panel failed.
+        """
+        self._wait_and_serve(self.wait)
+        if error := self.error or self._listener_error:
+            raise error
+        return self.history
+
+    def _wait_and_serve(self, over: Callable[[float], bool]) -> None:
+        try:
+            wait_and_serve(over)
+        except KeyboardInterrupt:
+            if self._over.is_set():
+                raise
+            raise WaitInterrupted(self.title) from None
 
     def __repr__(self) -> str:
         return f"<{self.title}: {self.state}, {len(self.history)} of {self.total} steps>"
@@ -196,6 +279,7 @@ class Run(LoopRun):
     unfinished  all runs that were started and are not over, the first one first
     """
 
+    device: torch.device
     unfinished: ClassVar[list[Run]] = []
 
     def __init__(
@@ -209,7 +293,6 @@ class Run(LoopRun):
         super().__init__(title, config.steps, watches, "nats per character", pick_device())
         self.uniform_loss = math.log(model.config.vocab_size)
         self._work: Any = (model, objective, config)  # released at the end, optimizers and all
-        self._steered: SimpleQueue[tuple[str, float]] = SimpleQueue()
 
     def is_training(self, model: LanguageModel) -> bool:
         """Return whether the run trains this model, now or later."""
@@ -218,11 +301,17 @@ class Run(LoopRun):
 
     # ------------------------------------------------------------ from any thread
 
-    def start(self, earlier: list[Run]) -> None:
+    def require_number(self, name: str) -> None:
+        """Raise BadInput unless the encoding has this number to steer. A run that is over has all of them."""
+        if (work := self._work) is not None:
+            work[0].encoding.require_number(name)
+
+    def start_after(self, earlier: list[Run]) -> None:
         """Train in a thread of its own as soon as the earlier runs are over.
 
         earlier  emptied as they end
         """
+        self._guarded = True
         self.unfinished.append(self)
         name = f"babygpt trainer {self.title}"
         threading.Thread(target=self.train_after, args=(earlier,), name=name, daemon=True).start()
@@ -239,32 +328,16 @@ class Run(LoopRun):
             if isinstance(objective, Branches):
                 texts = objective.numbers or objective.n_branches[1]
             model.encoding.require_steerable(name, value, texts)
-            self.steered[name] = value
-            self._steered.put((name, value))
-
-    def wait_for_step(self, step: int) -> None:
-        """Wait until `step` steps are made, or the run is over. Raises KeyboardInterrupt if interrupted."""
-        self._wait_and_serve(lambda seconds: self.wait(seconds) or len(self.history) >= step)
+            self._queue(name, value)
 
     def result(self) -> Sequence[Step]:
         """Wait for the end, and return the records.
 
-        returns  a record for each step made: fewer than planned if the run was stopped; if it was stopped
-                 before its first step, one record of the untrained model, with step 0
-        Raises the error of the trainer's thread, or of a listener, such as a watch whose panel failed.
+        returns  as for any loop; if the run was stopped before its first step, one record of the untrained
+                 model, with step 0
+        Raises the error of the trainer's thread, or of a listener.
         """
-        self._wait_and_serve(self.wait)
-        if error := self.error or self._unheard:
-            raise error
-        return self.history or [self.untrained]
-
-    def _wait_and_serve(self, over: Callable[[float], bool]) -> None:
-        try:
-            wait_and_serve(over)
-        except KeyboardInterrupt:
-            if self._over.is_set():
-                raise
-            raise WaitInterrupted(self.title) from None
+        return super().result() or [self.untrained]
 
     # ------------------------------------------------------------ in the trainer's thread
 
@@ -296,7 +369,7 @@ class Run(LoopRun):
                 if not self._stopping.is_set():
                     self._set_state(State.RUNNING)
                 while training.step < self.total and self._goes_on():
-                    step = training.make_step(self._steering)
+                    step = training.make_step(lambda _: self.steering())
                     self._add(step, model)
                     if training.is_validated(step):
                         with self._count_windows(model, objective):
@@ -307,7 +380,7 @@ class Run(LoopRun):
         if not self.history:  # stopped before its first step
             loss = objective.validate(model)
             self.untrained = Step(0, loss, lr=0.0, seconds=0.0, tokens=0, val_loss=loss)
-        self._set_state(State.FINISHED if len(self.history) == self.total else State.STOPPED)
+        self._end()
 
     @contextmanager
     def _count_windows(self, model: LanguageModel, objective: Objective) -> Iterator[None]:
@@ -328,8 +401,3 @@ class Run(LoopRun):
         finally:
             hook.remove()
             self.validating = None
-
-    def _steering(self, step: int) -> Mapping[str, float]:
-        """Return the numbers steered since the last step, each with its last value."""
-        queued = range(self._steered.qsize())  # or more; only this thread takes from it
-        return dict(self._steered.get_nowait() for _ in queued)

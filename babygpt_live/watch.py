@@ -15,7 +15,8 @@ class Watch:
 
     measure  takes the model and returns what `panel` shows; it runs in the trainer's thread
     panel    takes the frames so far, the run's title and its number of steps, and returns a Panel
-    times    how often, at even distances over the run; at fixed steps, so that a rerun has the same frames
+    times    how often, at even distances over the run, so that a rerun has the same frames; the step after a
+             dial was moved is measured too
     """
 
     measure: Callable[[Any], Any]

@@ -204,7 +204,7 @@ def train_v4(steps: int) -> Run:
 def train_unseen(model: LanguageModel, corpus: Corpus, steps: int) -> Run:
     """Train in the background with nothing to measure and nothing to show."""
     run = Run(model, NextToken(corpus, BLOCK_SIZE), TrainConfig(steps=steps), "v4")
-    run.start([])
+    run.start_after([])
     return run
 
 

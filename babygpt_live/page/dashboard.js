@@ -15,9 +15,44 @@ const SILENCE = 4000; // ms without news of a training, after which the page say
 const MARK = 7; // width of a letter on the timeline
 const PATIENCE = 1000; // ms without an answer to a command
 
+// ---------------------------------------------------------------- numbers, as dashboard.py has them
+
+// `write_loss`: two decimals, or three digits where these decimals would all be 0.
+function writeLoss(loss) {
+  const words = fixed(loss);
+  if (!Number.isFinite(loss)) return "nan";
+  if (!loss || Number(words.replace("−", "-"))) return words;
+  const digits = Math.abs(loss) >= 1e-4 ? String(Number(loss.toPrecision(3))) : loss.toExponential(2);
+  return digits.replaceAll("-", "−");
+}
+
+// The lowest and the highest finite number, from `low` to `high` at least.
+function endsOf(numbers, low, high) {
+  for (const number of numbers) {
+    if (Number.isFinite(number)) [low, high] = [Math.min(low, number), Math.max(high, number)];
+  }
+  return [low, high];
+}
+
+// `round_out`: two round numbers around both ends.
+function roundOut([low, high]) {
+  const step = 10 ** Math.floor(Math.log10(high - low)) / 2;
+  return [Math.floor(low / step) * step, Math.ceil(high / step) * step];
+}
+
+// `loss_span`: the ends of the axis of losses. The lab cuts its axis, so it sends no levels.
+function lossSpan({ span, cut }, levels, mean) {
+  if (cut) return span;
+  const [, most] = endsOf([...(levels ?? []), ...mean.subarray(0, 20)], 0, 0.25);
+  const usual = Math.max(levels ? 0 : span[1], Math.ceil(2.05 * most) / 2);
+  const [low, high] = endsOf(mean, ...endsOf(levels ?? [], 0, 0));
+  const fits = low === 0 && high <= usual && (high === 0 || high >= usual / 10);
+  return fits || !levels ? [0, usual] : roundOut([low, high]);
+}
+
 // ---------------------------------------------------------------- what the page knows of a run
 
-// Losses and their running means, with room for all steps of a run; curves are views on them, and not copies.
+// Losses and their running means, of finite losses alone as in figures.py, with room for all steps of a run; curves are views on them, and not copies.
 class Series {
   constructor(smooth, total) {
     Object.assign(this, { smooth, made: 0, all: range(3, () => new Float64Array(total)) });
@@ -29,8 +64,8 @@ class Series {
   add(fresh) {
     this.all[0].set(fresh, this.made);
     for (let end = this.made + 1; end <= this.made + fresh.length; end++) {
-      const last = this.all[0].subarray(Math.max(0, end - this.smooth), end);
-      this.all[1][end - 1] = sum([...last]) / last.length;
+      const last = [...this.all[0].subarray(Math.max(0, end - this.smooth), end)].filter(Number.isFinite);
+      this.all[1][end - 1] = last.length ? sum(last) / last.length : NaN;
     }
     this.made += fresh.length;
   }
@@ -49,7 +84,7 @@ class Run {
     this.loss = readPanel(facts.loss);
     if (baseline) {
       const losses = decode(baseline.losses);
-      this.before = new Series(smooth, Math.max(total, losses.length));
+      this.before = new Series(smooth, Math.max(total, losses.length, baseline.total ?? 0));
       this.before.add(losses);
       this.gaps = new Float64Array(total);
     }
@@ -62,7 +97,8 @@ class Run {
   pull() {
     const { get, series, frames } = this, head = (this.head = get("head"));
     this.moves = get("moves") ?? [];
-    this.before?.add(get("before")?.slice(this.before.made) ?? []); // The baseline may be training too.
+    // A baseline that was training when the facts were sent has more losses by now; the lab's always has.
+    if (this.before) this.before.add(decode(get("before") ?? []).slice(this.before.made));
     while (series.made < head.made) {
       const { made } = series, block = get(`loss${Math.floor(made / BLOCK)}`);
       const fresh = block ? decode(block).subarray(made % BLOCK) : [];
@@ -108,7 +144,7 @@ class Run {
     const { series, facts, head } = this, { marks, ...panel } = this.loss;
     const { losses, mean, steps } = series, { trained, untrained } = facts.words;
     const title = head.reading && step === this.made ? head.reading
-      : step ? fill(trained, { loss: fixed(mean[step - 1]), step }) : untrained;
+      : step ? fill(trained, { loss: writeLoss(mean[step - 1]), step }) : untrained;
     const curves = marks.filter(mark => mark.kind === "curve");
     const now = curves.slice(-2);
     const before = this.before && curves.at(-3);
@@ -120,29 +156,30 @@ class Run {
             ? { ...mark, x: this.before.steps, y: this.before.mean }
             : mark,
       );
-    const { span } = panel.y;
-    const high = panel.y.cut ? 0 : Math.ceil(2.05 * Math.max(0, ...mean.subarray(0, 20))) / 2;
+    const span = lossSpan(panel.y, facts.levels, mean), small = !panel.y.cut && span[1] - span[0] < 0.5;
     return {
       ...panel,
       title,
       marks: drawn,
-      y: { ...panel.y, span: [span[0], Math.max(span[1], high)] },
-      below: panel.below && this.gapPanel(step),
+      y: { ...panel.y, span, ...(!panel.y.cut && { digits: small ? null : 2 }) },
+      below: panel.below && this.gapPanel(step, small),
     };
   }
 
-  gapPanel(step) {
+  gapPanel(step, small) {
     const { gaps, compared, loss: { below } } = this;
     const { words } = this.facts.baseline;
     const { marks: [curve, zero], y } = below;
     const shown = gaps.subarray(0, compared);
-    const now = step ? shown[Math.min(step, shown.length) - 1] : undefined;
-    const size = fixed(Math.abs(now));
-    const kind = now === undefined ? "unknown" : size === "0.00" ? "none" : now < 0 ? "below" : "above";
-    const [low, high] = shown.reduce(([a, b], x) => [Math.min(a, x), Math.max(b, x)], [-0.05, 0.05]);
-    const span = [Math.floor(20 * low) / 20, Math.ceil(20 * high) / 20];
+    const now = step && shown.length ? shown[Math.min(step, shown.length) - 1] : NaN;
+    const size = small ? writeLoss(Math.abs(now)) : fixed(Math.abs(now));
+    const kind = !Number.isFinite(now) ? "unknown" : size === "0.00" ? "none" : now < 0 ? "below" : "above";
+    const [low, high] = endsOf(shown, -0.05, 0.05), ends = endsOf(shown, 0, 0);
+    const span = small && ends[0] < ends[1] ? roundOut(ends)
+      : [Math.floor(20 * low) / 20, Math.ceil(20 * high) / 20];
     const line = { ...curve, y: shown, x: this.series.all[2].subarray(0, shown.length) };
-    return { ...below, title: fill(words[kind], { gap: size }), marks: [line, zero], y: { ...y, span } };
+    return { ...below, title: fill(words[kind], { gap: size }), marks: [line, zero],
+      y: { ...y, span, digits: small ? null : 2 } };
   }
 }
 
@@ -163,7 +200,7 @@ export class Board {
       timer: 0,
       asked: 0,
       told: {},
-      heard: performance.now(),
+      newsAt: performance.now(),
     });
     this.root = makeRoot(el, "explorer dashboard", `training: ${facts.title}`);
     this.buildHead();
@@ -267,7 +304,7 @@ export class Board {
     const { run } = this, now = performance.now();
     this.lacks = !run.pull();
     if (this.lacks) this.askAgain(now);
-    [this.heard, this.gone] = [now, false];
+    [this.newsAt, this.gone] = [now, false];
     if (run.head.heard >= this.asked) this.root.classList.remove("waits");
     this.wake();
   }
@@ -280,7 +317,7 @@ export class Board {
 
   // Say so if there has been no news of a training for a while.
   listen() {
-    const { state } = this.run.head, silent = performance.now() - this.heard;
+    const { state } = this.run.head, silent = performance.now() - this.newsAt;
     const late = ["running", "getting ready"].includes(state) && silent > SILENCE && !document.hidden;
     if (late || this.lateness) this.wake(true);
     // The last message may be lost.

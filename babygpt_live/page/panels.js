@@ -1,4 +1,5 @@
-// Panels as babygpt_live.panel describes them: curves, levels, cells, heads of attention, words.
+// Panels as babygpt_live.panel describes them: curves, levels, cells, heads of attention, words. A panel with
+// trials belongs to the explorer that has them: switches.js of babygpt_course.
 //
 // A view draws one panel after another in the same place. It reads values under a pointer or the arrow keys,
 // and fills in Python's templates; it makes no sentence of its own.
@@ -159,9 +160,7 @@ export class CurvesView extends PanelView {
     const curves = spec.marks.filter(mark => mark.kind === "curve"), end = at ?? Infinity;
     const levels = spec.marks.filter(mark => mark.kind === "level"), dashes = dashesOf(levels);
     this.drawLevels(levels, dashes, end);
-    while (this.curves.length > curves.length) {
-      for (const part of Object.values(this.curves.pop())) part.remove();
-    }
+    while (this.curves.length > curves.length) this.curves.pop().group.remove();
     curves.forEach((curve, i) => this.drawCurve(i, curve, spec.over_steps ? end : Infinity));
     const named = curves.filter(curve => curve.name);
     const read = this.pointed ?? (spec.over_steps ? at : null);
@@ -181,16 +180,21 @@ export class CurvesView extends PanelView {
   }
 
   drawCurve(i, { colour, x, y, look, dashed }, end) {
-    const { axes } = this, parts = (this.curves[i] ??= {});
-    const make = (part, kind) =>
-      (parts[part] ??= svg("path", { class: kind, style: `--c: ${themed(colour)}` }, axes.inside));
+    const { axes } = this;
+    // The n-th curve may change its look. A group keeps its place among the others when its parts are made anew.
+    const drawn = (this.curves[i] ??= { group: svg("g", {}, axes.inside) });
+    if (drawn.look !== look) {
+      drawn.group.replaceChildren();
+      Object.assign(drawn, { look, parts: {} });
+    }
+    const { group, parts } = drawn, style = `--c: ${themed(colour)}`;
+    const make = (part, kind) => put((parts[part] ??= svg("path", {}, group)), { class: kind, style });
     let n = y.length;
     if (end < Infinity) while (n > 0 && x[n - 1] > end) n--;
     if (LINES.includes(look)) {
       put(make("line", look === "thin" ? "thin" : "curve"), {
         d: axes.path(x, y, 0, n),
-        style: `--c: ${themed(colour)}`,
-        ...(dashed && { "stroke-dasharray": "6 4" }),
+        ...(dashed && { "stroke-dasharray": "6 4" }), // only the lab sends dashed curves
       });
       put(make("future", "future"), { d: n < y.length ? axes.path(x, y, Math.max(0, n - 1)) : "" });
     }

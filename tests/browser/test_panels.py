@@ -48,10 +48,21 @@ PANELS_OF_RUN = """async ([module, recording, steps]) => {
     const { run } = new Board(name => recording[name], document.querySelector(".explorer"));
     const all = (marks, wanted, facts) => marks.filter(({ kind }) => kind === wanted).map(facts);
     const both = panel => [panel, ...(panel.below ? [panel.below] : [])];
-    const plain = ({ title, marks, y }) => ({ title, span: y.span,
+    const plain = ({ title, marks, y }) => ({ title, span: y.span, digits: y.digits,
         curves: all(marks, "curve", ({ x, y, colour }) => [colour, [...x], [...y]]),
         levels: all(marks, "level", ({ name, at, axis }) => [name, at, axis]) });
     return steps.map(step => run.panels(step).flatMap(both).map(plain));
+}"""
+PARTS = """async ([module, panels]) => {
+    const { readPanel, viewOf } = await import(`data:text/javascript,${encodeURIComponent(module)}`);
+    const root = document.querySelector(".explorer");
+    root.replaceChildren();
+    const view = viewOf(readPanel(panels[0]), root, { wake: () => {} });
+    return panels.map(panel => {
+        view.draw(readPanel(panel));
+        return [...root.querySelectorAll("svg path")].map(it =>
+            [it.getAttribute("class"), it.style.getPropertyValue("--c")]);
+    });
 }"""
 LETTERS = list("我•$b<")
 WEIGHTS = np.tril(np.arange(1.0, 26).reshape(5, 5))
@@ -186,6 +197,27 @@ def test_values_that_are_read_are_written_as_python_writes_them(draw: Any):
     assert page.evaluate(FIXED, [script(PAGE / "figure.js"), numbers]) == expected
 
 
+def test_a_curve_that_changes_its_look_keeps_no_part_of_the_old_one(draw: Any):
+    page, _ = draw(PANELS["curves"])
+    looks = [[("marked", "#2b7bbd"), ("line", "#808080")], [("bars", "#d55e00"), ("thin", "#00916a")]]
+    looks.append([("dots", "#2b7bbd"), ("thin", "#808080")])
+    panels = [
+        Panel("Looks", [Curve("", colour, np.arange(1.0, 4), look=look) for look, colour in pair])
+        for pair in looks
+    ]
+    shown = page.evaluate(PARTS, [script(PAGE / "panels.js"), [with_base64(as_plain(p)) for p in panels]])
+    for parts, pair in zip(shown, looks, strict=True):
+        names = {
+            "marked": ["curve", "future", "dots"],
+            "line": ["curve", "future"],
+            "thin": ["thin", "future"],
+        }
+        expected = [[name, colour] for look, colour in pair for name in names.get(look, [look])]
+        assert [kind for kind, _ in parts] == [kind for kind, _ in expected]
+        colours = [[parts[i][1] == parts[j][1] for j in range(len(parts))] for i in range(len(parts))]
+        assert colours == [[a[1] == b[1] for b in expected] for a in expected]
+
+
 def test_a_panel_below_begins_where_the_one_above_does(draw: Any):
     page, _ = draw(PANELS["below"])
     upper, lower = (float(x) for x in page.evaluate("lefts()"))
@@ -250,3 +282,42 @@ def test_losses_and_gaps_are_the_panels_that_python_makes(draw: Callable[[Panel]
         names = ["" if level.axis == "x" else level.name for level in levels]
         expected_levels = [[n, level.at, level.axis] for n, level in zip(names, levels, strict=True)]
         assert panel["levels"] == expected_levels
+
+
+LOSSES = {
+    "one nan": [2.0, float("nan"), 1.5, *([1.0] * 20)],
+    "nan at last": [3.0, 2.0, *([float("nan")] * 12)],
+    "one inf": [2.0, float("inf"), *([1.0] * 20), 3e5],
+    "negative": [-1.5, -2.0, *(-2.0 - 0.05 * n for n in range(20))],
+    "small": [0.0021 * 0.8**n for n in range(24)],
+    "vanishing": [9.0 * 0.2**n for n in range(24)],
+}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_page_and_python_agree_on_losses_of_any_size_and_on_none(name: str, draw: Any):
+    losses = [float(np.float32(loss)) for loss in LOSSES[name]]
+    before = live.LoopRun("first", len(losses) + 1, unit="mean squared error")
+    run = live.LoopRun("second", len(losses), unit="mean squared error")
+    run.baseline, earlier = before, before.steps()
+    for step in run.steps():
+        before.record(next(earlier), float(np.float32(1.1037 * losses[step - 1])), None)
+        if step == 2:  # Both train while the dashboard is shown.
+            live.show_dashboard(run, {"floor": 0.0})
+        run.record(step, losses[step - 1], None)
+    page, _ = draw(PANELS["curves"])
+    recording, steps = with_base64(run.dashboard.recording()), range(len(losses) + 1)
+    shown = page.evaluate(PANELS_OF_RUN, [script(PAGE / "dashboard.js"), recording, [*steps]])
+    for step, both in zip(steps, shown, strict=True):
+        loss = loss_panel(run.dashboard, step)
+        assert [panel["title"] for panel in both] == [loss.title, loss.below.title]
+    loss = loss_panel(run.dashboard, len(losses))
+    for panel, want in zip(shown[-1], (loss, loss.below), strict=True):
+        assert panel["span"] == pytest.approx(want.y.span)
+        assert panel["digits"] == want.y.digits
+        for (_, _, y), curve in zip(panel["curves"], want.marks[: len(panel["curves"])], strict=True):
+            finite = np.isfinite(curve.y)
+            np.testing.assert_array_equal(
+                [number is not None and np.isfinite(number) for number in y], finite
+            )
+            np.testing.assert_allclose(np.array(y, float)[finite], curve.y[finite], rtol=1e-5, atol=1e-7)

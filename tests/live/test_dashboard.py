@@ -17,7 +17,7 @@ from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import NextToken
 from babygpt_course import explorers
 from babygpt_live.dashboard import BLOCK as LOSSES
-from babygpt_live.dashboard import Page, baseline_colour, loss_panel
+from babygpt_live.dashboard import Page, baseline_colour, loss_panel, loss_span, status_words
 from babygpt_live.panel import Axis, Curve, Level, Panel, unpack
 from babygpt_live.run import Run, State
 from babygpt_live.view import LiveOutput
@@ -199,6 +199,12 @@ def test_buttons_and_words_follow_a_run_through_its_life(make, gated):
         assert part in head["words"]
 
 
+@pytest.mark.parametrize(("device", "end"), [(None, ""), (torch.device("meta"), " · on meta")])
+def test_the_words_on_a_loop_of_others_name_only_a_device_that_is_known(device, end):
+    run = live.LoopRun("line", 4, device=device)
+    assert status_words(run, "") == f"waiting · step 0 of 4{end}"
+
+
 def test_a_waiting_run_offers_to_stop_those_before_it(make, objective, gated):
     first = start(make(), gated, title="one")
     gated.reach(2)
@@ -233,6 +239,15 @@ def test_a_dial_and_a_cell_steer_the_run_and_both_moves_are_recorded(make, gated
     assert run.dashboard.moves() == [(3, "θ 200"), (5, "θ 300")]  # further apart than names need
     order(run, "steer", name="theta", value=400)  # over: it is ignored
     assert run.dashboard.head()["problem"] == ""
+
+
+def test_close_moves_are_one_mark_with_the_last_value_of_each_dial():
+    run = live.LoopRun("line", 120, numbers=["rate", "decay"])
+    live.show_dashboard(run, controls=[live.Slider("rate", 1, 0, 9, "η (rate)")])
+    moves = {20: {"rate": 1.0}, 22: {"decay": 2.0}, 29: {"rate": 3.0}, 30: {"decay": 4.0}}
+    for step in run.steps():
+        run.record(step, 1.0, None, moves.get(step, {}))
+    assert run.dashboard.moves() == [(20, "η 3, decay 2"), (30, "decay 4")]
 
 
 @pytest.mark.parametrize(("version", "name"), [("v4", "steepness"), ("nope", "theta"), ("v3", "n_embd")])
@@ -298,6 +313,44 @@ def test_panels_of_losses_hold_the_run_its_baseline_floors_and_moves(make, objec
 
 
 @pytest.mark.parametrize(
+    ("levels", "mean", "span"),
+    [
+        ([3.4, 0.5], [3.3, 2.0, 0.7], (0, 3.5)),  # a language model, as it should be
+        ([3.4, 0.5], [3.9, 2.0, np.nan], (0, 4.0)),
+        ([3.4, 0.5], [], (0, 3.5)),
+        ([3.4, 0.5], [3.3] * 20 + [41.0], (0, 45)),
+        ([0.0], [-1.4, -2.9], (-3, 0)),
+        ([0.0], [0.0013, 0.0002], (0, 0.0015)),
+        ([0.0], [9.0, 1e-9], (0, 9.5)),
+        ([0.0], [0.0, 0.0], (0, 0.5)),
+        ([0.0], [np.nan], (0, 0.5)),
+    ],
+)
+def test_the_axis_of_losses_reaches_all_of_them(levels, mean, span):
+    assert loss_span(levels, np.array(mean)) == pytest.approx(span)
+
+
+@pytest.mark.parametrize(
+    ("unit", "loss", "finding"),
+    [
+        ("mean squared error", 0.123, "0.12 mean squared error"),
+        ("nats per character", 2.5, "2.50 nats"),
+        ("", 0.00123, "0.00123"),
+        ("", 1.234e-14, "1.23e−14"),
+        ("", -1.5, "−1.50"),
+        ("", np.nan, "nan"),
+    ],
+)
+def test_the_finding_on_a_loss_has_its_whole_unit_and_digits_that_say_something(unit, loss, finding):
+    run = live.LoopRun("line", 4, unit=unit)
+    live.show_dashboard(run)
+    for step in run.steps():
+        run.record(step, loss, None)
+    panel = loss_panel(run.dashboard, 4)
+    assert panel.title == f"line: the loss is {finding} at step 4"
+
+
+@pytest.mark.parametrize(
     ("title", "baseline", "colour"),
     [
         ("v4", "nope", live.ENCODING_COLOURS["nope"]),
@@ -308,6 +361,25 @@ def test_panels_of_losses_hold_the_run_its_baseline_floors_and_moves(make, objec
 )
 def test_a_baseline_has_another_colour_than_the_run(title, baseline, colour):
     assert baseline_colour(title, baseline) == colour
+
+
+def test_the_page_has_the_losses_that_a_baseline_makes_after_the_dashboard_is_shown():
+    before, run = live.LoopRun("first", 9), live.LoopRun("second", 3)
+    first_steps = before.steps()
+    before.record(next(first_steps), 5.0, None)
+    run.baseline = before
+    live.show_dashboard(run)
+    model = Model(run.dashboard.page)
+    assert "before" not in model.state
+    for step in run.steps():
+        before.record(next(first_steps), 5.0 - step, None)
+        run.record(step, 1.0, None)
+    for state in (model.state, run.dashboard.recording()):
+        np.testing.assert_array_equal(unpack(state["before"]), [5, 4, 3, 2])
+    assert [unpack(run.dashboard.facts["baseline"]["losses"]), run.dashboard.facts["baseline"]["total"]] == [
+        5,
+        9,
+    ]
 
 
 def test_the_last_still_shows_the_end_and_takes_the_place_of_the_first(make, objective, published):
@@ -343,7 +415,9 @@ def test_an_error_is_named_in_the_words(make, small_corpus, published):
     assert "image/svg+xml" in published[-1][0]
 
 
-def test_a_panel_that_fails_is_an_error_in_the_cell_that_waits_and_the_run_goes_on(make, objective):
+def test_a_panel_that_fails_is_an_error_in_the_cell_that_waits_and_the_run_goes_on(
+    make, objective, published
+):
     def panel(frames, title, total):
         if len(frames) == 5:
             raise ZeroDivisionError("no panel")
@@ -354,6 +428,26 @@ def test_a_panel_that_fails_is_an_error_in_the_cell_that_waits_and_the_run_goes_
         run.result()
     assert len(run.history) == PLAN.steps
     assert run.dashboard.head()["state"] == "finished"
+    assert "at step 12" in published[-1][0]["image/svg+xml"]
+
+
+def test_the_page_names_a_panel_that_fails_while_a_loop_of_others_goes_on():
+    def panel(frames, title, total):
+        if len(frames) == 2:
+            raise ZeroDivisionError("no panel")
+        return levels_panel(frames, title, total)
+
+    run = live.LoopRun("line", 4, [watching(panel, times=2)])
+    run.measure_untrained(None)
+    live.show_dashboard(run)
+    model = Model(run.dashboard.page)
+    for step in run.steps():
+        run.record(step, 1.0, None)
+    with pytest.raises(ZeroDivisionError):
+        order(run, "pause")  # an answer to a command does not take the error away
+    assert model.state["head"]["problem"] == "a panel failed: ZeroDivisionError: no panel"
+    with pytest.raises(ZeroDivisionError):
+        run.result()
 
 
 def test_a_first_panel_that_fails_is_an_error_of_the_cell_and_nothing_trains(make, objective):

@@ -26,6 +26,13 @@ def test_losses_are_smoothed_and_floors_drawn(ax):
     assert (ax.get_title(), ax.get_xlabel()) == ("it falls", "step")
 
 
+def test_a_running_mean_is_that_of_the_finite_losses_in_each_window():
+    steps, mean = live.running_mean([4.0, 2.0, np.nan, np.inf, 1e20, 6.0, 8.0], 2)
+    np.testing.assert_array_equal(steps, np.arange(1, 8))
+    np.testing.assert_array_equal(mean, [4, 3, 2, np.nan, 1e20, 5e19, 7])
+    assert [len(part) for part in live.running_mean([], 10)] == [0, 0]
+
+
 def test_a_legend_names_every_curve_and_every_floor(ax):
     """Name those that begin with "_", which Matplotlib leaves out, and more floors than there are styles."""
     floors = {f"floor {i}": 0.1 * i for i in range(6)} | {"_f": 0.9}

@@ -7,6 +7,7 @@ import threading
 import weakref
 from dataclasses import replace
 from itertools import islice
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -57,7 +58,7 @@ def start():
         run = Run(model, objective, plan, title, watches)
         Listener(run)
         begun.append((run, objective))
-        run.start(list(Run.unfinished))
+        run.start_after(list(Run.unfinished))
         return run
 
     yield begin
@@ -388,3 +389,77 @@ def test_a_loop_waits_through_a_pause_and_ends_before_its_next_step():
     assert listener.states == [State.RUNNING, State.PAUSED, State.STOPPED]
     assert list(run.frames.values()) == [[(0, "untrained"), (3, "after 3")]]
     assert steps == [1, 2, 3, 4]
+
+
+def test_a_started_loop_that_raises_fails_and_result_raises_its_error():
+    run = live.LoopRun("line", 9)
+    listener = Listener(run)
+
+    def loop(run, model):
+        for step in run.steps():
+            run.record(step, 1 / (3 - step), model)  # no third step
+
+    run.start(loop, None)
+    with pytest.raises(ZeroDivisionError) as caught:
+        run.result()
+    assert caught.value is run.error
+    assert listener.states == [State.RUNNING, State.FAILED]
+    assert len(run.history) == 2
+    with pytest.raises(BadInput, match="line has begun: make a new LoopRun"):
+        run.start(loop, None)
+
+
+@pytest.mark.parametrize(("last", "state"), [(4, State.STOPPED), (9, State.FINISHED)])
+def test_a_started_loop_is_over_when_it_returns(last, state):
+    run, saved = live.LoopRun("line", 9), threading.Event()
+
+    def loop(run, model):
+        for step in run.steps():
+            run.record(step, 1.0, model)
+            if step == last:
+                break
+        assert saved.wait(LONG)
+
+    run.start(loop, None)
+    run.wait_for_step(last)
+    assert not run.wait(0.05)
+    assert run.state is State.RUNNING
+    saved.set()
+    assert len(run.result()) == last
+    assert run.state is state
+
+
+def test_a_loop_gets_the_last_value_of_each_number_that_was_steered():
+    run = live.LoopRun(
+        "line", 3, [Watch(lambda model: 1, lambda *_: None, times=1)], numbers=["rate", "decay"]
+    )
+    for step in run.steps():
+        if step == 2:
+            for name, value in (("rate", 0.1), ("decay", 1), ("rate", 0.2)):
+                run.steer(name, value)
+        run.record(step, 1.0, None, run.steering())
+    assert [record.changed for record in run.history] == [{}, {"rate": 0.2, "decay": 1}, {}]
+    assert run.steered == {"rate": 0.2, "decay": 1}
+    assert [[step for step, _ in frames] for frames in run.frames.values()] == [[2, 3]]
+    for value in (math.nan, math.inf):
+        with pytest.raises(BadInput, match=r"rate .* must be finite"):
+            run.steer("rate", value)
+    with pytest.raises(BadInput, match="no number 'theta' to set; it has rate, decay"):
+        run.steer("theta", 1.0)
+    with pytest.raises(BadInput, match="no number 'theta'"):
+        live.show_dashboard(run, controls=[live.Slider("theta", 1, 0, 2)])
+
+
+def test_pauses_of_a_loop_do_not_count_as_training(monkeypatch):
+    run, now = live.LoopRun("line", 2), [100.0]
+    monkeypatch.setattr("babygpt_live.run.time", SimpleNamespace(monotonic=lambda: now[0]))
+
+    def resume_later():
+        now[0] += 3600.0
+
+    for step in run.steps():
+        now[0] += 2.0
+        run.record(step, 1.0, None)
+        run.pause()
+        monkeypatch.setattr(run._going, "wait", resume_later)
+    assert [record.seconds for record in run.history] == [2.0, 4.0]
