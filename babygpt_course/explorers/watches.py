@@ -154,7 +154,7 @@ def clocks(tokenizer: CharTokenizer, text: str, times: int = 100) -> Watch:
     """Watch the hands of RoPE over the distance, and below them how far back each layer looks on one text.
 
     A hand is a pair of channels. Its cosine is that of the angle between a query and a key. A share is the
-    mean attention of a layer's heads on the letter so far back, over all letters that have one.
+    part of a layer's attention that letters give to those so far back: a mean over heads and letters.
 
     Raises BadInput if the text is empty or holds a character that the tokenizer does not know.
     Measuring raises BadInput if the model's encoding is not RoPE.
@@ -167,19 +167,19 @@ def clocks(tokenizer: CharTokenizer, text: str, times: int = 100) -> Watch:
             raise BadInput(f"{type(model.encoding).__name__} has no clocks to watch; v4 has")
         hands = angles_at(torch.arange(len(idx)), model.encoding.frequencies()).cos()  # (T, D / 2)
         weights = attention_weights(model, idx).mean(axis=1)  # (L, T, T)
-        back = [np.diagonal(weights, -distance, 1, 2).mean(axis=-1) for distance in range(len(idx))]
+        back = [np.trace(weights, -distance, 1, 2) / len(idx) for distance in range(len(idx))]
         return hands.numpy(), np.stack(back, axis=1)  # (T, D / 2) and (L, T)
 
     def panel(frames: Frames, title: str, total: int) -> Panel:
         step, (hands, shares) = frames[-1]
-        means = shares @ np.arange(len(idx)) / shares.sum(axis=1)  # (L,) tokens
-        layers = " and ".join(f"layer {i + 1} {mean:.1f}" for i, mean in enumerate(means))
-        finding = f"After {step} steps the heads look back, in tokens: {layers}"
+        means = shares @ np.arange(len(idx))  # (L,) tokens
+        looks = [f"layer {i + 1} looks {mean:.1f} tokens back" for i, mean in enumerate(means)]
+        finding = f"After {step} steps {', and '.join(looks)}"
         rows = [str(hand) for hand in range(hands.shape[1])]
         cells = Cells(hands.T, 1.0, -1.0, reading, rows, label="cosine of a hand's angle")
         palette = [COLOURS[name] for name in ("blue", "orange", "green", "sky", "grey")]
         curves = [Curve(f"layer {i + 1}", palette[i % len(palette)], share) for i, share in enumerate(shares)]
-        y = Axis("attention", (0.0, float(np.ceil(10 * shares.max()) / 10)))
+        y = Axis("share", (0.0, float(np.ceil(10 * shares.max()) / 10)))
         below = Panel("", curves, Axis("", (-0.5, len(idx) - 0.5)), y)
         return Panel(finding, [cells], Axis("distance (tokens)"), Axis("hand"), width=1.25, below=below)
 

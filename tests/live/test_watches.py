@@ -144,14 +144,15 @@ def test_clocks_show_each_hand_and_how_far_back_each_layer_looks(awake):
     np.testing.assert_allclose(hands, np.cos(angle), atol=1e-6)
     weights = attention_weights(model, LETTERS.encode(text))  # (L, H, T, T)
     layer, back = 1, 4
-    pairs_apart = [weights[layer, :, m, m - back].mean() for m in range(back, len(text))]
-    np.testing.assert_allclose(shares[layer, back], np.mean(pairs_apart), rtol=1e-5)
+    weights_back = [weights[layer, :, m, m - back].mean() for m in range(back, len(text))]
+    np.testing.assert_allclose(shares[layer, back], sum(weights_back) / len(text), rtol=1e-5)
+    np.testing.assert_allclose(shares.sum(axis=1), 1, rtol=1e-5)
     shares = np.zeros((2, len(text)))
-    shares[0, 0], shares[1, [2, 4]] = 1, 0.25
+    shares[0, 0], shares[1, [2, 4]] = 1, 0.5
     panel = watch.panel([(7, (hands, shares))], "v4", 40)
     np.testing.assert_allclose(panel.find(Cells).values, np.cos(angle).T, atol=1e-6)
     np.testing.assert_array_equal(curves(panel.below)["layer 2"][1], shares[1])
-    assert panel.title == "After 7 steps the heads look back, in tokens: layer 1 0.0 and layer 2 3.0"
+    assert panel.title == "After 7 steps layer 1 looks 0.0 tokens back, and layer 2 looks 3.0 tokens back"
     with pytest.raises(BadInput, match="Sinusoidal has no clocks to watch; v4"):
         watch.measure(awake("v3"))
 
