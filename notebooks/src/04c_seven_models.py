@@ -167,11 +167,11 @@ kernel_guess
 
 # %% tags=["answer"]
 def predicted(model, text, start=0, number=0):
-    """Probabilities at the eighth character: of the one after it, and for v7 of this one."""
+    """Logits at the eighth character: of the one after it, and for v7 of this one."""
     time, hidden = start + torch.arange(len(text)), torch.zeros(1, len(text), dtype=torch.bool)
     with torch.inference_mode():
         positions = Positions(time, torch.full_like(time, number), hidden)
-        return model(tokenizer.encode(text)[None], positions)[0, 7].softmax(dim=-1)
+        return model(tokenizer.encode(text)[None], positions)[0, 7]  # (V,)
 
 
 tale, noticed = "ada chased ben.", {}
