@@ -34,7 +34,7 @@ def lesson(path: Path) -> str:
 
 
 def exercises_of(number: str) -> list[Exercise]:
-    """Return the exercises that belong to a lesson; none for the tour and the museum, which are one whole each."""
+    """Return the exercises that belong to a lesson; none for 04c and the museum, which are one whole each."""
     for name in LESSONS:
         module = importlib.import_module(f"babygpt_course.exercises.{name}")
         if re.search(rf"notebook {number}\b", module.__doc__):
