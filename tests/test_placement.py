@@ -110,6 +110,7 @@ def of_next_token(model: Any, corpus: Corpus) -> list[Any]:
     return [
         explorers.roles(tokenizer, questions).measure(model),
         explorers.heads(tokenizer, QUESTION).measure(model),
+        explorers.clocks(tokenizer, QUESTION).measure(model),
         metrics.answer_losses(model, tokenizer, questions),
         metrics.whole_answer_accuracy(model, tokenizer, questions),
         metrics.loss_by_position(model, ids, 32, 4),
@@ -155,6 +156,7 @@ def of_diffusion(model: Any, corpus: Corpus) -> list[Any]:
 MEASUREMENTS = {
     "v1": lambda model, corpus: [explorers.next_characters(corpus.tokenizer).measure(model)],
     "v2": lambda model, corpus: [explorers.votes(corpus.tokenizer).measure(model)],
+    "v3": lambda model, _: [explorers.position_codes(BLOCK).measure(model)],
     "v4": of_next_token,
     "v5": lambda model, _: [explorers.kernel().measure(model), inspection.reach(model.encoding, 0.5)],
     "v6": of_branches,

@@ -11,6 +11,7 @@ from babygpt.data.stories import Question
 from babygpt.data.tokenizer import MASK, CharTokenizer
 from babygpt.encodings.gaussian import Gaussian
 from babygpt.encodings.polar import Gated
+from babygpt.encodings.rotary import Rotary, angles_at
 from babygpt.errors import BadInput
 from babygpt.metrics.answers import role_accuracy, whole_answer_accuracy
 from babygpt.metrics.inspection import (
@@ -21,7 +22,7 @@ from babygpt.metrics.inspection import (
     phases_of,
     position_votes,
 )
-from babygpt.metrics.parallel_texts import code_similarity, layer_similarity, parallel_loss
+from babygpt.metrics.parallel_texts import code_similarity, cosines, layer_similarity, parallel_loss
 from babygpt.positions import Positions
 from babygpt.sampling.diffusion import Choose, fill_in
 from babygpt_live.explorer import format_number
@@ -111,6 +112,78 @@ def votes(tokenizer: CharTokenizer, times: int = 150) -> Watch:
         return Panel(finding, [cells], x, y, width=1.4)
 
     return Watch(position_votes, panel, times)
+
+
+# ------------------------------------------------------------ waves and clocks
+
+
+def position_codes(length: int = 64, times: int = 20) -> Watch:
+    """Watch the codes that v3 adds at its positions: a column for each. Below, how alike the middle one is.
+
+    length  positions
+    Measuring raises BadInput if the model's encoding adds nothing to the tokens.
+    """
+    middle = length // 2
+    reading = "position {column}, channel {row}: {value}"
+
+    @torch.inference_mode()
+    def measure(model: Any) -> np.ndarray:
+        device, width = next(model.parameters()).device, model.config.n_embd
+        zeros, positions = torch.zeros(1, length, width, device=device), Positions.arange(length, 0, device)
+        codes = model.encoding.embed(zeros, positions)[0].cpu()  # (length, C)
+        if not codes.any():
+            raise BadInput(f"{type(model.encoding).__name__} adds no code to a position; v3 does")
+        return codes.numpy()
+
+    def panel(frames: Frames, title: str, total: int) -> Panel:
+        step, codes = frames[-1]
+        likeness = cosines(torch.as_tensor(codes))[middle].numpy()  # (length,)
+        finding = f"After {step} steps neighbours are alike with cosine {likeness[middle + 1]:.2f}"
+        largest = max(1.0, float(np.abs(codes).max()))
+        rows = [str(channel) for channel in range(codes.shape[1])]
+        cells = Cells(codes.T, largest, -largest, reading, rows, label="code")
+        curve = Curve(f"cosine with position {middle}", COLOURS["blue"], likeness)
+        y = Axis("cosine", (float(min(0.0, np.floor(10 * likeness.min()) / 10)), 1.0))
+        below = Panel("", [curve], Axis("", (-0.5, length - 0.5)), y)
+        return Panel(finding, [cells], Axis("position (tokens)"), Axis("channel"), width=1.25, below=below)
+
+    return Watch(measure, panel, times)
+
+
+def clocks(tokenizer: CharTokenizer, text: str, times: int = 100) -> Watch:
+    """Watch the hands of RoPE over the distance, and below them how far back each layer looks on one text.
+
+    A hand is a pair of channels. Its cosine is that of the angle between a query and a key. A share is the
+    part of a layer's attention that letters give to those so far back: a mean over heads and letters.
+
+    Raises BadInput if the text is empty or holds a character that the tokenizer does not know.
+    Measuring raises BadInput if the model's encoding is not RoPE.
+    """
+    idx = encode_text(tokenizer, text)
+    reading = "hand {row}, {column} back: cosine {value}"
+
+    def measure(model: Any) -> tuple[np.ndarray, np.ndarray]:
+        if not isinstance(model.encoding, Rotary):
+            raise BadInput(f"{type(model.encoding).__name__} has no clocks to watch; v4 has")
+        hands = angles_at(torch.arange(len(idx)), model.encoding.frequencies()).cos()  # (T, D / 2)
+        weights = attention_weights(model, idx).mean(axis=1)  # (L, T, T)
+        back = [np.trace(weights, -distance, 1, 2) / len(idx) for distance in range(len(idx))]
+        return hands.numpy(), np.stack(back, axis=1)  # (T, D / 2) and (L, T)
+
+    def panel(frames: Frames, title: str, total: int) -> Panel:
+        step, (hands, shares) = frames[-1]
+        means = shares @ np.arange(len(idx))  # (L,) tokens
+        looks = [f"layer {i + 1} looks {mean:.1f} tokens back" for i, mean in enumerate(means)]
+        finding = f"After {step} steps {', and '.join(looks)}"
+        rows = [str(hand) for hand in range(hands.shape[1])]
+        cells = Cells(hands.T, 1.0, -1.0, reading, rows, label="cosine of a hand's angle")
+        palette = [COLOURS[name] for name in ("blue", "orange", "green", "sky", "grey")]
+        curves = [Curve(f"layer {i + 1}", palette[i % len(palette)], share) for i, share in enumerate(shares)]
+        y = Axis("share", (0.0, float(np.ceil(10 * shares.max()) / 10)))
+        below = Panel("", curves, Axis("", (-0.5, len(idx) - 0.5)), y)
+        return Panel(finding, [cells], Axis("distance (tokens)"), Axis("hand"), width=1.25, below=below)
+
+    return Watch(measure, panel, times)
 
 
 # ------------------------------------------------------------ attention

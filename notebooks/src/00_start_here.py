@@ -196,6 +196,8 @@ print(f"the second letter of the answer: {losses[-5]:.1f}")
 #
 # ## A map of the course
 #
+# Lesson [04c](04c_seven_models.ipynb) trains all seven models on one page.
+#
 # | model | what is new | lesson |
 # |---|---|---|
 # | v1 | each token predicts the next one alone | [01](01_bag_of_tokens.ipynb) |

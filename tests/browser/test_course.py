@@ -13,7 +13,7 @@ from tools.browser.server import serve_notebooks
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 OFTEN = ("00", "05", "06")  # run in every test run; the others every night
-WITHOUT_EXPLORERS, WITHOUT_RUNS = ("00", "01", "09"), "11"
+WITHOUT_EXPLORERS, WITHOUT_RUNS = ("00", "01", "04c", "09"), "11"
 ALIVE = ("00", "05", "06", "07")  # Their runs are as long as a learner's, so that the dashboards must move.
 FEWEST = 3  # drawings with a new loss, a second: a busy machine has few
 LATEST = 1 / 5  # Drawing the first loss may take this share of a run's seconds.

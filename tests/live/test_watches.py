@@ -46,6 +46,7 @@ def test_a_watch_measures_first_and_last_and_evenly_between(total, times):
     [
         (lambda: explorers.heads(LETTERS, ""), "empty"),
         (lambda: explorers.heads(LETTERS, "abz"), "'z'"),
+        (lambda: explorers.clocks(LETTERS, "abz"), "'z'"),
         (lambda: explorers.branch_similarity(LETTERS, ""), "empty"),
         (lambda: explorers.encode_masked(MASKED, "abc"), "no hole"),
         (lambda: explorers.encode_masked(MASKED, "ab_z"), "'z' at position 3"),
@@ -64,6 +65,8 @@ WATCHES = {  # the version that each one watches, how it is made, and whether it
     "next_characters": ("v1", lambda ids: explorers.next_characters(LETTERS), False),
     "votes": ("v2", lambda ids: explorers.votes(LETTERS), False),
     "heads": ("v4", lambda ids: explorers.heads(LETTERS, "ab\nab"), False),
+    "position_codes": ("v3", lambda ids: explorers.position_codes(length=16), False),
+    "clocks": ("v4", lambda ids: explorers.clocks(LETTERS, "ab ab"), False),
     "kernel": ("v5", lambda ids: explorers.kernel(), False),
     "branch_similarity": ("v6", lambda ids: explorers.branch_similarity(LETTERS, "ab ab", n=2), True),
     "interference": ("v6", lambda ids: explorers.interference(ids, length=12, n_texts=4), True),
@@ -101,6 +104,57 @@ def test_every_panel_is_plain_data_with_a_finding_and_its_frames_stay_as_they_we
             mark.reading.format(row=mark.rows[0], column=0, value=0)
             assert mark.values.shape == tuple(packed["values"]["shape"])
             assert len(mark.rows) == len(mark.values)
+
+
+# ---------------------------------------------------------------- waves and clocks
+
+
+@pytest.mark.parametrize("version", ["v3", "v2"])
+def test_codes_are_shown_with_the_likeness_of_the_middle_one(awake, version):
+    model, watch = awake(version), explorers.position_codes(length=16)
+    codes = model.encoding.embed(torch.zeros(1, 16, model.config.n_embd), Positions.arange(16))[0].detach()
+    panel = watch.panel([(0, watch.measure(model))], version, 40)
+    cells = panel.find(Cells)
+    np.testing.assert_array_equal(cells.values, codes.T)
+    assert cells.high == -cells.low == max(1, codes.abs().max())
+    likeness = torch.cosine_similarity(codes[8], codes, dim=-1)
+    np.testing.assert_allclose(curves(panel.below)["cosine with position 8"][1], likeness, atol=1e-6)
+    assert panel.title == f"After 0 steps neighbours are alike with cosine {likeness[9]:.2f}"
+    assert panel.below.y.span[0] <= likeness.min()
+    with pytest.raises(BadInput, match="Rotary adds no code to a position; v3"):
+        watch.measure(awake("v4"))
+
+
+def test_larger_theta_makes_neighbours_more_alike():
+    model, watch = build("v3", SHAPE), explorers.position_codes()
+    likeness = []
+    for theta in (10, 10_000, 1_000_000):
+        model.encoding.steer("theta", theta)
+        panel = watch.panel([(0, watch.measure(model))], "v3", 40)
+        likeness.append(panel.below.find(Curve).y[33])
+    assert likeness == sorted(set(likeness))
+
+
+def test_clocks_show_each_hand_and_how_far_back_each_layer_looks(awake):
+    model, watch, text = awake("v4", block_size=16), explorers.clocks(LETTERS, "ab cab de"), "ab cab de"
+    model.encoding.steer("theta", 100.0)
+    hands, shares = watch.measure(model)
+    distance, pairs = np.arange(len(text)), model.config.head_dim // 2
+    angle = distance[:, None] * 100.0 ** (-np.arange(pairs) / pairs)
+    np.testing.assert_allclose(hands, np.cos(angle), atol=1e-6)
+    weights = attention_weights(model, LETTERS.encode(text))  # (L, H, T, T)
+    layer, back = 1, 4
+    weights_back = [weights[layer, :, m, m - back].mean() for m in range(back, len(text))]
+    np.testing.assert_allclose(shares[layer, back], sum(weights_back) / len(text), rtol=1e-5)
+    np.testing.assert_allclose(shares.sum(axis=1), 1, rtol=1e-5)
+    shares = np.zeros((2, len(text)))
+    shares[0, 0], shares[1, [2, 4]] = 1, 0.5
+    panel = watch.panel([(7, (hands, shares))], "v4", 40)
+    np.testing.assert_allclose(panel.find(Cells).values, np.cos(angle).T, atol=1e-6)
+    np.testing.assert_array_equal(curves(panel.below)["layer 2"][1], shares[1])
+    assert panel.title == "After 7 steps layer 1 looks 0.0 tokens back, and layer 2 looks 3.0 tokens back"
+    with pytest.raises(BadInput, match="Sinusoidal has no clocks to watch; v4"):
+        watch.measure(awake("v3"))
 
 
 # ---------------------------------------------------------------- predictions and attention
