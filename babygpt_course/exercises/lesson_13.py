@@ -10,6 +10,7 @@ from torch import Generator, Tensor, nn
 from torch.optim import SGD, Optimizer
 
 from babygpt import minimal
+from babygpt.errors import BadInput
 from babygpt.minimal import norm, rotate
 from babygpt_course.exercises.agreement import Agrees, Case
 from babygpt_course.exercises.checks import Unusable, require
@@ -239,9 +240,9 @@ class CountingModel:
         self.block_size = block_size
 
     def __call__(self, window: Tensor) -> Tensor:
-        """Return logits (B, T, V) of a window (B, T). Raises ValueError if it is too long."""
+        """Return logits (B, T, V) of a window (B, T). Raises BadInput if it is too long."""
         if window.shape[1] > self.block_size:
-            raise ValueError(f"a window of {window.shape[1]} tokens; the model reads {self.block_size}")
+            raise BadInput(f"a window of {window.shape[1]} tokens; the model reads {self.block_size}")
         sums = (window * torch.arange(1, window.shape[1] + 1)).cumsum(dim=1) % V  # (B, T)
         return 200.0 * F.one_hot(sums, V)
 
