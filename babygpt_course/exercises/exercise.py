@@ -171,6 +171,16 @@ class Exercise:
         rows = [(MARKS["fails" if why else "holds"], name, why) for name, why in reasons.items()]
         return Report(rows, beginning, "" if any(reasons.values()) else self._praise(attempt))
 
+    def use(self, attempt: Any) -> Any:
+        """Return an answer if it is right, and ours if it is not; print which of the two.
+
+        A lesson whose later cells need the answer goes on with what this returns, solved or not.
+        """
+        solved = self.check(attempt).solved
+        whose = "Solved: the next cells use yours." if solved else "Not solved yet: the next cells use ours."
+        print(f"{self.name}. {whose}")
+        return attempt if solved else self.answer
+
     def _explain(self, error: BaseException | None) -> str:
         """Return what a check raised as the report puts it; an empty text if it raised nothing."""
         if isinstance(error, OutOfTime):

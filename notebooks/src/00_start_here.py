@@ -208,7 +208,7 @@ print(f"the second letter of the answer: {losses[-5]:.1f}")
 # | v6 | several texts in one sequence | [06](06_fourier_branches.ipynb) |
 # | v7 | masked characters are filled in | [07a](07a_diffusion.ipynb), [07b](07b_polar_gates.ipynb) |
 #
-# Then [08](08_the_ladder.ipynb) compares position encodings from the same seeds, [09](09_museum_of_bugs.ipynb) collects bugs, [10](10_beyond_the_window.ipynb) reads longer texts, and [11](11_a_real_model.ipynb) takes a published model apart.
+# Then [08](08_the_ladder.ipynb) compares position encodings from the same seeds, [09](09_museum_of_bugs.ipynb) collects bugs, [10](10_beyond_the_window.ipynb) reads longer texts, [11](11_a_real_model.ipynb) takes a published model apart, and in [13](13_build_your_own.ipynb) you write a GPT yourself.
 #
 # ## The case
 #

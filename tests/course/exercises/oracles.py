@@ -26,9 +26,11 @@ from babygpt_course.exercises import (
     lesson_08,
     lesson_10,
     lesson_11,
+    lesson_13,
 )
 from babygpt_course.exercises.checks import unchanged
 from babygpt_course.exercises.compare import as_numbers, is_half, things, to_python
+from babygpt_course.exercises.exercise import randomize_
 from babygpt_course.exercises.guard import run_with_timeout
 
 Draw = Callable[[random.Random], tuple[Any, ...]]
@@ -530,6 +532,19 @@ def draw_turns(rng: random.Random) -> tuple[Any, ...]:
             return D, theta, length, share
 
 
+def draw_heads_of_texts(rng: random.Random) -> tuple[Any, ...]:
+    B, H, T, D = rng.randint(1, 3), rng.randint(1, 4), rng.choice([1, 2, 5, 12]), rng.randint(1, 8)
+    return tuple(2 * normal(rng, B, H, T, D) for _ in range(3))
+
+
+def draw_block(rng: random.Random) -> tuple[Any, ...]:
+    n_head, head_dim = rng.randint(1, 4), 2 * rng.randint(1, 3)
+    config = lesson_13.minimal.Config(n_head=n_head, n_embd=n_head * head_dim)
+    block = randomize_(lesson_13.minimal.Block(config), seeded(rng))
+    x = 2 * normal(rng, rng.randint(1, 3), rng.choice([1, 3, 11]), config.n_embd)
+    return x, block, rng.choice([lesson_13.my_attention_answer, lesson_13.reads_both_ways])
+
+
 JUDGES: dict[str, Right] = {
     lesson_00.MIRROR.name: agrees(draw_story, lesson_00.mirror_answer),
     lesson_00.UNITS.name: agrees(draw_probabilities, lesson_00.units_answer),
@@ -577,6 +592,8 @@ JUDGES: dict[str, Right] = {
     lesson_11.STANDS_OUT.name: stands_out,
     lesson_11.POSITIONS.name: agrees(draw_cache, lesson_11.positions_after_answer),
     lesson_11.TURNING.name: agrees(draw_turns, lesson_11.turning_answer),
+    lesson_13.ATTENTION.name: agrees(draw_heads_of_texts, lesson_13.my_attention_answer),
+    lesson_13.BLOCK.name: agrees(draw_block, lesson_13.my_block_answer),
 }
 
 

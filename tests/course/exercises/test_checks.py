@@ -241,6 +241,18 @@ def test_hints_come_one_by_one_and_end_without_quotes():
     assert "no more hints" in hints[-1]
 
 
+def test_a_lesson_uses_a_right_answer_and_ours_until_there_is_one(capsys):
+    def answer(*inputs):
+        return MASK.answer(*inputs)
+
+    assert MASK.use(answer) is answer
+    assert MASK.use(lambda *_: None) is MASK.answer
+    assert MASK.use(None) is MASK.answer
+    solved, *unsolved = capsys.readouterr().out.splitlines()
+    assert solved == f"{MASK.name}. Solved: the next cells use yours."
+    assert unsolved == 2 * [f"{MASK.name}. Not solved yet: the next cells use ours."]
+
+
 def test_checking_and_drawing_leave_the_random_generators_as_they_were():
     def noisy(*inputs):
         print("here I am")
