@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from babygpt.experiments.comparison import MEASURES, Measure, measures_of
+from babygpt.experiments.paired import FEWEST_SEEDS
 from babygpt_live.figures import draw_png, set_labels, set_legend
 from babygpt_live.panel import Axis, Curve, Level, Mark, Panel
 from babygpt_live.style import COLOURS, ENCODING_COLOURS
@@ -22,6 +23,7 @@ WIDTH = 5.8  # inches: narrow, so that a phone shows letters of 9 pixels
 LETTERS = 11  # points of the legend, as of all other text
 CURVES_HEIGHT = 4.0  # inches
 ROW_HEIGHT = 0.6  # inches of a variant in a panel of differences, beside its title and axis
+FREE = ("red", "green", "pink", "orange", "sky", "grey")  # Our blue is nearly that of v4.
 SHOWN = ("loss", "roles")  # measures whose differences are drawn
 
 
@@ -51,7 +53,7 @@ def colours_of(results: Mapping[str, Any]) -> dict[str, str]:
 def colours_of_names(names: Sequence[str]) -> dict[str, str]:
     """Return a colour for each name of a variant: its own, or the next one that is free."""
     own = {name: ENCODING_COLOURS[name] for name in names if name in ENCODING_COLOURS}
-    free = cycle([colour for colour in COLOURS.values() if colour not in own.values()] or COLOURS.values())
+    free = cycle([COLOURS[colour] for colour in FREE if COLOURS[colour] not in own.values()])
     return {name: own.get(name) or next(free) for name in names}
 
 
@@ -117,7 +119,9 @@ def draw_learning_curves(ax: Axes, results: Mapping[str, Any]) -> None:
     if results["floor"]:
         ax.axhline(results["floor"], color="black", lw=1, ls="--", label=f"floor {results['floor']:.3f}")
     means = f"means of {n_seeds} seeds" if n_seeds > 1 else "one seed"
-    set_labels(ax, f"Loss: {', '.join(captions)} ({means})", "step", "validation loss (nats per character)")
+    means += ", a first look" if n_seeds < FEWEST_SEEDS else ""
+    label = "validation loss (nats per character; lower is better)"
+    set_labels(ax, f"Loss: {', '.join(captions)} ({means})", "step", label)
     set_legend(ax, loc="best", fontsize=LETTERS)
 
 

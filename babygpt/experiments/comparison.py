@@ -234,8 +234,9 @@ def about(results: Mapping[str, Any]) -> Iterator[str]:
     yield f"Seeds: {listed}; all variants of a seed saw the same batches. After ±: deviation over seeds."
     yield from about_looks(results)
     if len(seeds) < FEWEST_SEEDS:
-        counted = f"{counted_seeds(len(seeds))} {'are' if seeds[1:] else 'is'} a first look"
-        yield f"{counted}, which decides nothing; {FEWEST_SEEDS} may."
+        are, they_decide = ("are", "they decide") if seeds[1:] else ("is", "it decides")
+        counted = counted_seeds(len(seeds))
+        yield f"{counted} {are} a first look: {they_decide} nothing, and {FEWEST_SEEDS} may."
     else:
         yield RULE
         yield "A verdict also stands after Holm's correction for all differences of this table."
@@ -260,13 +261,15 @@ def about(results: Mapping[str, Any]) -> Iterator[str]:
 
 
 def about_variants(results: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a sentence on what each variant is: its title, or the digest of its file."""
+    """Yield a sentence on what each variant is: its title, and the digest of its file."""
     words = []
     for row in results["rows"]:
+        title = "" if row["variant"].startswith(row["title"]) else row["title"]
         if row["digest"]:
-            words.append(f"{row['variant']} is a file with digest {row['digest'][:12]}")
-        elif row["title"] != row["variant"]:
-            words.append(f"{row['variant']} is {row['title']}")
+            quoted = f"“{title}”, " if title else ""
+            words.append(f"{row['variant']} is {quoted}a file with digest {row['digest'][:12]}")
+        elif title:
+            words.append(f"{row['variant']} is {title}")
     if words:
         yield f"{'; '.join(words)}."
 

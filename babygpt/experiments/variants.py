@@ -22,7 +22,7 @@ class Candidate:
 
     name      of the version with its options, such as "v4", "mine.py:Sandwich" or "v4-shift (back 2)"
     version   what `build` takes
-    title     the version's name in words
+    title     the version's name in words; of a class from outside the first line of its docstring
     masks     whether it fills in masked characters
     branches  whether it reads several texts
     digest    SHA-256 of the files of encodings from outside; None for our own and for a class without a file
@@ -91,10 +91,11 @@ def candidate_of(variant: VariantName) -> Candidate:
     plain = tuple((name, plain_value(name, options[name])) for name in sorted(options))
     words = ", ".join(f"{name} {option_text(value)}" for name, value in plain)
     own = own_encodings(version, options)
+    docstring = (kind.own.__doc__ or "").strip() if kind.own else ""
     return Candidate(
         f"{kind.name} ({words})" if words else kind.name,
         version,
-        kind.title,
+        docstring.partition("\n")[0].rstrip(".") or kind.title,
         kind.masks,
         kind.branches,
         digest_of(own),

@@ -1,4 +1,4 @@
-"""Check of an encoding: ten promises, each measured on the smallest inputs first, as one table.
+"""Check of an encoding: eleven promises, each measured on the smallest inputs first, as one table.
 
 Every promise is measured on whole models, so that all hooks of an encoding take part. The model has two
 layers of two heads and 32 channels, a window of 192 tokens as in the course, and random weights: a promise is
@@ -17,6 +17,7 @@ import torch
 from tqdm import tqdm
 
 from babygpt.config import ModelConfig
+from babygpt.encodings import Encoding
 from babygpt.errors import BadInput, first_line
 from babygpt.invariants.base import Promise
 from babygpt.invariants.checked_promise import CheckedPromise, EncodingCheck
@@ -49,6 +50,7 @@ def check(
                         also at position 4096 if the encoding goes on beyond the window
     branch permutation  the order of texts in a row changes nothing; codes differ for all branches, or none
     compiles            torch.compile traces the model in one graph
+    takes part          the encoding changes a logit, and so does each of its weights
 
     Weights are random: a promise is about the way a model is built. Those of the encoding stay near where
     they begin, and those that begin at 0 are random too.
@@ -95,6 +97,8 @@ def reason_against(subject: Subject, name: str) -> str | None:
         return "it is made for one text"
     if name == "branch permutation" and not subject.branch_counts():
         return "it has a code for one text only"
+    if name == "takes part" and type(subject.model.encoding) is Encoding:
+        return "it has no encoding of positions on purpose"
     if name == "compiles" and (message := compiler_is_missing()):
         return f"torch.compile does not work here: {message}"
     return None

@@ -1,10 +1,12 @@
-"""Ten promises of an encoding: for each the inputs to measure it on, the smallest ones first."""
+"""Eleven promises of an encoding: for each the inputs to measure it on, the smallest ones first."""
 
 from collections.abc import Callable, Iterator, Sequence
+from difflib import get_close_matches
 from functools import partial
 
 import torch
 
+from babygpt.encodings import Encoding
 from babygpt.invariants.base import Promise
 from babygpt.invariants.models import (
     batch_equals_alone,
@@ -27,6 +29,7 @@ FAR = 1_000_000  # a float32 angle of that many radians is off by up to 0.03
 ROUNDING = 1e-6  # a smaller change says that two readings are one
 SAME = 1e-4  # a smaller change of a logit is rounding
 BOOK = 4096  # a position for bfloat16, which holds every whole number to 256 only
+HOOKS = ("embed", "transform_qk", "score_bias", "content_bias")
 PIECES = ((1, 2), (2, 2), (1, 3), (3, 2), (1, 2, 3), (2, 3, 3))  # after the first, none is a single token
 
 # An input in words, and the measurement on it.
@@ -153,7 +156,7 @@ def batch_trials(subject: Subject) -> Iterator[Trial]:
                 )
 
 
-@promise("beyond the window", "finite, and positions are told apart; or refused")
+@promise("beyond the window", "finite, and positions are told apart as inside it; or refused")
 def beyond_trials(subject: Subject) -> Iterator[Trial]:
     """Yield texts that begin where the window ends, and one that must not look as though it began at 0."""
     size = subject.model.config.block_size
@@ -262,3 +265,49 @@ def compile_trials(subject: Subject) -> Iterator[Trial]:
         f"{tokens(2, positions)}: compiled, a logit is off by {{}}",
         partial(traces_in_one_graph, subject.model, subject.text(2)[0], positions),
     )
+
+
+@promise("takes part", "the encoding, and each of its weights, changes a logit")
+def part_trials(subject: Subject) -> Iterator[Trial]:
+    """Yield one text: without the encoding, and for the gradient of each weight of the encoding."""
+    positions = subject.in_a_row(subject.lengths()[-1])
+    words, encoding = tokens(len(positions), positions), subject.model.encoding
+    yield (
+        f"{words}: the logits are those without it{slip_in_a_name(type(encoding))}",
+        partial(has_no_effect, subject, positions),
+    )
+    for name, p in encoding.named_parameters():
+        yield f"{words}: no logit depends on {name}", partial(has_no_gradient, subject, positions, p)
+
+
+def slip_in_a_name(encoding: type[Encoding]) -> str:
+    """Return in words which hook a class without effect may have misspelled, or that it has none; else ""."""
+    for name in vars(encoding):
+        near = get_close_matches(name, HOOKS, n=1, cutoff=0.75)
+        if near and name not in HOOKS:
+            return f"; did {name} mean {near[0]}?"
+    overridden = any(getattr(encoding, hook) is not getattr(Encoding, hook) for hook in HOOKS)
+    return "" if overridden else f"; it overrides none of {', '.join(HOOKS)}"
+
+
+def has_no_effect(subject: Subject, positions: Positions) -> Promise:
+    """Return 1 if the logits of a text are those without any encoding, else 0."""
+    model, idx = subject.model, subject.text(len(positions))
+    encoding = model.encoding
+    with torch.inference_mode():
+        logits = model(idx, positions)
+        try:
+            model.encoding = Encoding()
+            change = (model(idx, positions) - logits).abs().max()
+        finally:
+            model.encoding = encoding
+    return Promise("the encoding changes a logit", float(change < ROUNDING), 0.0)
+
+
+def has_no_gradient(subject: Subject, positions: Positions, weight: torch.nn.Parameter) -> Promise:
+    """Return 1 if no logit of a text depends on a weight, else 0."""
+    logits = subject.model(subject.text(len(positions)), positions)
+    # Weights of their own for the logits, because a softmax would cancel some sums of them.
+    total = (logits * torch.linspace(-1, 2, logits.numel()).view_as(logits)).sum()
+    (gradient,) = torch.autograd.grad(total, [weight], allow_unused=True)
+    return Promise("a logit depends on the weight", float(gradient is None or not gradient.any()), 0.0)

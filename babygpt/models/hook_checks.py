@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from inspect import signature
 from typing import Any
 
 import torch
@@ -105,8 +106,16 @@ class Probe:
 
     def call(self, hook: str, *arguments: Any) -> Any:
         """Return what a hook returns. Raise BadInput with the error inside it, its message and its line."""
+        method = getattr(self.encoding, hook)
+        try:
+            signature(method).bind(*arguments)
+        except TypeError as error:
+            due = ", ".join(signature(getattr(Encoding, hook)).parameters)
+            raise BadInput(
+                f"{self.title}: {hook} has other arguments ({error}); due is {hook}({due})"
+            ) from None
         with faults_named(type(self.encoding), f"{hook}, for {self.words},"):
-            return getattr(self.encoding, hook)(*arguments)
+            return method(*arguments)
 
     def require_numbers(self, hook: str, part: Tensor) -> None:
         """Raise BadInput unless a tensor is finite, and has the device and precision of the hook's input."""

@@ -88,6 +88,10 @@ def class_in_file(name: str) -> type[Encoding]:
     if not words["class"]:
         example = next(iter(encodings), "Sandwich")
         raise BadInput(f"{name} is a file: name its class too, as in {path}:{example}; {listed}")
+    if " --" in words["class"]:
+        raise BadInput(
+            f'{name}: in Python options stand in a pair, as in ("{path}:Sandwich", {{"first": 2}})'
+        )
     if not hasattr(module, words["class"]):
         raise BadInput(
             f"{path} has no class {words['class']}{suggestion(words['class'], encodings)}; {listed}"

@@ -55,7 +55,7 @@ class MixesTexts(Encoding):
     """The mean of all texts in a batch, added to each."""
 
     def embed(self, x, positions):
-        return x + x.mean(dim=0)
+        return x + x.roll(1, dims=-1).mean(dim=0)
 
 
 class ClampedRotary(Rotary):
@@ -142,6 +142,29 @@ class AsksForValues(Encoding):
     def score_bias(self, queries, keys):
         if int(queries.time.min()) < 0:
             raise BadInput("a position is negative")
+        return -0.5 * distances(queries, keys)[..., None, :, :]
+
+
+class ForgotReturn(Rotary):
+    """RoPE, and a bias that is computed and not returned."""
+
+    def __init__(self, head_dim):
+        super().__init__(head_dim)
+        self.slope = torch.nn.Parameter(torch.ones(()))
+
+    def score_bias(self, queries, keys):
+        _ = -self.slope * distances(queries, keys)[..., None, :, :]
+
+
+class Misspelled(Encoding):
+    """A bias in a method that no model calls."""
+
+    def score_bais(self, queries, keys):
+        return -0.5 * distances(queries, keys)[..., None, :, :]
+
+
+class WithoutHooks(Encoding):
+    """Nothing at all."""
 
 
 BROKEN = [
@@ -170,6 +193,17 @@ BROKEN = [
         AsksForValues,
         "compiles",
         "2 tokens, positions 0 and 1: the graph breaks in score_bias: if int(",
+    ),
+    (ForgotReturn, "takes part", "8 tokens, positions 0 to 7: no logit depends on slope"),
+    (
+        Misspelled,
+        "takes part",
+        "8 tokens, positions 0 to 7: the logits are those without it; did score_bais mean score_bias?",
+    ),
+    (
+        WithoutHooks,
+        "takes part",
+        "8 tokens, positions 0 to 7: the logits are those without it; it overrides none of embed, ",
     ),
 ]
 
@@ -218,6 +252,7 @@ def expected_marks(version):
         "precision": "✓",
         "branch permutation": "✓" if kind.branches else "–",
         "compiles": "✗" if version in TABLES else "✓",
+        "takes part": "–" if version in ("v1", "nope", "v7-nope") else "✓",
     }
 
 

@@ -110,6 +110,14 @@ def test_an_error_inside_keeps_its_message_and_line() -> None:
     )
 
 
+def test_other_arguments_are_named_with_those_that_are_due() -> None:
+    message = refusal(score_bias=lambda self, keys: None)
+    assert message == (
+        "test_hook_checks.py:Mine: score_bias has other arguments (too many positional arguments); "
+        "due is score_bias(self, queries, keys)"
+    )
+
+
 class FourierOutside(Fourier):
     pass
 
