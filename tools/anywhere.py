@@ -101,7 +101,9 @@ def round_products() -> None:
 def shorten_trainings(steps: int = 6) -> None:
     """End every training after some steps."""
     from babygpt.config import TrainConfig
+    from babygpt.experiments import comparison_plan
 
+    comparison_plan.TRIAL_STEPS = steps - 2  # a comparison times two steps more than these
     check = TrainConfig.__post_init__
 
     def shorten(plan: TrainConfig) -> None:
