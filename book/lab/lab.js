@@ -271,7 +271,8 @@ class Lab {
 
   // The text to be read, in tokens, with its alphabet.
   async corpus() {
-    const { texts } = (this.data ??= await loadEngine(this.el.dataset.folder)), { text } = this.settings;
+    this.data ??= await loadEngine(`${this.el.dataset.folder}engine.js`);
+    const { texts } = this.data, { text } = this.settings;
     const own = text === "own" ? [...this.own.text] : [], cut = Math.floor(own.length * (1 - VALID));
     if (text === "own" && own.length < SHORTEST) throw new Error(this.words.short);
     if (text === "own" && own.length > LONGEST) throw new Error(this.words.long);
