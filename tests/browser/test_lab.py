@@ -183,10 +183,10 @@ def test_a_dial_steers_the_first_model_and_not_its_twin(page: Page, address: str
     page.get_by_role("button", name="Dials").click()
     page.get_by_label("letters that the near scale hears").press("Home")
     moved = page.evaluate(f"{LAB}.moves[0][0]")
-    wait(page, f"runs.every(run => run.losses.length > {moved} + 60)")
+    # A worker is some steps ahead of what the page knows, on a busy machine many.
+    wait(page, f"runs[0].losses.some((loss, i) => loss !== ({LAB}.runs[1].losses[i] ?? loss))")
     first, twin = losses(page)
     assert first[:moved] == twin[:moved]
-    assert first[moved + 30 : moved + 60] != twin[moved + 30 : moved + 60]
     expect(page.locator(".moves")).to_have_text("σ 1")
     page.wait_for_url("**&sigma=1*")
     page.get_by_role("button", name="pause", exact=True).click()
