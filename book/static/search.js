@@ -6,10 +6,20 @@ const wordsOf = text => text.toLowerCase().replace(/(\d)[,\u202f](?=\d{3})/g, "$
 const queryOf = text => [...new Set(wordsOf(text).map(word => (word.length > 3 ? word.replace(/s$/, "") : word)))];
 const asFound = word => (/^\d+$/.test(word) ? ` ${word} ` : ` ${word}`);
 const weight = page => (/^(index$|notebooks)/.test(page) ? 1 : /^(api|C[HO])/.test(page) ? .4 : .7);
-const parts = Object.entries(SENTENCES).flatMap(([page, sections]) => sections.map(([anchor, heading, sentences]) => {
-  const texts = [heading, ...sentences];
-  return { page, anchor, heading, title: sections[0][1], texts, found: texts.map(text => ` ${wordsOf(text).join(" ")} `) };
-}));
+let parts = [];
+
+// Unpack the sentences, which are JSON, gzipped, in base64: page -> sections.
+async function unpack(text) {
+  const bytes = Uint8Array.from(atob(text), letter => letter.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Response(stream).json();
+}
+
+// Take the sections of a page apart into what is searched.
+const partsOf = ([page, sections]) => sections.map(([anchor, heading, sentences]) => {
+  const texts = [heading, ...sentences], found = texts.map(text => ` ${wordsOf(text).join(" ")} `);
+  return { page, anchor, heading, title: sections[0][1], texts, found };
+});
 
 // A part must hold the rarest of the words that occur at all; the sentence that holds most of them is shown.
 function find(query) {
@@ -50,4 +60,7 @@ function show() {
 const field = document.querySelector("form.search input");
 field.value = new URLSearchParams(location.search).get("q") ?? "";
 field.addEventListener("input", show);
-show();
+unpack(SENTENCES).then(pages => {
+  parts = Object.entries(pages).flatMap(partsOf);
+  show();
+});

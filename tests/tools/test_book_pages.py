@@ -1,10 +1,12 @@
 """The book's pages beside the lessons: links, reference, claims, board, heads, search, formulas."""
 
+import gzip
 import json
 import os
 import re
 import subprocess
 import sys
+from base64 import b64decode
 from collections import Counter
 from inspect import ismodule
 from pathlib import Path
@@ -153,7 +155,8 @@ def test_a_published_book_names_its_addresses_and_its_sentences_can_be_found(tmp
     lost = BeautifulSoup((html / "404.html").read_text(encoding="utf-8"), "html.parser")
     assert lost.base["href"] == ADDRESS
     assert f"<loc>{ADDRESS}deep/lesson.html</loc>" in (html / "sitemap.xml").read_text()
-    sections = json.loads((html / "_static/sentences.js").read_text("utf-8").partition("= ")[2].rstrip("\n;"))
+    packed = (html / "_static/sentences.js").read_text("utf-8").split('"')[1]
+    sections = json.loads(gzip.decompress(b64decode(packed)))
     assert sections["index"] == [["where", "Where?", ["Sentence one.", "Sentence two & three."]]]
     sentences = ["Why <10,000>?", "It turns.", "It is slow, as Press et al. 2021 say."]
     assert sections["deep/lesson"] == [["rope", "04 · RoPE", sentences], ["waves", "Waves", ["loss", "v4 1"]]]
