@@ -1,6 +1,5 @@
 // The lab: two models train on a text of the reader's choice, one worker each, and dials steer the first one.
-// tools/book/lab.py puts dashboard.js, reading.js, text.js, encodings.js and lanes.js before this text, and
-// all words into the page.
+// tools/book/lab.py puts the other scripts before this text, and all words into the page.
 
 const SHORTEST = 2000; // characters of a text
 const LONGEST = 1e6;
@@ -19,15 +18,12 @@ const SIZES = ["layers", "channels", "batch", "rate", "steps", "seed"];
 const FOUND = 80; // least percent of right answers that we call "found out"
 const CHANCE = 65; // highest percent that we call "guesses"
 const TOP = 2.2; // of the axis of the loss on tales, in nats
-const REST = 150; // ms between two kernels that a hand draws and the worker gets
+const REST = 150; // ms between two kernels at least
 const DIGITS = /^[0-9a-z]{64}$/;
 // A question of the tales, and who is asked for.
 const TALE = /^(\w+) (\w+) (\w+)\. (?:(who) \2|\2 whom)\? ?$/;
-const pack = (numbers, ...shape) => ({
-  dtype: "f4",
-  data: Float32Array.from(numbers),
-  shape: shape.length ? shape : [numbers.length],
-});
+const pack = (numbers, ...shape) =>
+  ({ dtype: "f4", data: Float32Array.from(numbers), shape: shape.length ? shape : [numbers.length] });
 const short = label => label.split(/[: (]/)[0];
 const rounded = value => Number(value.toPrecision(3)).toLocaleString("en");
 
@@ -39,15 +35,9 @@ function alphabetOf(text) {
   let length = 0; // in characters, as Python counts them: an emoji is one, and two in `text.length`
   for (const one of text) length += 1, counts.set(one, (counts.get(one) ?? 0) + 1);
   const all = [...counts.keys()].sort((a, b) => counts.get(b) - counts.get(a) || (a < b ? -1 : 1));
-  const rare = Math.max(0, all.length - MOST + 1);
-  return all.length <= MOST
-    ? { characters: all, kinds: all.length, rare: 0, length }
-    : {
-        characters: [...all.filter(one => one !== RARE).slice(0, MOST - 1), RARE],
-        kinds: all.length,
-        rare,
-        length,
-      };
+  const rare = all.length > MOST ? all.length - MOST + 1 : 0;
+  const characters = rare ? [...all.filter(one => one !== RARE).slice(0, MOST - 1), RARE] : all;
+  return { characters, kinds: all.length, rare, length };
 }
 
 class Lab {
@@ -68,13 +58,8 @@ class Lab {
     }
     this.usual = { ...this.settings, first: el.dataset.first, second: el.dataset.second };
     this.values = { ...Object.fromEntries(controls.map(({ name, value }) => [name, value])), kernel: KERNEL };
-    this.own = {
-      text: "",
-      beginning: null,
-      alphabet: alphabetOf(""),
-      field: el.querySelector("textarea"),
-      file: el.querySelector(".lab-own input"),
-    };
+    const [field, file] = ["textarea", ".lab-own input"].map(place => el.querySelector(place));
+    this.own = { text: "", beginning: null, alphabet: alphabetOf(""), field, file };
     this.buildQuestions();
     this.readAddress();
     this.listen();

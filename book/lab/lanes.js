@@ -7,9 +7,9 @@ const { ENCODINGS, addGlyph } = $glyphs;
 const { CLOCK, drawArc, drawClock, loadEngine, shown, startWorker } = $reading;
 const LIKELY = 5; // characters in a list of the likeliest ones
 const LEAST = 0.01; // probability of a character in that list
-const LETTERS = [9, 30]; // least and greatest size of a letter, in CSS pixels
+const LETTERS = [9, 30]; // least and greatest size, in CSS pixels
 const BESIDE = 104; // room for names beside curves
-const NEAR = 3; // letters back at which a head is not yet said to look far
+const NEAR = 3; // letters back that are not called far
 // A hand draws this encoding, so it has the colour of ink.
 ENCODINGS.drawn = { name: "Drawn", colour: "var(--ink)", path: "M2 5c6 0 4 14 10 14s5-9 10-9" };
 const colourOfEncoding = key => (key in ENCODINGS && key !== "drawn" ? `var(--enc-${key})` : "var(--ink)");
@@ -268,8 +268,9 @@ class Bench extends Board {
     this.drawTime(step);
     this.live.hidden = this.at === null;
     this.pace.hidden = !run.head.over;
-    const says = { ready: "train", running: "pause", "getting ready": "pause", paused: "go on" }[state];
-    put(this.play, { "aria-label": says ?? "play the run", title: says ?? "play the run" });
+    const orders = { ready: "train", running: "pause", "getting ready": "pause", paused: "go on" };
+    const title = orders[state] ?? "play the run";
+    put(this.play, { "aria-label": title, title });
     put(this.place, { title: run.head.words });
     this.lab.drawState(step, this.at !== null && this.at < run.made);
     this.drawGraph(run.facts.total);

@@ -1,4 +1,4 @@
-// What the start page and the lab share where models read letters: signs, arcs, clocks, and workers.
+// What the start page and the lab share: signs, arcs, clocks, workers.
 
 import { html, put } from "../../babygpt_live/page/figure.js";
 
@@ -10,8 +10,7 @@ export const shown = character => SIGNS[character] ?? character;
 let engine = null;
 let workerUrl = null;
 
-// What engine.js holds: the worker's text, its WebAssembly, and the stories. Raises an error if it cannot be
-// loaded.
+// What engine.js holds: the worker's text, its WebAssembly, and the stories. May raise an error.
 export function loadEngine(address) {
   engine ??= new Promise((resolve, reject) => {
     const script = html("script", { src: address });
@@ -45,7 +44,7 @@ export function drawArc(arc, weight, from, to, y, up) {
   });
 }
 
-// Draw a clock around (x, y): a circle, and a line that has turned by an angle since twelve, in radians.
+// Draw a clock around (x, y) whose hand has turned by an angle since twelve, in radians.
 export function drawClock([ring, hand], x, y, r, angle) {
   put(ring, { cx: x, cy: y, r });
   put(hand, { x1: x, y1: y, x2: x + r * Math.sin(angle), y2: y - r * Math.cos(angle) });
