@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from babygpt.experiments.comparison import MEASURES, Measure, measures_of
-from babygpt.experiments.paired import FEWEST_SEEDS
+from babygpt.experiments.paired import FEWEST_SEEDS, counted_seeds
 from babygpt_live.figures import draw_png, set_labels, set_legend
 from babygpt_live.panel import Axis, Curve, Level, Mark, Panel
 from babygpt_live.style import COLOURS, ENCODING_COLOURS
@@ -90,8 +90,7 @@ def growing_panel(
         steps = finished[0][0] if finished else np.empty(0)
         means.append(Curve(short_name(name), colour, mean, steps, "marked"))
         if finished:
-            n_seeds = f"{len(finished)} seed{'s' if len(finished) > 1 else ''}"
-            words.append(f"{short_name(name)} ends at {mean[-1]:.3f} ({n_seeds})")
+            words.append(f"{short_name(name)} ends at {mean[-1]:.3f} ({counted_seeds(len(finished))})")
     losses = [point[1] for runs in curves.values() for curve in runs.values() for point in curve]
     low, high = min([*losses, floor or np.inf], default=0.0), max(losses, default=0.0)
     floors: list[Mark] = [Level(f"floor {floor:.3f}", floor)] if floor else []

@@ -14,6 +14,7 @@ from babygpt.experiments.paired import (
     UNDECIDED,
     Comparison,
     compare,
+    counted_seeds,
     format_mean_sd,
     holm,
     mean_sd,
@@ -218,11 +219,6 @@ def text_lines(results: Mapping[str, Any]) -> Iterator[str]:
         yield f"{variant} {heading[0]}:"
         yield from (f"  {title}: {gap}" for title, gap in zip(heading[1:], gaps, strict=True))
     yield from about(results)
-
-
-def counted_seeds(n: int) -> str:
-    """Return a number of seeds in words: "1 seed", "3 seeds"."""
-    return f"{n} seed{'s' if n > 1 else ''}"
 
 
 def about(results: Mapping[str, Any]) -> Iterator[str]:

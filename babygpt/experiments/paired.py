@@ -249,6 +249,11 @@ def percent(shares: Mapping[str, Sequence[float]]) -> dict[str, list[float]]:
     return {name: [100 * share for share in seeds] for name, seeds in shares.items()}
 
 
+def counted_seeds(n: int) -> str:
+    """Return a number of seeds in words: "1 seed", "3 seeds"."""
+    return f"{n} seed{'s' if n > 1 else ''}"
+
+
 def beside(yours: float, ours: Sequence[float], unit: str = "") -> str:
     """Return one line that shows the number of a reader's run beside the numbers of the stored runs.
 
@@ -265,4 +270,4 @@ def beside(yours: float, ours: Sequence[float], unit: str = "") -> str:
     own, low, high = (f"{number:{digits}}" for number in numbers)
     after = unit if unit in ("", "%") else f" {unit}"
     stored = f"{low}{after}" if low == high else f"{low} to {high}{after}"
-    return f"yours {own}{after}; ours {stored}, {len(ours)} seed{'s' if len(ours) > 1 else ''}"
+    return f"yours {own}{after}; ours {stored}, {counted_seeds(len(ours))}"

@@ -15,7 +15,7 @@ from babygpt.config import require_countable, require_kind
 from babygpt.errors import BadInput
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives.diffusion import denoise, mask_token_id
-from babygpt.sampling.next_token import Draw, require_request
+from babygpt.sampling.next_token import UNDRAWABLE, Draw, require_request
 
 Choose = Callable[[Tensor, Tensor], Tensor]  # (B, T) what is masked now, (B, T, V) chances -> what appears
 Order = Callable[[Tensor, torch.Generator | None], Choose]  # (B, T) what is masked at first -> Choose
@@ -151,7 +151,7 @@ def fill_in_batch(model: LanguageModel, idx: Any, order: Order | None, draw: Dra
         logits = denoise(model, text).float()  # (B, T, V)
         chances = logits.softmax(dim=-1)
         if chances[masked].isnan().any():
-            raise BadInput("the logits hold nan or inf: no token can be drawn from them")
+            raise BadInput(UNDRAWABLE)
         now = choose(masked, chances)
         if not now.any():
             raise BadInput("the order lets no token appear, and some are masked: it must choose at least 1")

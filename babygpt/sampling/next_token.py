@@ -18,6 +18,7 @@ from babygpt.models.inputs import require_ids, require_model
 from babygpt.models.language_model import LanguageModel, require_causal
 from babygpt.positions import Positions
 
+UNDRAWABLE = "the logits hold nan or inf: no token can be drawn from them"
 Texts = TypeVar("Texts", Tensor, list[Tensor])  # (B, T) token ids, or B of (T_b,)
 
 
@@ -62,7 +63,7 @@ class Draw:
         times = torch.empty_like(probabilities).exponential_(generator=self.generator)
         rates, tokens = probabilities.div_(times).max(dim=-1)
         if math.isnan(rates.sum()):
-            raise BadInput("the logits hold nan or inf: no token can be drawn from them")
+            raise BadInput(UNDRAWABLE)
         return tokens
 
 

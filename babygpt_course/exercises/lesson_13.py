@@ -1,6 +1,6 @@
 """Exercises of notebook 13: the four functions of a GPT that the reader writes, compared with minimal.py."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -21,6 +21,15 @@ TASKS = read_tasks("lesson_13")
 
 Mix = Callable[[Tensor, Tensor, Tensor], Tensor]  # queries, keys and values (B, H, T, D) -> (B, H, T, D)
 Model = Callable[[Tensor], Tensor]  # ids (B, T) -> logits (B, T, V)
+
+
+def mistakes_of(function: Callable[..., Any], sentences: Mapping[str, str]) -> dict[str, Callable[..., Any]]:
+    """Return sentence -> the function with the mistake that the sentence speaks of.
+
+    function   takes a mistake's word as `wrong`
+    sentences  word of a mistake -> what a learner who made it should hear
+    """
+    return {sentence: partial(function, wrong=wrong) for wrong, sentence in sentences.items()}
 
 
 # ---------------------------------------------------------------- attention
@@ -136,9 +145,9 @@ def blocks(x: Tensor, block: Any, attention: Mix, wrong: str) -> Tensor:
     return computed if wrong == "no second sum" else after + computed
 
 
-BLOCK_MISTAKES: dict[str, Callable[..., Tensor]] = {
-    sentence: partial(blocks, wrong=wrong)
-    for wrong, sentence in {
+BLOCK_MISTAKES = mistakes_of(
+    blocks,
+    {
         "no first sum": "What attention reads is added to x: x + …",
         "no second sum": "What the MLP computes is added to its input",
         "side by side": "The MLP works on the x to which attention has added",
@@ -149,8 +158,8 @@ BLOCK_MISTAKES: dict[str, Callable[..., Tensor]] = {
         "rotated values": "Values are not rotated",
         "heads in a row": "Swap heads and positions back before you join heads: .transpose(1, 2).flatten(2)",
         "no square": "The MLP takes the square of the ReLU",
-    }.items()
-}
+    },
+)
 
 
 def reads_both_ways(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
@@ -214,9 +223,9 @@ def writes(model: Model, ids: Tensor, n_tokens: int, block_size: int, wrong: str
     return ids[:, prompt.shape[1] :] if wrong == "without prompt" else ids
 
 
-WRITE_MISTAKES = {
-    sentence: partial(writes, wrong=wrong)
-    for wrong, sentence in {
+WRITE_MISTAKES = mistakes_of(
+    writes,
+    {
         "first window": "The model reads the end of the text, the last block_size tokens, not its beginning",
         "last token": "The model reads all of its window, not the last token alone",
         "first row": "The logits after the last token decide: [:, -1]",
@@ -224,8 +233,8 @@ WRITE_MISTAKES = {
         "likeliest": "Draw the token with the model's probabilities, do not take the likeliest",
         "all alike": "Tokens are drawn with the model's probabilities, and not with equal ones",
         "one draw": "Each text of the batch draws its own token",
-    }.items()
-}
+    },
+)
 V = 11  # tokens of the models that a writer is tested with
 N_TEXTS = 4_000  # a share of 1/2 among them lies within 0.04 of it, five standard deviations
 
@@ -370,9 +379,9 @@ class Training:
         return losses, [weight.detach().clone() for weight in model.parameters()]
 
 
-STEP_MISTAKES = {
-    sentence: partial(steps_wrongly, wrong=wrong)
-    for wrong, sentence in {
+STEP_MISTAKES = mistakes_of(
+    steps_wrongly,
+    {
         "own tokens": "Compare the logits with the targets, not with the inputs",
         "sum": "The loss is the mean over all tokens of the batch",
         "loss after": "Return the loss that you computed before the step",
@@ -380,8 +389,8 @@ STEP_MISTAKES = {
         "no step": "The weights have not moved: every optimizer has to make its step",
         "first optimizer": "Only the first optimizer makes its step",
         "old gradients": "`backward` adds to the gradients: set them to zero before it",
-    }.items()
-}
+    },
+)
 
 
 def steps_alike(attempt: Any, draw: Generator, n_steps: int, part: int) -> None:

@@ -52,7 +52,8 @@ function lossSpan({ span, cut }, levels, mean) {
 
 // ---------------------------------------------------------------- what the page knows of a run
 
-// Losses and their running means, of finite losses alone as in figures.py, with room for all steps of a run; curves are views on them, and not copies.
+// Losses and their running means, of finite losses alone as in figures.py, with room for all steps of a run;
+// curves are views on them, and not copies.
 class Series {
   constructor(smooth, total) {
     Object.assign(this, { smooth, made: 0, all: range(3, () => new Float64Array(total)) });
