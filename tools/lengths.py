@@ -3,8 +3,9 @@
     python -m tools.lengths               every lesson
     python -m tools.lengths 04c 08        only these
 
-Counted is the text of a lesson before its exercises (04c: before its recap). Nothing depends on these counts: a
-lesson of the way has about 1,900 words and 75 numbers, a side trip 2,100 and 90, and none is filled up to that.
+Counted is the text of a lesson before its exercises (04c: before its recap). Nothing depends on these counts:
+a lesson of the way has about 1,900 words and 75 numbers, a side trip 2,100 and 90, and none is filled up to
+that.
 """
 
 import re
@@ -83,7 +84,7 @@ def main(numbers: tuple[str, ...]) -> None:
                 f"{lengths.short:.0%}",
             )
         )
-    heading = ("lesson", "words", "numbers", "longest paragraph", "words a sentence", "sentences of 8 or fewer")
+    heading = ("lesson", "words", "numbers", "longest paragraph", "words a sentence", "8 or fewer")
     click.echo(markdown(heading, rows))
 
 
