@@ -138,7 +138,7 @@ class Rotary2D(Encoding):
                 f"{'time' if chosen else 'the branch'}: choose another share, or a head of more channels"
             )
         self.branch_width = 2 * chosen
-        self.theta, self.stride = float(theta), self.numbers["stride"].checked("stride", stride)
+        self.theta, self.stride = float(theta), self.numbers["stride"].valid("stride", stride)
 
     def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
         if positions.branch is None:
