@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # 04 · RoPE
+# # 04a · RoPE
 #
 # **Can an attention score depend only on distance?**
 #
@@ -34,7 +34,7 @@ from babygpt.experiments import paired
 from babygpt.models.transformer import norm
 from babygpt.tables import Table
 from babygpt_course import explorers
-from babygpt_course.exercises import lesson_04 as rope
+from babygpt_course.exercises import lesson_04a as rope
 from babygpt_course.predictions import predict, tally
 from babygpt_course.studies import needed_heads, results
 from babygpt_course.tools import asked, switchboard, valley

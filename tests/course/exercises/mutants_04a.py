@@ -1,4 +1,4 @@
-"""Mistakes in the exercises of notebook 04, and right answers that must pass."""
+"""Mistakes in the exercises of notebook 04a, and right answers that must pass."""
 
 import random
 from functools import partial
@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from babygpt import metrics
-from babygpt_course.exercises.lesson_04 import ABLATION, HALF_SPLIT, LAYOUTS
+from babygpt_course.exercises.lesson_04a import ABLATION, HALF_SPLIT, LAYOUTS
 from tests.course.exercises.harness import Mutant, requirements
 
 LENGTHS, ZERO, TURNS = requirements(HALF_SPLIT)

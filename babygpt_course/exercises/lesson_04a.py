@@ -1,4 +1,4 @@
-"""Exercises of notebook 04: half-split RoPE, weights for another layout, an ablation."""
+"""Exercises of notebook 04a: half-split RoPE, weights for another layout, an ablation."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -18,7 +18,7 @@ from babygpt_course.exercises.checks import ask_tensor, expect, require, require
 from babygpt_course.exercises.compare import count, describe, difference
 from babygpt_course.exercises.exercise import Exercise, dice, each, integer, randomize_, read_tasks
 
-TASKS = read_tasks("lesson_04")
+TASKS = read_tasks("lesson_04a")
 
 
 def half_split_answer(x: Tensor, positions: Tensor, theta: float = 10_000.0) -> Tensor:
