@@ -27,7 +27,7 @@ class Formula(Controlled):
     title     in a word or two
     name      of the module
     controls  sliders, scales and choices
-    still     name of the picture without a kernel, which shows the first values; by default that of the module
+    still     name of the picture that stands where no kernel is; by default that of the module
     """
 
     def __init__(self, title: str, name: str, controls: Sequence[Control], still: str = "") -> None:

@@ -1,7 +1,7 @@
 """Study of two settings: the base θ that RoPE is trained with, and the learning rate of a trained kernel.
 
-Lesson 04a changes θ during training, so its cost mixes a small θ with the change. Lesson 05 trains a kernel at
-the rate of all other numbers, so a bad rate could be what makes it lose.
+Lesson 04c changes θ during training, so its cost mixes a small θ with the change. Lesson 05 trains a kernel
+at the rate of all other numbers, so a bad rate could be what makes it lose.
 """
 
 from collections.abc import Iterator, Mapping

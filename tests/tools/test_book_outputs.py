@@ -41,7 +41,9 @@ def widget(model: str, text: str = "", **more: Any) -> NotebookNode:
     return new_output("display_data", data={WIDGET: {"model_id": model}, "text/plain": text, **more})
 
 
-def convert(noted: dict[str, Any], folder: Path, *cells: NotebookNode, name: str = "04a_rope") -> NotebookNode:
+def convert(
+    noted: dict[str, Any], folder: Path, *cells: NotebookNode, name: str = "04a_rope"
+) -> NotebookNode:
     return Page(name, noted, folder, "../pictures/").convert(new_notebook(cells=list(cells)))
 
 

@@ -22,7 +22,7 @@ from tools.book.live_parts import plain_script, script_json
 from tools.browser.chromium import chromium
 
 FOLDER, SHARES = "_static/lab", HERE / "shares.json"
-IN_LESSONS = {"04a_rope": ("sinusoid", "rope")}  # the pair that it begins with, in place of the first training
+IN_LESSONS = {"04a_rope": ("sinusoid", "rope")}  # the pair that stands for the first training
 INTRODUCTION = """<p>In the notebook you train a model here. On this page two smaller ones train in your
 browser, on shorter stories, so that it takes half a minute. Watch the right answers: which model
 learns who did it?</p>"""
