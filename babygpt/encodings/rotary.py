@@ -2,7 +2,7 @@
 
 Everywhere in this course the channels are paired *interleaved*, as in the RoFormer paper: (0, 1),
 (2, 3), ... Pair i is rotated by +position * theta^(-2i/D). The other common layout pairs channel i with
-i + D/2. Either layout works, but mixing them does not (notebook 04 shows why).
+i + D/2. Either layout works, but mixing them does not (notebook 04a shows why).
 """
 
 import math
