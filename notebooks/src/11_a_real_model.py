@@ -310,7 +310,7 @@ note_guess.compare(vowels[int(np.argmax([kept, exchanged, 1 - kept - exchanged])
 # 1. *It recalls the vowel only in part* is true of four of 17 seeds at step 450 (01), of seeds shortly before they spell, and of three that have not spelled by step 1,800.
 # 2. *It ignores order* is out (00).
 # 3. *Its positions do not tell neighbours apart* is doubtful: in all twelve seeds a head of layer 1 gives the vowel 45 to 84% of its weight from the third letter. But it may look for a vowel, not for a position.
-# 4. *It does not look at the name* is out for the first letter (04a), and nearly right for the vowel. Looking is needed, and does not suffice.
+# 4. *It does not look at the name* is out for the first letter (04b), and nearly right for the vowel. Looking is needed, and does not suffice.
 # 5. *The vowel is too far away* is out: it is as far away as the first letter (05), and seven seeds spell (08).
 # 6. *The model is too small to copy* is out, because these seven have its size.
 # 7. *It needs more steps* is right for seven of twelve seeds.
