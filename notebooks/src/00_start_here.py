@@ -195,7 +195,7 @@ print(f"the second letter of the answer: {losses[-5]:.1f}")
 #
 # ## A map of the course
 #
-# Lesson [04c](04c_seven_models.ipynb) trains all seven models on one page.
+# The way through the course has eight pages: this one, [03a](03a_attention.ipynb), [03b](03b_sinusoidal.ipynb), [04a](04a_rope.ipynb) and [04b](04b_which_heads.ipynb) on attention, positions and heads, [04c](04c_seven_models.ipynb), which trains all seven models on one page, [12](12_the_case_is_closed.ipynb), where the case ends, and [13](13_build_your_own.ipynb), where you write a GPT yourself. All other lessons are side trips, each complete in itself.
 #
 # | model | what is new | lesson |
 # |---|---|---|
@@ -207,13 +207,13 @@ print(f"the second letter of the answer: {losses[-5]:.1f}")
 # | v6 | several texts in one sequence | [06](06_fourier_branches.ipynb) |
 # | v7 | masked characters are filled in | [07a](07a_diffusion.ipynb), [07b](07b_polar_gates.ipynb) |
 #
-# Then [08](08_the_ladder.ipynb) compares position encodings from the same seeds, [09](09_museum_of_bugs.ipynb) collects bugs, [10](10_beyond_the_window.ipynb) reads longer texts, [11](11_a_real_model.ipynb) takes a published model apart, and in [13](13_build_your_own.ipynb) you write a GPT yourself.
+# Four more side trips do not add a model: [08](08_the_ladder.ipynb) compares position encodings from the same seeds, [09](09_museum_of_bugs.ipynb) collects bugs, [10](10_beyond_the_window.ipynb) reads longer texts, and [11](11_a_real_model.ipynb) takes a published model apart.
 #
 # ## The case
 #
 # v4 knows who did it, and cannot spell: it tells a story from its mirror, and then pays for the vowel what a guess among five costs. A model that ignores the order of the names knows exactly 50% of the answers, and v4 knows 98%. So *it ignores order* is out already; lesson 03a asks how a model can know order at all. The order of the letters *inside* a name is another matter, because a mirror leaves each name as it is: *its positions do not tell neighbours apart* stays on the list.
 #
-# The one high ring strikes a second explanation. A model of this size writes 93% of the names, so *the model is too small to copy* is out. It weakens three others, because this model has the same positions, the same code and names as far away: whatever is wrong with these cannot make spelling impossible, but it may still make it late. Seven explanations are left. The next page of the way is [03a](03a_attention.ipynb). The side trip [01](01_bag_of_tokens.ipynb) tests *it recalls the vowel only in part*.
+# The one high ring strikes a second explanation. A model of this size writes 93% of the names, so *the model is too small to copy* is out. It weakens three others: this model has the same position encoding, reads names that stand as far away, and runs the same code. So neither of these makes spelling impossible, although each may still make it late. Seven explanations are left.
 
 # %% tags=["nbval-ignore-output"]
 tally()
@@ -357,4 +357,6 @@ print(format_diagnoses(checks()))
 # %% [markdown]
 # ## What comes next
 #
-# Does v4 recall a part of the vowel, or nothing at all? To read such a number we need a model that certainly recalls nothing, and the smallest one sees a single token at a time. → [01 · Bag of tokens](01_bag_of_tokens.ipynb)
+# v4 tells a story from its mirror. How does a token learn anything about the tokens before it, and about their order? → [03a · Attention](03a_attention.ipynb)
+#
+# If you have time for a side trip: does v4 recall a part of the vowel, or nothing at all? To read such a number we need a model that certainly recalls nothing, and the smallest one sees a single token at a time. → [01 · Bag of tokens](01_bag_of_tokens.ipynb)
