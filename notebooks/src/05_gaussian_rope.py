@@ -11,7 +11,7 @@
 #
 # **Can we tell attention how far to look?**
 #
-# RoPE by itself does not make far tokens count less ([lesson 04a](04a_rope.ipynb)). Source note 001 multiplies it by a [**kernel**](../docs/glossary.md#kernel), a curve that falls with the distance. We trained this model, **v5**, from twelve [seeds](../docs/glossary.md#seed) in two ways: with the note's kernel left alone, and with a kernel that training may change like any other weight. One of the two does harm. You will find out why, and test an explanation of the case, *the vowel is too far away*. You will be able to
+# RoPE by itself does not make far tokens count less ([lesson 04a](04a_rope.ipynb)). Source note 001 multiplies it by a [**kernel**](../docs/glossary.md#kernel), a curve that falls with the distance. We trained this model, **v5**, from twelve [seeds](../docs/glossary.md#seed) in two ways: with the note's kernel left alone, and with a kernel that training may change like any other weight. One of the two does harm, and you will find out why. At the end you test one explanation of the case, *the vowel is too far away*, by counting distances, which needs no kernel and no training. You will be able to
 #
 # 1. turn a factor on attention into a term of a score, and compute which scores overrule it,
 # 2. test whether a formula depends on the distance alone,
@@ -31,7 +31,7 @@ from babygpt.data.corpus import load_corpus
 from babygpt.encodings.alibi import slopes
 from babygpt.encodings.gaussian import RelativeGaussian, gaussian
 from babygpt.encodings.rotary import rotate
-from babygpt.experiments.paired import beside
+from babygpt.experiments.paired import beside, compare
 from babygpt.metrics.inspection import reach
 from babygpt.models.transformer import norm
 from babygpt.tables import Table, source
@@ -67,7 +67,7 @@ seed_plots.draw_seed_dots(ax, right, title, "share of right answers", {"": study
 plt.show()
 
 # %% [markdown]
-# Each dot is a seed after 1,200 steps (2 layers of 96, windows of 64 letters of the plain tales). A seed *answers* if it gives the right one of two names in more than 90% of the questions. With the kernel left alone 11 seeds answer, and with a trained kernel 3. Both models began with the same weights, texts and kernel, and they differ in one thing: whether the kernel was trained. This is odd, because training lowers the loss, and finding names would lower it too. What is your first idea?
+# Each dot is a seed after 1,200 steps, in windows of 64 letters of the plain tales. A seed *answers* if it gives the right one of two names in more than 90% of the questions. With the kernel left alone 11 seeds answer, and with a trained kernel 3. Both models began with the same weights, texts and kernel, and they differ only in whether the kernel was trained. This is odd, because training lowers the loss, and finding names would lower it too. What is your first idea?
 #
 # ## A curve over the distance
 
@@ -100,7 +100,7 @@ print(" ".join(f"K({int(at)})={value:.3f}" for at, value in zip(d, K(d), strict=
 #
 # $$K(d)\;e^{s} = e^{\,s + \log K(d)} .$$
 #
-# How high must a score be to overrule K? A model has read *ada chased ben. who chased ben?* and a space, and now has to write *ada*. The query is the last space, at position 31, and the first letter of the answer stands at position 0. Suppose that a [head](../docs/glossary.md#head) gives this letter a score of 2, 5 or 8, and all other letters a score of 0.
+# How high must a score be to overrule K? A model has read *ada chased ben. who chased ben?* and a space, and now has to write *ada*. The query is the last space, and the first letter of the answer stands 31 tokens before it. Suppose that a [head](../docs/glossary.md#head) gives this letter a score of 2, 5 or 8, and all other letters a score of 0.
 
 # %%
 text = "ada chased ben. who chased ben? "
@@ -114,7 +114,7 @@ for score in (2.0, 5.0, 8.0):
 Table(("score of the first letter", "its attention without K", "with K"), rows, stable=3)
 
 # %% [markdown]
-# With a score of 5 and with K the first letter weighs $e^5$ · 0.09 = 13.4, and the others K(0) + … + K(30) = 11.4 together. With the note's widths a score of 8 overrules K at this distance, whereas a score of 2 does not.
+# With a score of 5 and with K the first letter weighs $e^5\,K(31) = 13.4$, and the others weigh $K(0) + \dots + K(30) = 11.4$ together. So with the note's widths a high score overrules K at this distance, whereas a low one does not.
 #
 # v5 is RoPE with log K added to the scores of all heads:
 
@@ -159,27 +159,9 @@ turned_q, turned_k = encodings["v5-absolute"].transform_qk(q, k, positions)
 assert torch.allclose(turned_q @ turned_k.mT, rope * K(m)[:, None] * K(m), atol=1e-5)
 
 # %% [markdown]
-# ## ALiBi: a straight line for each head
-#
-# A better-known rival, [**ALiBi**](../docs/glossary.md#alibi), rotates nothing, and subtracts from each score a penalty that is proportional to the distance. Each head has a slope of its own, which is never trained.
-
-# %%
-explorers.alibi()
-
-# %% [markdown]
-# <span class="light-score">The first picture</span> shows the penalty of each head; the dashed curve is RoPE with q = k. <span class="light-attention">The second</span> adds up how much attention the nearest tokens get if all keys are alike. A penalty on a score is a factor on its exponential, so ALiBi has a kernel as well. It falls to a hundredth where the penalty reaches log 100 = 4.6:
-
-# %%
-steep = 2.0 ** (-8 * torch.arange(1, 5) / 4)  # of four heads
-assert torch.allclose(steep, slopes(4))
-print("tokens until a hundredth is left:", ", ".join(f"{np.log(100) / slope:.0f}" for slope in steep))
-
-# %% [markdown]
-# So head 1 looks at the last few letters, while heads 3 and 4 hardly notice the distance in our windows. In v5 all heads have the same kernel, which has to be narrow and wide at once.
-#
 # ## Train v5
 #
-# We use the plain tales of lesson 04a, where the right name begins 16 to 32 letters before the answer. First we leave K alone. The right panel counts right answers to 24 questions, of which a guess gets half. Watch *when* it rises.
+# We use the plain tales of lesson 04a, where the right name begins 16 to 32 letters before the answer. First we leave K alone. The right panel counts right answers to a few questions, of which a guess gets half. Watch *when* it rises.
 
 # %% tags=["nbval-ignore-output"]
 corpus = load_corpus("plain-tales", n_chars=400_000)
@@ -199,13 +181,13 @@ mine = metrics.role_accuracy(fixed, tokenizer, questions)
 print("right answers of 400:", beside(mine, list(twelve("v5 fixed", "accuracy", "300")), "%"))
 
 # %% [markdown]
-# The answers stay near a half for a while, and then rise suddenly, because the model has learned to look back. After 300 steps 5 of our twelve seeds answer.
+# The answers stay near a half for a while, and then rise suddenly, because the model has learned to look back. As the printed range shows, not all of our twelve seeds have reached this point after 300 steps.
 #
 # ## Move the width while it learns
 #
 # We train the same model again, and now the dashboard below has a slider for σ₂, the width of the wide Gaussian. Move it to 5 while the model learns, or the notebook does it at step 225. Then K falls to a hundredth at 16 tokens instead of 53.
 #
-# Can a head overrule this kernel? Both Gaussians then have the width 5, so K subtracts $d^2/50$ from a score. A head of our models has 24 channels, and the norm of [03a](03a_attention.ipynb) gives each query and key the length √24, so q · k / √24 is at most √24 = 4.9. Our models multiply this by 2 (the `SHARPNESS` of 03a), so no score is above 9.8.
+# Can a head overrule this kernel? Both Gaussians then have the width 5, so K subtracts $d^2/50$ from a score. A high score could make up for this, but a head of our models has 24 channels, and the norm of [03a](03a_attention.ipynb) keeps every score at or below $2\sqrt{24} = 9.8$.
 
 # %%
 choices = ["none", "only those 16 to 20 back", "only those 24 to 32 back", "both"]
@@ -265,9 +247,12 @@ halves, hundredth = (reach(trained.encoding, share) for share in (1 / 2, 1 / 100
 print(f"K falls to a half in {halves} tokens (at first 8), to a hundredth in {hundredth} (at first 53)")
 
 # %% [markdown]
-# In the middle panel the orange K falls faster than the grey K of the start: the kernel closes. It closed in each of our twelve runs: it falls to a hundredth at 18 to 25 tokens after 300 steps, and at 13 to 24 after 1,200. If this is why most of them do not answer, they should fail as your steered model failed, at the far names.
+# In the middle panel the orange K falls faster than the grey K of the start: the kernel closes. It closed in each of our twelve runs, as the next cell prints. If this is why most of them do not answer, they should fail as your steered model failed, at the far names.
 
 # %%
+for steps in ("300", "1200"):
+    ends = sorted(kernel["hundredth"] for (kernel,) in twelve("v5", "kernel", steps))
+    print(f"trained for {steps} steps, K falls to a hundredth at {ends[0]} to {ends[-1]} tokens")
 blind = count(right["kernel trained"]), sum((twelve("v5", "near") > 0.75) & (twelve("v5", "beyond") < 0.65))
 fig, ax = plt.subplots(figsize=(7, 4.2))
 title = f"Trained kernels: {blind[0]} seeds find all names, and {blind[1]} find near names only"
@@ -279,7 +264,7 @@ ax.legend()
 plt.show()
 
 # %% [markdown]
-# The dashed line is chance. Of the nine seeds that do not answer, six find near names. Asked for a far name, most of these six prefer the other name, which stands nearer, as they would if the kernel hid the far one. But the lowest blue dot has the same pattern with an open kernel, so this is no proof. Why does training close K, although an open kernel leads to a lower loss?
+# The dashed line is chance. Of the nine seeds that do not answer, six find near names. Asked for a far name, most of these six prefer the other name, which stands nearer. A kernel that hides the far name would explain this error, but it does not prove it, because the lowest blue dot has the same pattern with an open kernel. Why does training close K, although an open kernel leads to a lower loss?
 #
 # ## Why does it close?
 #
@@ -301,9 +286,9 @@ print(f"K falls to a hundredth at {ends[0]} to {ends[-1]} tokens")
 late_guess.compare(int(count(twelve("v5 late", "accuracy"))))
 
 # %% [markdown]
-# 11 seeds answer, the same ones as with the kernel left alone, and K falls to a hundredth at 41 to 53 tokens. Late steps have lower learning rates, but those of these 600 steps have the same sum as those of a whole run of 300, in which K closed to 18 to 25 tokens. So late training closes K less, and does no harm that we can see.
+# 11 seeds answer, the same ones as with the kernel left alone, and K has hardly closed. You may object that late steps have lower learning rates. But summed up, the rates of these 600 steps equal those of a whole run of 300, in which K closed to 25 tokens or less. So late training closes K less, and does no harm that we can see.
 #
-# Here is a conjecture that explains this. At first a model learns to spell words, for which the last few letters suffice. A name far back is no help yet, because no head has learned to use it, so the [gradient](../docs/glossary.md#gradient) narrows K. Once K is narrow, the name is out of sight, and no head can learn to find it: the kernel closes before the model has learned to look back.
+# One explanation would fit all this. At first a model learns to spell words, for which the last few letters suffice. A name far back is no help yet, because no head has learned to use it, so the [gradient](../docs/glossary.md#gradient) narrows K. Once K is narrow, the name is out of sight, and no head can learn to find it: the kernel closes before the model has learned to look back.
 #
 # If so, it should matter how fast the kernel closes. We trained K from the start again, and changed *its* learning rate alone.
 
@@ -318,16 +303,41 @@ seed_plots.draw_seed_dots(ax, rows, title, "share of right answers after 1,200 s
 plt.show()
 
 # %% [markdown]
-# **At the learning rate of all other weights the kernel closes, and 3 of 12 seeds answer. At a ninth of it K falls to a hundredth only beyond 34 tokens, and 11 answer, as with a fixed kernel.** Both experiments agree with the conjecture, but neither shows that the kernel closes *before* the model learns to look back.
+# **At the learning rate of all other weights the kernel closes, and 3 of 12 seeds answer. At a ninth of it the kernel stays wider, and 11 answer, as with a fixed kernel** ([how wide](../docs/results.md#the-learning-rate-of-the-kernel)). Both experiments agree with our explanation, but neither shows that the kernel closes *before* the model learns to look back.
 #
 # ## Is a kernel worth it?
 #
-# After 1,200 steps the loss with the fixed kernel is 0.02 [nats](../docs/glossary.md#nats) above RoPE's, inside the window. The 99% interval, a range that holds the true mean in 99 of 100 such studies ([08](08_the_ladder.ipynb)), is −0.01 to +0.05, so the kernel gains 0.01 at most. Four windows far RoPE loses 1.07 nats more than the kernel (0.90 to 1.24), which hides all that is far.
-#
-# ALiBi answers from all 12 seeds, and its loss is 0.02 nats below RoPE's (0.00 to 0.04).
+# Training the kernel gained nothing that counts. Does the note's own kernel gain something beside RoPE? We compare both after 1,200 steps, seed by seed: inside the window, and in the last window of a text that is four windows long. The brackets hold the 99% interval of [08](08_the_ladder.ipynb).
+
+# %%
+for place, number in {"inside the window": "val_loss", "in the last of four windows": "far"}.items():
+    gaps = np.subtract(twelve("v5 fixed", number), twelve("v4", number))
+    print(f"{place}: kernel left alone minus RoPE {compare(gaps.tolist()):+.2f} nats")
 
 # %% [markdown]
-# > **In a real model.** SmolLM2-135M has RoPE and no kernel, so nothing in its design prefers near tokens. Training has taught it to: a token gives 26% of its attention to itself and the seven tokens before it, and another 36% to the first token of the text. These are means over all heads and 24 texts of 221 to 269 tokens ([lesson 11](11_a_real_model.ipynb)).
+# Inside the window nothing is decided, and the kernel gains 0.01 [nats](../docs/glossary.md#nats) at most. Far beyond it RoPE loses about one nat more than this kernel, which hides all that is far.
+#
+# ## ALiBi: a straight line for each head
+#
+# A better-known rival, [**ALiBi**](../docs/glossary.md#alibi), rotates nothing, and subtracts from each score a penalty that is proportional to the distance. Each head has a slope of its own, which is never trained.
+
+# %%
+explorers.alibi()
+
+# %% [markdown]
+# <span class="light-score">The first picture</span> shows the penalty of each head; the dashed curve is RoPE with q = k. <span class="light-attention">The second</span> adds up how much attention the nearest tokens get if all keys are alike. A penalty on a score is a factor on its exponential, so ALiBi has a kernel as well. It falls to a hundredth where the penalty reaches log 100 = 4.6:
+
+# %%
+steep = 2.0 ** (-8 * torch.arange(1, 5) / 4)  # of four heads
+assert torch.allclose(steep, slopes(4))
+print("tokens until a hundredth is left:", ", ".join(f"{np.log(100) / slope:.0f}" for slope in steep))
+print(f"{count(twelve('alibi', 'accuracy'))} of 12 seeds answer after 1,200 steps")
+
+# %% [markdown]
+# So head 1 looks at the last few letters, while heads 3 and 4 hardly notice the distance in our windows. In v5 all heads have the same kernel, which has to be narrow and wide at once. ALiBi answers from all 12 seeds.
+
+# %% [markdown]
+# > **In a real model.** SmolLM2-135M has RoPE and no kernel, so nothing in its design prefers near tokens. Training has taught it to: a token gives 26% of its attention to itself and the seven tokens before it, and another 36% to the first token of the text. These are means over all heads and 24 texts ([lesson 11](11_a_real_model.ipynb)).
 
 # %% [markdown]
 # ## Is the vowel too far away?

@@ -56,13 +56,13 @@ explorers.branches()
 # %% [markdown]
 # ## The suspects
 #
-# Branch $b$ gets the position $p = b \cdot s$, where $s$ is the [stride](../docs/glossary.md#stride). The [Fourier code](../docs/glossary.md#fourier-code) is the sinusoid of [lesson 03b](03b_sinusoidal.ipynb) at $p$, and the model adds it to the token's embedding. **2-D RoPE** adds nothing: of the pairs of each query and key it rotates one half by time, as usual, and the other half by $p$. *Alike* means the [cosine](../docs/glossary.md#cosine) of two codes, or of one vector rotated for either branch.
+# Branch $b$ gets the position $p = b \cdot s$, where $s$ is the [stride](../docs/glossary.md#stride). The [Fourier code](../docs/glossary.md#fourier-code) is the sinusoid of [lesson 03b](03b_sinusoidal.ipynb) at $p$, and the model adds it to the token's embedding. **2-D RoPE** adds nothing: of the pairs of each query and key it rotates one half by time, as usual, and the other half by $p$. We measure likeness by a [cosine](../docs/glossary.md#cosine), which is 1 for equal directions: for the Fourier code that of the two codes, and for 2-D RoPE that of one vector rotated for either branch.
 #
-# Why do both curves of <span class="light-stride">the left panel</span> coincide? Take one pair with the frequency $\omega$, and two branches at $p$ and $p'$. In the Fourier code this pair is $(\sin p\omega, \cos p\omega)$ for the first branch and $(\sin p'\omega, \cos p'\omega)$ for the second, and their dot product is $\cos (p - p')\omega$. 2-D RoPE rotates the pair of a query by $p\omega$ for the first branch and by $p'\omega$ for the second. Between the two results lies the angle $(p - p')\omega$, so their cosine is $\cos (p - p')\omega$ again. <span class="light-pairs">The right panel</span> shows this cosine pair by pair, and their mean is the cosine of the whole code.
+# Why do both curves of <span class="light-stride">the left panel</span> coincide? Take one pair with the frequency $\omega$, and two branches at $p$ and $p'$. In the Fourier code this pair is $(\sin p\omega, \cos p\omega)$ for the first branch and $(\sin p'\omega, \cos p'\omega)$ for the second, and their dot product is $\cos (p - p')\omega$. 2-D RoPE rotates a pair by $p\omega$ for the first branch and by $p'\omega$ for the second, so that the angle $(p - p')\omega$ lies between the results, and their cosine is the same. <span class="light-pairs">The right panel</span> shows this cosine pair by pair, and their mean is the cosine of the whole code.
 #
 # At stride 128 it is 0.41, so neither number of the note fits. Drag the blue dot to the green line: 31% belongs to stride 256.
 #
-# The 93 to 99% are harder to explain. Three sliders are under suspicion: the stride, the width, and how many pairs count. Before you move them, decide which one can do it.
+# The high numbers of 2-D RoPE are harder to explain. Three sliders are under suspicion: the stride, the width, and how many pairs count. Before you move them, decide which one can do it.
 
 # %%
 def cosine(stride=128, width=512, slowest=None):
@@ -94,7 +94,7 @@ print("the slowest pair alone:", ", ".join(found))
 suspect_guess.compare(sliders[int(np.argmax(highest)) if max(highest) > 0.93 else 3])
 
 # %% [markdown]
-# It is the third slider. Drag the pink dot to the last pair, so that this pair counts alone, and then the blue dot. Both curves now stay near 1, and cross the pink lines only beyond 1,000. [Note 003](../docs/notes/003.md), its correction, computes the cosine of a single angle for 2-D RoPE. So note 002 probably took *one* slow pair of 2-D RoPE and *all* pairs of its own code. But a slow pair hardly turns under either code.
+# It is the third slider. Drag the pink dot to the last pair, so that this pair counts alone, and then the blue dot. Both curves now stay near 1, and cross the pink lines only at large strides. [Note 003](../docs/notes/003.md), its correction, computes the cosine of a single angle for 2-D RoPE. So note 002 probably took *one* slow pair of 2-D RoPE and *all* pairs of its own code. But a slow pair hardly turns under either code.
 #
 # ## Two texts in one sequence
 #
@@ -115,9 +115,9 @@ for ax, isolated, title in zip(axes, (False, True), titles, strict=True):
 plt.show()
 
 # %% [markdown]
-# Each row is a query, which may look at the blue keys; `a0` is the letter *a* of branch 0, and `•` a space. The note's rule is the **open mask** on the left: a token sees itself and all tokens of earlier times, in every branch. It does not see another token of its own time, since the model writes all of them in the same forward pass. An isolation [mask](../docs/glossary.md#mask) would keep the texts apart for certain, but a batch does that too, so one sequence pays only if texts *may* read each other.
+# Each row is a query, which may look at the blue keys; `a0` is the letter *a* of branch 0, and `•` a space. The note's rule is the **open mask** on the left: a token sees itself and all tokens of earlier times, in every branch. It does not see another token of its own time, since the model writes all of them in the same step. An isolation [mask](../docs/glossary.md#mask) would keep the texts apart for certain, but a batch does that too, so one sequence pays only if texts *may* read each other.
 #
-# Now the model has read 32 letters of each text, up to the space after the question mark, and must answer *ada* in branch 0 and *ben* in branch 1. The space of branch 0 stands to the left of the other space. The model has RoPE for time, the open mask, and no branch code.
+# Now the model has read both texts up to the space after the question mark, and must answer *ada* in branch 0 and *ben* in branch 1. The space of branch 0 stands to the left of the other space. The model has RoPE for time, the open mask, and no branch code.
 
 # %%
 outcomes = ["the same in both texts", "different in the two texts"]
@@ -139,11 +139,11 @@ for name in ("v6-none", "v6"):
 bag_guess.compare(outcomes[changes["v6-none"] > 1e-4])
 
 # %% [markdown]
-# Without a code (`v6-none`) both queries are a space at time 31 and see the same letters at the same earlier times, so the answers are equal with any weights. **v6** adds the Fourier code.
+# Without a code (`v6-none`) both queries are a space at the same time, and see the same letters at the same earlier times, so the answers are equal with any weights. **v6** adds the Fourier code.
 #
 # ## Train two models
 #
-# Every sequence holds two pieces of 48 letters of our plain tales, which begin at random times in a window of 64. `v6` has Fourier codes of 96 channels and `v6-rope2d` has 2-D RoPE, both at stride 128. The middle panel puts *one* text into both branches and shows their cosine four times: of the codes, at the input, and after each layer. The right panel shows the [**interference** gap](../docs/glossary.md#interference): the loss of a text beside another one, minus its loss alone, on 24 texts.
+# Every sequence holds two pieces of our plain tales, which begin at random times in the window. `v6` has Fourier codes and `v6-rope2d` has 2-D RoPE, both at stride 128. The middle panel puts *one* text into both branches and shows their cosine four times: of the codes, at the input, and after each layer. The right panel shows the [**interference** gap](../docs/glossary.md#interference): the loss of a text beside another one, minus its loss alone.
 
 # %% tags=["nbval-ignore-output"]
 corpus = load_corpus("plain-tales", n_chars=400_000)
@@ -170,16 +170,20 @@ for name, model in models.items():
     runs[name].result()
     gap = parallel_texts.interference_gap(model, corpus.val, 2, length=48, n_texts=128)
     rows.append((name, paired.beside(round(gap, 3), ours[called[name]]["gap 2"])))
+without = ours["two: none"]["gap 2"]
+rows.append(("no code at all", f"ours {min(without):.3f} to {max(without):.3f}, {len(without)} seeds"))
 Table(("model", "gap (nats per character; ours after 400 steps)"), rows, stable=1)
 
 # %% [markdown]
-# Over twelve seeds another text costs less than 0.003 [nats](../docs/glossary.md#nats) per character with either code, and 0.09 in models without a code. Because 2-D RoPE adds nothing to the stream, two branches with the same text are more than 99% alike after each layer. Still it keeps two texts apart as well as the other code does.
+# The blue lines *codes* in the middle panels lie at 0.33 for `v6` and at about 0.65 for `v6-rope2d`, although equal pairs are equally alike under both. The reason is that for 2-D RoPE the panel compares a whole head, and half of its pairs turn with time, which is the same in both branches. So this half is fully alike and lifts the mean.
 #
-# The gap is not the price of sharing, though. It compares a model with *itself*, and this model may have become worse at single texts. The fair baseline is another model, which was trained on equally many texts, each isolated from the others. Beside this baseline, models that read eight texts in a sequence lose 0.06 nats more under 2-D RoPE (99%: 0.04 to 0.08) and 0.07 under Fourier codes (0.06 to 0.09).
+# Over twelve seeds another text costs less than 0.003 [nats](../docs/glossary.md#nats) per character with either code, and 0.09 in models without a code. Because 2-D RoPE adds nothing to the tokens' vectors, two branches with the same text are more than 99% alike after each layer. Still it keeps texts apart as well as the other code.
+#
+# The gap is not the price of sharing, though. It compares a model with *itself*, and this model may have become worse at single texts. The fair baseline is another model, which was trained on equally many texts, each isolated from the others. Beside this baseline, models that read eight texts in a sequence lose 0.06 nats more under 2-D RoPE and 0.07 more under Fourier codes. These seeds had suggested the comparison, so others have to decide it ([results](../docs/results.md#several-texts-in-one-sequence)).
 #
 # ## Move the stride
 #
-# Now we can ask whether likeness decides. We take a model that was trained at stride 128, and read it at another stride without further training. Branch 0 keeps its code, because $0 \cdot s = 0$, and branch 1 gets another one. In training the cosine of the two codes was 0.33, since our models have 96 channels. At stride 1024 it is 0.15, so the two codes are *less* alike than in training. At stride 1 it is 0.97.
+# Now we can ask whether likeness decides. We take a model that was trained at stride 128, and read it at another stride without further training. Branch 0 keeps its code, because $0 \cdot s = 0$, and branch 1 gets another one. In training the cosine of the two codes was 0.33. At stride 1024 it is 0.15, so they are *less* alike than in training, and at stride 1 they are nearly equal.
 
 # %%
 places = ["only at 1, where codes are alike", "only at 1024, where they are not", "at both", "at neither"]
@@ -194,7 +198,8 @@ for stride in (1024, 128, 256, 64, 8, 1):
     alike, losses = cosine(stride, 96), stored[f"stride {stride}"]
     rows.append((f"{stride}", f"{alike:.2f}", paired.beside(round(mine, 2), losses)))
 models["v6"].encoding.steer("stride", 128)
-Table(("read at stride", "cosine of its codes", "loss among two texts (nats)"), rows, stable=2)
+heading = ("read at stride", "cosine of its codes", "loss among two texts (nats; ours after 400 steps)")
+Table(heading, rows, stable=2)
 
 # %% tags=["answer"]
 fig, ax = plt.subplots(figsize=(8, 4))
@@ -208,7 +213,7 @@ leaps = tuple(np.subtract(stored[f"stride {s}"], stored["stride 128"]).mean() > 
 leap_guess.compare(places[{(True, False): 0, (False, True): 1, (True, True): 2}.get(leaps, 3)])
 
 # %% [markdown]
-# If likeness decided, the loss would rise from left to right. But at stride 1024, where the codes are least alike, the model loses 0.82 nats more (99%: 0.61 to 1.03). At 1 it loses 0.66 more (0.57 to 0.75). **The loss leaps because the model never met this code of branch 1, as a position was hard that training had left out** ([03b](03b_sinusoidal.ipynb)).
+# If likeness decided, the loss would rise from left to right. But at stride 1024, where the codes are least alike, the model loses 0.82 nats more than at 128, and at 1, where they are most alike, 0.66 more. **The loss leaps because the model never met this code of branch 1, as a position was hard that training had left out** ([03b](03b_sinusoidal.ipynb)).
 #
 # Does the leap heal if training goes on? Start the Fourier model again, and move the stride while it learns. If you have not moved it by step 120, the next cell sets it to 1.
 
@@ -229,11 +234,11 @@ leap, rest = more[moves[0] : moves[-1] + 20].max(), more[-10:].mean()
 print(f"moved after {moves[-1]} steps: {leap:+.2f} nats in the worst step, {rest:+.2f} at the end")
 
 # %% [markdown]
-# Most of the leap heals. At stride 1 a part is left: in our run the gap ends near 0.1 nats, as without a code. But models that had stride 1 from the start lose only 0.02 nats more than at 128 under either code, and other seeds have yet to confirm it.
+# Most of the leap heals, and in our run a part is left. Models that had stride 1 from the start lose only 0.02 nats more than at 128 under either code, which other seeds have yet to confirm ([results](../docs/results.md#strides)).
 #
 # ## More texts than in training
 #
-# Eight texts need the branches 2 to 7. A Fourier model that was trained on two texts has never met their vectors. Under 2-D RoPE only the *difference* of two branch numbers enters a score, and neighbours differ by 1, as in training. We also trained models that draw the two numbers of each sample from 0 to 7.
+# A Fourier model that was trained on two texts has never met the codes of any further branch. Under 2-D RoPE only the *difference* of two branch numbers enters a score, and neighbours differ by 1, as in training. We also trained models that draw the two numbers of each sample from eight.
 
 # %%
 ways = {"two": "0 and 1", "two of eight numbers": "any of eight"}
@@ -250,11 +255,11 @@ seed_plots.draw_seed_dots(ax, gaps, title, "gap among eight texts (nats per char
 plt.show()
 
 # %% [markdown]
-# Under new numbers eight texts cost 2.00 nats with Fourier codes, and 0.36 with 2-D RoPE (0.32 to 0.40). If training drew any two of eight numbers, eight texts cost 0.04 nats or less with either code, although these models, too, had met only two texts at a time. A text that is *alone* under an unknown number loses far less: only 21% of the gap that Fourier codes have among four texts (15 to 28). So most of the gap comes from the other texts of the sequence.
+# Under new numbers eight texts cost 2.00 nats with Fourier codes, and 0.36 with 2-D RoPE. If training drew any two of eight numbers, eight texts cost 0.04 nats or less with either code, although these models, too, had met only two texts at a time. So it helps if training shows every code, even with two texts at a time.
 #
 # ## The stage that the note calls a must
 #
-# The note trains in stages: first on single texts ("a must!"), then on several, because otherwise training "collapses". We trained Fourier models on four texts for 400 steps. Others had single texts in their first 200 steps, and four texts in the rest.
+# The note trains in stages: first on single texts ("a must!"), then on several, because otherwise training "collapses". We trained Fourier models on four texts. Others had single texts in the first half of their steps, and four in the rest.
 
 # %%
 stages = ["lower by 0.02 nats or more", "equal within 0.02 nats", "higher by 0.02 nats or more"]
@@ -268,11 +273,11 @@ print(f"with the stage minus without: {costs:+.3f} nats")
 stage_guess.compare(stages[1 + (costs.mean > 0.02) - (costs.mean < -0.02)])
 
 # %% [markdown]
-# Nothing collapses without the stage, and with it the loss is 0.045 nats *higher* (99%: 0.027 to 0.063). A single text has branch 0, so during half of the training the model meets none of the three other codes.
+# Nothing collapses without the stage, and with it the loss is *higher*, by 0.045 nats. A single text has branch 0, so during half of the training the model meets none of the three other codes.
 #
 # ## Who should read whom?
 #
-# A small gap does not mean that a text ignores the other one. For the [**leak**](../docs/glossary.md#leak) we put another text into branch 1, and measure how far the predictions of branch 0 change, as a [KL](../docs/glossary.md#kl), which is 0 if none does.
+# A small gap does not mean that a text ignores the other one. For the [**leak**](../docs/glossary.md#leak) we put another text beside a text, and measure by a [KL](../docs/glossary.md#kl) how far the predictions for the first one change. It is 0 if none of them does.
 
 # %% tags=["nbval-ignore-output"]
 for name, model in models.items():
@@ -281,10 +286,10 @@ for name, model in models.items():
         print(f"{name:10} {'isolated' if model.isolated else 'open mask'}: {round(leak, 6):g} nats")
 
 # %% [markdown]
-# With the isolation mask the leak is exactly 0, and with the open mask it was above 0 in every trained model, so isolate the texts of different people. The open mask is for texts that *help* each other. As an example both branches now tell the same story, but branch 1 begins eight letters later. A model that reads one text alone cannot lose less than the dashed floor of the dashboards, 0.33 nats, which the best reader of whole stories loses.
+# With the isolation mask the leak is exactly 0, and with the open mask it was above 0 in every trained model, so isolate the texts of different people. The open mask is for texts that *help* each other. Here both branches tell the same story, but branch 1 begins eight letters later. A model that reads one text alone cannot lose less than the dashed floor of the dashboards, 0.33 nats, which the best reader of whole stories loses.
 
 # %%
-question = "What will branch 1, which is behind, lose per character on new stories?"
+question = "What will branch 1, which begins later, lose per character on new stories?"
 echo_guess = predict(question, low=0, high=1.5, unit="nats", near=0.1)
 echo_guess
 
@@ -297,8 +302,10 @@ learning = live.train(listener, echo, recipe, "v6 on one story in both branches"
 # %% tags=["answer", "nbval-ignore-output"]
 learning.result()
 heard = study.evaluate_echo(listener, corpus)
-order = ("ahead", "behind", "behind, isolated")
-rows = [(name, paired.beside(round(heard[name], 3), ours[study.ECHO][name])) for name in order]
+rows = [
+    (name, paired.beside(round(heard[key], 3), ours[study.ECHO][key]))
+    for name, key in {"0": "ahead", "1": "behind", "1, isolated": "behind, isolated"}.items()
+]
 display(Table(("branch and mask", "loss (nats per character; ours after 400 steps)"), rows, stable=1))
 batch = next(echo.val_batches())
 with torch.inference_mode():
@@ -308,7 +315,7 @@ print(f"branch 1, vowels alone: {lost[vowels].mean():.3f} nats")
 echo_guess.compare(heard["behind"])
 
 # %% [markdown]
-# Branch 1 loses 0.016 nats over twelve seeds, far below the floor, because it can copy from branch 0; the dashboard has the mean of both branches. If the isolation mask hides branch 0, branch 1 loses more than branch 0 does, because in training it could always copy.
+# Branch 1 loses 0.016 nats over twelve seeds, far below the floor, because it can copy from branch 0; the dashboard has the mean of both branches. If the isolation mask hides branch 0, the later branch loses more than the earlier one, because in training it could always copy.
 #
 # ## The case
 #
@@ -367,7 +374,7 @@ tasks.SPLIT_GAP.check(split_gap)
 # The models have 2 layers of width 96, and were trained for 400 steps from twelve seeds.
 #
 # 1. Over the same pairs, two branches are equally alike under Fourier codes and under 2-D RoPE. The note probably compared one slow pair with all pairs.
-# 2. Without a branch code a second text costs 0.09 nats per character, and with either code less than 0.003. Beside models that read isolated texts at an equal budget, eight texts cost 0.06 to 0.07.
+# 2. Without a branch code a second text costs 0.09 nats per character, and with either code less than 0.003. Beside models that read isolated texts at an equal budget, eight texts cost 0.06 to 0.07, which other seeds have to decide.
 # 3. A model that was trained at stride 128 loses 0.82 nats more at 1024, where its codes are less alike, and 0.66 more at 1, because it never met these codes.
 # 4. Eight texts cost 2.0 nats under Fourier codes if training had two numbers, and 0.04 or less if it drew any two of eight.
 # 5. With the open mask every trained model leaks, and with the isolation mask nothing does. The open mask pays if a text can copy.
@@ -439,8 +446,7 @@ tasks.SPLIT_GAP.check(split_gap)
 # ## What the source notes say
 #
 # - *2-D RoPE leaves branches 93 to 99% alike.* This fails for the cosine over all pairs that rotate with the branch. Inside our models at stride 4096 we have six seeds only, so the table says *undecided*.
-# - *A Fourier code needs no stride*. Stride 1 costs 0.025 nats more than 128. The seeds had suggested it, so this is undecided.
-# - *The Fourier code reaches a lower loss, 2-D RoPE is stuck at 2.5.* At equal training they are [undecided](../docs/glossary.md#undecided): 2-D RoPE is at most 0.023 nats behind and 0.009 ahead.
+# - *The Fourier code reaches a lower loss, 2-D RoPE is stuck at 2.5.* At equal training they are [undecided](../docs/glossary.md#undecided): 2-D RoPE loses at most 0.023 nats more and 0.009 less.
 #
 # More: [note 002](../docs/notes/002.md), [note 003](../docs/notes/003.md).
 

@@ -13,7 +13,7 @@
 #
 # v1 to v6 write from left to right. The model of this lesson gets a text with holes, looks at both sides of each hole, and may fill them in any order, which is called *masked diffusion*. Run the next three cells, and watch the names while it trains: most of them get their last letter first, although nobody told the model where to begin. With v4, which has one order, a text has one cost, the sum of the losses. This model can write a name of four letters in 24 orders. Does it cost the same in all of them?
 #
-# This is a side case: v4 knows who did it and cannot spell the name, and we ask how much of this a model knows that looks both ways. You will be able to
+# This is a side case, in which no two encodings are compared. For the main case it answers one question: does a model that looks both ways know who did it, as v4 does? You will be able to
 #
 # 1. compute what a text costs a model that has no fixed order,
 # 2. compare this cost with that of a model that writes from left to right,
@@ -59,7 +59,7 @@ run = live.train(model, objective, recipe, "v7-rope", watches=[fills])
 #
 # ## Where the holes come from
 #
-# A training step takes 12 texts of 64 characters. For each it draws a *masking rate* between 0 and 1, replaces each character by the [MASK token](../docs/glossary.md#mask-token) ░ with this probability, and asks the model for what is behind the holes ([denoising](../docs/glossary.md#denoising)). The picture shows one sentence at four rates, with a dot • for each space.
+# For each text a training step draws a *masking rate* between 0 and 1, replaces each character by the [MASK token](../docs/glossary.md#mask-token) ░ with this probability, and asks the model for the characters in the holes ([denoising](../docs/glossary.md#denoising)). The picture shows one sentence at four rates, with a dot • for each space.
 
 # %%
 four = tokenizer.encode("ada chased ben. who chased ben? ada.").expand(4, -1)  # (4, 36)
@@ -106,11 +106,11 @@ often_guess.compare(often_guess.options[0 if one < half / 2 else 1 if one < 2 * 
 # |---|---|---|---|---|
 # | probability | 0.5 | 0.1 | 0.05 | 0.35 |
 #
-# A *perfect* model knows these numbers, and can write `ab` in two orders. Left first, it writes *a* with probability 0.5 + 0.1 = 0.6 and then *b* with 0.1 / 0.6 = 0.167, and the product is 0.1. Right first, it writes *b* with 0.1 + 0.35 = 0.45 and then *a* with 0.1 / 0.45 = 0.222, and the product is 0.1 again. So `ab` costs −log 0.1 = 2.303 nats in both. This is no accident, since true probabilities multiply to that of the word in any order: a text costs a perfect model the same in all of them.
+# A *perfect* model knows these numbers, and can write `ab` in two orders. Left first, it writes *a* with probability 0.6, that of `aa` and `ab` together, and then *b* with 0.1 / 0.6. Right first, it writes *b* with 0.45, that of `ab` and `bb`, and then *a* with 0.1 / 0.45. Both products are 0.1, so `ab` costs $-\log 0.1 = 2.303$ nats in both orders. This is no accident, since true probabilities multiply to that of the word in any order: a text costs a perfect model the same in all of them.
 #
-# A trained model is not perfect. Take one that we call *Hasty*. It never looks at the second letter when it writes the first, so its first letter is always *a* with the probability 0.6. Otherwise it is perfect. Left first it writes `ab` with probability 0.6 · 0.167 = 0.1, and right first with 0.45 · 0.6 = 0.27. Its orders disagree. The mean of both is 0.185, so `ab` costs Hasty −log 0.185 = 1.687 nats.
+# A trained model is not perfect. Take one that we call *Hasty*. It never looks at the second letter when it writes the first, so its first letter is always *a* with the probability 0.6. Otherwise it is perfect. Left first it writes `ab` with probability 0.1, as it should, but right first with 0.45 · 0.6 = 0.27, so its orders disagree. The mean of both is 0.185, and `ab` costs Hasty $-\log 0.185 = 1.687$ nats.
 #
-# A text of 64 characters has $64!$ orders, too many for this mean. But from a few random orders we can estimate the mean of $-\log p$. The cost takes the mean of the probabilities, and then −log of this mean. The estimate takes −log of each probability, and then the mean of these logarithms.
+# A text of 64 characters has $64!$ orders, too many for this mean. But from a few random orders we can estimate another number, the mean of $-\log p$. It takes the two steps of the cost in the other order, first −log of each probability and then the mean. Does this give the cost?
 
 # %%
 hasty_guess = predict(
@@ -134,7 +134,7 @@ hasty_guess.compare(hasty_guess.options[1 if never_below else 2 if sometimes els
 
 
 # %% [markdown]
-# It is above in every row, because the curve of −log bends upwards, so that a mean of −log is never below −log of the mean. So the estimate is an upper bound on the cost, called [NELBO](../docs/glossary.md#nelbo) (negative evidence lower bound), and exact only if all orders agree. The package computes it from all sets of holes, as you will in the first exercise:
+# It is above in every row, because the curve of −log bends upwards, so that a mean of −log is never below −log of the mean. So the estimate is an upper bound on the cost, and exact only if all orders agree. It is called [NELBO](../docs/glossary.md#nelbo), short for *negative evidence lower bound*, where the evidence is log p of the text. The package computes it from all sets of holes, as you will in the first exercise:
 
 # %%
 class TwoLetters(torch.nn.Module):
@@ -168,7 +168,7 @@ assert torch.allclose(by_holes, nelbo, atol=1e-5)
 # %% [markdown]
 # ## One name, 24 orders
 #
-# Your model has finished its training. The explorer asks it for a name in the order that you choose, and each letter sees the text on both sides and the letters that were written before it. Look for the cheapest order and the most costly one. At first you have chosen left to right, so the ring lies around the green dot. How do these two orders compare with a blind guess among all 16 · 5 · 2 = 160 names, which costs ln 160 = 5.08 nats?
+# Your model has finished its training. The explorer asks it for a name in the order that you choose, and each letter sees the text on both sides and the letters that were written before it. Look for the cheapest order and the most costly one. At first you have chosen left to right, so the ring lies around the green dot. How do these two orders compare with a blind guess among all 160 names, which costs $\ln 160 = 5.08$ nats?
 
 # %% tags=["nbval-ignore-output"]
 run.result()
@@ -204,7 +204,7 @@ print(f"v4 after 300 steps:         {np.mean(v4):.2f} (mean of {len(v4)} runs)")
 #
 # ## Watch it write
 #
-# In each hole the highest probability of a character is the model's [confidence](../docs/glossary.md#confidence). The order *surest first* fills the hole with the highest confidence, and with it every other hole whose confidence reaches the [threshold](../docs/glossary.md#threshold). The character is drawn at random with its probability. A lower [temperature](../docs/glossary.md#temperature) makes likely characters likelier: at 0.5 all probabilities are squared and divided by their sum. [Top-k](../docs/glossary.md#top-k) allows only the $k$ likeliest characters. The explorer starts at temperature 0.8 and top-k 2.
+# In each hole the highest probability of a character is the model's [confidence](../docs/glossary.md#confidence). The order *surest first* fills the hole with the highest confidence, and with it every other hole whose confidence reaches the [threshold](../docs/glossary.md#threshold). The character is drawn at random with its probability. The explorer also has a [temperature](../docs/glossary.md#temperature) and a [top-k](../docs/glossary.md#top-k), which make improbable characters rarer; leave both as they are.
 #
 # Move **step** slowly, and see which letter of a name comes first. You can type your own **text**.
 
@@ -255,9 +255,9 @@ once_guess.compare(100 * round(float(together[1]), 3))
 #
 # If steps help, a model could take more steps than there are holes, and repair its early letters. This is [remasking](../docs/glossary.md#remasking): each step turns some written letters into holes again, most often those that were improbable when they were drawn, and fills more holes to make up for it. In the explorer, set **sampler** to *changes its mind* and its setting to 10%; ▓ marks a letter that was taken back.
 #
-# Twelve models, trained for 800 steps, wrote 32 texts of 63 holes in several ways. A sentence is *right* if the grammar of the tales allows it, and a *pass* is one run of the model over the text. *Surest first*, one hole a step, writes 52% right sentences in 63 passes. Remasking in 242 passes writes 63%, a gain of 4 to 17 points (99%).
+# Twelve models wrote texts of 63 holes in several ways. A sentence is *right* if the grammar of the tales allows it, and a *pass* is one run of the model over the text. *Surest first*, one hole a step, writes 52% right sentences in 63 passes, and remasking writes 63% in 242. So remasking helps, but it takes four times the passes.
 #
-# But this costs four times the passes. Remasking takes improbable letters back, and a lower temperature avoids them from the start, so *surest first* at a lower temperature is the control. It cannot take back any letter, however, even a wrong one.
+# Remasking takes improbable letters back. A lower temperature avoids them from the start, since at 0.5 all probabilities are squared and divided by their sum. So *surest first* at a lower temperature is the control, although it cannot take back any letter, even a wrong one.
 
 # %%
 cold_guess = predict(
@@ -292,9 +292,9 @@ plt.show()
 cold_guess.compare(cold_guess.options[0 if cold - remasking > 5 else 1 if remasking - cold > 5 else 2])
 
 # %% [markdown]
-# Each dot is one model. The lower temperature raises *surest first* from 52 to 75% without a single pass more, and is 12 points ahead of remasking (99%: 2 to 22). But it repeats itself: 75% right sentences become 62% without repetitions, where true text goes from 100 to 74%. Without repetitions its lead is 9 points, and hardly decided (0.01 to 18). If remasking in 242 passes has the temperature 0.5, too, the control is 8 points ahead, which is [undecided](../docs/glossary.md#undecided) (−1 to +18). So remasking helps, but here a lower temperature helps as much or more, and costs no pass.
+# Each dot is one model. The lower temperature raises *surest first* from 52 to 75% without a single pass more, and is 12 points ahead of remasking (99%: 2 to 22). It also repeats itself more, and without repetitions its lead is hardly decided. So remasking helps, but here a lower temperature helps as much or more, and costs no pass.
 #
-# But a right sentence is a low bar: in all eleven ways that we tried, four of them above, not one whole tale of 3,974 was right.
+# A right sentence is a low bar, however: in none of our ways to write was a whole tale right ([all ways](../docs/results.md#remasking)).
 
 # %% [markdown]
 # ## The case

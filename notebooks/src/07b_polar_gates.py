@@ -46,7 +46,7 @@ explorers.polar()
 # %% [markdown]
 # θ moves scores, because it changes the waves. α moves none, and the dial moves none either, unless you set it upright, where every gate is 0. So two of the note's three factors seem to do nothing.
 #
-# <span class="light-gates">The first panel</span> shows the gates of keys: a row for each position, a column for each channel, and frames around [MASK tokens](../docs/glossary.md#mask-token). <span class="light-scores">The second panel</span> shows the score of each query with each key. <span class="light-across">The third panel</span> shows scores over the distance $i-j$, with a curve for each value of the sum $i+j$. The first number in its title says how much a score changes although the distance stays. Here it is 1.7. With RoPE it would be 0, because there a score depends on the distance alone. We follow this number to the end. The 1.51 above the second panel is the largest single step along a diagonal.
+# <span class="light-gates">The first panel</span> shows the gates of keys: a row for each position, a column for each channel, and frames around [MASK tokens](../docs/glossary.md#mask-token). <span class="light-scores">The second panel</span> shows the score of each query with each key. <span class="light-across">The third panel</span> shows scores over the distance $i-j$, with a curve for each value of the sum $i+j$. The first number in its title says how much a score changes although the distance stays. Here it is 1.7. With RoPE it would be 0, because there a score depends on the distance alone. We follow this number to the end.
 #
 # ## Three factors and a norm
 #
@@ -58,7 +58,7 @@ explorers.polar()
 # 2. $\cos\varphi_c$ should shift this wave by a trained [phase](../docs/glossary.md#phase), which begins at 0.
 # 3. $a_i$, whose value at MASK is called [α](../docs/glossary.md#alpha), should turn attention away from MASK.
 #
-# The norm divides all channels of a token by one number, so that their root mean square becomes 1. The next cell does this with a φ for each channel.
+# The norm divides all channels of a token by one number, the root of their mean square, so that they get a common size. The next cell does this with a φ for each channel.
 
 # %%
 D, T = 32, 48
@@ -75,7 +75,7 @@ for mine, theirs in zip(by_hand, gates.transform_qk(q, k, positions), strict=Tru
     assert torch.allclose(mine, theirs, atol=1e-4)
 
 # %% [markdown]
-# This explains α: it is one number for all channels of a token, so their root mean square shrinks by the same factor, and the norm divides it out. Set *order* to `norm, then gates` in the explorer, and α = 0.3 moves scores by up to 8. In the explorer all channels share one φ, so the norm divides cos φ out as well. In a model each channel has a φ of its own. Their cosines are no common factor, so the norm does not cancel them, and training may choose them.
+# This explains α: it is one number for all channels of a token, so their size shrinks by the same factor, and the norm divides it out. In the explorer, set *order* to `norm, then gates`: the title of the first panel, which said 0.00, now says how far α moves scores. All channels of the explorer share one φ, so the norm divides cos φ out as well. In a model each channel has a φ of its own. Their cosines are no common factor, so the norm does not cancel them, and training may choose them.
 #
 # ## Does φ learn?
 #
@@ -114,7 +114,7 @@ for name, gate in both.items():
     print(f"{name:13}", [f"{x:.2f}" for x in slope.abs().tolist()])
 
 # %% [markdown]
-# The derivative of $\cos\varphi$ is $-\sin\varphi$, which is 0 at $\varphi = 0$. So the first step leaves φ at 0, the next step starts from 0 again, and φ never moves, however long we train.
+# The gradient of $\cos\varphi$ is $-\sin\varphi$, which is 0 at $\varphi = 0$. So the first step leaves φ at 0, the next step starts from 0 again, and φ never moves, however long we train.
 #
 # ## What is left: cos(iω)
 #
@@ -154,7 +154,7 @@ Table(("the text starts at", *heading), rows, stable=5)
 #
 # ## Five repairs
 #
-# Each repair removes one fault. Leave *order* at `norm, then gates`, and take the gates of the explorer one by one.
+# Each repair removes one fault: the first two are about φ, the next two about α, and the last is about $i+j$. Leave *order* at `norm, then gates`, and take the gates of the explorer one by one.
 #
 # 1. An *exact phase*: the gate becomes $\cos(i\omega + \varphi)$, so φ has a gradient.
 # 2. A *random phase*: at position 0 every wave has its crest, where a cosine is flat, so the first positions get nearly the same gates. Random values of φ move the crests apart.
@@ -162,7 +162,37 @@ Table(("the text starts at", *heading), rows, stable=5)
 # 4. *α on keys only*, because a query at a hole has to find a letter, and α on this query makes its attention flat.
 # 5. [*Quadrature*](../docs/glossary.md#quadrature): each cosine gets a sine beside it, so that a query becomes $[q\cos, q\sin]$ and a key $[k\cos, k\sin]$.
 #
-# With cosines alone the number in the third title stays above 0 wherever you drag φ. Now choose `[cos, sin]`: the three curves fall together, and the number is 0, because
+# With cosines alone the number in the third title stays above 0 wherever you drag φ. Now choose `[cos, sin]`. The next cell draws the third panel for both gates, with φ at 0.
+
+# %%
+angles, scale = torch.arange(49)[:, None] * omega, 2 / D**0.5  # those of the explorer
+half = torch.arange(-12, 13)
+
+
+def draw_across(panels):
+    """Draw scores over the distance i − j, with a curve for each of three sums i + j.
+
+    panels  name -> scores of queries at i with keys at j (49, 49)
+    """
+    fig, axes = plt.subplots(1, len(panels), figsize=(8.4, 2.8), sharey=True)
+    for ax, (name, scores) in zip(axes, panels.items(), strict=True):
+        curves = torch.stack([scores[n // 2 + half, n // 2 - half] for n in (24, 48, 72)])  # (3, 25)
+        along = (curves.amax(dim=0) - curves.amin(dim=0)).max()
+        swapped = (scores - scores.T).abs().max()
+        for n, curve, width in zip((24, 48, 72), curves, (6, 3.5, 1.5), strict=True):
+            ax.plot(2 * half, curve, lw=width, alpha=0.6, label=f"i + j = {n}")
+        title = f"{name}: scores change by {along:.1f}\nalong i + j, by {swapped:.1f} if i and j swap"
+        live.set_labels(ax, title, "i − j (tokens)", "score")
+    axes[0].legend()
+    plt.show()
+
+
+cosine_scores = scale * angles.cos() @ angles.cos().T
+both_scores = cosine_scores + scale * angles.sin() @ angles.sin().T
+draw_across({"cos": cosine_scores, "[cos, sin]": both_scores})
+
+# %% [markdown]
+# The three curves fall together, and the number is 0, because
 #
 # $$\cos(i\omega)\cos(j\omega) + \sin(i\omega)\sin(j\omega) = \cos\big((i-j)\omega\big).$$
 #
@@ -210,7 +240,15 @@ assert torch.allclose(scores, ahead(torch.pi / 4)(hole, at.time), atol=1e-4)
 Table(("δ", *heading), [(f"{d}°", *neighbours(ahead(d / 180 * torch.pi))) for d in (0, 45, -45)], stable=5)
 
 # %% [markdown]
-# With 45° the head looks at *a*, with −45° at *e*. In the explorer choose `[cos, sin], φ between` and drag the <span class="light-phase">dial</span>, whose φ is our δ. The dark stripe leaves the diagonal of the second panel, and the second number grows to 4.0 at 45°, while the first stays at 0. So the fault showed in the second number, in the 0 that we had passed over from the start.
+# With 45° the head looks at *a*, with −45° at *e*. In the explorer choose `[cos, sin], φ between` and drag the <span class="light-phase">dial</span>, whose φ is our δ. The dark stripe leaves the diagonal of the second panel. The next cell draws the third panel at 45°, with the same angle in every channel.
+
+# %%
+ahead_by = angles + torch.pi / 4
+between = scale * (angles.cos() @ ahead_by.cos().T + angles.sin() @ ahead_by.sin().T)
+draw_across({"[cos, sin]": both_scores, "φ between": between})
+
+# %% [markdown]
+# Now the second number has grown, while the first stays at 0. So the fault had shown in the 0 that we passed over.
 #
 # ## Read a text from its end
 #
@@ -285,13 +323,13 @@ one, two = (mean(stored[arm]) < mean(stored["v7-quadrature"]) for arm in ("one s
 control_guess.compare(controls_lower[0 if one and two else 1 if one else 2])
 
 # %% [markdown]
-# Each dot is a [seed](../docs/glossary.md#seed). At the right stands the mean, with the change from the row above in brackets. For the last three numbers in brackets the row to compare with is *5 quadrature*.
+# Each dot is a [seed](../docs/glossary.md#seed). At the right stands the mean, and in brackets its change from the row above. The three rows with δ are compared with *5 quadrature* instead.
 #
-# One might expect that each repair gains something. The first repair changes the loss by 0.06 nats at most, up or down. The second lowers the loss by 0.12 nats (99%: 0.07 to 0.18), and the third *raises* it by 0.34 (0.31 to 0.38). The fourth wins back 0.22 of these 0.34 nats. So after four repairs the loss is where it began, at 2.17. The sine makes the difference: quadrature loses 0.51 nats less than the gate before it (0.49 to 0.53).
+# One might expect that each repair gains something. But gates after the norm raise the loss by more than the random phase had lowered it, and α on keys only takes back a part of this. So after four repairs the loss is where it began, at 2.17. The sine makes the difference: quadrature loses 0.51 nats less than the gate before it (99%: 0.49 to 0.53).
 #
-# A direction alone does not help. With all heads on one side the loss rises by 0.03 nats (0.02 to 0.05), since a hole has neighbours on both sides. It falls where some heads look left and others right. In v7 training finds such phases, and the loss is 0.15 nats lower than quadrature's (0.13 to 0.16).
+# A direction alone does not help. With all heads on one side the loss rises by 0.03 nats, since a hole has neighbours on both sides. It falls where some heads look left and others right. In v7 training finds such phases, and the loss is 0.15 nats lower than quadrature's ([all intervals](../docs/results.md#gates-in-place-of-a-rotation)).
 #
-# Between v7 and RoPE nothing is [decided](../docs/glossary.md#decided), and they are level within 0.035 nats. Nor do we know whether PoPE is better than RoPE when both fill in: its loss is between 0.06 nats lower and equal.
+# Between v7 and RoPE nothing is [decided](../docs/glossary.md#decided), and they are level within 0.035 nats. PoPE's loss is between 0.06 nats lower than RoPE's and equal.
 #
 # ## The case
 #
