@@ -351,8 +351,8 @@ def steps_wrongly(
     return (loss_now() if wrong == "loss after" else loss).item()
 
 
-class Training:
-    """Three steps of a small model, repeated with each answer from the same weights and the same batches.
+class SeededSteps:
+    """Steps of a small model, made with each answer from the same weights and on the same batches.
 
     attempt  the function that makes a step
     """
@@ -402,9 +402,9 @@ def steps_alike(attempt: Any, draw: Generator, n_steps: int, part: int) -> None:
         Case(f"batches of shape {shape}, the {compared} of {count(n_steps, 'step')}:", (n_steps, shape, seed))
         for shape in batches
     ]
-    mistakes = {sentence: Training(wrong) for sentence, wrong in STEP_MISTAKES.items()}
-    agrees = Agrees(lambda _: cases, Training(my_step_answer), mistakes, view=lambda both, *_: both[part])
-    agrees(Training(attempt), draw)
+    mistakes = {sentence: SeededSteps(wrong) for sentence, wrong in STEP_MISTAKES.items()}
+    agrees = Agrees(lambda _: cases, SeededSteps(my_step_answer), mistakes, view=lambda both, *_: both[part])
+    agrees(SeededSteps(attempt), draw)
 
 
 STEP = Exercise(

@@ -38,6 +38,7 @@ from babygpt_course.studies.stretch import (
     LONG,
     NEAR,
     OLDER,
+    ROOM,
     fine_steps,
     fine_tuned,
     trained_arm,
@@ -50,7 +51,6 @@ LONGER = 4  # times as many steps of recalibration, in a second model
 WINDOWS = (1, FACTOR, LONG)
 RIVALS = ("none", "interpolation", "ntk", "yarn")
 DROPPED = "drop tuned"
-ROOM = 0.85  # A rival that is right more often leaves no room for an effect of 5 points beside its seeds.
 Reader = Callable[[int], Transformer]  # number of windows -> the model that reads them
 
 

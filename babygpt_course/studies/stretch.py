@@ -51,6 +51,7 @@ THREE_OLDER = (12, 24, 36)  # the same of three older digits
 KERNEL_AT = (0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512)  # distances at which biases are stored
 FINE_RATE = 0.3  # peak of fine-tuning, as a share of the learning rates of training
 LEARNED = 0.75  # share of right answers within the window, from which on a seed has learned to recall
+ROOM = 0.85  # A rival that is right more often leaves no room for an effect of 5 points beside its seeds.
 FEW_TURNS = 2.0  # the paper's 32 are for windows of 4,096; in a window of 64 no pair turns so often
 PUBLIC_LEAST = 0.01  # KERPLE's public code keeps its numbers above it
 SCALE = StudySize(n_questions=200)  # for each share of answers; a fifth as many windows for each loss
@@ -311,14 +312,16 @@ def learned(results: Results, run: str, number: str = "alone 1") -> int:
 def verdict(results: Results, statement: Statement) -> str:
     """Return what `exceeds` says of a statement: "holds", "fails" or "undecided".
 
-    It is "open" if it is about recall, and one of the two has not learned that task within its window from
-    most seeds.
+    A statement about recall is "open" if one of the two has not learned that task within its window from most
+    seeds. It has "no room" if the rival is right so often that no method could be ahead of it.
     """
     (low, number), (high, _) = statement.lower, statement.higher
     if number.startswith(SHARES):
         within = f"{number.rpartition(' ')[0]} 1"
         if any(2 * learned(results, run, within) <= len(values(results, run, within)) for run in (low, high)):
             return "open"
+        if mean(values(results, low, number)) > ROOM:
+            return "no room"
     return exceeds(gaps_of(results, statement), least_of(statement))
 
 
@@ -392,5 +395,5 @@ def table(results: Results) -> str:
     parts.append(
         lines(["statement", "source", "its setting", "ours", "higher minus lower", "verdict"], rows, "---")
     )
-    parts.append([table_head(results)])
+    parts.append([f"{table_head(results)} A rival with more than {ROOM:.0%} of right digits leaves no room."])
     return "\n\n".join("\n".join(part) for part in parts) + "\n"

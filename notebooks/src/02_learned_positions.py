@@ -11,7 +11,9 @@
 #
 # **Is it enough to tell each token its position?**
 #
-# In lesson 00 the second letter of the answer cost v4 as much as a guess among five vowels. So v4 knew that a *vowel* was due, and hardly which one. To find out how little a model needs to know that a vowel is due, we take v1, which sees the present token and nothing else, and tell it where this token stands. This is **v2**. Each position has a vector, which training learns like all other weights. v2 adds it to the vector of the token. The first GPTs used this position [encoding](../docs/glossary.md#encoding). You will be able to
+# v1 of [lesson 01](01_bag_of_tokens.ipynb) sees the present token and does not know where it stands. **v2** is told: each position has a vector, which training learns like all other weights, and v2 adds it to the vector of the token. The first GPTs used this position [encoding](../docs/glossary.md#encoding).
+#
+# This side trip builds the first encoding of the course, and it strikes no explanation of the case. In [lesson 00](00_start_here.ipynb) v4 knew that a *vowel* was due, and hardly which one. So we ask what a position alone can tell about the next letter of a name, and what it cannot. You will be able to
 #
 # 1. add a token and its position by hand, and say which texts v2 cannot tell apart,
 # 2. measure what a position tells about the text,
@@ -178,7 +180,7 @@ assert torch.allclose(v2(part[None])[0], token_votes[part] + position_votes, ato
 
 
 # %% [markdown]
-# So the tool of the toy works for the trained v2 as well. It still calls the sum a code, but its rows now hold votes. Keep the letter *p*, because the row of the position is the same for every letter. Move along positions 0 to 5, and read which characters the position alone would make likeliest.
+# So the tool of the toy works for the trained v2 as well, if its rows hold votes in place of vectors. Its *code* is then a sum of two votes for each possible next character. Keep the letter *p*, because the row of the position is the same for every letter. Move along positions 0 to 5, and read which characters the position alone would make likeliest.
 
 # %% tags=["nbval-ignore-output"]
 def likeliest(votes):
@@ -188,34 +190,22 @@ def likeliest(votes):
 
 
 letters = live.visible(corpus.tokenizer.characters)
-mean = position_votes.mean(dim=0)  # what all positions share goes to the tokens
+mean = position_votes.mean(dim=0)  # equal at all positions, so we count it as a vote of the token
 rows = {c: (token_votes[corpus.tokenizer.ids[c]] + mean).detach().numpy() for c in "paior "}
 sums(rows, (position_votes - mean)[:8].detach().numpy(), letters, likeliest)
 
 # %% [markdown]
 # Position 0 holds the first consonant, and its votes are for the five vowels. Position 1 votes for consonants, position 2 for vowels again, and position 3 for the space after the name. So the votes follow the pattern of a name, *vowel, consonant, vowel, space*, without a single name. Inside a name a position tells the *kind* of the next letter and never which one.
 #
-# Since the two kinds of votes are only added, a position also votes the same for every token. v2 cannot learn a rule such as *at position 3 a space is more probable after a, and less probable after b*. For such a rule it would need a nonlinear layer after the sum.
+# Since the two kinds of votes are only added, a position also votes the same for every token. v2 cannot learn a rule such as *at position 3 a space is more probable after a, and less probable after b*. For such a rule a model has to compute something from the sum before it votes, as the MLP of lesson 03a does.
 #
-# ## Who did it?
-#
-# *ada chased ben. who chased ben?* and its mirror *ben chased ada. who chased ada?* end with the same space at the same position, so v2 has the same code and gives the same answer. No person of the tales is called ada or ben, but this holds for all names.
+# A story and its mirror end with the same space at the same position, so v2 knows exactly half of the answers, like v1, although its loss is lower:
 
-# %% tags=["nbval-ignore-output"]
-chances = []
-for prompt in ("ada chased ben. who chased ben? ", "ben chased ada. who chased ada? "):
-    p = v2(corpus.tokenizer.encode(prompt)[None])[0, -1].softmax(dim=-1)  # after the last space
-    chances.append(p[corpus.tokenizer.encode("ab")].tolist())
-    print(prompt, "p of a {:.3f}, p of b {:.3f}".format(*chances[-1]))
+# %%
 questions = corpus.grammar.questions(400, seed=2, max_chars=64)
-right = metrics.role_accuracy(v2, corpus.tokenizer, questions)
-print(f"v2: {right:.1%} of {len(questions)} questions")
-assert chances[0] == chances[1]
-assert right == 0.5
+assert metrics.role_accuracy(v2, corpus.tokenizer, questions) == 0.5
 
 # %% [markdown]
-# It is right in one of the two stories and wrong in the other, in exactly 50% of all questions, like v1. The lower loss does not bring a single right answer more.
-#
 # ## When the table ends
 #
 # The table has 64 rows, for positions 0 to 63. Of a longer text v2 reads only the last 64 tokens, its [`block_size`](../docs/glossary.md#block-size). We let v2 write 300 characters in this way.
@@ -381,7 +371,7 @@ learned_positions.BEYOND_V2.check(texts)
 # %% [markdown]
 # ## What the source note says
 #
-# Source note 004 proposes v2. It says rightly that a character has another code at another position, and concludes that v2 can tell 我爱你 from 你爱我. The probabilities of the two whole sentences do differ, in v2 as in v1, but v2 predicts the same after 我爱 as after 你爱. The note also says that adding *fuses* token and position, like two colours of paint, whereas under a linear head the two vote separately. All claims are in [`docs/notes/004.md`](../docs/notes/004.md).
+# Source note 004 proposes v2. It says rightly that a character has another code at another position, and concludes that v2 can tell 我爱你 from 你爱我. The probabilities of the two whole sentences do differ, in v2 as in v1, but v2 predicts the same after 我爱 as after 你爱. The note also says that adding *fuses* token and position, like two colours of paint. But under a linear head the two vote separately, as they would if the two vectors stood one after the other (*concatenation*). All claims are in [`docs/notes/004.md`](../docs/notes/004.md).
 
 # %% tags=["nbval-ignore-output"]
 claims = [

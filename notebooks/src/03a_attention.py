@@ -11,7 +11,7 @@
 #
 # **How does a token use earlier tokens, and does it notice their order?**
 #
-# A model that ignores the order of the names gives the same answer to a story and to its mirror, so it is right in exactly half of the questions. The model below has no position encoding: its input tells *which* letters stand in a text, and not *where*. Yet it will answer nearly every question. How can a model know order at all? [Lesson 00](00_start_here.ipynb) struck the explanation *it ignores order*, and left this question open. You will be able to
+# A model that ignores the order of the names gives the same answer to a story and to its mirror, so it is right in exactly half of the questions. The model below has no position encoding: its input tells *which* letters stand in a text, and not *where*. Yet it will answer nearly every question. How can a model know order at all? [Lesson 00](00_start_here.ipynb) left this question open. You will be able to
 #
 # 1. follow one token by hand from its scores to what it reads,
 # 2. write a whole Transformer in two short functions,
@@ -68,7 +68,7 @@ def start(n_layer, name):
 start(2, "two layers")
 
 # %% [markdown]
-# These tales have eight people with names of one letter. Every question is asked twice, the second time with the two names exchanged, so that the letters are the same and the right answers differ. In the second panel the right answers begin at half, where a model that ignores order has to stay, and then they rise. The *nope* of lesson 00 has no position encoding either, and it stays at half, with longer stories, windows and names. Where does this model of two [layers](../docs/glossary.md#layer) get the order from? To find out, we build it from its parts.
+# These tales have eight people with names of one letter. Every question is asked twice, the second time with the two names exchanged, so that the letters are the same and the right answers differ. In the second panel the right answers begin at half, where a model that ignores order has to stay, and then they rise. The *nope* of lesson 00 stays at half, with longer stories, windows and names. Where does this model of two [layers](../docs/glossary.md#layer) get the order from? To find out, we build it from its parts.
 #
 # ## How one letter reads others
 #
@@ -129,7 +129,7 @@ n_changed = int(((new_mix - mix).abs() > 1e-5).sum())
 exchange_guess.compare("none" if n_changed == 0 else "all" if n_changed > 2 else "those of A and B")
 
 # %% [markdown]
-# Each letter has taken its weight and its value along, and a sum does not depend on the order of its terms. So the space reads a *bag*: which letters occur and how often, without their order. Other vectors would give another mix. But as long as the vectors of each letter come from this letter alone, both stories give the same mix.
+# Each letter has taken its weight and its value along, and a sum does not depend on the order of its terms. So the space reads a *bag*: which letters occur and how often, without their order. Other vectors would give another mix, but the same one for both stories, as long as the vectors of a letter come from this letter alone.
 #
 # ## The causal mask
 #
@@ -151,21 +151,36 @@ plt.show()
 # %% [markdown]
 # The first letter can read only itself, whereas the last row, that of our space, is full.
 #
-# ## The whole Transformer
+# ## Heads and scores
 #
-# Three more things separate a model's attention from ours.
+# A model can look for several things at once. It has $H$ [heads](../docs/glossary.md#head), each with $D = C/H$ of its $C$ channels and with scores of its own, and a fourth matrix, `out`, combines their mixes.
+
+# %%
+def split(x, n_head):
+    """Give each head its channels: (B, T, C) -> (B, H, T, D)."""
+    return x.unflatten(-1, (n_head, -1)).transpose(1, 2)
+
+
+# %% [markdown]
+# A score adds $D$ products. If these are random, of either sign, it ends like a walk of $D$ steps forward or back: typically $\sqrt D$ away from 0. This is what it does to the weights of 15 random keys.
+
+# %% tags=["nbval-ignore-output"]
+draw = torch.Generator().manual_seed(0)
+for D in (4, 64, 1024):
+    query, keys = torch.randn(D, generator=draw), torch.randn(15, D, generator=draw)
+    largest = [(keys @ query / size).softmax(dim=0).max() for size in (1, math.sqrt(D))]
+    print(f"D = {D:4}: the largest weight is {largest[0]:4.0%}, and {largest[1]:.0%} after a division by √D")
+
+
+# %% [markdown]
+# With many channels one key takes nearly all weight by chance, and almost no [gradient](../docs/glossary.md#gradient) would reach queries and keys. So scores are divided by $\sqrt D$.
 #
-# - A model has $H$ [heads](../docs/glossary.md#head), each with $D = C/H$ of its $C$ channels and with scores of its own. A fourth matrix, `out`, combines their mixes.
-# - Scores are divided by $\sqrt D$. A dot product of $D$ random channels of variance 1 has the variance $D$, so without the division its typical size is $\sqrt D$. With many channels nearly all weight would then fall on one key, chosen by chance, and almost no [gradient](../docs/glossary.md#gradient) would reach queries and keys.
-# - A [norm](../docs/glossary.md#norm) gives all queries and keys the length $\sqrt D$, so that training cannot make scores grow without end. After the division no score is above $\sqrt D \cdot \sqrt D\,/\sqrt D = \sqrt D$. Such scores are often too low for a clear choice, so our models multiply them by 2, the `SHARPNESS`. This raises the limit to $2\sqrt D$.
+# Training could still make scores grow without end, by making queries and keys longer. So a [norm](../docs/glossary.md#norm) gives all of them the length $\sqrt D$, and after the division no score is above $\sqrt D \cdot \sqrt D\,/\sqrt D = \sqrt D$.
 
 # %%
 def my_attention(x, layer):
     """Causal attention in all heads of one layer: (B, T, C) -> (B, T, C)."""
-    q, k, v = (
-        matrix(x).unflatten(-1, (layer.n_head, -1)).transpose(1, 2)  # (B, T, C) -> (B, H, T, D)
-        for matrix in (layer.to_q, layer.to_k, layer.to_v)
-    )
+    q, k, v = (split(matrix(x), layer.n_head) for matrix in (layer.to_q, layer.to_k, layer.to_v))
     scores = SHARPNESS * norm(q) @ norm(k).mT / math.sqrt(q.shape[-1])  # (B, H, T, T)
     later = torch.ones(scores.shape[-2:]).triu(1).bool()
     weights = scores.masked_fill(later, -torch.inf).softmax(dim=-1)
@@ -173,7 +188,11 @@ def my_attention(x, layer):
 
 
 # %% [markdown]
-# Each token has a vector of $C$ channels, the [stream](../docs/glossary.md#stream), which begins as its embedding. A layer, in code a [block](../docs/glossary.md#block), adds two things to the stream: what attention reads, and then the output of an [MLP](../docs/glossary.md#mlp), a small network that computes with each token by itself. At the end, the output head turns the stream into [logits](../docs/glossary.md#logit).
+# `SHARPNESS` is 2: bounded scores are often too low for a clear choice, so our models double them, and the limit becomes $2\sqrt D$.
+#
+# ## The whole Transformer
+#
+# Each token has a vector of $C$ channels, the [stream](../docs/glossary.md#stream), which begins as its embedding. A layer, in code a [block](../docs/glossary.md#block), adds two things to it: what attention reads, and then the output of an [MLP](../docs/glossary.md#mlp). This small network computes with each token by itself: between two matrices it sets negative numbers to 0 and squares the others. At the end, the output head turns the stream into [logits](../docs/glossary.md#logit).
 
 # %%
 def my_transformer(tokens, model):
@@ -191,7 +210,7 @@ random_model = exercise.randomize_(build("nope", shape), torch.Generator().manua
 assert torch.allclose(my_transformer(tokens, random_model), random_model(tokens), atol=1e-3)
 
 # %% [markdown]
-# The package's model gives the same logits, so these two functions are the Transformer of all later lessons. The model on top of this page has two layers. Would one be enough? We train the model once more, with one layer in place of two, and all else as before.
+# The package's model gives the same logits, so these two functions are the Transformer of all later lessons; [`minimal.py`](../babygpt/minimal.py) has a whole GPT in one file. The model on top of this page has two layers. Would one be enough? Remember what our space could read, and what not. We train the model once more, with one layer.
 
 # %%
 outcomes = ["nearly all", "clearly more than half", "exactly half"]
@@ -211,7 +230,7 @@ share = right["one layer"]
 one_guess.compare(outcomes[0 if share > 0.9 else 1 if share > 0.5 else 2])
 
 # %% [markdown]
-# One layer is right in exactly half, and no training can change that: the last space reads the same bag in both stories of a pair, because all other parts treat each token by itself. So the model gives the same name twice, and is right once. For two layers we chose the [seed](../docs/glossary.md#seed), so here are twenty that we did not choose.
+# One layer is right in exactly half, and no training can change that. The last space reads the same bag in both stories of a pair, because all other parts treat each token by itself. So the model gives the same name twice, and is right once. For two layers we chose the [seed](../docs/glossary.md#seed), so here are twenty that we did not choose.
 
 # %% tags=["answer", "nbval-ignore-output"]
 stored = results.load_results("order")["fed"]
@@ -229,7 +248,7 @@ print("two layers, 300 steps:", paired.beside(right["two layers"], fed["two laye
 #
 # ## Take the mask away
 #
-# Of the parts that we have built, only the mask is still untested. An [ablation](../docs/glossary.md#ablation) tests it. We keep all weights of the trained model and remove its mask in both layers. Every letter can still read the earlier letters, and now the later ones as well. (If your model did not learn the task, take another number in `torch.manual_seed` first.)
+# Of the parts that we have built, only the mask is still untested. For an [ablation](../docs/glossary.md#ablation) we keep all weights of the trained model and remove its mask in both layers, so that every letter also reads the later ones. (If your model did not learn the task, take another number in `torch.manual_seed` first.)
 
 # %%
 remaining = ["nearly all", "about three quarters", "exactly half", "nearly none"]
@@ -255,7 +274,7 @@ mask_guess.compare(outcome("all", "all"))
 # - *The space is distracted*, because it now reads letters that were hidden in training.
 # - *The model is broken*, because its weights were trained with one mask. Any other mask spoils what they compute, and the right answers that remain are luck.
 #
-# In the next tool you choose for each layer what its letters may read. The bars of its first panel count the right answers, and the triangles are the masks. Before you read on, find the setting that would refute *the space is distracted*, and try it.
+# In the next tool you choose for each layer what its letters may read: the triangles are the masks, and the bars count the right answers. Before you read on, find the setting that would refute *the space is distracted*.
 
 # %% tags=["nbval-ignore-output"]
 masked
@@ -268,7 +287,7 @@ for layer_1, layer_2 in (("earlier", "all"), ("all", "earlier")):
 # %% [markdown]
 # The space reads the name in layer 2, and without the mask of this layer nothing changes. In the picture of the mask you can see why: the row of the last space was full already, because no letter comes after it. So nothing distracts the space, and the damage is done in layer 1, to the letters *before* it.
 #
-# If the model is broken, another mask that it never met should break it as well, and leave about half of the answers right by luck. The tool after your guess has a third mask, which is turned around within the story. With it each letter of *A fed B* reads itself and the *later* letters of the story.
+# If the model is broken, another mask that it never met should break it as well, and leave about half of the answers right by luck. The tool after your guess has a mask that is turned around: each letter of *A fed B* reads itself and the *later* letters of the story.
 
 # %%
 turned_guess = predict("Layer 1 has its mask turned around. How many answers are right?", remaining)
@@ -283,11 +302,11 @@ turned_guess.compare(outcome("later", "earlier"))
 # %% [markdown]
 # Nearly every answer is *wrong*, and luck cannot do that. To name the *other* person nearly every time, the model has to tell the two apart. So it still knows an order, the reversed one, in which the first name is the second.
 #
-# So compare what the names in *A fed B* can read. With the mask of training, B can read *fed*, and A cannot, because *fed* comes later. With the mask turned around, A can read *fed*, and B cannot, as if the story were written backwards. Without a mask both can. One rule would explain the results with all three masks: if only one of the names can read *fed*, the model takes this name for the person who was fed.
+# So compare what the names in *A fed B* can read. With the mask of training, B can read *fed*, and A cannot, because *fed* comes later. With the mask turned around, A can read *fed*, and B cannot, as if the story were written backwards. Without a mask both can. One rule would explain all three results: the model takes the name that has read *fed* for the person who was fed, and cannot choose if both have read it.
 #
 # **In this run, whose seed we chose, the order came from the mask.**
 #
-# Now the second layer has its reason, too. After layer 1 the vector of a name can hold something about the text before it, and the last space reads these vectors only in layer 2. Without a mask, however, all letters read the same bag in every layer, and no number of layers helps. The next cell checks this with three layers of random weights.
+# Now the second layer has its reason, too. After layer 1 the vector of a name can hold something about the text before it, and the last space reads these vectors only in layer 2. Without a mask, however, all letters read the same bag in every layer, so no number of layers helps, as the next cell checks with three.
 
 # %%
 blind = Transformer(shape, random_model.encoding, causal=False)
@@ -297,17 +316,18 @@ assert torch.allclose(blind(one)[0, -1], blind(mirror)[0, -1], atol=1e-4)
 assert not torch.allclose(random_model(one)[0, -1], random_model(mirror)[0, -1], atol=1e-2)
 
 # %% [markdown]
-# Where does the trained model look? The explorer opens on the head whose last space gives most weight to the right answer.
+# If the rule is right, B should look at *fed* in layer 1. The explorer opens there, and its lower bars show where letter 7, the B, looks.
 
 # %% tags=["nbval-ignore-output"]
 inside = explorers.attention(models["two layers"], tokenizer, text)
-on_answer = metrics.attention_weights(models["two layers"], tokenizer.encode(text))[:, :, -1, text.index("B")]
-layer, head = np.unravel_index(on_answer.argmax(), on_answer.shape)
-inside.layer, inside.head = int(layer) + 1, int(head) + 1
+looks = metrics.attention_weights(models["two layers"], tokenizer.encode(text))[0]  # layer 1: (H, T, T)
+letter = text.index("B")
+on_fed = looks[:, letter, 2:5].sum(axis=-1)  # weight that each head gives to fed: (H,)
+inside.layer, inside.head, inside.letter = 1, int(on_fed.argmax()) + 1, letter + 1
 inside
 
 # %% [markdown]
-# The bars show that the space prefers one name, which our head made by hand could not do. (The title tells how much this head gives to the letter before, averaged over all letters.) Now choose layer 1 and letter 7, the second name. In our run it gives all its weight to one letter of *fed* in both heads, as the rule says.
+# In our run B gives nearly all its weight to one letter of *fed*, as the rule says. (The title is about the letter before, for lesson 04b.) In layer 2, letter 15, the last space, prefers one name, which our head made by hand could not do.
 
 # %% [markdown]
 # > **In a real model.** Weights sum to 1, so a head that finds nothing still has to look somewhere. In SmolLM2-135M the first token of a text gets 36% of all attention, and 29% of the heads give it more than half of theirs (means over 24 texts). It is called an [attention sink](../docs/glossary.md#attention-sink); [lesson 11](11_a_real_model.ipynb) shows it.
@@ -369,9 +389,9 @@ lesson_03a.HALF_BLIND.check(half_blind)
 # ## Recap
 #
 # 1. Attention computes scores and weights from a token's query and all keys, and a weighted mean of values, the mix.
-# 2. A dot product of D random channels has variance D, so scores are divided by √D.
+# 2. A dot product of D random channels is typically √D in size, so scores are divided by √D.
 # 3. If queries, keys and values come from the letters alone, the last token reads a bag, whose mix stays the same if names are exchanged.
-# 4. With the causal mask the vector of a token can hold, after layer 1, something about the text before it, which layer 2 can read. Without the mask a model is blind to order at any depth, and right in exactly half.
+# 4. With the causal mask a token's vector can hold, after layer 1, something about the text before it, for layer 2 to read. Without the mask a model of any depth is right in exactly half.
 # 5. On stories with one-letter names, two layers learn who fed whom with 9 of 20 seeds after 300 steps, and with 17 of 20 seeds after 600 steps; one layer with none.
 
 # %% [markdown]
@@ -446,11 +466,11 @@ lesson_03a.HALF_BLIND.check(half_blind)
 # ## Further reading
 #
 # - [Vaswani et al. 2017](https://arxiv.org/abs/1706.03762), the Transformer, with the reason for √D in a footnote.
-# - [Haviv et al. 2022](https://arxiv.org/abs/2203.16634): NoPE at the size of real models.
+# - [Irie et al. 2019](https://arxiv.org/abs/1905.04226) and [Haviv et al. 2022](https://arxiv.org/abs/2203.16634): deep language models without a position encoding.
 # - [Kazemnejad et al. 2023](https://arxiv.org/abs/2305.19466): a layer can count positions from a mark at the start ([BOS](../docs/glossary.md#bos)).
 # - [Henry et al. 2020](https://arxiv.org/abs/2010.04245): why scores should be bounded.
 
 # %% [markdown]
 # ## What comes next
 #
-# The mask tells what stands before a token. To spell a name, a model has to find the *next* letter and no other. So we tell each token its position: the Transformer of 2017 adds a table of sines and cosines. → [03b · Sinusoidal](03b_sinusoidal.ipynb)
+# To spell a name, a model has to find the *next* letter and no other. So we tell each token its position, for which the Transformer of 2017 adds a table of sines and cosines. → [03b · Sinusoidal](03b_sinusoidal.ipynb)

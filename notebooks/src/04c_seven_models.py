@@ -81,7 +81,7 @@ theta = live.Scale("theta", 10_000, 10, 1_000_000, "θ")
 learn("v3", reading, [explorers.position_codes()], [theta], [("theta", 10)])
 
 # %% [markdown]
-# **See:** a large θ makes the peak of the curve wide, so that neighbours look alike. A small θ makes it narrow. And what does the loss do at the moment when all codes change? → [03b · Sinusoidal](03b_sinusoidal.ipynb)
+# **See:** a large θ makes the peak of the curve wide, so that neighbours look alike, and a small one makes it narrow. And what does the loss do at the moment when all codes change? → [03b · Sinusoidal](03b_sinusoidal.ipynb)
 #
 # ## v4: clocks turn
 #
@@ -190,7 +190,7 @@ gained = noticed["v5"].count("y") - noticed["v4"].count("y")
 kernel_guess.compare(counts[0 if gained > 0 else 1 if gained < 0 else 2])
 
 # %% [markdown]
-# Read the table by columns. *Order* needs attention, so v1 and v2 miss it. *Ahead* needs a model that looks to both sides, and only v7 does. *Place* is noticed in v2 and v3, which write a position into the letter, and missed where only distances count. *Number* needs a code of its own. And v5 has the row of v4, because a kernel changes how *much* a letter counts, and not what can be told apart.
+# Read the table by columns. *Order* needs attention, so v1 and v2 miss it. *Ahead* needs a model that looks to both sides, and only v7 does. *Place* is noticed in v2 and v3, which write a position into the letter, and missed where only distances count. *Number* needs a code of its own, which only v6 has. And v5 has the row of v4, because a kernel changes how *much* a letter counts, and not what can be told apart.
 #
 # A `y` says that a model can notice the change, not that it makes good use of it, whereas an `n` holds for all weights. **No training teaches a model a difference that neither its encoding nor its mask carries.**
 

@@ -11,7 +11,7 @@
 #
 # **Can you write a GPT, and give it an encoding of your own?**
 #
-# In the lessons before this one a model was one line, `build("v4", …)`. You have taken it apart, trained it and looked for its bugs, and you have not written it. Four short functions are enough. Here you write them, and each is used as soon as it works. In the second half you give a model a [position encoding](../docs/glossary.md#encoding) of your own, and find out what a comparison of a few seconds can tell about it. You will be able to
+# In the lessons before this one a model was one line, `build("v4", …)`. You have taken it apart, trained it and looked for its bugs, but you have not written it. Four short functions are enough, and each that you write here is used as soon as it works. In the second half you give a model a [position encoding](../docs/glossary.md#encoding) of your own, and find out what a comparison of a few seconds can tell about it. You will be able to
 #
 # 1. write attention, a block, a training step and a sampling loop without looking them up,
 # 2. test each of them against a second program,
@@ -55,13 +55,13 @@ tokenizer = corpus.tokenizer
 print(tokenizer.decode(corpus.train[:160]))
 
 # %% [markdown]
-# Your GPT will read these stories, in which only the order of the two names tells who did what. They come from [`minimal.py`](../babygpt/minimal.py), a whole GPT in one file, with which your functions will be compared. Open it only when you are stuck.
+# Your GPT will read these stories, in which only the order of the two names tells who did what. They come from [`minimal.py`](../babygpt/minimal.py), a whole GPT in one file, with which your functions will be compared, so open it only when you are stuck.
 #
-# Write over the stub of an exercise, and run its check. The cell after the check says whose function the lesson goes on with: yours as soon as it is right, and ours until then. So you may also read on and come back.
+# Write over the stub of an exercise, and run its check. The lesson goes on with your function as soon as it is right, and with ours until then, so that you may also read on and come back.
 #
 # ## Attention: one token reads others
 #
-# Here are three tokens and one [head](../docs/glossary.md#head) of four [channels](../docs/glossary.md#channel). Only the first channel is in use, so that you can compute everything by hand.
+# Here are three tokens and one [head](../docs/glossary.md#head) of four [channels](../docs/glossary.md#channel), of which only the first is in use, so that you can compute everything by hand.
 
 # %%
 first = torch.tensor([1.0, 0.0, 0.0, 0.0])
@@ -71,7 +71,7 @@ v = torch.tensor([1.0, 2.0, 4.0])[:, None] * first
 k, v = k[None, None], v[None, None]
 
 # %% [markdown]
-# Our models compute a [score](../docs/glossary.md#score) as 2 · (q · k) / √D. With four channels this is q · k itself, so the third token gives itself the score ln 2, and the others 0. A [softmax](../docs/glossary.md#softmax) takes the exponentials, 1, 1 and 2, and divides by their sum. So its [weights](../docs/glossary.md#weight) are ¼, ¼ and ½, and its mix of the values 1, 2 and 4 is 2.75. Which mixes do the first two tokens get, if no token reads a later one?
+# Our models compute a [score](../docs/glossary.md#score) as 2 · (q · k) / √D. With four channels this is q · k itself, so the third token gives itself the score ln 2, and the others 0. A [softmax](../docs/glossary.md#softmax) takes the exponentials, 1, 1 and 2, and divides by their sum, so that the [weights](../docs/glossary.md#weight) are ¼, ¼ and ½. The mix of the values 1, 2 and 4 is then 2.75. Which mixes do the first two tokens get, if no token reads a later one?
 
 # %%
 lesson_13.ATTENTION
@@ -91,11 +91,11 @@ attention = lesson_13.ATTENTION.use(my_attention)
 print("the three tokens read", [round(float(mix), 2) for mix in attention(q, k, v)[0, 0, :, 0]])
 
 # %% [markdown]
-# The first token reads itself, and the second the mean of 1 and 2. This is all that attention is: a dot product, a mask, a softmax and a weighted mean. Apart from the mask, nothing in it knows where a token stands.
+# The first token reads itself, and the second the mean of 1 and 2. This is all that attention is: a dot product, a mask, a softmax and a weighted mean, of which only the mask knows where a token stands.
 #
 # ## A block: read, then think
 #
-# A [block](../docs/glossary.md#block) wraps attention in the rest of a layer. The [stream](../docs/glossary.md#stream) x holds a vector for each token, and a block adds to it twice: what attention has read, and then what an [MLP](../docs/glossary.md#mlp) computes for each token by itself. Because both are *added*, nothing that an earlier block has written gets lost.
+# A [block](../docs/glossary.md#block) wraps attention in the rest of a layer. The [stream](../docs/glossary.md#stream) x holds a vector for each token, and a block adds to it twice: what attention has read, and then what an [MLP](../docs/glossary.md#mlp) computes token by token. Because both are *added*, nothing that an earlier block has written gets lost.
 #
 # The matrices are given, and your function says how they are used. It is also the place where positions enter, because `rotate` turns queries and keys by [RoPE](../docs/glossary.md#rope).
 
@@ -138,7 +138,7 @@ window = corpus.val[None, : config.block_size]  # (1, T)
 assert torch.allclose(first_try(window), second(window), atol=1e-3)
 
 # %% [markdown]
-# The two programs agree in every logit of the window. We drew random weights for this test, because a new GPT sets the last matrix of attention, of the MLP and of the whole model to zero.
+# The two programs agree in every logit of the window. We drew random weights for this test, because the last matrices of attention, MLP and model are zero in a new GPT, which would hide most mistakes.
 
 # %%
 at_first = predict(
@@ -162,7 +162,7 @@ at_first.compare(round(loss.item(), 2))
 #
 # ## Writing: one token after another
 #
-# A model gives probabilities for one next token. To write, it draws a token, appends it, and reads its own text again.
+# A model gives probabilities for one next token, so to write a text it draws a token, appends it, and reads its own text again.
 
 # %%
 lesson_13.WRITING
@@ -183,11 +183,11 @@ begin = tokenizer.encode("\n")[None]  # (1, 1), the end of a story, after which 
 print(tokenizer.decode(write(model, begin, 100, config.block_size)[0, 1:]))
 
 # %% [markdown]
-# It writes, and knows nothing. Remember this text for a minute.
+# It writes, and knows nothing yet: remember this text for a minute.
 #
 # ## Training: one small step
 #
-# Training repeats one function. It reads a batch, computes the loss, and lets one or more [optimizers](../docs/glossary.md#optimizer) move the weights a little, in a direction in which the loss falls.
+# Training repeats one function, which reads a batch, computes the loss, and lets one or more [optimizers](../docs/glossary.md#optimizer) move the weights a little, in a direction in which the loss falls.
 
 # %%
 lesson_13.STEP
@@ -206,7 +206,7 @@ lesson_13.STEP.check(my_step)
 step_once = lesson_13.STEP.use(my_step)
 
 # %% [markdown]
-# The loop around your step runs in the background, with a dashboard that can pause it. In the second panel your GPT writes a line now and then. The fuller a cell, the surer it was of this character.
+# The loop around your step runs in the background, with a dashboard that can pause it. In the second panel your GPT writes a line now and then, and the fuller a cell, the surer it was of this character.
 
 # %%
 PEAK = 0.01  # of the learning rate
@@ -278,26 +278,26 @@ true_guess.compare(sum(map(is_true, written)))
 
 
 # %% [markdown]
-# Most lines look like stories, and few are true. Your GPT has learned which words there are and how they follow each other, and not yet to look back for the right name. The loss hardly shows this. An answer that is guessed among twelve names costs ln 12 nats, but spread over the forty characters of a story this is only 0.06 nats. Does it learn to look back in the end? Set `steps=900` above, where `config` is made, run the cells from there again, and count.
+# Most lines look like stories, and few are true, because your GPT has learned how words follow each other, and not yet to look back for the right name. The loss hardly shows this: the ln 12 nats of a guess among twelve names are spread over forty characters, which makes only 0.06 nats for each. Does it learn to look back in the end? Set `steps=900` above, where `config` is made, run the cells from there again, and count.
 #
-# **This is a whole GPT: four functions, a list of matrices, and a text.** Larger ones differ in the size and number of their matrices, and in a few details. You can now read their code.
+# **This is a whole GPT: four functions, a list of matrices, and a text.** Larger ones differ in the size and number of their matrices, and in a few details, so you can now read their code.
 #
 # ## What should a position encoding promise?
 #
-# One line of your block decides how the model knows a position, the line with `rotate`. What would you put in its place? Here is our wish list.
+# One line of your block, the one with `rotate`, decides how the model knows a position. What would you put in its place? Here is our wish list.
 #
 # - *A text means the same wherever it stands*, so scores depend on distances and not on positions.
-# - *Neighbours differ, and left differs from right.* Otherwise no name can be spelled.
+# - *Neighbours differ, and left differs from right*, because otherwise no name can be spelled.
 # - *Nothing looks ahead*, and reading in pieces gives what reading at once gives.
 # - *It goes on beyond the window*, because a text is always longer than you thought.
 # - *It costs little*: few weights, little time, nothing more in the [cache](../docs/glossary.md#cache).
-# - *It helps.* Only this wish needs a training.
+# - *It helps*, which is the only wish that needs a training.
 #
-# Each wish has been given up by somebody for a good reason. So the list does not rank encodings, and says what to test before you train.
+# Each wish has been given up for a good reason by some encoding, so the list does not rank them: it says what to test before you train.
 #
 # ## Four hooks
 #
-# In the package an encoding is a class. It overrides one or more of four [hooks](../docs/own_encoding.md), and the model does the rest.
+# In the package an encoding is a class that overrides one or more of four [hooks](../docs/own_encoding.md), and the model does the rest.
 #
 # | hook | what it changes | who uses it |
 # |---|---|---|
@@ -306,7 +306,7 @@ true_guess.compare(sum(map(is_true, written)))
 # | `score_bias` | scores, by position | ALiBi |
 # | `content_bias` | scores, by position and by what tokens hold | forgetting gates |
 #
-# As an example we take the smallest idea that we could think of. To continue a word, a letter needs the letter before it. RoPE can find it, but each head has to learn this. So we give each head one trained number, which is added to the score of the token directly before the query. [T5](https://arxiv.org/abs/1910.10683) trains such a number for every range of distances, in place of a rotation.
+# As an example we take the smallest idea that we could think of. To continue a word, a letter needs the letter before it, which RoPE can find, although each head has to learn it. So we give each head one trained number, which is added to the score of the token right before the query. [T5](https://arxiv.org/abs/1910.10683) trains such a number for every range of distances, in place of a rotation.
 
 # %%
 class Neighbour(Rotary):
@@ -337,11 +337,11 @@ first_group = next(i for i, names in enumerate(groups) if names & (broken | {"no
 promise_guess.compare(promise_guess.options[first_group])
 
 # %% [markdown]
-# The bonus asks for the distance 1 and for nothing else, and this exists in a piece of a text, with a cache, and at the millionth token. The table measures whole models with random weights. If a promise breaks, it shows the smallest input that breaks it.
+# The bonus asks for the distance 1 and for nothing else, and this exists in a piece of a text, with a cache, and at the millionth token. The table measures whole models with random weights, and shows for a broken promise the smallest input that breaks it.
 #
 # ## Train it beside RoPE
 #
-# The first run is for looking. Both models begin with the same [seed](../docs/glossary.md#seed), so they read the same batches.
+# The first run is for looking. Both models begin with the same [seed](../docs/glossary.md#seed), so that they read the same batches and their curves can be compared step by step.
 
 # %% tags=["nbval-ignore-output"]
 shape = ModelConfig(tokenizer.vocab_size, block_size=64, n_layer=2, n_head=2, n_embd=32)
@@ -363,7 +363,7 @@ neighbour = start(Neighbour, "Neighbour", baseline=rope)
 #
 # ## Three seeds
 #
-# A comparison needs pairs: from each seed both variants read the same batches, and only the difference of their losses counts. Three pairs give an interval, by the rule of [lesson 08](08_the_ladder.ipynb). Suppose that they come out like this.
+# A comparison needs pairs: from each seed both variants read the same batches, and only the difference of their losses counts. Suppose that three pairs, which give an interval by the rule of [lesson 08](08_the_ladder.ipynb), come out like this.
 
 # %%
 differences = [-0.03, -0.05, -0.04]  # nats per character, the new encoding less RoPE
@@ -379,9 +379,9 @@ print(f"mean {toy.mean:+.2f}, from {toy.low:+.2f} to {toy.high:+.2f} nats per ch
 interval_guess.compare(interval_guess.options[int(toy.high > 0)])
 
 # %% [markdown]
-# Three numbers hardly tell how much seeds differ, and the interval pays for this: it reaches ten standard errors in either direction. Nor is agreement rare. If two encodings are equally good, all three seeds favour the same one in a quarter of all comparisons.
+# Three numbers hardly tell how much seeds differ, so the interval has to reach ten standard errors in either direction. Nor is agreement rare: if two encodings are equally good, all three seeds favour the same one in a quarter of all comparisons.
 #
-# So why three? Because they show what is *excluded*. From −0.10 to +0.02 says that the encoding costs at most 0.02 nats here, which may be enough to go on. **Three seeds give an interval and no verdict.** Now the real comparison.
+# So why three? They show what is *excluded*: an interval from −0.10 to +0.02 says that the encoding costs at most 0.02 nats here, which may be enough to go on. **Three seeds give an interval and no verdict.** Now follows the real comparison.
 
 # %% tags=["nbval-ignore-output"]
 neighbour.result()  # one model trains at a time
@@ -397,16 +397,16 @@ Markdown(card(comparison.results))
 #
 # 1. *The loss less v4's.* What does its interval exclude? After ± you see how far apart seeds are without pairs.
 # 2. *What was learned.* If the bonus had stayed near 0, no head would have wanted it, whatever the loss says.
-# 3. *The price*, in weights and in milliseconds a step. A bias may keep attention from its fastest code.
-# 4. *The conditions.* Which steps, which size, and whose learning rates? Here they were chosen for RoPE.
+# 3. *The price*, in weights and in milliseconds a step, because a bias may keep attention from its fastest code.
+# 4. *The conditions*: the steps, the size, and the learning rates, which here were chosen for RoPE.
 #
-# In our run the interval left out 0, and two more weights, one for each head, gained a few hundredths of a nat. Even so the card decides nothing. The dashboard of Neighbour shows a reason for doubt: its gap opens, and then it closes again, so RoPE catches up. With fifty steps more the card may look different.
+# In our run the interval left out 0, and two more weights, one for each head, gained a few hundredths of a nat. Even so the card decides nothing, and the dashboard of Neighbour shows why: its gap opens and closes again, so that with fifty steps more the card may look different.
 #
-# If a card makes you change the encoding, its seeds have suggested the change and cannot confirm it. Then twelve *other* seeds decide, with `confirm=True`. With `out="mine.json"` the results are stored, and the next card says how many seeds you had looked at before.
+# If a card makes you change the encoding, its seeds have suggested the change and cannot confirm it, so twelve *other* seeds decide, with `confirm=True`. With `out="mine.json"` the results are stored, and the next card says how many seeds you had looked at before.
 #
 # ## Your idea
 #
-# Replace the stub, which is plain RoPE. Let `check` find what it promises, and then take away the # in the last cell. Here are ideas to begin with, from free to dear.
+# Replace the stub, which is plain RoPE, let `check` find what it promises, and then take away the # in the last cell. Here are ideas to begin with, from free to dear.
 #
 # | idea | hook | price |
 # |---|---|---|
@@ -440,10 +440,10 @@ tally()
 # ## Recap
 #
 # 1. Attention is a dot product, a mask, a softmax and a weighted mean. A block adds to the stream what attention reads, and then what an MLP computes.
-# 2. A second program with the same random weights tests a model. A first loss of ln V does not.
+# 2. A second program with the same random weights tests a model, whereas a first loss of ln V does not.
 # 3. To write is to draw a token, append it, and read the last window again.
 # 4. An encoding is a class with one to four hooks, whose promises are measured before any training.
-# 5. Three paired seeds give an interval, which says what is excluded. Other seeds decide.
+# 5. Three paired seeds give an interval, which says what is excluded, and other seeds decide.
 
 # %% [markdown]
 # ## Self-test
@@ -519,4 +519,4 @@ tally()
 # %% [markdown]
 # ## What comes next
 #
-# This is the last lesson. You began with a model that knew who did it and could not spell. You end with a GPT of your own, a list of promises, and a way to compare ideas that does not fool you. Take them to your own text: `watch_comparison` also reads the path of a file. If your encoding survives twelve fresh seeds, post its card. If it does not, post it as well, because somebody else has the same idea.
+# This is the last lesson. The course began with a model that knew who did it and could not spell, and it ends with a GPT of your own. You also have a list of promises, and a way to compare ideas that does not fool you. Take them to your own text, because `watch_comparison` also reads the path of a file. Post the card of your encoding if it survives twelve fresh seeds, and also if it does not, because somebody else has the same idea.

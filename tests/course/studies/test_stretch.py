@@ -102,13 +102,16 @@ STEADY = [1.0, 1.1, 1.2, 1.3, 1.4, 1.5] * 2
         ("loss", [0.01, 0.012, 0.01, 0.011, 0.01, 0.012], "fails"),  # an effect that does not count
         ("last 4", [0.1, 0.12, 0.1, 0.11, 0.1, 0.12], "holds"),
         ("last 4", [0.03, 0.04, 0.03, 0.03, 0.03, 0.04], "fails"),
+        ("last 4 near the ceiling", [0.1, 0.12, 0.1, 0.11, 0.1, 0.12], "no room"),
     ],
 )
 def test_a_statement_is_decided_by_the_rule(number: str, by: list[float], verdict: str) -> None:
+    number, _, ceiling = number.partition(" near ")
     statement = stretch.Statement("", "", "", "", ("low", number), ("high", number))
+    lower = [x / 2 + (0.25 if ceiling else 0) for x in STEADY]  # 0.5 to 0.75, or 0.75 to 1
     runs = {
-        "low": [{number: x, "last 1": 1.0} for x in STEADY],
-        "high": [{number: x + more, "last 1": 1.0} for x, more in zip(STEADY, 2 * by, strict=True)],
+        "low": [{number: x, "last 1": 1.0} for x in lower],
+        "high": [{number: x + more, "last 1": 1.0} for x, more in zip(lower, 2 * by, strict=True)],
     }
     assert stretch.verdict({"runs": runs}, statement) == verdict
 
