@@ -1,6 +1,6 @@
-"""Exercises of notebook 04a: half-split RoPE, weights for another layout."""
+"""Exercises of notebook 04a: RoPE in real numbers, half-split RoPE, weights for another layout."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -15,6 +15,15 @@ from babygpt_course.exercises.exercise import Exercise, each, integer, read_task
 TASKS = read_tasks("lesson_04a")
 
 
+def rotate_real_answer(x: Tensor, positions: Tensor, theta: float = 10_000.0) -> Tensor:
+    """Rotate channels 2i and 2i + 1 by positions · theta^(−2i/D): (B, H, T, D) -> the same."""
+    D = x.shape[-1]
+    angle = positions[:, None] * theta ** (-torch.arange(0, D, 2) / D)  # (T, D/2)
+    a, b = x[..., 0::2], x[..., 1::2]  # (B, H, T, D/2) each
+    turned = a * angle.cos() - b * angle.sin(), a * angle.sin() + b * angle.cos()
+    return torch.stack(turned, dim=-1).flatten(-2)
+
+
 def half_split_answer(x: Tensor, positions: Tensor, theta: float = 10_000.0) -> Tensor:
     """Rotate channel i with channel i + D/2 by positions · theta^(−2i/D): (B, H, T, D) -> the same."""
     D = x.shape[-1]
@@ -24,15 +33,19 @@ def half_split_answer(x: Tensor, positions: Tensor, theta: float = 10_000.0) -> 
     return torch.cat(turned, dim=-1)
 
 
-def other_layouts(x: Tensor, positions: Tensor, theta: float) -> dict[str, Tensor]:
-    """Rotate with each mistake: sentence for the learner -> (B, H, T, D)."""
+def mixed_layouts(x: Tensor, positions: Tensor, theta: float) -> tuple[Tensor, Tensor]:
+    """Rotate neighbours by the angles of halves, and halves by those of neighbours: (B, H, T, D) each."""
     angle = positions[:, None] * frequencies(x.shape[-1], theta).to(x)  # (T, D/2)
     first, second = x.chunk(2, dim=-1)
     halves = torch.cat((-second, first), dim=-1)
     neighbours = torch.stack((-x[..., 1::2], x[..., ::2]), dim=-1).flatten(-2)
     split, adjacent = angle.repeat(1, 2), angle.repeat_interleave(2, dim=-1)  # (T, D) each
-    by_split = x * split.cos() + neighbours * split.sin()
-    by_adjacent = x * adjacent.cos() + halves * adjacent.sin()
+    return x * split.cos() + neighbours * split.sin(), x * adjacent.cos() + halves * adjacent.sin()
+
+
+def other_layouts(x: Tensor, positions: Tensor, theta: float) -> dict[str, Tensor]:
+    """Rotate halves with each mistake: sentence for the learner -> (B, H, T, D)."""
+    by_split, by_adjacent = mixed_layouts(x, positions, theta)
     return {
         "The angles are those of halves, but you took the partners of the other layout": by_split,
         "The partners are those of halves, but you took the angles of the other layout": by_adjacent,
@@ -42,8 +55,34 @@ def other_layouts(x: Tensor, positions: Tensor, theta: float) -> dict[str, Tenso
     }
 
 
-def rotates(attempt: Any, draw: Generator, aspect: str) -> None:
-    """Ask for rotations of growing size, at positions and with a theta that the text never names."""
+def other_rotations(x: Tensor, positions: Tensor, theta: float) -> dict[str, Tensor]:
+    """Rotate neighbours with each mistake: sentence for the learner -> (B, H, T, D)."""
+    by_split, by_adjacent = mixed_layouts(x, positions, theta)
+    halves = half_split_answer(x, positions, theta)
+    return {
+        "The partners are neighbours, but you took the angles of halves": by_split,
+        "The angles are those of neighbours, but you took the partners of halves": by_adjacent,
+        "You rotated halves. Channel 2i belongs with channel 2i + 1": halves,
+        "That is the opposite direction": rotate(x, -positions, theta),
+        "Negative positions turn in the other direction": rotate(x, positions.abs(), theta),
+        "The exponent is −2i/D, where i counts pairs": rotate(x, positions, theta**0.5),
+    }
+
+
+def rotate_halves(x: Tensor, positions: Tensor, theta: float) -> Tensor:
+    """Rotate channel i with channel i + D/2 by the package's rotation: (B, H, T, D) -> the same."""
+    order = pairs_side_by_side(x.shape[-1])
+    return rotate(x[..., order], positions, theta)[..., order.argsort()]
+
+
+Rotation = Callable[[Tensor, Tensor, float], Any]
+
+
+def rotates(attempt: Any, draw: Generator, aspect: str, right: Rotation, wrong: Rotation) -> None:
+    """Ask for rotations of growing size, at positions and with a theta that the text never names.
+
+    right, wrong  give the right result, and the results of mistakes by sentence
+    """
     theta, again = 0.0, (1, 2, 9, 6)  # asked twice with one theta: angles belong to positions, not to a shape
     long = ((1, 1, 70, 12), 300)
     sizes = (((1, 1, 2, 2), 9), ((1, 1, 2, 4), 40), ((2, 3, 5, 8), 40), (again, 3001), (again, 1001), long)
@@ -53,32 +92,30 @@ def rotates(attempt: Any, draw: Generator, aspect: str) -> None:
         positions[0], positions[-1] = -most, most  # both ends, so that no draw leaves out a large position
         theta = theta if most == 1001 else float(integer(draw, 50, 5000))
         what = f"x of shape {shape}, positions {describe(positions)}, theta {theta:.0f}"
-        mistakes = other_layouts(x, positions, theta)
+        mistakes = wrong(x, positions, theta)
         if aspect == "lengths":
             turned = ask_tensor(attempt, x, positions, theta, what=what, shape=shape)
-            hints = [f". {text}" for text, wrong in mistakes.items() if not difference(turned, wrong, 1e-3)]
+            hints = [f". {text}" for text, value in mistakes.items() if not difference(turned, value, 1e-3)]
             hint = [*hints, ". A rotation keeps them: is each pair turned by one angle?"][0]
             require_equal(turned.norm(dim=-1), x.norm(dim=-1), f"{what} lengths:", {}, hint, 1e-3)
         elif aspect == "position 0":
             expect(attempt, x, 0 * positions, theta, want=x, what=f"{what}, but all positions 0,")
         else:
-            order = pairs_side_by_side(shape[-1])
-            want = rotate(x[..., order], positions, theta)[..., order.argsort()]
-            expect(
-                attempt,
-                x,
-                positions,
-                theta,
-                want=want,
-                what=what,
-                mistakes=mistakes,
-                atol=1e-4 if most < 99 else 1e-3,
-            )
+            want, atol = right(x, positions, theta), 1e-4 if most < 99 else 1e-3
+            expect(attempt, x, positions, theta, want=want, what=what, mistakes=mistakes, atol=atol)
 
 
 def pairs_side_by_side(D: int) -> Tensor:
     """Return the channels in the order 0, D/2, 1, D/2 + 1, ...: (D,)."""
     return torch.arange(D).view(2, -1).T.flatten()
+
+
+ASPECTS = ("lengths", "position 0", "turns")
+ROTATION = Exercise(
+    TASKS["Rotate pairs in real numbers"],
+    each(rotates, *((aspect, rotate, other_rotations) for aspect in ASPECTS)),
+    rotate_real_answer,
+)
 
 
 def rotation_matrix(attempt: Any) -> Tensor:
@@ -89,7 +126,7 @@ def rotation_matrix(attempt: Any) -> Tensor:
 
 HALF_SPLIT = Exercise(
     TASKS["Half-split RoPE"],
-    each(rotates, "lengths", "position 0", "turns"),
+    each(rotates, *((aspect, rotate_halves, other_layouts) for aspect in ASPECTS)),
     half_split_answer,
     picture=(rotation_matrix, "channel", "row, of position −8 at the top to 23"),
 )
@@ -161,4 +198,4 @@ LAYOUTS = Exercise(
 )
 
 
-EXERCISES = (HALF_SPLIT, LAYOUTS)
+EXERCISES = (ROTATION, HALF_SPLIT, LAYOUTS)

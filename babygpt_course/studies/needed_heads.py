@@ -97,6 +97,13 @@ def first_letters(model: LanguageModel, rows: PromptRows) -> float:
 
 
 @torch.inference_mode()
+def weights_from_last(model: LanguageModel, rows: PromptRows) -> Tensor:
+    """Return the attention that the last token of each prompt pays to each token: (L, H, Q, T)."""
+    weights = torch.stack(each_weights(model, rows.ids, Tensor.cpu))  # (L, Q, H, T, T)
+    return weights.transpose(2, 3)[:, rows.parts[3]].transpose(1, 2)
+
+
+@torch.inference_mode()
 def looks(model: LanguageModel, rows: PromptRows) -> tuple[np.ndarray, np.ndarray]:
     """Return where heads look, averaged over questions.
 

@@ -5,10 +5,10 @@ from functools import partial
 import numpy as np
 import torch
 
-from babygpt_course.exercises.lesson_04a import HALF_SPLIT, LAYOUTS
+from babygpt_course.exercises.lesson_04a import HALF_SPLIT, LAYOUTS, ROTATION
 from tests.course.exercises.harness import Mutant, requirements
 
-LENGTHS, ZERO, TURNS = requirements(HALF_SPLIT)
+LENGTHS, ZERO, TURNS = requirements(HALF_SPLIT)  # ROTATION requires the same
 ONE, SEVERAL, FEWER = ROWS = requirements(LAYOUTS)
 
 
@@ -58,7 +58,9 @@ def loop(weight, D):
 
 
 KEPT = {}  # shape and theta -> the positions of the first call
+pairs = partial(split, pairs=True)
 RIGHT = (
+    (ROTATION, pairs, lambda x, p, t: pairs(x.double(), p.double(), t).tolist()),
     (HALF_SPLIT, split, with_numpy, lambda x, p, t: split(x.double(), p.double(), t).tolist()),
     (LAYOUTS, partial(reorder, order=interleave), loop, lambda w, D: torch.stack(loop(w, D)).numpy()),
 )
@@ -85,6 +87,19 @@ MUTANTS = [
     Mutant(LAYOUTS, "one head", partial(reorder, order=interleave, heads=[0]), [SEVERAL, FEWER], "Only"),
     Mutant(LAYOUTS, "columns", lambda w, D: torch.stack(loop(w.T, D)).T, ROWS, "You ordered columns"),
     Mutant(LAYOUTS, "reversed", partial(reorder, order=lambda d: d.flip(0)), ROWS),
+    Mutant(ROTATION, "halves", split, [TURNS], "You rotated halves"),
+    Mutant(ROTATION, "the other way", partial(pairs, sign=-1), [TURNS], "opposite direction"),
+    Mutant(ROTATION, "never below 0", lambda x, p, t: pairs(x, p.abs(), t), [TURNS], "Negative positions"),
+    Mutant(ROTATION, "exponent −i/D", partial(pairs, exponent=1.0), [TURNS], "where i counts pairs"),
+    Mutant(ROTATION, "angles of halves", mixed, [LENGTHS, TURNS], "you took the angles of halves"),
+    Mutant(
+        ROTATION,
+        "partners of halves",
+        partial(mixed, halves=True),
+        [LENGTHS, TURNS],
+        "the partners of halves",
+    ),
+    Mutant(ROTATION, "stub", lambda x, p, t: x.clone(), [TURNS]),
     Mutant(HALF_SPLIT, "neighbours", partial(split, pairs=True), [TURNS], "rotated neighbours"),
     Mutant(HALF_SPLIT, "never below 0", lambda x, p, t: split(x, p.abs(), t), [TURNS], "Negative positions"),
     Mutant(HALF_SPLIT, "a table of 1000", lambda x, p, t: split(x, p.clamp(-1000, 1000), t), [TURNS]),

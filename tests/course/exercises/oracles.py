@@ -259,6 +259,31 @@ def draw_weights(rng: random.Random) -> tuple[Any, ...]:
     return normal(rng, rng.randint(1, 4) * D, rng.randint(1, 12)), D
 
 
+def draw_reading(rng: random.Random) -> tuple[Any, ...]:
+    while True:
+        L, H, Q, T = rng.randint(1, 4), rng.randint(2, 6), rng.randint(1, 5), rng.randint(6, 20)
+        weights = (2 * normal(rng, L, H, Q, T)).softmax(dim=-1)
+        names = torch.zeros(Q, T, dtype=torch.bool)
+        for row in names:
+            start = rng.randrange(T - 5)
+            row[start : start + rng.randint(1, 5)] = True
+        first, second = (weights * names).sum(dim=-1).mean(dim=-1).flatten().topk(2).values.tolist()
+        if first - second > 0.01:  # rounding never decides
+            return weights, names
+
+
+def draw_pairs(rng: random.Random) -> tuple[Any, ...]:
+    while True:
+        n, right = rng.randint(3, 9), rng.uniform(0.8, 1)
+        alone = torch.tensor([rng.choice([0.0, 0.02, rng.uniform(0, 0.2)]) for _ in range(n)])
+        extra = torch.tensor([[rng.uniform(-0.03, 0.2) * (i < j) for j in range(n)] for i in range(n)])
+        cost = alone + alone[:, None] + extra + extra.T
+        cost[range(n), range(n)] = alone
+        first, second = (extra + 9 * extra.sign().abs()).flatten().topk(2).values.tolist()
+        if first - second > 0.01:
+            return right, right - cost
+
+
 def controls_fairly(attempt: Any, rng: random.Random) -> bool:
     for n_layer, n_head in ((1, 2), (2, 3), (3, 4)):
         model, score, _ = lesson_04b.drawn_model(seeded(rng), n_layer, n_head)
@@ -566,8 +591,15 @@ JUDGES: dict[str, Right] = {
     lesson_03a.MASK.name: agrees(draw_lengths, lesson_03a.mask_answer),
     lesson_03b.LOOK_BACK.name: looks_back,
     lesson_03b.CAUSE.name: knows_causes,
+    lesson_04a.ROTATION.name: agrees(draw_rotation, lesson_04a.rotate_real_answer, off=3e-3),
     lesson_04a.HALF_SPLIT.name: agrees(draw_rotation, lesson_04a.half_split_answer, off=3e-3),
     lesson_04a.LAYOUTS.name: agrees(draw_weights, lesson_04a.interleave_rows_answer),
+    lesson_04b.READER.name: agrees(draw_reading, lesson_04b.find_reader_answer),
+    lesson_04b.STAND_INS.name: agrees(
+        draw_pairs,
+        lesson_04b.stand_ins_answer,
+        lambda got, *_: sorted(got) if isinstance(got, list | tuple) else got,
+    ),
     lesson_04b.ABLATION.name: controls_fairly,
     lesson_05.REPAIRED.name: agrees(draw_specimen, lesson_05.repaired_answer),
     lesson_05.HEAD_BIAS.name: agrees(draw_heads, lesson_05.exact_bias),
