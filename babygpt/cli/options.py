@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from babygpt.config import SAVE_EVERY, SEEDS
+from babygpt.config import SAVE_EVERY, VALID_SEEDS
 from babygpt.errors import BadInput
 from babygpt.files import file_lock, require_writable
 from babygpt.packages import missing_package
@@ -34,7 +34,7 @@ CommandTable = Mapping[str, tuple[str, str]]
 USER_ERRORS = (BadInput, FloatingPointError, OSError, UnicodeError)  # the input or the machine is at fault
 OUR_FAULT = "This is a fault of babygpt, not of what you typed. Please report it, with all that follows:"
 PATH = click.Path(path_type=Path)
-SEED = click.IntRange(SEEDS.start, SEEDS.stop - 1)
+SEED = click.IntRange(VALID_SEEDS.start, VALID_SEEDS.stop - 1)
 
 
 class CommandGroup(click.Group):

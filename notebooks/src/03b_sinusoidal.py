@@ -310,7 +310,7 @@ highest.compare(max(places, key=lambda first: np.mean(losses[f"at {first}"])))
 #
 # ## The case
 #
-# Does v4 misspell because *its positions do not tell neighbours apart*? A table of sines and cosines does tell them apart: with it a head made by hand prefers the letter before, even with the bounded scores of our models. But v4 rotates in place of adding, and a code that suffices is not yet a head that uses it. So this explanation stays open. Out are *it ignores order* and, for most seeds, *it recalls the vowel only in part*.
+# Does v4 misspell because *its positions do not tell neighbours apart*? A table of sines and cosines does tell them apart: with it a head made by hand prefers the letter before, even with the bounded scores of our models. But v4 rotates in place of adding, and a code that suffices is not yet a head that uses it. So this explanation stays open.
 
 # %% tags=["nbval-ignore-output"]
 tally()
