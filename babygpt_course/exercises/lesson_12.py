@@ -40,6 +40,7 @@ def shifts_the_result(x: Tensor, weight: Tensor) -> Tensor:
 
 
 SHIFT_MISTAKES: dict[str, Callable[..., Tensor]] = {
+    "Nothing is added yet": lambda x, weight: x,
     "This is the token after it, which the model has to predict": lambda x, weight: (
         x + weight * F.pad(x[:, 1:], (0, 0, 0, 1))
     ),
@@ -64,9 +65,9 @@ SHIFT_MISTAKES: dict[str, Callable[..., Tensor]] = {
 
 def draw_texts(draw: Generator, several: bool) -> Iterator[Case]:
     """Draw embeddings of one text or of several, with a weight for each channel."""
-    shapes = [(1, 1, 2), (1, 2, 1), (1, 3, 2), (1, 5, 5), (1, 300, 3)]
+    shapes = [(1, 1, 2), (1, 3, 2), (1, 2, 7), (1, 5, 5), (1, 300, 3)]
     if several:
-        shapes = [(2, 1, 2), (2, 2, 2), (3, 4, 2), (2, integer(draw, 5, 12), integer(draw, 1, 9))]
+        shapes = [(2, 1, 2), (2, 3, 2), (3, 2, 7), (2, integer(draw, 5, 12), integer(draw, 1, 9))]
     for shape in shapes:
         x, weight = torch.randn(shape, generator=draw), 1.5 * torch.randn(shape[-1], generator=draw)
         yield Case(f"x of shape {shape}", (x, weight))
@@ -116,6 +117,7 @@ def forges_from_there(own: Tensor, twin: Tensor, position: Tensor) -> Tensor:
 
 
 FORGE_MISTAKES: dict[str, Callable[..., Tensor]] = {
+    "Nothing is exchanged yet": lambda own, twin, position: own,
     "Each question has one position. You exchanged those of all questions in each": forges_all,
     "You exchanged every token": lambda own, twin, position: twin,
     "You exchanged the wrong way: the note of the twin belongs at the position": lambda own, twin, position: (
@@ -139,7 +141,7 @@ FORGE_MISTAKES: dict[str, Callable[..., Tensor]] = {
 
 def draw_notes(draw: Generator) -> Iterator[Case]:
     """Draw what a head writes in questions and in their twins, and a position in each."""
-    for Q, T, D in ((1, 1, 2), (1, 4, 2), (2, 3, 2), (3, 3, 3), (4, integer(draw, 5, 12), 3), (12, 40, 4)):
+    for Q, T, D in ((1, 3, 2), (2, 1, 5), (2, 3, 2), (3, 3, 3), (4, integer(draw, 5, 12), 3), (12, 40, 4)):
         own, twin = torch.randn(2, Q, T, D, generator=draw)
         position = torch.randint(T, (Q,), generator=draw)
         yield Case(f"{Q} × {T} tokens, position {position.tolist()}", (own, twin, position))
@@ -185,6 +187,7 @@ def convolves_round(x: Tensor, weights: Tensor) -> Tensor:
 
 
 CONVOLUTION_MISTAKES: dict[str, Callable[..., Tensor]] = {
+    "Nothing is mixed yet": lambda x, weights: x,
     "The weights stand the other way round: weights[0] belongs to the token itself": lambda x, weights: (
         my_convolution_answer(x, weights.flip(0))
     ),

@@ -13,7 +13,7 @@
 #
 # The picture below has the [losses](../docs/glossary.md#loss) of two [encodings](../docs/glossary.md#encoding), RoPE and the sinusoid, from the same twelve [seeds](../docs/glossary.md#seed) at every 50th step of one training. Move the step from 300 to 1,200: at 300 the sinusoid loses more than luck explains, and at 1,200 it loses less, again by more than luck explains. Which of the two would you call better, and what happened in between?
 #
-# We also test two explanations of our case, of v4 that cannot spell the name: *it needs more steps* and *the model is too small to copy*. You will be able to
+# We also test two explanations of our case, of v4 that cannot spell the name: *it needs more steps* and *its encoding makes it late*. You will be able to
 #
 # 1. judge from seeds whether one model has a lower loss, and say what your study could not have seen,
 # 2. tell a difference between two models from a difference in time,
@@ -207,9 +207,9 @@ sooner_guess.compare(sooner[2 if abs(sinusoid - rope) <= 2 else 0 if sinusoid > 
 #
 # ## The case
 #
-# Of the twelve seeds of RoPE, which is our v4, 1, 2 and 7 spell by step 600, 1,200 and 1,800. So *it needs more steps* is right for seven of twelve seeds. *The model is too small to copy* is out, since these seven have the same size. Of the five other seeds, 1002, 1004 and 4711 write 67.5 to 79.5% of the names at the end, 1006 writes 40%, and only 17 (20%) is near a guess of the vowel.
+# Of the twelve seeds of RoPE, which is our v4, 1, 2 and 7 spell by step 600, 1,200 and 1,800. So *it needs more steps* is right for seven of twelve seeds. *Its encoding makes it late* is right as well, since from the same seeds the sinusoid spells sooner. Of the five other seeds, 1002, 1004 and 4711 write 67.5 to 79.5% of the names at the end, 1006 writes 40%, and only 17 (20%) is near a guess of the vowel.
 #
-# What the steps are for, and why the sinusoid needs fewer of them, [lesson 12](12_the_case_is_closed.ipynb) finds out: it looks at what forms in a seed that spells.
+# Neither says what the steps are for. [Lesson 12](12_the_case_is_closed.ipynb) looks at what forms in a seed that spells, and gives it to v4.
 
 # %% tags=["nbval-ignore-output"]
 tally()
@@ -277,7 +277,7 @@ ladder.OWN_ENCODING.check(RoPESoFar)
 # 2. *Undecided* does not mean *equal*: of differences as large as one standard deviation, twelve seeds see 64 in 100.
 # 3. After 600 steps the loss of a run mostly tells what it has learned.
 # 4. Of four encodings 47 of 48 seeds answer by step 1,800. A gap at one step mostly shows which seeds have learned to answer or to spell.
-# 5. By step 1,200 ten of twelve seeds spell with the sinusoid and two with RoPE. By step 1,800 seven do with RoPE, so the model is late, and not too small.
+# 5. By step 1,200 ten of twelve seeds spell with the sinusoid and two with RoPE. By step 1,800 seven do with RoPE, so the encoding makes v4 late.
 
 # %% [markdown]
 # ## Self-test

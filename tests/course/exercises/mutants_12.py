@@ -53,7 +53,7 @@ def convolve_centred(x, weights):
 
 MUTANTS = [
     Mutant(TOKEN_SHIFT, "right, with a loop", shift_with_a_loop, []),
-    Mutant(TOKEN_SHIFT, "nothing added", lambda x, weight: x, [ONE_TEXT, SEVERAL]),
+    listed_mistake(TOKEN_SHIFT, "nothing added", [ONE_TEXT, SEVERAL], "Nothing is added"),
     Mutant(TOKEN_SHIFT, "writes into x", shift_in_place, ALL_SHIFT, "work on a copy"),
     listed_mistake(TOKEN_SHIFT, "the token after", ALL_SHIFT, "the token after"),
     listed_mistake(TOKEN_SHIFT, "rolled", ALL_SHIFT, "`roll`"),
@@ -72,7 +72,7 @@ MUTANTS = [
         "float16",
     ),
     Mutant(FORGE, "right, with where", forge_with_where, []),
-    Mutant(FORGE, "nothing exchanged", lambda own, twin, position: own, ALL_FORGE),
+    listed_mistake(FORGE, "nothing exchanged", ALL_FORGE, "Nothing is exchanged"),
     Mutant(FORGE, "writes into own", forge_in_place, ALL_FORGE, "work on a copy"),
     listed_mistake(FORGE, "all positions in each", [ELSEWHERE], "those of all questions"),
     listed_mistake(FORGE, "everything", [ELSEWHERE], "every token"),
@@ -89,6 +89,7 @@ MUTANTS = [
         ALL_FORGE,
     ),
     Mutant(SHORT_CONVOLUTION, "right, with PyTorch's own function", convolve_with_pytorch, []),
+    listed_mistake(SHORT_CONVOLUTION, "nothing mixed", ALL_CONVOLUTION, "Nothing is mixed"),
     listed_mistake(SHORT_CONVOLUTION, "turned round", [BEFORE, LONGER], "the other way round"),
     listed_mistake(SHORT_CONVOLUTION, "ahead", [BEFORE, LONGER], "tokens after it"),
     listed_mistake(SHORT_CONVOLUTION, "rolled", [BEFORE, LONGER], "`roll`"),
