@@ -68,7 +68,7 @@ def require_kinds(owner: Any, values: Mapping[str, Any]) -> None:
             require_kind(name, value, annotations[name])
 
 
-def checked(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+def check_arguments(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
     """Let a function refuse arguments that are not of their annotated kinds, with BadInput. A decorator."""
     parameters = signature(function)
 

@@ -53,7 +53,7 @@ ENCODING_COLOURS = {
     "v7-rope": ENCODINGS["rope"],
     "v7-nope": ENCODINGS["none"],
     "RoPE": ENCODINGS["rope"],
-    "damped (control)": COLOURS["grey"],  # lesson 04 draws it beside RoPE
+    "damped (control)": COLOURS["grey"],  # lesson 04a draws it beside RoPE
 }
 STYLE: Any = {
     "figure.dpi": 110,

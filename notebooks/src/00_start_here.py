@@ -202,7 +202,7 @@ print(f"the second letter of the answer: {losses[-5]:.1f}")
 # | v1 | each token predicts the next one alone | [01](01_bag_of_tokens.ipynb) |
 # | v2 | a trained vector for each position | [02](02_learned_positions.ipynb) |
 # | v3 | attention, and a fixed table of waves | [03a](03a_attention.ipynb), [03b](03b_sinusoidal.ipynb) |
-# | v4 | RoPE, a rotation | [04](04_rope.ipynb) |
+# | v4 | RoPE, a rotation | [04a](04a_rope.ipynb) |
 # | v5 | a bell curve over distance | [05](05_gaussian_rope.ipynb) |
 # | v6 | several texts in one sequence | [06](06_fourier_branches.ipynb) |
 # | v7 | masked characters are filled in | [07a](07a_diffusion.ipynb), [07b](07b_polar_gates.ipynb) |

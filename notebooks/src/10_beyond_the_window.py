@@ -58,7 +58,7 @@ run = live.train(v4, NextToken(corpus, window), TrainConfig(steps=400), "v4", wa
 #
 # ## Let the text grow
 #
-# RoPE turns pair $i$ of a head by $\omega_i = \theta^{-2i/D}$ radians per character. Our heads have $D = 24$ channels, so $i$ runs from 0 to 11, and θ = 10000. So the angles between a question and a digit depend on their distance alone ([04](04_rope.ipynb)), which we use for an experiment. The digit stays 48 characters before its question, a distance that training met, and only the text *before* it grows, to two, four and eight windows. No other digit is told.
+# RoPE turns pair $i$ of a head by $\omega_i = \theta^{-2i/D}$ radians per character. Our heads have $D = 24$ channels, so $i$ runs from 0 to 11, and θ = 10000. So the angles between a question and a digit depend on their distance alone ([04a](04a_rope.ipynb)), which we use for an experiment. The digit stays 48 characters before its question, a distance that training met, and only the text *before* it grows, to two, four and eight windows. No other digit is told.
 
 # %%
 percent = {"low": 0, "high": 100, "unit": "%", "near": 12}
