@@ -54,8 +54,6 @@ run.result()
 windows = batches.cut(corpus.val, torch.linspace(0, len(corpus.val) - 65, 16).long(), 65)
 
 # %% [markdown]
-# The text stands at 256; drag it back to 0. v4 loses the same everywhere, and so do twelve stored seeds of v4, the rings, which met position 0 alone. But v3 fails at codes that it never met. The rings lie below the best reader of our windows, because theirs begin with a story and are easier. The dots, and the line at 128, belong to stored seeds of v3 that met this position, too.
-#
 # ## Does it look at the name?
 #
 # This v4 has the fault of lesson 00, as the last two lines below show:
