@@ -220,9 +220,9 @@ def test_contributing_measures_a_claim(examples):
 
 
 def test_contributing_checks_an_exercise(examples):
-    exercise = examples["babygpt_course/exercises/lesson_12.py"].SLOPES
+    exercise = examples["babygpt_course/exercises/lesson_14.py"].SLOPES
     assert exercise.check(exercise.answer).solved
-    for mutant in examples["tests/course/exercises/mutants_12.py"].MUTANTS:
+    for mutant in examples["tests/course/exercises/mutants_14.py"].MUTANTS:
         report = exercise.check(mutant.answer)
         assert set(report.failed) == set(mutant.fails)
         assert mutant.says in repr(report)

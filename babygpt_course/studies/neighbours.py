@@ -19,7 +19,15 @@ from babygpt import NextToken, Positions, TrainConfig, build, load_corpus, metri
 from babygpt.data.corpus import Corpus
 from babygpt.device import pick_device
 from babygpt.encodings import Rotary, TokenShift
-from babygpt.experiments.paired import LEAST_SHARE, compare, differences, percent, sign_test, table_head
+from babygpt.experiments.paired import (
+    LEAST_SHARE,
+    Comparison,
+    compare,
+    differences,
+    percent,
+    sign_test,
+    table_head,
+)
 from babygpt.experiments.sweep import (
     CONFIRMING_SEEDS,
     StudySize,
@@ -275,13 +283,22 @@ def in_words(name: str) -> str:
     return f"{NAMES[model]} with {gift}" if gift != PLAIN else f"{NAMES[model]} alone"
 
 
-def written_gap(results: Results, name: str) -> str:
-    """Return how many more names a model writes than without its gift, after a short run, in points."""
+def compare_written(results: Results, name: str) -> Comparison | None:
+    """Compare the names that a model writes with and without its gift, after a short run, in points.
+
+    returns  None for a model without a gift, or if its runs without a gift are missing
+    """
     plain = f"{name.split(', ')[0]}, {PLAIN}"
     if name == plain or plain not in results["short"]:
-        return ""
+        return None
     gaps = differences(results["short"][name]["written"], results["short"][plain]["written"])
-    return f"{compare([100 * gap for gap in gaps], 100 * LEAST_SHARE):+.0f}"
+    return compare([100 * gap for gap in gaps], 100 * LEAST_SHARE)
+
+
+def written_gap(results: Results, name: str) -> str:
+    """Return how many more names a model writes than without its gift, after a short run, in points."""
+    comparison = compare_written(results, name)
+    return f"{comparison:+.0f}" if comparison else ""
 
 
 def short_rows(results: Results) -> list[tuple[str, ...]]:
@@ -341,18 +358,41 @@ def table(results: Results) -> str:
         "loss (nats per character)",
     )
     long_heading = ("model", *stops, "each seed spells from", "chance of such a count at each of these steps")
+    short = f"{head}{markdown(short_heading, short_rows(results))}"
+    if not results["long"]:
+        return short
     return (
-        f"{head}{markdown(short_heading, short_rows(results))}\nOne schedule of {results['steps']:,} steps, "
+        f"{short}\nOne schedule of {results['steps']:,} steps, "
         f"seeds that spell:\n\n{markdown(long_heading, long_rows(results))}"
     )
 
 
 def draw_neighbours(figure: Figure, results: Results) -> None:
     """Draw the names that each seed writes with each gift, and how many seeds spell by each step."""
+    if not results["long"]:  # The long runs are made later.
+        draw_gifts(figure.subplots(), results, [*results["short"]], dots_title(results))
+        return
     dots, counts = figure.subplots(1, 2, width_ratios=(5, 6))
-    written = {in_words(name): numbers["written"] for name, numbers in results["short"].items()}
-    draw_seed_dots(dots, percent(written), dots_title(results), "names written (%)", span=(-3.0, 103.0))
+    draw_gifts(dots, results, [*results["short"]], dots_title(results))
     draw_spelling_counts(counts, spelling_clicks(results), results)
+
+
+def draw_gifts(ax: Axes, results: Results, names: Sequence[str], title: str) -> None:
+    """Draw the names that each seed writes after a short run, in per cent.
+
+    names  of rows, such as "v4, the token before"; behind each stands how many more names are written than
+           without the gift, in points, with its 99% interval
+    """
+    written = {in_words(name): results["short"][name]["written"] for name in names}
+    gaps = {in_words(name): compare_written(results, name) for name in names}
+    # Adding 0.0 turns -0.0 into 0.0, which has no minus sign.
+    notes = {
+        label: "{:+.0f} ({:+.0f} to {:+.0f})".format(*(round(x) + 0.0 for x in (gap.mean, gap.low, gap.high)))
+        for label, gap in gaps.items()
+        if gap
+    }
+    draw_seed_dots(ax, percent(written), title, "names written (%)", span=(-3.0, 150.0), notes=notes)
+    ax.set_xticks(range(0, 101, 25))
 
 
 def dots_title(results: Results) -> str:

@@ -19,11 +19,12 @@ SPELLS: Looks = ("seed that spells", COLOURS["blue"], "dots")
 OTHERS: Looks = ("seed that does not", COLOURS["red"], "rings")
 
 
-def click(results: Results, what: Sequence[str] = tuple(WHAT)) -> Explorer:
+def click(results: Results, what: Sequence[str] = tuple(WHAT), seeds: bool = True) -> Explorer:
     """Explore when seeds answer, when they spell, and what they lose, step by step of one training.
 
     results  what `load_results("clicks")` reads
-    what     the curves to choose from, the first ones first; the seeds are shown with those that spell
+    what     the curves to choose from, the first ones first
+    seeds    whether the losses of all seeds are shown beside the curves, if one of these counts who spells
     """
     step_numbers = results["at"]
     steps = Slider(
@@ -35,7 +36,7 @@ def click(results: Results, what: Sequence[str] = tuple(WHAT)) -> Explorer:
         step=step_numbers[1] - step_numbers[0],
     )
     controls: list[Control] = [Choice("what", [(WHAT[kind], kind) for kind in what], "show"), steps]
-    measure, panels = partial(measure_curves, results), partial(frames, results, "spells" in what)
+    measure, panels = partial(measure_curves, results), partial(frames, results, seeds and "spells" in what)
     return Explorer("click", measure, panels, controls, frames_by="step", together=("what",))
 
 

@@ -208,4 +208,4 @@ tally()
 # %% [markdown]
 # ## What comes next
 #
-# Each link above is a side trip, so take the one whose slider surprised you. In the order of the course the kernel comes next. → [05 · Gaussian RoPE](05_gaussian_rope.ipynb)
+# Each link above is a side trip, so take the one whose slider surprised you. The way goes on with the case: what does v4 wait for before it spells? → [12 · The case is closed](12_the_case_is_closed.ipynb)

@@ -355,7 +355,7 @@ for i, letter in enumerate(ask.answer):
 #
 # ## The case
 #
-# All letters of a name are equally far from the letter that predicts them, so distance gives no reason to lose the vowel alone. So *the vowel is too far away* is out, and lesson 08 tests it once more. *It does not look at the name* is open for the vowel, and *its positions do not tell neighbours apart* for trained heads (04b). Untested are *it needs more steps*, *it has a bug* and *its encoding makes it late*. And keep in mind that a model learns to look back suddenly.
+# All letters of a name are equally far from the letter that predicts them, so distance gives no reason to lose the vowel alone. So *the vowel is too far away* is out. *It does not look at the name* is open for the vowel, and *its positions do not tell neighbours apart* for trained heads (04b). Untested are *it needs more steps*, *it has a bug* and *its encoding makes it late*. And keep in mind that a model learns to look back suddenly.
 
 # %%
 tally()

@@ -13,13 +13,13 @@
 #
 # The picture below has the [losses](../docs/glossary.md#loss) of two [encodings](../docs/glossary.md#encoding), RoPE and the sinusoid, from the same twelve [seeds](../docs/glossary.md#seed) at every 50th step of one training. Move the step from 300 to 1,200: at 300 the sinusoid loses more than luck explains, and at 1,200 it loses less, again by more than luck explains. Which of the two would you call better, and what happened in between?
 #
-# We also test three explanations of our case, of v4 that cannot spell the name: *it needs more steps*, *it does not look at the name* and *the model is too small to copy*. You will be able to
+# We also test two explanations of our case, of v4 that cannot spell the name: *it needs more steps* and *its encoding makes it late*. You will be able to
 #
 # 1. judge from seeds whether one model has a lower loss, and say what your study could not have seen,
 # 2. tell a difference between two models from a difference in time,
-# 3. find the step at which a model has learned something, and the head that has formed there.
+# 3. find the step from which on a model has learned something.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about a minute to run on two cores, and by our estimate 45 minutes to read and guess. The exercises take about 22 minutes, and those marked *stretch* take 25 more.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about a minute to run on two cores, and by our estimate 35 minutes to read and guess. The exercises take about 22 minutes, and those marked *stretch* take 25 more.
 
 # %% tags=["nbval-ignore-output"]
 from math import log
@@ -39,7 +39,7 @@ from babygpt_course.predictions import predict, tally
 from babygpt_course.studies.clicks import clicked
 from babygpt_course.studies.results import load_results
 from babygpt_course.studies.seed_plots import draw_seed_dots
-from babygpt_course.tools import click, gap, vowel_heads
+from babygpt_course.tools import click, gap
 
 # %% tags=["nbval-ignore-output"]
 live.set_style()
@@ -203,50 +203,13 @@ sinusoid, rope = (clicked(clicks, "spells")[name][at.index(1200)] for name in ("
 sooner_guess.compare(sooner[2 if abs(sinusoid - rope) <= 2 else 0 if sinusoid > rope else 1])
 
 # %% [markdown]
-# By step 1,200 ten seeds spell with the sinusoid and two with RoPE. In eight seeds the sinusoid alone spells, and in none RoPE alone, which luck does in less than one study of a hundred (a *sign test*, *p* = 0.008). This explains the first picture. At step 300 RoPE is ahead because more of its seeds answer. By step 1,200 all seeds of both answer, and RoPE is behind because fewer of its seeds spell. Why the sinusoid spells so early is open.
-#
-# Of the twelve seeds of RoPE, which is our v4, 1, 2 and 7 spell by step 600, 1,200 and 1,800, so more steps help. Of the five other seeds, 1002, 1004 and 4711 write 67.5 to 79.5% of the names at the end, 1006 writes 40%, and only 17 (20%) is near a guess of the vowel.
-#
-# ## What changes in a seed that spells?
-#
-# We took v4 apart as with the switchboard of [04b](04b_which_heads.ipynb): each head was silenced in turn, 150 steps before a seed began to spell, when it began, and at step 1,800. The first letter of the answer is given, so the model has to write the second one, the vowel, which is a guess among five (20%).
-#
-# By the 100 questions of this study six seeds spell. Seed 2027 writes 74% here, and 82% of 400 above. In each of the six, one head of layer 2 turns out to be needed for the vowel. It can look at the vowel itself, but after layer 1 other letters, too, can hold something about it ([03a](03a_attention.ipynb)).
-
-# %%
-counts = ["one or none", "two", "three", "four", "five or six"]
-letter_guess = predict(
-    "From how many of the six seeds does this head look mostly at the vowel that the model has to write?",
-    counts,
-)
-letter_guess
-
-# %% tags=["answer", "nbval-ignore-output"]
-display(vowel_heads(spelling := load_results("spelling")))
-spellers = [stages["end"] for stages in spelling["stages"] if "click" in stages]
-at_vowel = 0
-for one in spellers:
-    needed = min(range(4), key=lambda head, one=one: one["without"][1][head])
-    looks = [*one["looks"][1][needed], 1 - sum(one["looks"][1][needed])]  # at four letters, and elsewhere
-    at_vowel += looks.index(max(looks)) == 1
-letter_guess.compare(counts[min(max(at_vowel, 1), 5) - 1])
-
-# %% [markdown]
-# Seed 1337 writes a third of the vowels 150 steps before it spells, and 98% at the last step. If head 3 of layer 2 is then silent, 20% remain, whereas any other head of this layer leaves at least 97%. The five other seeds that spell come next in the menu: 18 to 26% remain without one head of layer 2, and at least 83% without any other. Layer 1 is needed as well: without its most needed head the six seeds write 21 to 63% of the vowels, and two of them hardly more than without the head of layer 2.
-#
-# Lesson 04b found a head that gives the name nearly all its weight, but that was measured where the *first* letter is due. Where the vowel is due, no head of these six gives the name more than 48% of its weight 150 steps before. At the last step one head gives it 78 to 97%. So **in every seed that spells, a head of layer 2 has formed that gives the name most of its weight, and 150 steps before no head gave it half.**
-#
-# Do the six other seeds lack this head? Only seeds 17 and 1006 do: they write 17 and 39% of the vowels at step 1,800, and no head gives the name more than 27% of its weight. In 2027, 1002 and 1004 it has formed, with 62 to 95%, yet they write 72 to 78% of the names. So the head is needed and does not suffice. Seeds 2027 and 1002 write at least 99% of the vowels, so another letter must be wrong, which we did not measure. Seed 4711 is an exception: it writes 79% of the vowels, and two heads give the name 45 and 41%.
-#
-# In three seeds the head looks mostly at the vowel. In the other three it looks mostly at the *third* letter, which stands behind the vowel and gets 84% of the head's weight in seed 1337. How can a head write a vowel while it looks at the letter behind it?
-#
-# > **In a real model.** SmolLM2-135M reads 60 random tokens twice. In the second reading six of its 270 heads give more than half of their weight to the token that followed the present one last time (means over 24 draws). [Lesson 11](11_a_real_model.ipynb) asks whether SmolLM2 needs these heads, and how they find this token.
+# By step 1,200 ten seeds spell with the sinusoid and two with RoPE. In eight seeds the sinusoid alone spells, and in none RoPE alone, which luck does in less than one study of a hundred (a *sign test*, *p* = 0.008). This explains the first picture. At step 300 RoPE is ahead because more of its seeds answer. By step 1,200 all seeds of both answer, and RoPE is behind because fewer of its seeds spell. So even the two ends of the first picture compare times, and not abilities.
 #
 # ## The case
 #
-# *It needs more steps* is right for seven of twelve seeds: they spell by step 1,800, once a head of layer 2 looks at the name, and with the help of layer 1. So *it does not look at the name*, out in 04b for the first letter only, is nearly right for the vowel. In the one seed that we dissected at step 450, a head gives the name 34%, and 25% of the vowels are right. The runs of 450 and 600 steps of earlier lessons we did not dissect.
+# Of the twelve seeds of RoPE, which is our v4, 1, 2 and 7 spell by step 600, 1,200 and 1,800. So *it needs more steps* is right for seven of twelve seeds. *Its encoding makes it late* is right as well, since from the same seeds the sinusoid spells sooner. Of the five other seeds, 1002, 1004 and 4711 write 67.5 to 79.5% of the names at the end, 1006 writes 40%, and only 17 (20%) is near a guess of the vowel.
 #
-# *The model is too small to copy* is out, since the seeds that spell have the same size. *It recalls the vowel only in part* describes seeds shortly before they spell, and three that have not spelled by step 1,800. Open are *it has a bug*, why the sinusoid spells earlier, and why a head looks at the letter behind the vowel.
+# Neither says what the steps are for. [Lesson 12](12_the_case_is_closed.ipynb) looks at what forms in a seed that spells, and gives it to v4.
 
 # %% tags=["nbval-ignore-output"]
 tally()
@@ -314,7 +277,7 @@ ladder.OWN_ENCODING.check(RoPESoFar)
 # 2. *Undecided* does not mean *equal*: of differences as large as one standard deviation, twelve seeds see 64 in 100.
 # 3. After 600 steps the loss of a run mostly tells what it has learned.
 # 4. Of four encodings 47 of 48 seeds answer by step 1,800. A gap at one step mostly shows which seeds have learned to answer or to spell.
-# 5. In every seed of v4 that spells, a head of layer 2 has formed that looks at the name when the vowel is due. In three of six it looks mostly at the letter behind the vowel.
+# 5. By step 1,200 ten of twelve seeds spell with the sinusoid and two with RoPE. By step 1,800 seven do with RoPE, so the encoding makes v4 late.
 
 # %% [markdown]
 # ## Self-test
@@ -367,15 +330,15 @@ ladder.OWN_ENCODING.check(RoPESoFar)
 #
 # </details>
 #
-# **5.** Without head 3 of layer 2 a model writes 20% of the vowels. Which control shows that this head is special?
+# **5.** Sixty runs of five encodings are sorted by what they have learned, and the three groups hardly overlap in their losses. What follows?
 #
-# - a) its attention, 84% of which goes to one letter
-# - b) the other heads of the layer, silenced in the same way
-# - c) a model without any heads
+# - a) the loss of a run mostly tells what it has learned by this step
+# - b) the five encodings are equally good
+# - c) longer training makes all runs equal
 #
 # <details><summary>Answer</summary>
 #
-# **b.** *a* is tempting, but it only tells where a head looks. The other heads cost a point at most, so it is not silence that hurts.
+# **a.** *b* is tempting, but undecided does not mean equal, and the encodings differ in how soon their seeds click.
 #
 # </details>
 
@@ -383,7 +346,7 @@ ladder.OWN_ENCODING.check(RoPESoFar)
 # ## Further reading
 #
 # - [Student 1908](https://doi.org/10.1093/biomet/6.1.1): the mean of a few samples.
-# - [Olsson et al. 2022](https://arxiv.org/abs/2209.11895): heads that copy form suddenly in larger models, too.
+# - [Olsson et al. 2022](https://arxiv.org/abs/2209.11895): larger models learn to copy suddenly, too.
 
 # %% [markdown]
 # ## What comes next

@@ -11,14 +11,14 @@
 #
 # **Do real models work like ours?**
 #
-# The models of this course have two layers, and you trained them in a minute. SmolLM2-135M-Instruct has 30 layers and 134.5 million weights, and was trained on two trillion [tokens](../docs/glossary.md#token) ([its page](../docs/real_model.md)). Apart from its causal mask, only [RoPE](04a_rope.ipynb) tells it where a word stands. Its heads also help us to close the case: why does a head of v4 that writes a vowel look at the letter *behind* it? You will be able to
+# The models of this course have two layers, and you trained them in a minute. SmolLM2-135M-Instruct has 30 layers and 134.5 million weights, and was trained on two trillion [tokens](../docs/glossary.md#token) ([its page](../docs/real_model.md)). Apart from its causal mask, only [RoPE](04a_rope.ipynb) tells it where a word stands. You will be able to
 #
 # 1. show which part of a position a published model uses, and which it ignores,
 # 2. judge what right answers to a set of questions show,
 # 3. find heads by what they look at, and test with controls whether the model needs them,
 # 4. test by an exchange what a head tells the next layer.
 #
-# **Needs:** the file of the model, 98 MB, which `make lab` has fetched; if it is missing, run `python -m babygpt_course.real.file`. **Takes:** about 90 seconds to run on two cores, and by our estimate 64 minutes to read and guess. The exercises take about 27 minutes, and those marked *stretch* take 8 more.
+# **Needs:** the file of the model, 98 MB, which `make lab` has fetched; if it is missing, run `python -m babygpt_course.real.file`. **Takes:** about 90 seconds to run on two cores, and by our estimate 52 minutes to read and guess. The exercises take about 27 minutes, and those marked *stretch* take 8 more.
 
 # %%
 import matplotlib.pyplot as plt
@@ -34,7 +34,7 @@ from babygpt_course.exercises import lesson_11 as tasks
 from babygpt_course.predictions import predict, tally
 from babygpt_course.real import heads, views
 from babygpt_course.real.model import read_model, token_losses, use_encoding
-from babygpt_course.studies import published_model, results, spelling
+from babygpt_course.studies import published_model, results
 from babygpt_course.tools import switchboard
 from babygpt_live import Axis
 
@@ -261,62 +261,16 @@ Table(
 # %% [markdown]
 # With its own notes, layer 19, head 7 gives 97% of its weight to the token behind X (24 draws). With the two notes exchanged, the token behind X gets 6% and the token behind Y 51%. In the control X keeps 97%. So **layer 17, head 1 writes notes on what stands before, and the strongest induction head finds its place by them.** The answer turns less often: what followed Y wins in 11 of 24 draws.
 #
-# ## The letter behind the vowel
+# ## Do real models work like ours?
 #
-# Back to v4, where in [08](08_the_ladder.ipynb) one head of layer 2 wrote the vowel of a name. Here are all twelve seeds at step 1,800, when the vowel is due.
-
-# %%
-who_spells = results.load_results("spelling")
-fig, ax = plt.subplots(figsize=(8, 4.2))
-spelling.draw_endings(ax, who_spells)
-plt.show()
-
-# %% [markdown]
-# In nine seeds a head gives the name more than half of its weight. They write 72 to 100% of the names, and without this head 17 to 26% of the vowels, where chance is 20%. Seeds 17 and 1006 have no such head, and write the fewest names. In seed 4711, which writes 75%, two heads give the name 45 and 41%. Without either of them half of the vowels are right.
-#
-# In three of the nine seeds the head looks mostly at the letter *behind* the vowel. If *mila* stands in the story, it looks at *l*. We let v4 read the story with *mola* instead, and copy what one head of layer 1 writes at *l*: the head that looks most from *l* back to the vowel. Then v4 reads the story with *mila*, but at *l* this head has to write the copy. Nothing else changes, so *i* still stands in the story.
-
-# %%
-vowels = ["i, which stands in the story", "o, which the copy comes from", "some other vowel"]
-note_guess = predict("Which vowel do the three seeds that look at the third letter write most often?", vowels)
-note_guess
-
-# %% tags=["answer"]
-fig, ax = plt.subplots(figsize=(8, 3.8))
-spelling.draw_exchanged(ax, who_spells)
-plt.show()
-ended = spelling.last_of(who_spells)
-ends = [ended[seed]["patched"][2] for seed in (1003, 1005, 1337)]  # of the third letter
-kept, exchanged = (np.mean([one[key] for one in ends]) for key in ("kept", "exchanged"))
-note_guess.compare(vowels[int(np.argmax([kept, exchanged, 1 - kept - exchanged]))])
-
-# %% [markdown]
-# The three seeds differ. From seed 1003 v4 writes the exchanged vowel in all 200 questions. From seeds 1005 and 1337 it does so in 54 and 41%, and keeps the true vowel in 40 and 39%. As a control, the same exchange at the vowel itself turns at most 0.5% of their answers. So **layer 1 leaves a note on the letter behind the vowel, and the head of layer 2 reads the vowel from it: wholly in one seed, and in part in two.**
+# In this respect they do, with a difference. In three of twelve seeds of v4 a head of layer 1 leaves such notes, too, and a head of layer 2 reads the vowel of a name from them. [Lesson 12](12_the_case_is_closed.ipynb) forges these notes.
 #
 # | | the note says | where it lies | the later head |
 # |---|---|---|---|
 # | SmolLM2 | before me stands X | on the token behind X | *searches* for the note, and reads the token |
-# | v4, three seeds | before me stands *i* | on the letter behind *i* | *reads* the note |
+# | v4, three seeds (lesson 12) | before me stands *i* | on the letter behind *i* | *reads* the note |
 #
-# The rest of the note may lie in other heads. In 1337 two heads of layer 1 look back from *l*, and we exchanged one. The three others, exchanged together, turn 31% of the answers there, but 2% in 1005.
-#
-# Of the six other seeds with such a head, three look almost only at the vowel, and three at both letters. How they find the vowel is open.
-
-# %% [markdown]
-# ## The case
-#
-# In all six seeds of [08](08_the_ladder.ipynb) that spell, a head of layer 2 that looks at the name is needed, and layer 1 is needed as well. The head reads a note of layer 1 wholly in one of these seeds and in part in two.
-#
-# 1. *It recalls the vowel only in part* is true of four of 17 seeds at step 450 (01), of seeds shortly before they spell, and of three that have not spelled by step 1,800.
-# 2. *It ignores order* is out (00).
-# 3. *Its positions do not tell neighbours apart* is doubtful: in all twelve seeds a head of layer 1 gives the vowel 45 to 84% of its weight from the third letter. But it may look for a vowel, not for a position.
-# 4. *It does not look at the name* is out for the first letter (04b), and nearly right for the vowel. Looking is needed, and does not suffice.
-# 5. *The vowel is too far away* is out: it is as far away as the first letter (05), and seven seeds spell (08).
-# 6. *The model is too small to copy* is out, because these seven have its size.
-# 7. *It needs more steps* is right for seven of twelve seeds.
-# 8. *It has a bug* is out as far as we tested (09).
-#
-# Open are why v4 spells later than the same model with a sinusoid, whether its five other seeds are late or unable, and what heads do in the runs of 450 and 600 steps.
+# So SmolLM2 searches for the place that a note marks, whereas these seeds of v4 read what the note says. For the rest, the published model works like ours as far as we compared them: few heads are needed for copying, and a head that looks at a token need not be one of them.
 
 # %%
 tally()
@@ -385,7 +339,7 @@ tasks.TURNING.check(turning)
 # 2. In texts of 236 tokens its 16 slowest pairs can stand still for 0.005 nats, whereas the four quickest cost 1.0.
 # 3. It answers 30 of 30 questions that have a shortcut. Where only order decides, it has both questions of a story right in 10 of 30 cases at most, although order counts.
 # 4. Layer 17, head 1 leaves notes on which token stands before, and later heads search for them. Without it the model loses half of what it gains by copying.
-# 5. In three seeds of v4 a head reads the vowel from a note of layer 1 on the letter behind it, wholly or in part.
+# 5. In three of twelve seeds v4 leaves such notes, too. There a later head reads the note, where SmolLM2 searches for it.
 
 # %% [markdown]
 # ## Self-test
@@ -414,11 +368,11 @@ tasks.TURNING.check(turning)
 #
 # </details>
 #
-# **3.** How do you show that a head reads the vowel from a note on the letter behind it?
+# **3.** How do you show that later heads find their place by what one head wrote?
 #
 # - a) silence the head
-# - b) show that it gives this letter 90% of its weight
-# - c) exchange what layer 1 wrote there, and see which vowel is written
+# - b) show that it gives the token before 90% of its weight
+# - c) exchange what it wrote at two tokens, and see where the later heads look
 #
 # <details><summary>Answer</summary>
 #
@@ -459,4 +413,4 @@ tasks.TURNING.check(turning)
 # %% [markdown]
 # ## What comes next
 #
-# `read_model()` gives you a `Transformer`, so you can exchange its encoding for one of your own.
+# `read_model()` gives you a `Transformer`, so you can exchange its encoding for one of your own. But first: the case of v4 is still open. What does it wait for before it spells? → [12 · The case is closed](12_the_case_is_closed.ipynb)

@@ -414,7 +414,7 @@ Markdown(card(comparison.results))
 # | Give each head a base of its own | `transform_qk` | nothing |
 # | A bonus for each of the last eight distances | `score_bias` | eight numbers a head |
 # | Let the bonus depend on what the query holds | `content_bias` | a vector a head |
-# | Add to each token a part of the embedding before it | `embed`, with `sees_earlier` | a vector, and a look back |
+# | Add to each token parts of the last four embeddings, where [12](12_the_case_is_closed.ipynb) adds one | `embed`, with `sees_earlier` | four vectors, and a look back |
 
 # %%
 class Mine(Rotary):

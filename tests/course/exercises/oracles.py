@@ -27,6 +27,7 @@ from babygpt_course.exercises import (
     lesson_08,
     lesson_10,
     lesson_11,
+    lesson_12,
     lesson_13,
 )
 from babygpt_course.exercises.checks import unchanged
@@ -571,6 +572,22 @@ def draw_block(rng: random.Random) -> tuple[Any, ...]:
     return x, block, rng.choice([lesson_13.my_attention_answer, lesson_13.reads_both_ways])
 
 
+def draw_shift(rng: random.Random) -> tuple[Any, ...]:
+    C = rng.randint(1, 6)
+    return normal(rng, rng.randint(1, 4), rng.choice([1, 2, 3, 12, 200]), C), 2 * normal(rng, C)
+
+
+def draw_forgery(rng: random.Random) -> tuple[Any, ...]:
+    Q, T, D = rng.randint(1, 6), rng.choice([1, 2, 5, 40]), rng.randint(1, 4)
+    position = torch.randint(T, (Q,), generator=seeded(rng))
+    return normal(rng, Q, T, D), normal(rng, Q, T, D), position
+
+
+def draw_convolution(rng: random.Random) -> tuple[Any, ...]:
+    C = rng.randint(1, 5)
+    return normal(rng, rng.randint(1, 4), rng.choice([1, 2, 5, 30]), C), normal(rng, rng.randint(1, 8), C)
+
+
 JUDGES: dict[str, Right] = {
     lesson_00.MIRROR.name: agrees(draw_story, lesson_00.mirror_answer),
     lesson_00.UNITS.name: agrees(draw_probabilities, lesson_00.units_answer),
@@ -625,6 +642,9 @@ JUDGES: dict[str, Right] = {
     lesson_11.STANDS_OUT.name: stands_out,
     lesson_11.POSITIONS.name: agrees(draw_cache, lesson_11.positions_after_answer),
     lesson_11.TURNING.name: agrees(draw_turns, lesson_11.turning_answer),
+    lesson_12.TOKEN_SHIFT.name: agrees(draw_shift, lesson_12.my_shift_answer),
+    lesson_12.FORGE.name: agrees(draw_forgery, lesson_12.forge_answer),
+    lesson_12.SHORT_CONVOLUTION.name: agrees(draw_convolution, lesson_12.my_convolution_answer),
     lesson_13.ATTENTION.name: agrees(draw_heads_of_texts, lesson_13.my_attention_answer),
     lesson_13.BLOCK.name: agrees(draw_block, lesson_13.my_block_answer),
 }

@@ -106,3 +106,24 @@ def test_short_and_long_runs_are_measured_and_told():
     neighbours.draw_neighbours(figure, results)
     title = " ".join(figure.axes[0].get_title().split())
     assert title == "After 1 steps 0 of 2 seeds spell with RoPE alone, 2 with the token before"
+
+
+def test_short_runs_are_told_before_there_are_long_ones():
+    written = {"v4, nothing": [0.25, 0.15], "v4, the token before": [0.85, 0.55]}
+    short = {
+        name: {"written": shares, "known": shares, "loss": [0.5, 0.6], "letter_losses": 2 * [[0.1, 1.6]]}
+        for name, shares in written.items()
+    }
+    results = {"command": "made", "minutes": 1.0, "seeds": [1, 2], "short_steps": 6, "steps": 18, "at": [18]}
+    results |= {"short": short, "long": {}}
+    assert neighbours.compare_written(results, "v4, nothing") is None
+    assert neighbours.compare_written(results, "v4, the token before").mean == pytest.approx(50)
+    assert "seeds that spell:" not in neighbours.table(results)
+    figure = Figure()
+    neighbours.draw_neighbours(figure, results)
+    (ax,) = figure.axes
+    assert [label.get_text() for label in ax.get_yticklabels()] == [
+        "RoPE alone",
+        "RoPE with the token before",
+    ]
+    assert [text.get_text()[:4] for text in ax.texts] == ["+50 "]

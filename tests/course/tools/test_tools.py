@@ -53,6 +53,7 @@ def test_a_click_that_is_to_be_guessed_is_not_shown():
     explorer = click(CLICKS, ["answers"])
     assert explorer.controls[0]["options"] == ["answers"]
     assert len(explorer.now()) == 1
+    assert len(click(CLICKS, seeds=False).now()) == 1  # The losses of seeds are left out on demand, too.
 
 
 @pytest.mark.parametrize(
