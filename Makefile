@@ -77,10 +77,10 @@ format: env  ## put the code in shape, notebooks too
 	$(PY) -m ruff format .
 	$(PY) tools/notebooks.py --sync-only
 
-notebooks: env  ## run notebooks and store their outputs (NAMES="04_rope" for some)
+notebooks: env  ## run notebooks and store their outputs (NAMES="04a_rope" for some)
 	$(PY) tools/notebooks.py $(NAMES)
 
-book: env  ## make the course as web pages in book/_build/html (NAMES="04_rope" runs only some)
+book: env  ## make the course as web pages in book/_build/html (NAMES="04a_rope" runs only some)
 	$(PY) -m tools.book $(NAMES)
 
 handout: env  ## copy notebooks without outputs and solutions (FOLDER=class ARGS="--overwrite")
@@ -95,7 +95,7 @@ figures: env  ## measure and draw figures/ again, some hours (NAMES="ladder pola
 bench: env  ## measure how fast something is (NAME=recipe ARGS="--steps 260"; no NAME lists all)
 	$(PY) -m benchmarks $(or $(NAME),--help) $(ARGS)
 
-anywhere: env  ## run lessons with other seeds, processors and threads (NAMES="04_rope" ARGS="-s avx2")
+anywhere: env  ## run lessons with other seeds, processors and threads (NAMES="04a_rope" ARGS="-s avx2")
 	$(PY) -m tools.anywhere $(NAMES) $(ARGS)
 
 gpu: env  ## try and time everything on an NVIDIA GPU, and keep it in figures/gpu.json

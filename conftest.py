@@ -9,7 +9,7 @@ from babygpt_course.real.file import WAYS, model_path
 from tools.comparison import OutputComparison
 
 # The longest first, so that no worker ends with a long file.
-LONGEST = [f"{n}_" for n in "07b 11 04 04c 10 07a 05 06 08 03b 03a 09 02 00 01".split()]
+LONGEST = [f"{n}_" for n in "07b 11 04a 04b 04c 10 07a 05 06 08 03b 03a 09 02 00 01".split()]
 
 
 def pytest_collectstart(collector: pytest.Collector) -> None:

@@ -18,7 +18,8 @@ KINDS: Mapping[Any, tuple[type, str]] = {
     float: (Real, "a number"),
     bool: (bool, "True or False"),
 }
-SEEDS = range(-(2**63), 2**63)  # PyTorch's generators take more, but not a seed that is counted up from there
+# PyTorch's generators take larger seeds, but not one that is counted up from there.
+VALID_SEEDS = range(-(2**63), 2**63)
 
 
 def setting(default: Any, help: str) -> Any:
@@ -67,7 +68,7 @@ def require_kinds(owner: Any, values: Mapping[str, Any]) -> None:
             require_kind(name, value, annotations[name])
 
 
-def checked(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+def check_arguments(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
     """Let a function refuse arguments that are not of their annotated kinds, with BadInput. A decorator."""
     parameters = signature(function)
 
@@ -112,7 +113,7 @@ def require_finite_number(name: str, number: float) -> None:
 
 def require_seed(name: str, seed: int) -> None:
     """Raise BadInput for a seed that PyTorch's generators do not take."""
-    if int(seed) not in SEEDS:
+    if int(seed) not in VALID_SEEDS:
         raise BadInput(f"{name} ({seed}) must lie between -2^63 and 2^63 - 1")
 
 

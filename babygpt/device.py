@@ -39,7 +39,7 @@ def pick_device() -> torch.device:
 
 
 @contextmanager
-def placed(model: torch.nn.Module, device: torch.device) -> Iterator[None]:
+def keep_on_device(model: torch.nn.Module, device: torch.device) -> Iterator[None]:
     """Keep a model on a device while the context lasts; then move it back to where it was."""
     home = next(model.parameters()).device
     try:

@@ -55,7 +55,15 @@ def checks() -> list[Diagnosis]:
         advice = "install its wheel, or its clone with `make env`; its files alone do not suffice"
         return [Diagnosis(DISTRIBUTION, False, f"is not installed: {advice}")]
     python = Diagnosis("Python", True, platform.python_version())  # an older one cannot import babygpt
-    return [python, *strangers(), *always, *processor(), *lab(requirements("lab")), disk(), *registered()]
+    return [
+        python,
+        *strangers(),
+        *always,
+        *processor(),
+        *lab(requirements("lab")),
+        disk(),
+        *registered_checks(),
+    ]
 
 
 def strangers() -> Iterator[Diagnosis]:
@@ -166,7 +174,7 @@ def disk() -> Diagnosis:
     return Diagnosis("disk", not advice, f"{free / 1e9:.1f} GB free{advice}")
 
 
-def registered() -> Iterator[Diagnosis]:
+def registered_checks() -> Iterator[Diagnosis]:
     """Yield the finding of each function that a package registers as an entry point of `babygpt.checks`."""
     for point in metadata.entry_points(group="babygpt.checks"):
         try:

@@ -27,7 +27,9 @@ def end_at_once(number: int, frame: FrameType | None = None) -> None:
 
 
 @contextmanager
-def handled(numbers: Iterable[int], handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+def handle_signals(
+    numbers: Iterable[int], handler: Callable[[int, FrameType | None], None]
+) -> Iterator[None]:
     """Call a function for these signals while the context lasts, in the main thread.
 
     A signal that is ignored, as under nohup, or that other code handles, keeps its handler.
@@ -50,5 +52,5 @@ def deferred_signals() -> Iterator[list[int]]:
     Yields the list of their numbers, in the order in which they come.
     """
     noted: list[int] = []
-    with handled({signal.SIGINT, *ENDING}, lambda number, frame: noted.append(number)):
+    with handle_signals({signal.SIGINT, *ENDING}, lambda number, frame: noted.append(number)):
         yield noted

@@ -241,13 +241,13 @@ class Explorer(Controlled):
         self.output = LiveOutput(self, repr(self), self.picture)
         self.add_class("babygpt-explorer")  # Tests and your own style sheet find it by this class.
 
-    def asked_of(self, values: Values) -> dict[str, Any]:
+    def kernel_values(self, values: Values) -> dict[str, Any]:
         """Return those of some values that the kernel needs, by name."""
         return {name: values[name] for name in self.asked}
 
     def follow(self, _: Any = None) -> None:
         """Measure for the present values; keep what is shown, and say why, if that is refused."""
-        settings = self.asked_of(self.values())
+        settings = self.kernel_values(self.values())
         if self.shown["asked"] == settings:
             return  # The change of one value already measured for all that changed together.
         try:
@@ -261,7 +261,7 @@ class Explorer(Controlled):
         values = {**self.values(), **instead}
         packed_frames = [[as_plain(panel) for panel in frame] for frame in self.frames(values)]
         state = {
-            "asked": self.asked_of(values),
+            "asked": self.kernel_values(values),
             "frames": packed_frames,
             "frames_by": self.frames_by,
             "problem": "",
@@ -270,7 +270,7 @@ class Explorer(Controlled):
 
     def frames(self, values: Values) -> list[list[Panel]]:
         """Return the panels for some values: one list of them, or one for each stop of `frames_by`."""
-        measurement = self.measure(**self.asked_of(values))
+        measurement = self.measure(**self.kernel_values(values))
         panels = self.panels(measurement, values)
         return [list(frame) for frame in panels] if self.frames_by else [list(panels)]
 

@@ -17,7 +17,7 @@ import torch
 from joblib import cpu_count
 
 from babygpt.config import TrainConfig
-from babygpt.device import pick_device, placed
+from babygpt.device import keep_on_device, pick_device
 from babygpt.errors import BadInput
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import Branches, Objective
@@ -363,7 +363,7 @@ class Run(LoopRun):
     def _train(self, model: LanguageModel, objective: Objective, config: TrainConfig) -> None:
         if not self._stopping.is_set():
             self._set_state(State.PREPARING)  # pay all one-time costs now: then all steps take equally long
-            with placed(model, self.device):
+            with keep_on_device(model, self.device):
                 self.measure_untrained(model)
                 training = Training(model, objective, config)
                 if not self._stopping.is_set():

@@ -32,7 +32,7 @@ from babygpt_live.panel import (
     pack,
     unpack,
 )
-from babygpt_live.style import COLOURS, TOKENS
+from babygpt_live.style import COLOURS, DESIGN_TOKENS
 
 ROW = 1120  # greatest width of a row of panels
 WIDTH = 360  # width of a panel of curves
@@ -483,7 +483,7 @@ def draw_small_heads(mark: Heads, weights: np.ndarray, left: float, top: float) 
         small = Frame(Axis(), Axis(), left + column * unit, top + row * unit, SMALL, SMALL)
         outlines.append(small.fill(EDGE))
         if (i, j) == tuple(mark.chosen):
-            frames.append(small.fill(f"fill='none' stroke='{TOKENS['accent'][0]}' stroke-width='3'"))
+            frames.append(small.fill(f"fill='none' stroke='{DESIGN_TOKENS['accent'][0]}' stroke-width='3'"))
         if j == 0:
             names.append(write(small.left + SMALL / 2, top - 8, [f"layer {i + 1}"], "", "middle"))
         if i == layers - 1:

@@ -26,9 +26,9 @@ def read_tokens() -> dict[str, tuple[str, str]]:
     return {name: (light, dark) for name, light, dark in TOKEN.findall(css)}
 
 
-TOKENS = read_tokens()
+DESIGN_TOKENS = read_tokens()
 ENCODINGS = {  # encoding -> its colour on white, in which figures and stills are drawn
-    name.removeprefix("enc-"): light for name, (light, _) in TOKENS.items() if name.startswith("enc-")
+    name.removeprefix("enc-"): light for name, (light, _) in DESIGN_TOKENS.items() if name.startswith("enc-")
 }
 # One colour for each encoding in all figures of the course.
 ENCODING_COLOURS = {
@@ -53,7 +53,7 @@ ENCODING_COLOURS = {
     "v7-rope": ENCODINGS["rope"],
     "v7-nope": ENCODINGS["none"],
     "RoPE": ENCODINGS["rope"],
-    "damped (control)": COLOURS["grey"],  # lesson 04 draws it beside RoPE
+    "damped (control)": COLOURS["grey"],  # lesson 04a draws it beside RoPE
 }
 STYLE: Any = {
     "figure.dpi": 110,

@@ -67,7 +67,7 @@ def result_name(ctx: click.Context) -> str:
 def command_line(ctx: click.Context) -> str:
     """Return the command with the typed options that change what is measured; of a path its last part."""
     words = ["python -m benchmarks", str(ctx.info_name)]
-    typed_names = shell.typed(ctx, (str(option.name) for option in ctx.command.params))
+    typed_names = shell.typed_parameters(ctx, (str(option.name) for option in ctx.command.params))
     for option in ctx.command.params:
         if option.name in typed_names and option.name not in ("store", "folder"):
             setting = ctx.params.get(option.name)

@@ -193,7 +193,7 @@ def add_dropout(model: nn.Module, share: float = DROPOUT) -> None:
 
 
 def measure_dashboards() -> Results:
-    """Measure what a dashboard leaves of the speed of notebook 04's v4. Raises BadInput without Chromium."""
+    """Measure what a dashboard leaves of the speed of notebook 04a's v4. Raises BadInput without Chromium."""
     speed = measure_speeds(rounds=3)
     share, shown = share_kept(speed["none"], speed["one"]), statistics.mean(speed["one"])
     return {"ok": share["mean"] >= SPEED_KEPT, "speed_kept": share, "steps_per_s": round(shown, 1)}

@@ -33,7 +33,7 @@ from tools.browser.server import course_notebook, notebook_text, serve_notebooks
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-NOTEBOOKS = ("00", "04", "05", "06", "07a", "07b")  # those in which a learner watches a model learn
+NOTEBOOKS = ("00", "04a", "05", "06", "07a", "07b")  # those in which a learner watches a model learn
 PAGES = {"as it is": 1, "throttled": 4}  # factor by which the page's processor is slowed down
 # A run whose speed is measured is as long as those of the notebooks.
 STEPS = 400
@@ -196,7 +196,7 @@ def measure_speeds(rounds: int) -> dict[str, list[float]]:
 
 
 def train_v4(steps: int) -> Run:
-    """Train the v4 of notebook 04 in the background, under a dashboard."""
+    """Train the v4 of notebook 04a in the background, under a dashboard."""
     corpus = load_corpus("plain-tales", N_CHARS)
     return train_live(untrained_v4(corpus), corpus, steps)
 

@@ -33,6 +33,7 @@ html_theme = "furo"
 html_baseurl = os.environ.get("BOOK_ADDRESS", "")  # of the start page, once published; ends with a slash
 html_favicon = "static/favicon.svg"
 html_static_path = ["static", "../babygpt_live/page/tokens.css"]
+html_extra_path = ["moved"]  # pages at addresses that a lesson once had, which lead to its new one
 html_css_files = ["tokens.css", "book.css", "pages.css"]
 html_js_files = [(name, {"defer": "defer"}) for name in ("questions.js", "page.js")]
 html_math_renderer = "mathml"

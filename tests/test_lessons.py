@@ -15,7 +15,7 @@ from nbformat import NotebookNode
 from babygpt_course.exercises import Exercise
 from tests.course.exercises.test_all import EXERCISES, LESSONS
 from tests.test_docs import long_sentences
-from tests.test_notebooks import NOTEBOOKS, code_cells, code_lines, read
+from tests.test_notebooks import NOTEBOOKS, code_cells, code_lines, menu, read
 from tools.graders import find_tasks
 from tools.notebooks import ANSWER, ROOT
 
@@ -157,18 +157,55 @@ def test_sentences_of_a_lesson_are_short(path: Path):
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_lesson_is_no_longer_than_it_may_be(path: Path):
-    nb = read(path)
-    words = sum(len(cell.source.split()) for cell in nb.cells if cell.cell_type == "markdown")
-    code = code_cells(nb)
+def test_a_lesson_has_few_cells_of_code_and_few_asserts(path: Path):
+    code = code_cells(read(path))
     asserts = sum(cell.source.count("assert ") for cell in code)
-    assert (words <= 2_500, len(code) <= 40, asserts <= 10) == (True, True, True), (words, len(code), asserts)
+    assert (len(code) <= 40, asserts <= 10) == (True, True), (len(code), asserts)
 
 
 def test_all_lessons_but_the_tour_and_the_museum_have_three_exercises_or_more():
     few = {lesson(path): len(exercises_of(lesson(path))) for path in NOTEBOOKS}
     assert [number for number, n in few.items() if n < 3] == ["04c", "09"]
     assert sum(few.values()) == len(EXERCISES)
+
+
+# ---------------------------------------------------------------- the way
+
+
+def stated_minutes(path: Path) -> int:
+    """Return the minutes to read and guess that a lesson states."""
+    stated = TAKES.search(read(path).cells[0].source)
+    assert stated, path
+    return int(stated[1])
+
+
+def hours_in_words(minutes: int) -> str:
+    """Return minutes as hours, to the half hour: "4½ hours"."""
+    halves = round(minutes / 30)
+    number = f"{halves // 2 or ''}{'½' * (halves % 2)}"
+    return "half an hour" if number == "½" else f"{number} hour{'s' * (halves > 2)}"
+
+
+def test_heads_of_the_way_say_which_page_they_are_and_what_is_left():
+    way = [ROOT / "notebooks" / f"{name}.ipynb" for name in menu("The way")]
+    minutes = [stated_minutes(path) for path in way[:-1]]  # the last lesson is taken at leisure
+    for number, path in enumerate(way[:-1]):
+        left = hours_in_words(sum(minutes[number:]))
+        line = f"*The way, page {number + 1} of {len(way)}. Left to read: about {left}.*"
+        assert line in read(path).cells[0].source, path.stem
+    assert f"*The way, page {len(way)} of {len(way)}, at your leisure.*" in read(way[-1]).cells[0].source
+
+
+@pytest.mark.parametrize("name", menu("Side trips"))
+def test_heads_of_side_trips_say_after_which_page_they_can_be_read(name: str):
+    after = "00" if name < "03" else "04c"
+    line = f"*A side trip after {after}, complete in itself.*"
+    assert line in read(ROOT / "notebooks" / f"{name}.ipynb").cells[0].source
+
+
+@pytest.mark.parametrize(("minutes", "words"), [(20, "half an hour"), (61, "1 hour"), (284, "4½ hours")])
+def test_minutes_are_said_as_hours(minutes: int, words: str):
+    assert hours_in_words(minutes) == words
 
 
 # ---------------------------------------------------------------- the teacher's page
@@ -184,9 +221,7 @@ def counted() -> dict[str, list[int]]:
             continue
         kinds = ("warm-up", "core", "stretch")
         levels = [sum(e.minutes for e in exercises if e.level == kind) for kind in kinds]
-        stated = TAKES.search(read(path).cells[0].source)
-        assert stated, path
-        by_lesson[lesson(path)] = [int(stated[1]), len(exercises), sum(levels), *levels]
+        by_lesson[lesson(path)] = [stated_minutes(path), len(exercises), sum(levels), *levels]
     return by_lesson
 
 

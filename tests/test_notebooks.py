@@ -120,15 +120,27 @@ def test_notebook_is_tidy_and_in_step_with_its_text(path: Path):
     assert out_of_step(path) == []
 
 
-def test_sources_and_the_readme_list_the_same_notebooks_and_questions():
-    names = [path.stem for path in NOTEBOOKS]
+def menu(caption: str) -> list[str]:
+    """Return the notebooks under a heading of the book's menu, in order."""
+    index = (ROOT / "book" / "index.md").read_text(encoding="utf-8")
+    return re.findall(r"^notebooks/(.+)$", index.split(f":caption: {caption}")[1].split("```")[0], flags=re.M)
+
+
+def question_of(name: str) -> str:
+    """Return the question of a lesson, which is the first bold line of its first text."""
+    text = read(ROOT / "notebooks" / f"{name}.ipynb").cells[0].source
+    return re.findall(r"^\*\*(.+)\*\*$", text, flags=re.M)[0]
+
+
+def test_sources_menu_and_readme_list_the_same_notebooks_and_questions():
+    names, way, trips = [path.stem for path in NOTEBOOKS], menu("The way"), menu("Side trips")
     assert sorted(path.stem for path in (ROOT / "notebooks" / "src").glob("*.py")) == names
+    assert sorted(way + trips) == names
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| \[[^|]*\(notebooks/([^)/]+)\.ipynb\) \| (.+) \|$", readme, flags=re.M)
-    questions = [
-        re.findall(r"^\*\*(.+)\*\*$", read(path).cells[0].source, flags=re.M)[0] for path in NOTEBOOKS
-    ]
-    assert rows == list(zip(names, questions, strict=True)) != []
+    assert rows == [(name, question_of(name)) for name in way]
+    listed = readme.split("**Side trips**")[1].split("\n\n")[0]
+    assert re.findall(r"\(notebooks/([^)/]+)\.ipynb\)", listed) == trips
 
 
 # ---------------------------------------------------------------- what nbval compares

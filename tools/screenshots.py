@@ -18,7 +18,7 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from babygpt.cli.options import PATH, USER_ERRORS
-from babygpt_course.explorers.formulas import FORMULAS, PIXELS, Formula
+from babygpt_course.explorers.formulas import PIXELS, STILLS, Formula
 from babygpt_live import view
 from tools.book.lab import lab_html, write_lab
 from tools.browser.chromium import chromium
@@ -130,19 +130,19 @@ def take_stills() -> list[Path]:
 
     Raises BadInput if there is no Chromium.
     """
-    formulas, paths = [explore() for explore in FORMULAS], []
+    formulas, paths = [explore() for explore in STILLS], []
     with TemporaryDirectory() as folder, chromium() as browser:
         write_explorers(Path(folder), formulas)
         page = browser.new_page(viewport={"width": 924, "height": 1000}, device_scale_factor=PIXELS)
         page.goto((Path(folder) / "index.html").as_uri())
-        for formula in formulas:
-            panels = page.locator(f"[data-live={formula.name}] .explorer-panels")
+        for nth, formula in enumerate(formulas):
+            panels = page.locator("[data-live] .explorer-panels").nth(nth)
             whole = Image.open(BytesIO(panels.screenshot())).convert("RGB")
             picture = whole.quantize(method=Image.Quantize.MAXCOVERAGE)
             facts = PngInfo()
             facts.add_text(DRAWN_FROM, fingerprint(formula))
             facts.add_itxt("Description", "; ".join(panels.locator(".explorer-title").all_inner_texts()))
-            paths.append(formula.script.with_suffix(".png"))
+            paths.append(formula.still_path)
             picture.save(paths[-1], optimize=True, pnginfo=facts)
     return paths
 

@@ -143,7 +143,9 @@ def chosen_options(ctx: click.Context, version: str) -> dict[str, Any]:
 
     Raises BadInput, naming the flag and the versions that have it, for an option that the version lacks.
     """
-    chosen = {name: ctx.params[name] for name in shell.typed(ctx, (*ctx.meta[OPTIONS], *BUILD_FLAGS))}
+    chosen = {
+        name: ctx.params[name] for name in shell.typed_parameters(ctx, (*ctx.meta[OPTIONS], *BUILD_FLAGS))
+    }
     defaults = defaults_of(version, chosen.get("layers"))
     for name in chosen:
         if name not in (*defaults, *BUILD_FLAGS):

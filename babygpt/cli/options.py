@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from babygpt.config import SAVE_EVERY, SEEDS
+from babygpt.config import SAVE_EVERY, VALID_SEEDS
 from babygpt.errors import BadInput
 from babygpt.files import file_lock, require_writable
 from babygpt.packages import missing_package
-from babygpt.signals import ENDING, Ended, end_at_once, handled
+from babygpt.signals import ENDING, Ended, end_at_once, handle_signals
 
 if TYPE_CHECKING:
     from babygpt.experiments.sweep import Workers
@@ -34,7 +34,7 @@ CommandTable = Mapping[str, tuple[str, str]]
 USER_ERRORS = (BadInput, FloatingPointError, OSError, UnicodeError)  # the input or the machine is at fault
 OUR_FAULT = "This is a fault of babygpt, not of what you typed. Please report it, with all that follows:"
 PATH = click.Path(path_type=Path)
-SEED = click.IntRange(SEEDS.start, SEEDS.stop - 1)
+SEED = click.IntRange(VALID_SEEDS.start, VALID_SEEDS.stop - 1)
 
 
 class CommandGroup(click.Group):
@@ -83,7 +83,7 @@ class CommandGroup(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command that was asked for; turn a user's error into one line."""
         try:
-            with handled(ENDING, end_at_once):
+            with handle_signals(ENDING, end_at_once):
                 return super().invoke(ctx)
         except Ended as end:
             click.echo(end.line, err=True)
@@ -156,14 +156,14 @@ def flag_of(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def typed(ctx: click.Context, names: Iterable[str]) -> list[str]:
+def typed_parameters(ctx: click.Context, names: Iterable[str]) -> list[str]:
     """Return those of a command's parameters that were given on the command line."""
     return [name for name in names if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE]
 
 
 def warn_unused(ctx: click.Context, names: Iterable[str], where: str) -> None:
     """Warn in one line of those of these flags that were given, because they change nothing there."""
-    flags = [flag_of(name) for name in typed(ctx, names)]
+    flags = [flag_of(name) for name in typed_parameters(ctx, names)]
     if flags:
         click.echo(f"{' and '.join(flags)} {'play' if len(flags) > 1 else 'plays'} no part {where}", err=True)
 
@@ -175,7 +175,7 @@ def adopt(ctx: click.Context, values: dict[str, Any], began: Mapping[str, Any], 
     began   numbers of the run in `path`
     Raises BadInput if a flag that was given differs.
     """
-    typed_names = typed(ctx, values)
+    typed_names = typed_parameters(ctx, values)
     for name in sorted(began.keys() & values.keys()):
         if name not in typed_names:
             values[name] = began[name]

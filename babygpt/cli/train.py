@@ -265,7 +265,7 @@ def load_first(
     if first.version != version_of(version).name:
         raise BadInput(f"--from ({path}) is a {first.version}, not a {version}")
     built = built_with(ctx, version, first.options)
-    if shell.typed(ctx, ["learnable"]) and values["learnable"] and built["learnable"] is False:
+    if shell.typed_parameters(ctx, ["learnable"]) and values["learnable"] and built["learnable"] is False:
         first = make_learnable(first)
         built["learnable"] = True
     shell.adopt(ctx, values, asdict(first.model.config) | built, path)

@@ -121,7 +121,7 @@ def from_grammar(name: str, grammar: Grammar, n_chars: int, with_mask: bool = Fa
 
     Raises BadInput if n_chars is below 1.
     """
-    return _written(name, CharTokenizer(grammar.alphabet(), with_mask), grammar.write, n_chars, grammar)
+    return _write_corpus(name, CharTokenizer(grammar.alphabet(), with_mask), grammar.write, n_chars, grammar)
 
 
 def recall_corpus(n_chars: int = 400_000, spacing: Spacing = USUAL, with_mask: bool = False) -> Corpus:
@@ -132,10 +132,10 @@ def recall_corpus(n_chars: int = 400_000, spacing: Spacing = USUAL, with_mask: b
     Raises BadInput if n_chars is below 1.
     """
     tokenizer = CharTokenizer(recall.alphabet(), with_mask)
-    return _written("recall", tokenizer, partial(recall.write_recall_text, spacing=spacing), n_chars)
+    return _write_corpus("recall", tokenizer, partial(recall.write_recall_text, spacing=spacing), n_chars)
 
 
-def _written(
+def _write_corpus(
     name: str,
     tokenizer: CharTokenizer,
     write: Callable[[int, int], str],

@@ -268,7 +268,7 @@ class Grammar:
             words = self.words[before.kind]
             same = before.var == after.var
             return _mean([Counter({(u[-1], v[0]): 1.0}) for u in words for v in words if (u == v) == same])
-        if self._named(before, -1) and self._named(after, 0):
+        if self._may_be_name(before, -1) and self._may_be_name(after, 0):
             raise BadInput(
                 f"names touch across a rule's border, between {before} and {after}: put text there"
             )
@@ -279,10 +279,10 @@ class Grammar:
                 joint[a, b] += p * q
         return joint
 
-    def _named(self, item: Item, side: int) -> bool:
+    def _may_be_name(self, item: Item, side: int) -> bool:
         """Return whether a name may stand at an item's beginning (side 0) or end (side -1)."""
         if isinstance(item, Rule):
-            return any(self._named(template[side], side) for template in self.templates[item.name])
+            return any(self._may_be_name(template[side], side) for template in self.templates[item.name])
         return isinstance(item, Slot) and item.kind == "name"
 
 

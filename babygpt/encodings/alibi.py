@@ -33,7 +33,7 @@ class ALiBi(Encoding):
 
     def __init__(self, n_head: int, steepness: float = 1.0) -> None:
         super().__init__()
-        self.steepness = self.numbers["steepness"].checked("steepness", steepness)
+        self.steepness = self.numbers["steepness"].valid("steepness", steepness)
         self.register_buffer("slopes", slopes(n_head), persistent=False)  # a formula needs no checkpoint
 
     def score_bias(self, queries: Positions, keys: Positions) -> Tensor:

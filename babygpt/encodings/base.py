@@ -55,7 +55,7 @@ class Number:
     above: float = -math.inf
     integer: bool = False
 
-    def checked(self, name: str, value: Any) -> float:
+    def valid(self, name: str, value: Any) -> float:
         """Return a value as a float, or as an int where it counts. Raises BadInput if it may not be set."""
         require_kind(name, value, float)
         number = float(value)
@@ -87,7 +87,7 @@ def frequencies(width: int, theta: float = 10_000.0) -> Tensor:
     if width < 2 or width % 2:
         raise BadInput(f"width ({width}) must be even: sines and cosines, and rotations, come in pairs")
     if not (isinstance(theta, float) and 0 < theta < math.inf):
-        THETA.checked("theta", theta)  # takes other kinds of numbers, and says what is wrong
+        THETA.valid("theta", theta)  # takes other kinds of numbers, and says what is wrong
     return theta ** (-torch.arange(0, width, 2, dtype=torch.float64) / width)
 
 
@@ -177,7 +177,7 @@ class Encoding(nn.Module):
         branches  number of texts that a sequence may hold
         """
         self.require_number(name)
-        self.numbers[name].checked(name, value)
+        self.numbers[name].valid(name, value)
 
     def steer(self, name: str, value: float) -> None:
         """Set one of the encoding's numbers between two steps of training.
@@ -190,4 +190,4 @@ class Encoding(nn.Module):
             with torch.no_grad():
                 current.fill_(float(value))  # the optimizer holds this very tensor, so it is changed in place
         else:
-            setattr(self, name, self.numbers[name].checked(name, value))
+            setattr(self, name, self.numbers[name].valid(name, value))

@@ -91,7 +91,7 @@ class Fourier(BranchCode):
     ) -> None:
         super().__init__(head_dim)
         self.n_embd, self.theta = n_embd, float(theta)
-        self.stride = int(self.numbers["stride"].checked("stride", stride))
+        self.stride = int(self.numbers["stride"].valid("stride", stride))
         self.table_rows, self.band = max_positions, band
         self.formula(torch.zeros(1))  # refuses a width or a band that does not fit at once
         self.table = nn.Parameter(self.formula(torch.arange(self.table_rows))) if learnable else None

@@ -67,7 +67,7 @@ class Gaussian(Rotary):
             raise BadInput(f"alphas {tuple(alphas)} and sigmas {tuple(sigmas)} must be two numbers each")
         for name, values in (("log_alphas", alphas), ("log_sigmas", sigmas)):
             for value in values if learnable else ():
-                POSITIVE.checked(name.removeprefix("log_"), value)
+                POSITIVE.valid(name.removeprefix("log_"), value)
             logs = torch.tensor(values, dtype=torch.float32).log()  # (J,)
             if learnable:
                 self.register_parameter(name, nn.Parameter(logs))
@@ -99,7 +99,7 @@ class Gaussian(Rotary):
     def put(self, name: str, j: int, value: float) -> None:
         """Set a weight or width, as a slider on a running model does."""
         what = f"{name.removeprefix('log_')[:-1]}{j + 1}"
-        self.numbers[what].checked(what, value)
+        self.numbers[what].valid(what, value)
         with torch.no_grad():
             self.get(name)[j] = math.log(value)
 

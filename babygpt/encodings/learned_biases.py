@@ -156,7 +156,7 @@ class FIRE(Encoding):
 
     def __init__(self, n_head: int, width: int = 32, threshold: float = 16.0) -> None:
         super().__init__()
-        Number(above=0).checked("threshold", threshold)
+        Number(above=0).valid("threshold", threshold)
         self.log_c = nn.Parameter(torch.tensor([math.log(FIRST_C)]))
         self.log_threshold = nn.Parameter(torch.tensor([math.log(threshold)]))
         self.network = nn.Sequential(nn.Linear(1, width), nn.ReLU(), nn.Linear(width, n_head, bias=False))

@@ -68,7 +68,7 @@ class Gated(Waves):
 
     def __init__(self, head_dim: int, alpha: float = ALPHA, theta: float = 10_000.0) -> None:
         super().__init__(head_dim, theta)
-        self.alpha = self.numbers["alpha"].checked("alpha", alpha)
+        self.alpha = self.numbers["alpha"].valid("alpha", alpha)
 
     def mask_gate(self, positions: Positions) -> Tensor:
         """Return the factor alpha where a token is MASK, and 1 elsewhere: (B, 1, T, 1)."""

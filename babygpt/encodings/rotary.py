@@ -2,7 +2,7 @@
 
 Everywhere in this course the channels are paired *interleaved*, as in the RoFormer paper: (0, 1),
 (2, 3), ... Pair i is rotated by +position * theta^(-2i/D). The other common layout pairs channel i with
-i + D/2. Either layout works, but mixing them does not (notebook 04 shows why).
+i + D/2. Either layout works, but mixing them does not (notebook 04a shows why).
 """
 
 import math
@@ -138,7 +138,7 @@ class Rotary2D(Encoding):
                 f"{'time' if chosen else 'the branch'}: choose another share, or a head of more channels"
             )
         self.branch_width = 2 * chosen
-        self.theta, self.stride = float(theta), self.numbers["stride"].checked("stride", stride)
+        self.theta, self.stride = float(theta), self.numbers["stride"].valid("stride", stride)
 
     def transform_qk(self, q: Tensor, k: Tensor, positions: Positions) -> tuple[Tensor, Tensor]:
         if positions.branch is None:

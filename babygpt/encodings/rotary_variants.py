@@ -67,7 +67,7 @@ class Interpolated(Rotary):
 
     def __init__(self, head_dim: int, factor: float = 1.0, theta: float = 10_000.0) -> None:
         super().__init__(head_dim, theta)
-        FACTOR.checked("factor", factor)
+        FACTOR.valid("factor", factor)
         self.factor = float(factor)
 
     def frequencies(self) -> Tensor:
@@ -83,7 +83,7 @@ def ntk_theta(theta: float, head_dim: int, factor: float) -> float:
     Raises BadInput for another head_dim or factor.
     Source: bloc97 2023, as written down in Peng et al. 2023, arXiv:2309.00071, section 3.1.
     """
-    FACTOR.checked("factor", factor)
+    FACTOR.valid("factor", factor)
     if head_dim < 4:
         raise BadInput(f"head_dim ({head_dim}) must be at least 4: one pair cannot be slowed and left alone")
     # The slowest pair turns by theta^(-(D - 2) / D) a token. This power makes that exactly 1 / factor of it.
@@ -115,7 +115,7 @@ def trained_window(block_size: int, factor: float) -> int:
 
     Raises BadInput for a factor below 1, one that leaves no token, or a block_size below 1.
     """
-    FACTOR.checked("factor", factor)
+    FACTOR.valid("factor", factor)
     require_countable("block_size", block_size)
     # A window of n tokens was stretched to n * factor, rounded down: round up to get n again. The inner
     # round() removes floating-point noise, so that 64.00000000000001 is 64.
@@ -203,7 +203,7 @@ def yarn_temperature(factor: float) -> float:
 
     Source: Peng et al. 2023, arXiv:2309.00071, eq. 22.
     """
-    FACTOR.checked("factor", factor)
+    FACTOR.valid("factor", factor)
     return 1 + SHARPER * math.log(factor)
 
 
@@ -223,7 +223,7 @@ class YaRN(Rotary):
 
     def __init__(self, head_dim: int, block_size: int, factor: float = 1.0, theta: float = 10_000.0) -> None:
         super().__init__(head_dim, theta)
-        self.numbers["theta"].checked("theta", theta)  # at 1 no pair is slower than another
+        self.numbers["theta"].valid("theta", theta)  # at 1 no pair is slower than another
         self.window, self.factor = trained_window(block_size, factor), float(factor)
 
     def frequencies(self) -> Tensor:

@@ -88,7 +88,7 @@ class KeptRuns:
         run, kept = plan.run, keep_runs(self.path, self.make_missing)
         if watch:
             names = {f"{c.key}, seed {seed}": c.name for seed in seeds for c in candidates}
-            kept = self.watched(watch, names)
+            kept = self.watching_workers(watch, names)
             run = partial(run, watch=watch) if in_process else run
         columns = sweep(candidates, seeds, run, kept)
         runs: RunTable = {}
@@ -97,7 +97,7 @@ class KeptRuns:
             runs[candidate.key] = {row["seed"]: row for row in numbers}
         return runs
 
-    def watched(self, watch: CurveWatch, names: Mapping[str, str]) -> Workers:
+    def watching_workers(self, watch: CurveWatch, names: Mapping[str, str]) -> Workers:
         """Return workers that show the curve of every run, the kept ones first.
 
         names  name of a run -> name of its variant

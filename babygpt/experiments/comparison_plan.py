@@ -25,7 +25,7 @@ Curve = list[list[float]]  # validation losses as [step, loss]
 CurveWatch = Callable[[str, int, Curve], None]
 CURVE_POINTS = 8  # validations of a run, unless `eval_every` says otherwise
 VAL_TOKENS = 20_000  # of the validation text that every run is measured on
-VAL_WINDOWS = 512  # the fewest for versions that fill in, whose masks are drawn
+LEAST_VAL_WINDOWS = 512  # the fewest for versions that fill in, whose masks are drawn
 N_QUESTIONS = 400
 N_MASKED_QUESTIONS = 100  # the exact bound of an answer takes up to 31 passes
 FURTHEST = 4  # windows that are read to measure the loss beyond the first
@@ -57,7 +57,9 @@ class ComparisonPlan:
 
     def objective(self, candidate: Candidate) -> Objective:
         """Return the objective of a run before its first batch."""
-        return objective_for(candidate.version, self.corpus, self.model.block_size, val_windows=VAL_WINDOWS)
+        return objective_for(
+            candidate.version, self.corpus, self.model.block_size, val_windows=LEAST_VAL_WINDOWS
+        )
 
     def train(
         self, candidate: Candidate, seed: int, watch: CurveWatch | None = None

@@ -9,7 +9,7 @@ from babygpt.invariants.base import promises as promises
 from babygpt.invariants.checked_promise import EncodingCheck as EncodingCheck
 from babygpt.invariants.encoding_check import check as check
 from babygpt.invariants.encodings import alpha_is_idle as alpha_is_idle
-from babygpt.invariants.encodings import mirrored as mirrored
+from babygpt.invariants.encodings import left_right_symmetry as left_right_symmetry
 from babygpt.invariants.encodings import norm_preserved as norm_preserved
 from babygpt.invariants.encodings import phase_never_learns as phase_never_learns
 from babygpt.invariants.encodings import shift_invariant as shift_invariant

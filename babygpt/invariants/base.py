@@ -54,7 +54,7 @@ def random_qk(n_head: int, head_dim: int, seed: int = 0) -> tuple[Tensor, Tensor
     return q, k
 
 
-def unmasked(n: int, start: int = 0, device: torch.device | None = None) -> Positions:
+def unmasked_positions(n: int, start: int = 0, device: torch.device | None = None) -> Positions:
     """Return the positions of n tokens in a row, none of them MASK, which suit any encoding of one text."""
     return Positions.arange(n, start, device, masked=torch.zeros(n, dtype=torch.bool, device=device))
 

@@ -10,7 +10,7 @@ from babygpt.encodings import Encoding, Sinusoidal
 from babygpt.encodings.rotary import rotate_pairs
 from babygpt.encodings.sinusoidal import frequencies, sinusoid
 from babygpt.errors import BadInput
-from babygpt.invariants.base import Promise, random_qk, unmasked
+from babygpt.invariants.base import Promise, random_qk, unmasked_positions
 from babygpt.models.language_model import LanguageModel
 from babygpt.models.transformer import norm
 from babygpt.objectives import cross_entropy, denoise
@@ -23,7 +23,7 @@ ALPHAS = (0.1, 0.3, 3.0)  # each is compared with alpha = 1
 
 def score(encoding: Encoding, q: Tensor, k: Tensor, m: int, n: int) -> Tensor:
     """Return the scores of queries at position m with keys at position n, before any scaling: (B, H)."""
-    queries, keys = unmasked(1, m), unmasked(1, n)
+    queries, keys = unmasked_positions(1, m), unmasked_positions(1, n)
     q_m, _ = encoding.transform_qk(q, q, queries)
     _, k_n = encoding.transform_qk(k, k, keys)
     scores = (q_m * k_n).sum(dim=-1)[..., 0]  # (B, H)
@@ -36,7 +36,9 @@ def norm_preserved(encoding: Encoding, n_head: int = 4, head_dim: int = 32, furt
     """Measure how much the norm of a query changes with its position."""
     q, k = random_qk(n_head, head_dim)
     changes = [
-        (encoding.transform_qk(q, k, unmasked(1, m))[0].norm(dim=-1) / q.norm(dim=-1) - 1).abs().max()
+        (encoding.transform_qk(q, k, unmasked_positions(1, m))[0].norm(dim=-1) / q.norm(dim=-1) - 1)
+        .abs()
+        .max()
         for m in range(0, furthest, 31)
     ]
     return Promise("a query keeps its length at every position", float(max(changes)), 1e-6)
@@ -58,7 +60,9 @@ def shift_invariant(encoding: Encoding, n_head: int = 4, head_dim: int = 32, fur
 
 
 @torch.inference_mode()
-def mirrored(encoding: Encoding, n_head: int = 4, head_dim: int = 32, furthest: int = 512) -> Promise:
+def left_right_symmetry(
+    encoding: Encoding, n_head: int = 4, head_dim: int = 32, furthest: int = 512
+) -> Promise:
     """Measure how the scores of equal keys differ, as far to the right of a query as to its left."""
     q, k = random_qk(n_head, head_dim)
     worst = 0.0

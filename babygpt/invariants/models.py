@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from babygpt.errors import BadInput
-from babygpt.invariants.base import Promise, text_logits, unmasked
+from babygpt.invariants.base import Promise, text_logits, unmasked_positions
 from babygpt.models.cache import KVCache
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives.diffusion import mask_token_id
@@ -46,7 +46,7 @@ def causal(model: LanguageModel, idx: Tensor, positions: Positions | None = None
     idx        (T,)  token ids
     positions  (T,)  where they stand; by default 0, 1, 2, ...
     """
-    positions = positions or unmasked(len(idx), device=idx.device)
+    positions = positions or unmasked_positions(len(idx), device=idx.device)
     changed = torch.cat([idx[:-1], (idx[-1:] + 1) % model.config.vocab_size])
     change = (model(idx[None], positions) - model(changed[None], positions))[0, :-1].abs().max()
     return Promise("no token sees the future", float(change), 1e-5)
@@ -55,7 +55,7 @@ def causal(model: LanguageModel, idx: Tensor, positions: Positions | None = None
 @torch.inference_mode()
 def cache_equals_full(model: LanguageModel, idx: Tensor, positions: Positions | None = None) -> Promise:
     """Compare the logits of reading token by token with a cache and all at once; arguments as in `causal`."""
-    positions = positions or unmasked(len(idx), device=idx.device)
+    positions = positions or unmasked_positions(len(idx), device=idx.device)
     change = _change_by_cache(model, idx, positions, torch.arange(len(idx)).split(1))
     return Promise("reading with a cache changes nothing", change, 1e-4)
 
@@ -68,7 +68,7 @@ def pieces_equal_full(
 
     lengths  tokens of each piece, T together; the other arguments are those of `causal`
     """
-    positions = positions or unmasked(len(idx), device=idx.device)
+    positions = positions or unmasked_positions(len(idx), device=idx.device)
     change = _change_by_cache(model, idx, positions, torch.arange(len(idx)).split(list(lengths)))
     return Promise("reading in pieces with a cache changes nothing", change, 1e-4)
 
@@ -90,7 +90,7 @@ def distance_alone(
 
     Nothing changes where scores depend on the distance alone, and nothing else depends on the position.
     """
-    here = positions or unmasked(len(idx), device=idx.device)
+    here = positions or unmasked_positions(len(idx), device=idx.device)
     start = None if here.start is None else here.start + shift
     there = Positions(here.time + shift, here.branch, here.masked, start)
     change = (model(idx[None], there) - model(idx[None], here)).abs().max()
@@ -133,19 +133,23 @@ def extrapolates_or_refuses(
     size, statement = model.config.block_size, "past its window it goes on or refuses"
     start_past = size if start is None else start
     try:
-        beyond = _spaced(model, idx, branch, start_past, 1)
-        outside = float((_spaced(model, idx, branch, start_past, 2) - beyond).abs().max())
+        beyond = _logits_with_gaps(model, idx, branch, start_past, 1)
+        outside = float((_logits_with_gaps(model, idx, branch, start_past, 2) - beyond).abs().max())
     except (ValueError, IndexError):  # a learner's own encoding need not know BadInput
         return Promise(statement, 0.0, 0.0)
     n = min(len(idx), (size + 1) // 2)  # twice as far apart they still fit
     first, own = idx[:n], None if branch is None else branch[:n]
-    inside = float((_spaced(model, first, own, 0, 2) - _spaced(model, first, own, 0, 1)).abs().max())
+    inside = float(
+        (_logits_with_gaps(model, first, own, 0, 2) - _logits_with_gaps(model, first, own, 0, 1)).abs().max()
+    )
     broken = float((~torch.isfinite(beyond)).float().mean())
     silent = inside > 1e-4 and outside < 1e-6 * inside
     return Promise(statement, max(broken, float(silent)), 0.0)
 
 
-def _spaced(model: LanguageModel, idx: Tensor, branch: Tensor | None, start: int, step: int) -> Tensor:
+def _logits_with_gaps(
+    model: LanguageModel, idx: Tensor, branch: Tensor | None, start: int, step: int
+) -> Tensor:
     """Return the logits of tokens at positions from `start` on, `step` apart: (T, vocab_size)."""
     masked = torch.zeros(len(idx), dtype=torch.bool, device=idx.device)
     time = start + step * torch.arange(len(idx), device=idx.device)

@@ -6,7 +6,7 @@ from copy import deepcopy
 import torch
 from torch import Tensor
 
-from babygpt.invariants.base import Promise, unmasked
+from babygpt.invariants.base import Promise, unmasked_positions
 from babygpt.models.language_model import LanguageModel
 from babygpt.positions import Positions
 
@@ -14,7 +14,7 @@ from babygpt.positions import Positions
 @torch.inference_mode()
 def float32_is_exact(model: LanguageModel, idx: Tensor, positions: Positions | None = None) -> Promise:
     """Measure how far the logits are from those of the same weights in float64; arguments as in `causal`."""
-    positions = positions or unmasked(len(idx), device=idx.device)
+    positions = positions or unmasked_positions(len(idx), device=idx.device)
     exact = deepcopy(model).double()(idx[None], positions)
     change = (model(idx[None], positions) - exact).abs().max()
     return Promise("float32 gives the logits of float64", float(change), 1e-3)
@@ -29,7 +29,7 @@ def bfloat16_is_near(
     autocast  whether weights stay as they are and matrices are multiplied in bfloat16, as in training;
               otherwise the weights are bfloat16, too. The other arguments are those of `causal`
     """
-    positions = positions or unmasked(len(idx), device=idx.device)
+    positions = positions or unmasked_positions(len(idx), device=idx.device)
     logits = model(idx[None], positions)
     rough_model = model if autocast else deepcopy(model).bfloat16()
     with torch.autocast(idx.device.type, torch.bfloat16, enabled=autocast):
@@ -46,7 +46,7 @@ def traces_in_one_graph(model: LanguageModel, idx: Tensor, positions: Positions 
     are those of `causal`.
     Raises what torch.compile raises where it cannot trace the model without a break.
     """
-    positions = positions or unmasked(len(idx), device=idx.device)
+    positions = positions or unmasked_positions(len(idx), device=idx.device)
 
     def read(idx: Tensor, positions: Positions) -> Tensor:
         return model(idx, positions)

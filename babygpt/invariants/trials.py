@@ -63,10 +63,10 @@ def distance_alone_trials(subject: Subject) -> Iterator[Trial]:
     rows = [subject.in_a_row(n) for n in subject.lengths()]
     for positions in [*rows, *(subject.at(torch.tensor([0, d])) for d in DISTANCES)]:
         for shift in (shift for shift in SHIFTS if int(positions.time[-1]) + shift < size):
-            yield moved(subject, positions, shift)
+            yield shift_trial(subject, positions, shift)
 
 
-def moved(subject: Subject, positions: Positions, shift: int) -> Trial:
+def shift_trial(subject: Subject, positions: Positions, shift: int) -> Trial:
     """Return the trial of a text that moves by `shift` positions."""
     n = len(positions)
     who = "it moves" if n == 1 else "both move" if n == 2 else "all move"
@@ -207,7 +207,7 @@ def far_trials(subject: Subject) -> Iterator[Trial]:
     for shift in (last, FAR):
         for n in subject.lengths():
             if distance_is_all:
-                yield moved(subject, subject.in_a_row(n), shift)
+                yield shift_trial(subject, subject.in_a_row(n), shift)
             else:
                 yield in_float64(subject, subject.in_a_row(n, shift))
     yield from past_trials(subject, FAR)

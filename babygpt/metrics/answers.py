@@ -93,7 +93,7 @@ def greedy_answers(model: LanguageModel, tokenizer: CharTokenizer, questions: Qu
         batch = questions[i : i + ROWS]
         sizes = torch.tensor([len(q.prompt) for q in batch])
         limits = torch.tensor([max(len(q.answer), len(q.rival)) + 1 for q in batch])
-        ids = _padded(model, tokenizer, [q.prompt for q in batch], int((sizes + limits).max()))
+        ids = _pad_texts(model, tokenizer, [q.prompt for q in batch], int((sizes + limits).max()))
         for step in range(int(limits.max())):
             rows = (step < limits).nonzero()[:, 0]  # rows whose answer may still grow
             next_positions = sizes[rows] + step  # they differ, because prompts differ in length
@@ -118,7 +118,7 @@ def require_questions(questions: Any) -> None:
         raise BadInput("questions are a list of Question, such as grammar.questions(...) returns")
 
 
-def _padded(model: LanguageModel, tokenizer: CharTokenizer, texts: Sequence[str], length: int) -> Tensor:
+def _pad_texts(model: LanguageModel, tokenizer: CharTokenizer, texts: Sequence[str], length: int) -> Tensor:
     """Return texts as (B, length) token ids, filled up on the right, where a causal model does not look.
 
     Raises BadInput unless all but the last of `length` tokens fit into the model's window.
@@ -142,7 +142,7 @@ def _ending_losses(
     for i in range(0, len(texts), ROWS):
         batch = texts[i : i + ROWS]
         longest = max(len(prompt + ending) for prompt, ending in batch)
-        ids = _padded(model, tokenizer, [prompt + ending for prompt, ending in batch], longest)
+        ids = _pad_texts(model, tokenizer, [prompt + ending for prompt, ending in batch], longest)
         ids = ids.to(next(model.parameters()).device)
         losses = cross_entropy(model(ids[:, :-1]), ids[:, 1:])
         for row, (prompt, ending) in zip(losses.cpu().double().numpy(), batch, strict=True):

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from babygpt.config import checked, require_countable
+from babygpt.config import check_arguments, require_countable
 from babygpt.data.batches import cut
 from babygpt.data.stories import Question, Questions
 from babygpt.data.tokenizer import CharTokenizer
@@ -61,7 +61,7 @@ def exact_nelbo(model: LanguageModel, idx: Tensor, positions: list[int] | None =
     return total
 
 
-@checked
+@check_arguments
 def nelbo(
     model: LanguageModel, ids: Tensor, length: int | None = None, repeats: int = 1, seed: int = 0
 ) -> tuple[float, float]:

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from babygpt.config import checked, require_countable
+from babygpt.config import check_arguments, require_countable
 from babygpt.data.batches import cut, evenly_spaced
 from babygpt.data.recall import recall_windows
 from babygpt.data.tokenizer import CharTokenizer
@@ -20,7 +20,7 @@ from babygpt.objectives import cross_entropy
 from babygpt.positions import Positions
 
 
-@checked
+@check_arguments
 @torch.inference_mode()
 def loss_by_position(model: LanguageModel, ids: Tensor, length: int, n_windows: int = 64) -> np.ndarray:
     """Return the mean loss at each position of long windows.
@@ -42,7 +42,7 @@ def loss_by_position(model: LanguageModel, ids: Tensor, length: int, n_windows: 
     return (total / n_windows).cpu().numpy()
 
 
-@checked
+@check_arguments
 @torch.inference_mode()
 def position_matched_losses(
     model: LanguageModel,

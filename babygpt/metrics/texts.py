@@ -36,7 +36,7 @@ def distinct(units: Sequence[Hashable], n: int) -> float:
     return len(counts) / counts.total() if counts else math.nan
 
 
-def repeated(units: Sequence[Hashable], n: int) -> float:
+def repeated_share(units: Sequence[Hashable], n: int) -> float:
     """Return the share of n-grams that come more than once: 0 if none does, nan if there is no n-gram.
 
     units  characters, words, or anything else
@@ -68,5 +68,5 @@ def text_measures(text: str, has_words: bool) -> dict[str, float]:
     measures: dict[str, float] = {}
     for kind, tokens in units.items():
         measures |= {f"distinct_{n}_{kind}": distinct(tokens, n) for n in (1, 2)}
-        measures |= {f"repeat_3gram_{kind}": repeated(tokens, 3), f"entropy_{kind}": entropy(tokens)}
+        measures |= {f"repeat_3gram_{kind}": repeated_share(tokens, 3), f"entropy_{kind}": entropy(tokens)}
     return measures

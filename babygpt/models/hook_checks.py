@@ -17,7 +17,7 @@ from babygpt.errors import BadInput
 from babygpt.models.own_encodings import encoding_name, faults_named
 from babygpt.positions import Positions
 
-TOKENS = 5  # of the texts that the hooks get
+N_TOKENS = 5  # of the texts that the hooks get
 TEXTS = 3  # of a batch: at the window's beginning, middle and end. No other axis has this size
 
 
@@ -149,7 +149,7 @@ def kind_of(value: Any) -> str:
 
 def probe_positions(block_size: int, branches: bool, masks: bool) -> Iterator[tuple[str, Positions]]:
     """Yield positions of short texts as models of this kind give them to the hooks, with what they are."""
-    T = min(TOKENS, block_size)
+    T = min(N_TOKENS, block_size)
     last = block_size - T  # where a text of the batch begins, so that it ends with the window
     steps, later = torch.arange(T), torch.tensor([[0], [last // 2], [last]])
     masked = (steps + later) % 3 == 1 if masks else None

@@ -29,7 +29,7 @@ RESERVED = ("version", "config", "per_layer", "layers", "isolated")  # arguments
 # A folder may hold a colon, as C:\ does, so the class is what follows the ending.
 FILE_AND_CLASS = re.compile(r"(?P<file>.+\.py)(:(?P<class>.*))?", re.DOTALL)
 DIGESTS: WeakKeyDictionary[type[Encoding], str | None] = WeakKeyDictionary()  # of the files of classes
-TOKENS: WeakKeyDictionary[type[Encoding], str] = WeakKeyDictionary()  # in place of digests
+SESSION_TOKENS: WeakKeyDictionary[type[Encoding], str] = WeakKeyDictionary()  # in place of digests
 
 
 def is_file_and_class(name: Any) -> bool:
@@ -194,7 +194,7 @@ def source_key(encoding: type[Encoding]) -> str:
     A class without a file gets a random text, which it has until the process ends.
     """
     sha256 = source_digest(encoding)
-    return sha256[:12] if sha256 else TOKENS.setdefault(encoding, f"typed {token_hex(6)}")
+    return sha256[:12] if sha256 else SESSION_TOKENS.setdefault(encoding, f"typed {token_hex(6)}")
 
 
 def describe_error(error: BaseException, module: str, folder: Path | None = None) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from babygpt.config import checked, require_countable
+from babygpt.config import check_arguments, require_countable
 from babygpt.data import batches
 from babygpt.data.corpus import Corpus
 from babygpt.errors import BadInput
@@ -34,7 +34,7 @@ class Branches(Objective):
     Source: note 002, its stages 1 to 3.
     """
 
-    @checked
+    @check_arguments
     def __init__(
         self,
         corpus: Corpus,

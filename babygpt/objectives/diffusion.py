@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from babygpt.config import checked, require_countable
+from babygpt.config import check_arguments, require_countable
 from babygpt.data.batches import IGNORED, cut
 from babygpt.data.corpus import Corpus
 from babygpt.errors import BadInput
@@ -75,7 +75,7 @@ class MaskedDiffusion(Objective):
     Source: Sahoo et al. 2024, arXiv:2406.07524; the mean as in BERT, arXiv:1810.04805.
     """
 
-    @checked
+    @check_arguments
     def __init__(self, corpus: Corpus, block_size: int, val_windows: int = VAL_WINDOWS) -> None:
         require_countable("block_size", block_size)
         if corpus.tokenizer.mask_id is None:

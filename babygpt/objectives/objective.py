@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from babygpt.config import checked, require_countable
+from babygpt.config import check_arguments, require_countable
 from babygpt.data import batches
 from babygpt.data.batches import IGNORED
 from babygpt.data.corpus import Corpus
@@ -62,7 +62,7 @@ class NextToken(Objective):
     refuse a model that is not causal.
     """
 
-    @checked
+    @check_arguments
     def __init__(self, corpus: Corpus, block_size: int, aligned: bool = False) -> None:
         require_countable("block_size", block_size)
         corpus.require_tokens(block_size + 1, f"block_size ({block_size})")

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from babygpt.config import checked, require_kinds
+from babygpt.config import check_arguments, require_kinds
 from babygpt.data.batches import interleave
 from babygpt.errors import BadInput
 from babygpt.models.cache import KVCache
@@ -67,7 +67,7 @@ class Draw:
         return tokens
 
 
-@checked
+@check_arguments
 def require_request(model: LanguageModel, idx: Tensor, n_tokens: int, shape: str = "(B, T)") -> None:
     """Raise BadInput unless a model can write `n_tokens` after a prompt of this shape."""
     require_model(model)

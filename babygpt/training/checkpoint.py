@@ -31,11 +31,11 @@ from babygpt.training.lost_changes import require_same_outputs
 from babygpt.training.stored_encodings import (
     Classes,
     Given,
+    buildable_version,
     changed_files,
     classes_for,
     names_of,
     require_same_encodings,
-    resolved,
     stored_encodings,
 )
 
@@ -201,9 +201,9 @@ def rebuild(
     """
     options = dict(header["options"])
     if "layers" in options:
-        options["layers"] = [resolved(name, classes or {}) for name in options["layers"]]
+        options["layers"] = [buildable_version(name, classes or {}) for name in options["layers"]]
     with torch.random.fork_rng([]):  # `build` draws weights, which are replaced below
-        version = resolved(header["version"], classes or {})
+        version = buildable_version(header["version"], classes or {})
         model = build(version, ModelConfig(**header["config"]), **options)
     weights = {name: x for name, x in tensors.items() if not name.startswith(TRAINING)}
     for name, first in header["tied"].items():
@@ -243,7 +243,7 @@ def set_numbers(model: nn.Module, numbers: Mapping[str, float]) -> None:
     for place, value in numbers.items():
         module, _, name = place.rpartition(".")
         encoding = cast(Encoding, model.get_submodule(module))
-        setattr(encoding, name, encoding.numbers[name].checked(name, value))
+        setattr(encoding, name, encoding.numbers[name].valid(name, value))
 
 
 def outline(model: nn.Module) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from babygpt.models.language_model import LanguageModel
 from babygpt.models.versions import require_version
 from babygpt.positions import Positions
 
-TOKENS = 48  # both models read a text of this length: T5's buckets and YaRN's windows differ within it
+PROBE_TOKENS = 48  # both models read a text of this length: T5's buckets and YaRN's windows differ within it
 NOISE = 0.1  # added to all weights: the last layers of an untrained model are 0, and hide all others
 # Logits may differ by these shares of the largest one, and by SAME in other types of numbers: another memory
 # layout of the same weights rounds otherwise, by about 1e-6 in float32.
@@ -62,7 +62,7 @@ def outputs(model: LanguageModel) -> list[Tensor]:
     Raises whatever the model raises if it cannot read.
     """
     kind, shape = require_version(model.version), model.config
-    T = min(TOKENS, shape.block_size)
+    T = min(PROBE_TOKENS, shape.block_size)
     draw = torch.Generator().manual_seed(0)
     idx = torch.randint(shape.vocab_size, (1, T), generator=draw)
     masked = torch.rand(idx.shape, generator=draw) < 0.4

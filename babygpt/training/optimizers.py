@@ -59,7 +59,7 @@ class Optimizer(ABC):
     def step(self) -> None:
         """Move every parameter that has a gradient."""
 
-    def moved(self) -> list[tuple[nn.Parameter, Tensor, dict[str, Tensor]]]:
+    def gradients(self) -> list[tuple[nn.Parameter, Tensor, dict[str, Tensor]]]:
         """Return each parameter that has a gradient, with the gradient and its state."""
         pairs = zip(self.params, self.state, strict=True)
         return [(p, p.grad, state) for p, state in pairs if p.grad is not None]
@@ -74,18 +74,18 @@ class AdamW(Optimizer):
     @torch.no_grad()
     def step(self) -> None:
         """Move every parameter that has a gradient."""
-        moved = self.moved()
-        for p, _, state in moved:
+        gradients = self.gradients()
+        for p, _, state in gradients:
             if not state:
                 state["step"] = torch.zeros((), device=p.device)
                 state["exp_avg"], state["exp_avg_sq"] = torch.zeros_like(p), torch.zeros_like(p)
         adamw_step(
-            [p for p, *_ in moved],
-            [grad for _, grad, _ in moved],
-            [state["exp_avg"] for *_, state in moved],
-            [state["exp_avg_sq"] for *_, state in moved],
+            [p for p, *_ in gradients],
+            [grad for _, grad, _ in gradients],
+            [state["exp_avg"] for *_, state in gradients],
+            [state["exp_avg_sq"] for *_, state in gradients],
             [],
-            [state["step"] for *_, state in moved],
+            [state["step"] for *_, state in gradients],
             fused=True,
             lr=self.lr,
             weight_decay=self.weight_decay,
@@ -116,8 +116,8 @@ class Muon(Optimizer):
     def step(self) -> None:
         """Move every matrix that has a gradient."""
         by_shape: dict[torch.Size, list[tuple[nn.Parameter, Tensor, dict[str, Tensor]]]] = {}
-        for moved in self.moved():
-            by_shape.setdefault(moved[0].shape, []).append(moved)
+        for parameter, grad, state in self.gradients():
+            by_shape.setdefault(parameter.shape, []).append((parameter, grad, state))
         for (rows, columns), group in by_shape.items():
             updates = self.updates([grad for _, grad, _ in group], [state for *_, state in group])
             matrices: list[Tensor] = [p for p, *_ in group]

@@ -107,7 +107,7 @@ class SavedRun:
         step = self.training.with_validation(step)
         if step.val_loss is not None:
             if self.info.get("keep") == "best" and all(step.val_loss < loss for _, loss in self.curve):
-                self.best = copied(self.training.model)
+                self.best = copy_weights(self.training.model)
             self.curve.append([step.step, step.val_loss])
         return step
 
@@ -118,7 +118,7 @@ class SavedRun:
         if not self.best:
             yield {}
             return
-        last = copied(model)
+        last = copy_weights(model)
         model.load_state_dict(self.best)
         try:
             yield last
@@ -205,7 +205,7 @@ def training_state(training: Training) -> dict[str, Any]:
     return state
 
 
-def copied(model: nn.Module) -> dict[str, Tensor]:
+def copy_weights(model: nn.Module) -> dict[str, Tensor]:
     """Return copies of a model's weights by name."""
     return {name: x.detach().clone() for name, x in model.state_dict().items()}
 
@@ -258,7 +258,7 @@ def go_on(run: SavedRun, saved: Checkpoint) -> None:
         if saved.training is not None:
             last = {name.removeprefix(LAST): x for name, x in saved.training.items() if name.startswith(LAST)}
             if last:
-                run.best = copied(model)
+                run.best = copy_weights(model)
                 model.load_state_dict(last)
             restore(run.training, saved.training)
     except UNFIT as error:

@@ -111,7 +111,7 @@ def own_class(encoding: VersionName) -> type[Encoding]:
     return version.own
 
 
-def resolved(name: Any, classes: Classes) -> VersionName:
+def buildable_version(name: Any, classes: Classes) -> VersionName:
     """Return what `build` takes for a name in a checkpoint: a name of VERSIONS, or a class that was given.
 
     Raises BadInput for any other name, which `build` could take for a file to run.

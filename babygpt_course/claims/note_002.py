@@ -23,8 +23,8 @@ NOTE = "002_79f4b48e18265706.txt"
 WIDTH = 512  # channels of the model that the notes speak of
 HEAD_DIM = 64  # channels of each of its heads
 SCOPE = "codes of width 512, without a model; 2-D RoPE on heads of 64 channels, half for the branch"
-SEEDS = 6  # number of untrained models that a number is averaged over
-UNTRAINED = f"untrained models of 2 layers, width 512, weights of standard deviation 0.02, {SEEDS} seeds"
+N_SEEDS = 6  # number of untrained models that a number is averaged over
+UNTRAINED = f"untrained models of 2 layers, width 512, weights of standard deviation 0.02, {N_SEEDS} seeds"
 TRAINED = "2 layers, width 96, texts of 48 characters of the plain tales, 400 steps; models paired by seed"
 COMMAND = "To draw this, run: python -m babygpt figures branches"
 ALIKE = 0.93  # the lowest similarity that the note gives
@@ -66,7 +66,7 @@ def logit_difference(stride: int, scale: float = 1.0, width: int = WIDTH) -> flo
     multiplied by `scale`.
     """
     time, changes = torch.arange(16), []
-    for seed in range(SEEDS):
+    for seed in range(N_SEEDS):
         torch.manual_seed(seed)
         model = build("v6", ModelConfig(64, 16, n_layer=2, n_head=8, n_embd=width), stride=stride)
         for name, p in model.named_parameters():

@@ -4,6 +4,7 @@ They are computed by JavaScript modules of the folder page/. Python only names t
 """
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +27,12 @@ class Formula(Controlled):
     title     in a word or two
     name      of the module
     controls  sliders, scales and choices
+    still     name of the picture that stands where no kernel is; by default that of the module
     """
 
-    def __init__(self, title: str, name: str, controls: Sequence[Control]) -> None:
+    def __init__(self, title: str, name: str, controls: Sequence[Control], still: str = "") -> None:
         self.name, self.script = name, SCRIPTS / f"{name}.js"
+        self.still_path = SCRIPTS / f"{still or name}.png"
         super().__init__(title, self.script, controls)
         self.output = Output(self, repr(self), self.picture)
 
@@ -39,12 +42,11 @@ class Formula(Controlled):
 
     def picture(self) -> Still | None:
         """Return the picture that tools/screenshots.py made, or None for a new explorer."""
-        path = SCRIPTS / f"{self.name}.png"
-        if not path.exists():
+        if not self.still_path.exists():
             return None
-        with Image.open(path) as picture:
+        with Image.open(self.still_path) as picture:
             alt = f"explorer: {self.title}: {picture.info['Description']}"
-            return Still(path.read_bytes(), "image/png", alt, round(picture.width / PIXELS), MOVE)
+            return Still(self.still_path.read_bytes(), "image/png", alt, round(picture.width / PIXELS), MOVE)
 
 
 def sinusoidal() -> Formula:
@@ -60,19 +62,20 @@ def sinusoidal() -> Formula:
     return Formula("sinusoid", "sinusoid", controls)
 
 
-def rotary() -> Formula:
+def rotary(n_hands: int = 1) -> Formula:
     """Explore RoPE: angles of a query and a key depend on their distance alone, and a hand shows some alike.
 
+    n_hands  that are shown at first, 1 or 2
     Source: Su et al. 2021, arXiv:2104.09864.
     """
     controls = [
         Slider("position", 30, 24, 43, "position of q"),
         Slider("distance", 3, 0, 24, "distance (tokens)"),
         Slider("pair", 2, 0, 15, "pair i (first hand)"),
-        Slider("n_hands", 1, 1, 4, "hands, from i on"),
+        Slider("n_hands", n_hands, 1, 4, "hands, from i on"),
         THETA,
     ]
-    return Formula("RoPE", "rope", controls)
+    return Formula("RoPE", "rope", controls, "rope" if n_hands == 1 else f"rope_{n_hands}_hands")
 
 
 def alibi() -> Formula:
@@ -138,3 +141,4 @@ def polar() -> Formula:
 
 
 FORMULAS = (sinusoidal, rotary, alibi, gaussian_kernel, branches, polar)
+STILLS = (*FORMULAS, partial(rotary, n_hands=2))  # each has a picture

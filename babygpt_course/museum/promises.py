@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from babygpt.invariants import Promise
-from babygpt.invariants.base import random_qk, unmasked
+from babygpt.invariants.base import random_qk, unmasked_positions
 from babygpt.invariants.encodings import score
 from babygpt.models.cache import KVCache
 from babygpt.models.transformer import Attention, Context, norm, score_scale
@@ -106,7 +106,7 @@ def far(model: Specimen, _: Specimen) -> float:
 def growth(model: Specimen, _: Specimen) -> float:
     """Measure how much longer a query or key becomes at worst, as a share of its length."""
     q, k = random_qk(model.config.n_head, model.config.head_dim)
-    positions = [unmasked(1, position) for position in range(model.config.block_size)]
+    positions = [unmasked_positions(1, position) for position in range(model.config.block_size)]
     turned = [x for position in positions for x in model.encoding.transform_qk(q, k, position)]
     ratios = [a.norm(dim=-1) / b.norm(dim=-1) for a, b in zip(turned, [q, k] * len(positions), strict=True)]
     return float(torch.stack(ratios).max()) - 1

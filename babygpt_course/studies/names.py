@@ -56,7 +56,7 @@ def measure_answers(model: LanguageModel, corpus: Corpus, n_questions: int) -> R
 def measure_names(workers: Workers, scale: StudySize = SCALE) -> Results:
     """Train v4 for few and for many steps; compare which name is likelier with what the model writes itself.
 
-    The shape is that of notebook 04: 2 layers, width 96, windows of 64.
+    The shape is that of notebook 04a: 2 layers, width 96, windows of 64.
 
     returns   settings, and measurement -> arm -> one value a seed, as `measure_answers` and val_loss
     """

@@ -1,4 +1,4 @@
-"""Study of needed heads: v4 as in lesson 04, without each head and each two, and where the needed ones work.
+"""Study of needed heads: v4 as in lesson 04b, without each head and each two, and where the needed ones work.
 
 A head is needed if at least NEEDED fewer answers are right without it. A layer 1 head can work at the last
 token, where the answer is predicted, or at an earlier one, which a head of layer 2 reads.
@@ -26,7 +26,7 @@ from babygpt_course.studies.results import Results
 from babygpt_course.studies.seed_plots import draw_seed_dots
 
 VERSION = "v4"
-SCALE = StudySize(steps=450)  # as in lesson 04
+SCALE = StudySize(steps=450)  # as in lesson 04b
 NEEDED = 0.1  # share of right answers
 WHERE = {
     "all": "everywhere",
@@ -160,7 +160,7 @@ def dissect_answers(
 
 
 def measure_heads(workers: Workers, scale: StudySize = SCALE) -> Results:
-    """Train v4 as in lesson 04, and dissect it.
+    """Train v4 as in lesson 04b, and dissect it.
 
     returns  settings; "loss" on the whole validation text, "accuracy" of the likelier name, "whole" names
              written, and "heads": `dissect_answers`, of half of the questions; one a seed

@@ -45,7 +45,7 @@ def stretched(model: Transformer, method: str, factor: float) -> Transformer:
     """
     if method not in METHODS:
         raise BadInput(f"method ({method}) must be one of {', '.join(METHODS)}")
-    FACTOR.checked("factor", factor)
+    FACTOR.valid("factor", factor)
     encoding, block_size = model.encoding, int(model.config.block_size * factor)
     layers = encoding.all() if isinstance(encoding, PerLayer) else [encoding]
     misfit = next((layer for layer in layers if type(layer) not in (Rotary, Encoding)), None)

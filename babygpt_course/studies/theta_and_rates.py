@@ -1,7 +1,7 @@
 """Study of two settings: the base θ that RoPE is trained with, and the learning rate of a trained kernel.
 
-Lesson 04 changes θ during training, so its cost mixes a small θ with the change. Lesson 05 trains a kernel at
-the rate of all other numbers, so a bad rate could be what makes it lose.
+Lesson 04c changes θ during training, so its cost mixes a small θ with the change. Lesson 05 trains a kernel
+at the rate of all other numbers, so a bad rate could be what makes it lose.
 """
 
 from collections.abc import Iterator, Mapping
@@ -43,7 +43,7 @@ class Arm(NamedTuple):
     rate: float = 1.0
 
 
-LESSON = 3 / 8  # share of the steps: 450, as in lesson 04
+LESSON = 3 / 8  # share of the steps: 450, as in lesson 04a
 STEPS = {0.5: 600, 1.0: 1200}  # share -> steps of the stored models beside which a kernel is read
 THETAS = {  # the plain v4 is stored by the study of needed heads
     "θ = 10": Arm("v4", LESSON, {"theta": 10.0}),

@@ -73,10 +73,6 @@ Table(("question", "right name", "v4 writes"), rows, stable=2)
 #
 # Run the cells from top to bottom with Shift+Enter. *Run All* would show all results first. Where you see a question, click on your answer or move the slider. The result appears further down, hidden behind three dots until you run its cell. A word such as [token](../docs/glossary.md#token) leads to the glossary; here a token is a character.
 #
-# The next cell checks your installation. If a line has the mark ✗, it also says what to do.
-
-# %% tags=["nbval-ignore-output"]
-print(format_diagnoses(checks()))
 
 # %% [markdown]
 # ## What a bar measures
@@ -101,22 +97,23 @@ display(Table(("letter of the name", "mean loss (nats)", "as among so many lette
 letter_guess.compare(min(letter_guess.options, key=lambda n: abs(math.log(int(n)) - costs[1])))
 
 # %% [markdown]
-# A choice among $n$ equally likely letters costs $\ln n$, so a loss of $L$ is that of a choice among $e^L$ letters, and $e^{1.6} \approx 5$. The bar belongs to one story, and the table has the means of 400. How names are made explains the number: one of 16 consonants, one of five vowels, *l* or *r*, and *a*, as in *zira* and *wula*. So there are 16 · 5 · 2 = 160 names, and a guess among the five vowels costs ln 5 = 1.61 nats. A second study has v4 after 450 steps, from twenty seeds. From 17 of them v4 knows the answers, and its second letter costs 1.48 to 1.62 nats. **The second letter of the name costs as much as a guess among five: v4 knows that a vowel is due, and hardly which one.**
+# A choice among $n$ equally likely letters costs $\ln n$, so a loss of $L$ is that of a choice among $e^L$ letters, and $e^{1.6} \approx 5$. How names are made explains the number: one of 16 consonants, one of five vowels, *l* or *r*, and *a*, as in *zira* and *wula*. A guess among five vowels costs ln 5 = 1.61 nats, and from all 17 stored seeds that know the answers after 450 steps the vowel costs 1.48 to 1.62. **The second letter of the name costs as much as a guess among five: v4 knows that a vowel is due, and hardly which one.**
 #
-# That makes the case strange. From the same 17 seeds the first letter costs at most 0.12 nats, so v4 finds the right one of 16 consonants in the story. The vowel stands directly behind this consonant: why does v4 not copy the vowel too?
+# That makes the case strange. From the same seeds the first letter costs at most 0.12 nats, so v4 finds the right one of 16 consonants in the story. The vowel stands right after this consonant: why does v4 not copy the vowel too?
 #
-# ## Eight explanations
+# ## Nine explanations
 #
-# Think of an explanation of your own before you read these eight, of which more than one may be right.
+# Think of an explanation of your own before you read these nine, of which more than one may be right.
 #
 # 1. *it recalls the vowel only in part*
 # 2. *it ignores order*: it may know which names it has read, and not in which order they stood
-# 3. *its positions do not tell neighbours apart*: to copy, it has to find what stands behind a letter
+# 3. *its positions do not tell neighbours apart*: to copy, it has to find what stands right after a letter
 # 4. *it does not look at the name*
 # 5. *the vowel is too far away*
 # 6. *the model is too small to copy*: it has two layers and 226 thousand weights
 # 7. *it needs more steps*: 600 are few
 # 8. *it has a bug*: a model can learn although its code is wrong
+# 9. *its encoding makes it late*: told in another way where its tokens stand, the same model might spell sooner
 #
 # Which one would you test first, and which result would refute it? The lessons test them one after another, and this lesson begins with *it ignores order*.
 #
@@ -158,7 +155,7 @@ print(f"your nope: {share:.0%} of 400 answers known")
 nope_guess.compare(shares[(share >= 0.45) + (share > 0.55) + (share > 0.9)])
 
 # %% [markdown]
-# For a while the twins learn alike, and then v4, the blue curve, leaves its twin behind. The panel of right answers asks only 24 questions, whereas the printed share counts all 400. The section after the next picture explains the dashed line, *best reader*. One pair of runs may be luck, so the next picture has both models from twelve seeds.
+# For a while the twins learn alike, and then v4, the blue curve, leaves its twin behind. Your nope may know a little more or less than exactly half, in the panel and among all 400 questions, and that will need an explanation. One pair of runs may be luck, so the next picture has both models from twelve seeds.
 
 # %% tags=["answer"]
 board = {key: {name: ladder["board"][name][key] for name in ("v4", "nope")} for key in ("roles", "whole")}
@@ -174,9 +171,11 @@ plt.show()
 # %% [markdown]
 # Eleven dots of v4 lie above 90%, and one lies near 55%. The dots of nope lie between 47 and 52%, close to the 50% of a model that ignores order, but most do not lie at *exactly* 50%. Lesson 03a explains why a model without positions need not be blind to order. At this size and after 600 steps the position encoding makes the difference. A ring is the share of names that the same model writes. Of the eleven models whose dot lies above 90%, only one has its ring there as well, and this is our case.
 #
+# The one high ring is a clue, too. Its model has the size, the code and the encoding of the other eleven, and began with other random weights. Which of the nine explanations can a single ring refute?
+#
 # ## How low can a loss get?
 #
-# The grammar wrote the story by four choices among equally likely candidates: one of 4 forms, of 160 names, of 24 verbs, and of the 159 other names. All other letters follow from these, the whole answer among them. A *best reader* knows the grammar, and not how the program will choose. So even this reader loses ln 4 + ln 160 + ln 24 + ln 159 nats, and no more:
+# With 16 consonants, five vowels and *l* or *r* there are 16 · 5 · 2 = 160 names. The grammar wrote the story by four choices among equally likely candidates: one of 4 forms, of 160 names, of 24 verbs, and of the 159 other names. All other letters follow from these, the whole answer among them. A *best reader* knows the grammar, and not how the program will choose. So even this reader loses ln 4 + ln 160 + ln 24 + ln 159 nats, and no more:
 
 # %% tags=["nbval-ignore-output"]
 text = f"{story.prompt.strip()} {story.answer}."
@@ -192,27 +191,29 @@ print(f"the second letter of the answer: {losses[-5]:.1f}")
 # %% [markdown]
 # The difference is about as large as the one orange bar. Spread over the 36 letters of the story it is so small that the loss alone would not have told you that v4 cannot spell.
 #
-# Over all stories, the best reader loses 0.326 nats per character on average if each is read from its beginning. This is the [entropy floor](../docs/glossary.md#entropy). Our models train on windows that begin anywhere, mostly in the middle of a story. There even the best reader does not know the names that stood before the window, and therefore loses more: 0.468 nats per character. This is the dashed line *best reader* in the dashboards. After 600 steps our stored v4 loses 0.53 in such windows, only 0.06 above the line.
+# Over all stories, the best reader loses 0.326 nats per character on average if each is read from its beginning. This is the [entropy floor](../docs/glossary.md#entropy). Our models train on windows that begin anywhere, mostly in the middle of a story. There even the best reader does not know the names that stood before the window, and therefore loses more: 0.468 nats per character ([how we computed it](../docs/results.md#the-floor-of-a-window-that-begins-anywhere)). This is the dashed line *best reader* in the dashboards. After 600 steps our stored v4 loses 0.53 in such windows, only 0.06 above the line.
 #
 # ## A map of the course
 #
-# Lesson [04c](04c_seven_models.ipynb) trains all seven models on one page.
+# The way through the course has eight pages: this one, [03a](03a_attention.ipynb), [03b](03b_sinusoidal.ipynb), [04a](04a_rope.ipynb) and [04b](04b_which_heads.ipynb) on attention, positions and heads, [04c](04c_seven_models.ipynb), which trains all seven models on one page, [12](12_the_case_is_closed.ipynb), where the case ends, and [13](13_build_your_own.ipynb), where you write a GPT yourself. All other lessons are side trips, each complete in itself.
 #
 # | model | what is new | lesson |
 # |---|---|---|
 # | v1 | each token predicts the next one alone | [01](01_bag_of_tokens.ipynb) |
 # | v2 | a trained vector for each position | [02](02_learned_positions.ipynb) |
 # | v3 | attention, and a fixed table of waves | [03a](03a_attention.ipynb), [03b](03b_sinusoidal.ipynb) |
-# | v4 | RoPE, a rotation | [04](04_rope.ipynb) |
+# | v4 | RoPE, a rotation | [04a](04a_rope.ipynb) |
 # | v5 | a bell curve over distance | [05](05_gaussian_rope.ipynb) |
 # | v6 | several texts in one sequence | [06](06_fourier_branches.ipynb) |
 # | v7 | masked characters are filled in | [07a](07a_diffusion.ipynb), [07b](07b_polar_gates.ipynb) |
 #
-# Then [08](08_the_ladder.ipynb) compares position encodings from the same seeds, [09](09_museum_of_bugs.ipynb) collects bugs, [10](10_beyond_the_window.ipynb) reads longer texts, [11](11_a_real_model.ipynb) takes a published model apart, and in [13](13_build_your_own.ipynb) you write a GPT yourself.
+# Four more side trips do not add a model: [08](08_the_ladder.ipynb) compares position encodings from the same seeds, [09](09_museum_of_bugs.ipynb) collects bugs, [10](10_beyond_the_window.ipynb) reads longer texts, and [11](11_a_real_model.ipynb) takes a published model apart.
 #
 # ## The case
 #
-# v4 knows who did it, and cannot spell: it tells a story from its mirror, and then pays for the vowel what a guess among five costs. A model that ignores the order of the names knows exactly 50% of the answers, and v4 knows 98%. So *it ignores order* is out already; lesson 03a asks how a model can know order at all. The order of the letters *inside* a name is another matter, because a mirror leaves each name as it is: *its positions do not tell neighbours apart* stays on the list. Seven explanations are left, and lesson 01 tests *it recalls the vowel only in part*.
+# v4 knows who did it, and cannot spell: it tells a story from its mirror, and then pays for the vowel what a guess among five costs. A model that ignores the order of the names knows exactly 50% of the answers, and v4 knows 98%. So *it ignores order* is out already; lesson 03a asks how a model can know order at all. The order of the letters *inside* a name is another matter, because a mirror leaves each name as it is: *its positions do not tell neighbours apart* stays on the list.
+#
+# The one high ring strikes a second explanation. A model of this size writes 93% of the names, so *the model is too small to copy* is out. It weakens three others: this model has the same position encoding, reads names that stand as far away, and runs the same code. So neither of these makes spelling impossible, although each may still make it late. Seven explanations are left.
 
 # %% tags=["nbval-ignore-output"]
 tally()
@@ -260,6 +261,14 @@ def story_log_prob(holes: list[str], sizes: dict[str, int]) -> float:
 
 # %%
 start.STORY.check(story_log_prob)
+
+# %% [markdown]
+# ## If a cell fails
+#
+# The next cell checks your installation. If a line has the mark ✗, it also says what to do.
+
+# %% tags=["nbval-ignore-output"]
+print(format_diagnoses(checks()))
 
 # %% [markdown]
 # ## Recap
@@ -348,4 +357,6 @@ start.STORY.check(story_log_prob)
 # %% [markdown]
 # ## What comes next
 #
-# Does v4 recall a part of the vowel, or nothing at all? To read such a number we need a model that certainly recalls nothing, and the smallest one sees a single token at a time. → [01 · Bag of tokens](01_bag_of_tokens.ipynb)
+# v4 tells a story from its mirror. How does a token learn anything about the tokens before it, and about their order? → [03a · Attention](03a_attention.ipynb)
+#
+# If you have time for a side trip: does v4 recall a part of the vowel, or nothing at all? To read such a number we need a model that certainly recalls nothing, and the smallest one sees a single token at a time. → [01 · Bag of tokens](01_bag_of_tokens.ipynb)

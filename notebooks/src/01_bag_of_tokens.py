@@ -283,7 +283,7 @@ vowel_guess.compare(numbers[(many > 0) + (many > 5) + (many > 10)])
 #
 # ## The case
 #
-# At 450 steps we strike *it recalls the vowel only in part* for most seeds: from 12 of 17, v4 pays what a guess among five costs, and writes about as many names as such a guess. For four seeds the explanation is true, and one is doubtful. For the 600 steps of lesson 00 we stored only names: three of the ten seeds that cannot spell write 25 to 32%. *It ignores order* was out before.
+# At 450 steps we strike *it recalls the vowel only in part* for most seeds: from 12 of 17, v4 pays what a guess among five costs, and writes about as many names as such a guess. For four seeds the explanation is true, and one is doubtful. For the 600 steps of lesson 00 we stored only names: three of the ten seeds that cannot spell write 25 to 32%. *It ignores order* and *the model is too small to copy* were out before.
 #
 # Six explanations are open, and v1 cannot test them, because it never sees a second token. All seeds know that a *vowel* is due. What does a model have to be told to know this? Lesson 02 tells v1 the position of each token.
 

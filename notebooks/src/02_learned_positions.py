@@ -245,7 +245,7 @@ row_used.compare(f"always {used[-1]}" if stays else answers[0 if used[64] == 64 
 #
 # From the present token and its position alone, v2 knows that a vowel is due as the second letter of the first name. Which vowel it is, v2 has to guess, and a guess among five costs at least ln 5 = 1.61 nats. v4 pays about as much for this letter of the answer: 1.48 to 1.62 nats in 17 runs. To v4 a position does not tell the *kind* of the letter, because its windows begin anywhere. But the consonant that v4 has just written can tell it the kind: in the plain tales a vowel always follows *z* or *p*.
 #
-# So it takes little to know the kind of the letter. Our case is only about *which* vowel it is, and the answer stands in the story, where v2 cannot look. No explanation is refuted here: *it ignores order* is out since lesson 00, *it recalls the vowel only in part* for most seeds since 01, and the other six stay open.
+# So it takes little to know the kind of the letter. Our case is only about *which* vowel it is, and the answer stands in the story, where v2 cannot look. No explanation is refuted here, so six stay open, as at the end of lesson 01.
 
 # %%
 tally()

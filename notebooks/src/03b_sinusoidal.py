@@ -165,7 +165,7 @@ tests_guess.compare(ways[{(True, True): 0, (True, False): 1, (False, True): 2}.g
 #
 # where $c_m$ is the code of $m$. The last one depends on the distance alone. But the two before it change when the text moves, so *shift* fails, whereas a rotation has no such parts.
 #
-# Lesson 04 rotates. The Transformer of 2017 adds, and so does **v3**. It adds the code earlier than the bench does, to the embedding, from which the matrices then compute q and k, and the same four kinds of products arise.
+# Lesson 04a rotates. The Transformer of 2017 adds, and so does **v3**. It adds the code earlier than the bench does, to the embedding, from which the matrices then compute q and k, and the same four kinds of products arise.
 #
 # ## Build a head by hand
 #
@@ -306,11 +306,11 @@ highest.compare(max(places, key=lambda first: np.mean(losses[f"at {first}"])))
 # %% [markdown]
 # Drag the text, the orange bar at the foot, from 192 back to 0. Your v3 (pink), which met texts at 0 only, climbs as soon as the text moves. Now compare your line with the green dots, the twelve models that met texts at 0 and at 128. At 128, where yours fails, they lose 0.39 nats, as little as at 0. But at 64, which is nearer to the start, they lose 2.52. So distance is not the cause: **for the sinusoid a position is hard because training left it out, and not because it is far.** Training fits the matrices of a model to the codes that it meets, and a formula that goes on for ever does not change this.
 #
-# > **In a real model.** SmolLM2-135M, a published model, adds no table to its tokens, and was trained on windows of up to 8,192 tokens. [Lesson 11](11_a_real_model.ipynb) lets texts begin at position 5,000 in place of 0, and measures how much the loss changes. Training met such positions, but does a text cost there what it costs at 0? With lesson 04 you can predict this.
+# > **In a real model.** SmolLM2-135M, a published model, adds no table to its tokens, and was trained on windows of up to 8,192 tokens. [Lesson 11](11_a_real_model.ipynb) lets texts begin at position 5,000 in place of 0, and measures how much the loss changes. Training met such positions, but does a text cost there what it costs at 0? With lesson 04a you can predict this.
 #
 # ## The case
 #
-# Does v4 misspell because *its positions do not tell neighbours apart*? A table of sines and cosines does tell them apart: with it a head made by hand prefers the letter before, even with the bounded scores of our models. But v4 rotates in place of adding, and a code that suffices is not yet a head that uses it. So this explanation stays open. Out are *it ignores order* and, for most seeds, *it recalls the vowel only in part*.
+# Does v4 misspell because *its positions do not tell neighbours apart*? A table of sines and cosines does tell them apart: with it a head made by hand prefers the letter before, even with the bounded scores of our models. But v4 rotates in place of adding, and a code that suffices is not yet a head that uses it. So this explanation stays open.
 
 # %% tags=["nbval-ignore-output"]
 tally()
@@ -445,4 +445,4 @@ sinusoidal.CAUSE.check(cause)
 # %% [markdown]
 # ## What comes next
 #
-# Of the candidates on the bench only the rotation passed all tests. What does a model gain from it, and does training build the head that you made by hand? → [04 · RoPE](04_rope.ipynb)
+# Of the candidates on the bench only the rotation passed all tests. What does a model gain from it, and does training build the head that you made by hand? → [04a · RoPE](04a_rope.ipynb)

@@ -17,7 +17,7 @@
 # 2. predict what its slider does to its panel,
 # 3. tell which changes of a text a version notices, and which it never will.
 #
-# **Needs:** what `make lab` has installed, and no network; you know lessons 00, 03a, 03b and 04. **Takes:** about 70 seconds to run on two cores, and by our estimate 27 minutes to read and guess.
+# **Needs:** what `make lab` has installed, and no network; you know lessons 00, 03a, 03b, 04a and 04b. **Takes:** about 70 seconds to run on two cores, and by our estimate 27 minutes to read and guess.
 
 # %%
 import torch
@@ -91,7 +91,7 @@ learn("v3", reading, [explorers.position_codes()], [theta], [("theta", 10)])
 learn("v4", reading, [explorers.clocks(tokenizer, text)], [theta], [("theta", 10)])
 
 # %% [markdown]
-# **See:** θ makes the lower rows quicker or slower, and leaves the top row as it is, because hand $i$ of 8 turns by $\theta^{-i/8}$ radians a token, and $\theta^0 = 1$. → [04 · RoPE](04_rope.ipynb)
+# **See:** θ makes the lower rows quicker or slower, and leaves the top row as it is, because hand $i$ of 8 turns by $\theta^{-i/8}$ radians a token, and $\theta^0 = 1$. → [04a · RoPE](04a_rope.ipynb)
 #
 # ## v5: near letters count more
 #

@@ -11,7 +11,7 @@
 #
 # **Can we tell attention how far to look?**
 #
-# RoPE by itself does not make far tokens count less ([lesson 04](04_rope.ipynb)). Source note 001 multiplies it by a [**kernel**](../docs/glossary.md#kernel), a curve that falls with the distance. We trained this model, **v5**, from twelve [seeds](../docs/glossary.md#seed) in two ways: with the note's kernel left alone, and with a kernel that training may change like any other weight. One of the two does harm, and you will find out why. At the end you test one explanation of the case, *the vowel is too far away*, by counting distances, which needs no kernel and no training. You will be able to
+# RoPE by itself does not make far tokens count less ([lesson 04a](04a_rope.ipynb)). Source note 001 multiplies it by a [**kernel**](../docs/glossary.md#kernel), a curve that falls with the distance. We trained this model, **v5**, from twelve [seeds](../docs/glossary.md#seed) in two ways: with the note's kernel left alone, and with a kernel that training may change like any other weight. One of the two does harm, and you will find out why. At the end you test one explanation of the case, *the vowel is too far away*, by counting distances, which needs no kernel and no training. You will be able to
 #
 # 1. turn a factor on attention into a term of a score, and compute which scores overrule it,
 # 2. test whether a formula depends on the distance alone,
@@ -161,7 +161,7 @@ assert torch.allclose(turned_q @ turned_k.mT, rope * K(m)[:, None] * K(m), atol=
 # %% [markdown]
 # ## Train v5
 #
-# We use the plain tales of lesson 04, where the right name begins 16 to 32 letters before the answer. First we leave K alone. The right panel counts right answers to a few questions, of which a guess gets half. Watch *when* it rises.
+# We use the plain tales of lesson 04a, where the right name begins 16 to 32 letters before the answer. First we leave K alone. The right panel counts right answers to a few questions, of which a guess gets half. Watch *when* it rises.
 
 # %% tags=["nbval-ignore-output"]
 corpus = load_corpus("plain-tales", n_chars=400_000)
@@ -355,7 +355,7 @@ for i, letter in enumerate(ask.answer):
 #
 # ## The case
 #
-# All letters of a name are equally far from the letter that predicts them, so distance gives no reason to lose the vowel alone. So *the vowel is too far away* is out, and lesson 08 tests it once more. *It does not look at the name* is open for the vowel, and *its positions do not tell neighbours apart* for trained heads (04). Untested are *the model is too small to copy*, *it needs more steps* and *it has a bug*. And keep in mind that a model learns to look back suddenly.
+# All letters of a name are equally far from the letter that predicts them, so distance gives no reason to lose the vowel alone. So *the vowel is too far away* is out, and lesson 08 tests it once more. *It does not look at the name* is open for the vowel, and *its positions do not tell neighbours apart* for trained heads (04b). Untested are *it needs more steps*, *it has a bug* and *its encoding makes it late*. And keep in mind that a model learns to look back suddenly.
 
 # %%
 tally()

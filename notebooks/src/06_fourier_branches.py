@@ -17,7 +17,7 @@
 # |---|---|---|
 # | branches are alike | ❌ 93 to 99%, even at stride 4096 | ✅ 31% at stride 128 |
 #
-# So the note recommends its own code. But in the picture below, at equal settings, two branches are *equally* alike under both. What did the note measure, and does the likeness of two codes change the loss? This side case returns at its end to one explanation of the main case, *the model is too small to copy*. You will be able to
+# So the note recommends its own code. But in the picture below, at equal settings, two branches are *equally* alike under both. What did the note measure, and does the likeness of two codes change the loss? At its end this side case shows how well a model of v4's size can copy. You will be able to
 #
 # 1. find the setting behind a reported number, and rule out the others,
 # 2. predict what a model does with a code that training never showed,
@@ -319,7 +319,7 @@ echo_guess.compare(heard["behind"])
 #
 # ## The case
 #
-# This model has the size of v4, two layers of 96, and copies almost without a fault, vowels included. So its size does not keep a model from copying at a *known* place: what it copies always stands eight letters back, under a code that says so. v4 has to find the name first, at a distance that changes from story to story. Whether its size suffices for both is not shown here. *The model is too small to copy* stays open, as do *it does not look at the name*, *it needs more steps* and *it has a bug*. *Its positions do not tell neighbours apart* is open for trained heads.
+# This model has the size of v4, two layers of 96, and copies almost without a fault, vowels included. What it copies always stands eight letters back, under a code that says so, whereas v4 has to find the name first, at a distance that changes from story to story. So the trouble of v4 is not the copying itself. *The model is too small to copy* was out since lesson 00, and no other explanation is struck here.
 
 # %%
 tally()

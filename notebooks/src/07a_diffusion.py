@@ -299,7 +299,7 @@ cold_guess.compare(cold_guess.options[0 if cold - remasking > 5 else 1 if remask
 # %% [markdown]
 # ## The case
 #
-# v4 at least knows who did it. A model that fills in does not: after 600 steps it prefers the right of two names in 49 to 51% of the questions, from each of twelve seeds (RoPE). This rules out none of the explanations that are open. For trained heads *its positions do not tell neighbours apart* is one of them. The others are *it does not look at the name*, *the model is too small to copy*, *it needs more steps* and *it has a bug*.
+# v4 at least knows who did it. A model that fills in does not: after 600 steps it prefers the right of two names in 49 to 51% of the questions, from each of twelve seeds (RoPE). This strikes no explanation of the list.
 
 # %%
 tally()

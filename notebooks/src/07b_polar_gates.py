@@ -334,8 +334,6 @@ control_guess.compare(controls_lower[0 if one and two else 1 if one else 2])
 # ## The case
 #
 # If a model looks both ways, a head that reads *the letter before* needs a direction, which a cosine of the distance lacks. In v4 the causal mask hides only what follows the query. From the answer v4 sees both neighbours of a letter in the story. It can tell them apart by the rotation, which has a direction, or by what layer 1 has written at them. So *its positions do not tell neighbours apart* stays out for the encoding, and open for trained heads.
-#
-# Also open are *it does not look at the name* (for the vowel), *the model is too small to copy*, *it needs more steps* and *it has a bug*.
 
 # %%
 tally()

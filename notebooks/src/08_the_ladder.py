@@ -209,7 +209,7 @@ sooner_guess.compare(sooner[2 if abs(sinusoid - rope) <= 2 else 0 if sinusoid > 
 #
 # ## What changes in a seed that spells?
 #
-# We took v4 apart as with the switchboard of [04](04_rope.ipynb): each head was silenced in turn, 150 steps before a seed began to spell, when it began, and at step 1,800. The first letter of the answer is given, so the model has to write the second one, the vowel, which is a guess among five (20%).
+# We took v4 apart as with the switchboard of [04b](04b_which_heads.ipynb): each head was silenced in turn, 150 steps before a seed began to spell, when it began, and at step 1,800. The first letter of the answer is given, so the model has to write the second one, the vowel, which is a guess among five (20%).
 #
 # By the 100 questions of this study six seeds spell. Seed 2027 writes 74% here, and 82% of 400 above. In each of the six, one head of layer 2 turns out to be needed for the vowel. It can look at the vowel itself, but after layer 1 other letters, too, can hold something about it ([03a](03a_attention.ipynb)).
 
@@ -234,7 +234,7 @@ letter_guess.compare(counts[min(max(at_vowel, 1), 5) - 1])
 # %% [markdown]
 # Seed 1337 writes a third of the vowels 150 steps before it spells, and 98% at the last step. If head 3 of layer 2 is then silent, 20% remain, whereas any other head of this layer leaves at least 97%. The five other seeds that spell come next in the menu: 18 to 26% remain without one head of layer 2, and at least 83% without any other. Layer 1 is needed as well: without its most needed head the six seeds write 21 to 63% of the vowels, and two of them hardly more than without the head of layer 2.
 #
-# Lesson 04 found a head that gives the name nearly all its weight, but that was measured where the *first* letter is due. Where the vowel is due, no head of these six gives the name more than 48% of its weight 150 steps before. At the last step one head gives it 78 to 97%. So **in every seed that spells, a head of layer 2 has formed that gives the name most of its weight, and 150 steps before no head gave it half.**
+# Lesson 04b found a head that gives the name nearly all its weight, but that was measured where the *first* letter is due. Where the vowel is due, no head of these six gives the name more than 48% of its weight 150 steps before. At the last step one head gives it 78 to 97%. So **in every seed that spells, a head of layer 2 has formed that gives the name most of its weight, and 150 steps before no head gave it half.**
 #
 # Do the six other seeds lack this head? Only seeds 17 and 1006 do: they write 17 and 39% of the vowels at step 1,800, and no head gives the name more than 27% of its weight. In 2027, 1002 and 1004 it has formed, with 62 to 95%, yet they write 72 to 78% of the names. So the head is needed and does not suffice. Seeds 2027 and 1002 write at least 99% of the vowels, so another letter must be wrong, which we did not measure. Seed 4711 is an exception: it writes 79% of the vowels, and two heads give the name 45 and 41%.
 #
@@ -244,7 +244,7 @@ letter_guess.compare(counts[min(max(at_vowel, 1), 5) - 1])
 #
 # ## The case
 #
-# *It needs more steps* is right for seven of twelve seeds: they spell by step 1,800, once a head of layer 2 looks at the name, and with the help of layer 1. So *it does not look at the name*, out in 04 for the first letter only, is nearly right for the vowel. In the one seed that we dissected at step 450, a head gives the name 34%, and 25% of the vowels are right. The runs of 450 and 600 steps of earlier lessons we did not dissect.
+# *It needs more steps* is right for seven of twelve seeds: they spell by step 1,800, once a head of layer 2 looks at the name, and with the help of layer 1. So *it does not look at the name*, out in 04b for the first letter only, is nearly right for the vowel. In the one seed that we dissected at step 450, a head gives the name 34%, and 25% of the vowels are right. The runs of 450 and 600 steps of earlier lessons we did not dissect.
 #
 # *The model is too small to copy* is out, since the seeds that spell have the same size. *It recalls the vowel only in part* describes seeds shortly before they spell, and three that have not spelled by step 1,800. Open are *it has a bug*, why the sinusoid spells earlier, and why a head looks at the letter behind the vowel.
 

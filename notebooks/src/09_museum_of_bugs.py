@@ -298,10 +298,6 @@ invariants.promises(asked)
 
 # %% [markdown]
 # v4 keeps all seven, and the two programs agree. These eight checks exclude fifteen of the museum's sixteen bugs. *Padding counted* was not tested, and v4 never reads padding in this course. Both checks use random weights at the museum's size, and neither looks at the training code, that is at targets, batches and optimizer. Nor do they find a mistake that both programs share. Such faults might slow the learning. If one made spelling impossible, however, v4 would not spell from seven of twelve seeds in [lesson 08](08_the_ladder.ipynb). The same training code lets the sinusoid spell from all twelve, so a fault in it alone does not explain why v4 is late. So *it has a bug* is out, as far as we can test it.
-#
-# Of lesson 00's list *it needs more steps* is right for seven of twelve seeds, which spell once a head of layer 2 has formed. *It does not look at the name* is nearly right for the vowel: 150 steps before a seed spells no head gives the name half of its weight (08). *It recalls the vowel only in part* is true of four of 17 seeds at step 450, of a seed shortly before it spells, and of three that do not spell by step 1,800.
-#
-# Open are *its positions do not tell neighbours apart* for trained heads, and why the head of layer 2 may look at the letter that comes after the vowel. Open is also why v4 spells later than the same model with a sinusoid, and whether its five other seeds are late or unable.
 
 # %% tags=["nbval-ignore-output"]
 tally()

@@ -58,7 +58,7 @@ run = live.train(v4, NextToken(corpus, window), TrainConfig(steps=400), "v4", wa
 #
 # ## Let the text grow
 #
-# RoPE turns pair $i$ of a head by $\omega_i = \theta^{-2i/D}$ radians per character, with $D = 24$ and $\theta = 10000$ in our models. So the angles between a question and a digit depend on their distance alone ([04](04_rope.ipynb)), which we use for an experiment. The digit stays 48 characters before its question, a distance that training met, and only the text *before* it grows, to two, four and eight windows. No other digit is told.
+# RoPE turns pair $i$ of a head by $\omega_i = \theta^{-2i/D}$ radians per character, with $D = 24$ and $\theta = 10000$ in our models. So the angles between a question and a digit depend on their distance alone ([04a](04a_rope.ipynb)), which we use for an experiment. The digit stays 48 characters before its question, a distance that training met, and only the text *before* it grows, to two, four and eight windows. No other digit is told.
 
 # %%
 percent = {"low": 0, "high": 100, "unit": "%", "near": 12}
@@ -268,8 +268,6 @@ finds.compare(np.mean(found["interpolation"]))
 # ## The case
 #
 # With much text a model can lose what stands near, but we saw it only beyond the window. The stories of our case fit into one window, and the first letter, which v4 finds, stands in the same text as the vowel. So *the vowel is too far away* stays out.
-#
-# *It needs more steps* is right for seven of twelve seeds, in which a head of layer 2 has formed ([08](08_the_ladder.ipynb)). *It does not look at the name* is nearly right for the vowel, and *it recalls the vowel only in part* is true of some seeds ([09](09_museum_of_bugs.ipynb)). Open are *its positions do not tell neighbours apart* for trained heads, and why that head may look at the letter *after* the vowel. Open is also why v4 spells later than with a sinusoid, and whether its five other seeds are late or unable.
 
 # %%
 tally()
@@ -402,4 +400,4 @@ tasks.FORGETS.check(forgets)
 # %% [markdown]
 # ## What comes next
 #
-# The next lesson takes up two open questions of the case, beside a published model: [11 · A real model](11_a_real_model.ipynb).
+# The models of this lesson have two layers. Does a published one with thirty use its positions in the same way? → [11 · A real model](11_a_real_model.ipynb)

@@ -11,7 +11,7 @@
 #
 # **Do real models work like ours?**
 #
-# The models of this course have two layers, and you trained them in a minute. SmolLM2-135M-Instruct has 30 layers and 134.5 million weights, and was trained on two trillion [tokens](../docs/glossary.md#token) ([its page](../docs/real_model.md)). Apart from its causal mask, only [RoPE](04_rope.ipynb) tells it where a word stands. Its heads also help us to close the case: why does a head of v4 that writes a vowel look at the letter *behind* it? You will be able to
+# The models of this course have two layers, and you trained them in a minute. SmolLM2-135M-Instruct has 30 layers and 134.5 million weights, and was trained on two trillion [tokens](../docs/glossary.md#token) ([its page](../docs/real_model.md)). Apart from its causal mask, only [RoPE](04a_rope.ipynb) tells it where a word stands. Its heads also help us to close the case: why does a head of v4 that writes a vowel look at the letter *behind* it? You will be able to
 #
 # 1. show which part of a position a published model uses, and which it ignores,
 # 2. judge what right answers to a set of questions show,
@@ -150,7 +150,7 @@ print(
 proof_guess.compare(proofs[1])
 
 # %% [markdown]
-# The answer to *Who chased Anna?* is the name that the question does not hold, so the order of the words is not needed. So we asked for the same stories *Who chased?* and *Who was chased?* A model that answers by habit, say with the first name, gets one of the two right and the other wrong. After four examples, two of each kind, both are right in 10 of 30 stories. **So 30 of 30 looked like proof and was none.** But *both right* is a threshold. A habit is the same in both questions, so it cancels in the *change* of the preference for the first name. Without an example this goes the right way in 17 of 30 stories, and after one to four examples in at least 25, by 0.30 to 0.80 nats. So the order counts then, by less than the habits. Our v4 answers by order, in its tales ([04](04_rope.ipynb)).
+# The answer to *Who chased Anna?* is the name that the question does not hold, so the order of the words is not needed. So we asked for the same stories *Who chased?* and *Who was chased?* A model that answers by habit, say with the first name, gets one of the two right and the other wrong. After four examples, two of each kind, both are right in 10 of 30 stories. **So 30 of 30 looked like proof and was none.** But *both right* is a threshold. A habit is the same in both questions, so it cancels in the *change* of the preference for the first name. Without an example this goes the right way in 17 of 30 stories, and after one to four examples in at least 25, by 0.30 to 0.80 nats. So the order counts then, by less than the habits. Our v4 answers by order, in its tales ([04](04a_rope.ipynb)).
 
 # %% [markdown]
 # ## What do 270 heads look at?
@@ -310,7 +310,7 @@ note_guess.compare(vowels[int(np.argmax([kept, exchanged, 1 - kept - exchanged])
 # 1. *It recalls the vowel only in part* is true of four of 17 seeds at step 450 (01), of seeds shortly before they spell, and of three that have not spelled by step 1,800.
 # 2. *It ignores order* is out (00).
 # 3. *Its positions do not tell neighbours apart* is doubtful: in all twelve seeds a head of layer 1 gives the vowel 45 to 84% of its weight from the third letter. But it may look for a vowel, not for a position.
-# 4. *It does not look at the name* is out for the first letter (04), and nearly right for the vowel. Looking is needed, and does not suffice.
+# 4. *It does not look at the name* is out for the first letter (04b), and nearly right for the vowel. Looking is needed, and does not suffice.
 # 5. *The vowel is too far away* is out: it is as far away as the first letter (05), and seven seeds spell (08).
 # 6. *The model is too small to copy* is out, because these seven have its size.
 # 7. *It needs more steps* is right for seven of twelve seeds.

@@ -16,7 +16,7 @@ from bs4 import BeautifulSoup
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
 from babygpt_live.panel import unpack
-from tools.book.__main__ import BUILD, build, is_current, megabytes
+from tools.book.__main__ import BOOK, BUILD, build, is_current, megabytes
 from tools.browser.site import serve_folder
 
 # Run and recorded where no whole book is at hand; `.ci/run` makes one first.
@@ -51,8 +51,14 @@ def desk(browser: Browser) -> Iterator[BrowserContext]:
     context.close()
 
 
+MOVED = BOOK / "moved"  # pages that only lead on to others
+
+
 def pages_of(html: Path) -> list[str]:
-    return sorted(path.relative_to(html).as_posix() for path in html.rglob("*.html"))
+    paths = {path.relative_to(html) for path in html.rglob("*.html")}
+    return sorted(
+        path.as_posix() for path in paths - {path.relative_to(MOVED) for path in MOVED.rglob("*.html")}
+    )
 
 
 def watched(context: BrowserContext, address: str) -> tuple[Page, list[str]]:
@@ -411,6 +417,14 @@ def test_every_link_leads_somewhere(html: Path):
         links += [(name, tag["href"]) for tag in soup.select("a[href]")]
     broken = {(name, link) for name, link in links if not leads_somewhere(name, link, html, anchors)}
     assert broken == set()
+
+
+def test_old_addresses_lead_to_the_new_ones(desk: BrowserContext, address: str):
+    page = desk.new_page()
+    page.goto(f"{address}notebooks/04_rope.html")
+    page.wait_for_url(f"{address}notebooks/04a_rope.html")
+    for link in BeautifulSoup((MOVED / "notebooks" / "04_rope.html").read_text("utf-8"), "html.parser")("a"):
+        assert page.goto(f"{address}notebooks/{link['href']}").ok
 
 
 def leads_somewhere(name: str, link: str, html: Path, anchors: dict[Path, set[str]]) -> bool:

@@ -54,12 +54,12 @@ def test_stretched_rotations_break_both_promises():
 
 def test_quadrature_is_even_until_it_learns_a_phase():
     for encoding in (Quadrature(32), LearnedPhase(4, 32), PoPE(4, 32)):
-        assert invariants.mirrored(encoding).holds
+        assert invariants.left_right_symmetry(encoding).holds
         if hasattr(encoding, "delta"):
             torch.nn.init.uniform_(encoding.delta, -3, 3)
-            assert invariants.mirrored(encoding).value > 1
+            assert invariants.left_right_symmetry(encoding).value > 1
     for control, alike in ((Encoding(), True), (ALiBi(4), True), (Rotary(32), False), (Polar(32), False)):
-        assert invariants.mirrored(control).holds == alike
+        assert invariants.left_right_symmetry(control).holds == alike
 
 
 # ---------------------------------------------------------------- closed forms

@@ -14,7 +14,7 @@ from traitlets import TraitError
 import babygpt_live as live
 from babygpt.errors import BadInput
 from babygpt_course import explorers
-from babygpt_course.explorers.formulas import FORMULAS
+from babygpt_course.explorers.formulas import STILLS
 from babygpt_live import Line, Scale, Slider
 from babygpt_live.panel import Level, Panel, with_base64
 from tools.screenshots import DRAWN_FROM, fingerprint
@@ -64,7 +64,7 @@ def test_a_cell_can_set_only_values_that_a_control_allows():
         explorers.alibi().n_head = 3
 
 
-@pytest.mark.parametrize("explore", FORMULAS)
+@pytest.mark.parametrize("explore", STILLS)
 def test_the_still_of_an_explorer_shows_its_module_as_it_is_now(explore):
     """Run `python -m tools.screenshots --stills` if this fails."""
     explorer = explore()

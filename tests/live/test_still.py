@@ -13,7 +13,7 @@ from PIL import Image
 
 from babygpt_live.panel import Axis, Cells, Curve, Heads, Level, Panel, Trials, Words
 from babygpt_live.still import FONT, draw_still, measure, wrap
-from babygpt_live.style import TOKENS
+from babygpt_live.style import DESIGN_TOKENS
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -95,7 +95,7 @@ def test_cells_heads_and_words_are_drawn_whole():
     assert len(list(root.iter(f"{SVG}image"))) == 2 * 2 + 1 + 2  # two scales of two halves, gates, and heads
     assert {"MASK", "× 2", "of one letter", "a", "•"} <= set(texts(root))
     assert texts(read(words)).count("•") == 1  # a given space is blank
-    (chosen,) = (r for r in root.iter(f"{SVG}rect") if r.get("stroke") == TOKENS["accent"][0])
+    (chosen,) = (r for r in root.iter(f"{SVG}rect") if r.get("stroke") == DESIGN_TOKENS["accent"][0])
     names = {t.text: (float(t.get("x")), float(t.get("y"))) for t in root.iter(f"{SVG}text")}
     assert 0 <= names["layer 2"][0] - float(chosen.get("x")) <= float(chosen.get("width"))
     assert 0 <= names["head 3"][1] - float(chosen.get("y")) <= float(chosen.get("height"))

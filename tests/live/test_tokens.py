@@ -6,7 +6,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from babygpt_live.style import ENCODING_COLOURS, ENCODINGS, TOKENS
+from babygpt_live.style import DESIGN_TOKENS, ENCODING_COLOURS, ENCODINGS
 from babygpt_live.view import PAGE
 
 THEMES = ("light", "dark")
@@ -76,7 +76,7 @@ def test_python_javascript_and_css_have_the_same_colours():
     in_css = (PAGE / "tokens.css").read_text(encoding="utf-8").count("light-dark(#")
     assert in_script == ENCODINGS
     assert len(ENCODINGS) == 8
-    assert len(TOKENS) == in_css  # each line of the file is read
+    assert len(DESIGN_TOKENS) == in_css  # each line of the file is read
     versions = {
         "v1": "none",
         "v2": "learned",
@@ -93,7 +93,7 @@ def test_python_javascript_and_css_have_the_same_colours():
 
 @pytest.mark.parametrize("theme", THEMES)
 def test_words_can_be_read_on_paper_and_on_surfaces(theme):
-    of_theme = {name: pair[THEMES.index(theme)] for name, pair in TOKENS.items()}
+    of_theme = {name: pair[THEMES.index(theme)] for name, pair in DESIGN_TOKENS.items()}
     pairs = [(name, ground) for name in WORDS for ground in BACKGROUNDS] + [("on-accent", "accent")]
     pale = {pair: contrast(of_theme[pair[0]], of_theme[pair[1]]) for pair in pairs}
     assert {pair: ratio for pair, ratio in pale.items() if ratio < LEAST_CONTRAST} == {}
@@ -102,6 +102,6 @@ def test_words_can_be_read_on_paper_and_on_surfaces(theme):
 @pytest.mark.parametrize("sight", SIGHTS)
 @pytest.mark.parametrize("theme", THEMES)
 def test_any_two_encodings_look_different(theme, sight):
-    lab = {name: oklab(TOKENS[f"enc-{name}"][THEMES.index(theme)], sight) for name in ENCODINGS}
+    lab = {name: oklab(DESIGN_TOKENS[f"enc-{name}"][THEMES.index(theme)], sight) for name in ENCODINGS}
     distances = {pair: float(np.linalg.norm(lab[pair[0]] - lab[pair[1]])) for pair in combinations(lab, 2)}
     assert {pair: d for pair, d in distances.items() if d < LEAST_DISTANCE} == {}

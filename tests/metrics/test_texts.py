@@ -5,25 +5,25 @@ import math
 import pytest
 
 from babygpt.errors import BadInput
-from babygpt.metrics.texts import distinct, entropy, repeated, text_measures, words
+from babygpt.metrics.texts import distinct, entropy, repeated_share, text_measures, words
 
 
 def test_shares_of_grams_equal_counts_by_hand():
     """Count the pairs of abab: ab, ba, ab."""
     assert distinct("abab", 1) == 2 / 4
     assert distinct("abab", 2) == 2 / 3
-    assert repeated("abab", 2) == 2 / 3
-    assert repeated("abab", 3) == 0
+    assert repeated_share("abab", 2) == 2 / 3
+    assert repeated_share("abab", 3) == 0
 
 
 def test_words_are_counted_like_characters():
     assert words("who's there? ada, ben-hur. ada!") == ["who's", "there", "ada", "ben-hur", "ada"]
     assert distinct(words("ada met ben. ada met eve."), 2) == 4 / 5
-    assert repeated(words("ada met ben. ada met ben."), 3) == 2 / 4
+    assert repeated_share(words("ada met ben. ada met ben."), 3) == 2 / 4
 
 
 def test_a_text_without_such_grams_has_no_number():
-    for measure in (distinct, repeated):
+    for measure in (distinct, repeated_share):
         assert math.isnan(measure("ab", 3))
         with pytest.raises(BadInput):
             measure("ab", 0)

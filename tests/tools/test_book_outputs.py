@@ -17,7 +17,7 @@ from PIL import Image
 
 from babygpt import ModelConfig, NextToken, TrainConfig, build, load_corpus
 from babygpt.errors import BadInput
-from babygpt_course.exercises import lesson_04 as rope
+from babygpt_course.exercises import lesson_04a as rope
 from babygpt_course.predictions import predict
 from babygpt_live import Choice, Explorer, Line, Slider, Watch
 from babygpt_live.dashboard import Dashboard
@@ -41,7 +41,9 @@ def widget(model: str, text: str = "", **more: Any) -> NotebookNode:
     return new_output("display_data", data={WIDGET: {"model_id": model}, "text/plain": text, **more})
 
 
-def convert(noted: dict[str, Any], folder: Path, *cells: NotebookNode, name: str = "04_rope") -> NotebookNode:
+def convert(
+    noted: dict[str, Any], folder: Path, *cells: NotebookNode, name: str = "04a_rope"
+) -> NotebookNode:
     return Page(name, noted, folder, "../pictures/").convert(new_notebook(cells=list(cells)))
 
 
@@ -74,7 +76,7 @@ def test_a_picture_is_stored_with_few_colours_and_keeps_its_size(tmp_path: Path)
         assert len(picture.getcolors()) <= 256
 
 
-def test_the_first_training_of_lesson_04_becomes_one_in_the_page(tmp_path: Path):
+def test_the_first_training_of_lesson_04a_becomes_one_in_the_page(tmp_path: Path):
     explorer = {**RECORDING, "module": "explorer"}
     noted = facts(recorded={"explorer": explorer, "first": RECORDING, "second": RECORDING})
     cells = [new_code_cell(outputs=[widget(name)]) for name in noted["recorded"]]
@@ -118,7 +120,7 @@ def test_an_exercise_has_its_hints_and_its_solution_below_the_cell_that_checks(t
     folds = html_of(notebook.cells[1]).select("details")
     assert len(folds) == len(rope.HALF_SPLIT.hints) + 1
     assert "def half_split" in folds[-1].get_text()
-    assert html_of(notebook.cells[1]).select_one("a[download]")["href"] == "04_rope.ipynb"
+    assert html_of(notebook.cells[1]).select_one("a[download]")["href"] == "04a_rope.ipynb"
 
 
 # ---------------------------------------------------------------- recordings

@@ -35,7 +35,7 @@ MEASURED = [(claim, Finding(VERDICTS[n % 4], -0.5, "a < b", 1)) for n, claim in 
 @pytest.mark.parametrize(
     ("text", "place", "with_host", "without"),
     [
-        ("[a](04_rope.ipynb) [b](https://arxiv.org/abs/1)", "notebooks/05.ipynb", *[None] * 2),
+        ("[a](04a_rope.ipynb) [b](https://arxiv.org/abs/1)", "notebooks/05.ipynb", *[None] * 2),
         ("[`r.py`](babygpt/config.py)", "README.md", "[`r.py`]({blob}/babygpt/config.py)", "`r.py`"),
         ("[x](../LICENSE)", "docs/live.md", "[x]({blob}/LICENSE)", "x"),
         ("[x](docs/story.md)", "CONTRIBUTING.md", "[x]({blob}/docs/story.md)", "x"),

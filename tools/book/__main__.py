@@ -1,7 +1,7 @@
 """Make the book: the course as web pages that need no kernel, in book/_build/html.
 
 python -m tools.book               run all lessons
-python -m tools.book 04_rope       only this one; the others as they are stored, without sliders
+python -m tools.book 04a_rope       only this one; the others as they are stored, without sliders
 """
 
 import shutil

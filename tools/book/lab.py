@@ -22,7 +22,7 @@ from tools.book.live_parts import plain_script, script_json
 from tools.browser.chromium import chromium
 
 FOLDER, SHARES = "_static/lab", HERE / "shares.json"
-IN_LESSONS = {"04_rope": ("sinusoid", "rope")}  # the pair that it begins with, in place of the first training
+IN_LESSONS = {"04a_rope": ("sinusoid", "rope")}  # the pair that stands for the first training
 INTRODUCTION = """<p>In the notebook you train a model here. On this page two smaller ones train in your
 browser, on shorter stories, so that it takes half a minute. Watch the right answers: which model
 learns who did it?</p>"""
@@ -32,7 +32,7 @@ LESSONS = {  # These lessons link to the lab with all settings filled in.
     name: TRY.format(query.replace("&", "&amp;"), words)
     for name, query, words in (
         ("00_start_here", "second=none", "RoPE beside a model without positions, and a question of your own"),
-        ("04_rope", "second=twin", "move θ while RoPE learns, beside its twin"),
+        ("04a_rope", "second=twin", "move θ while RoPE learns, beside its twin"),
         ("05_gaussian_rope", "first=gaussian&second=twin", "move σ while the model learns, beside its twin"),
         ("11_a_real_model", "text=own&second=alibi", "RoPE and ALiBi on a text of your own"),
     )

@@ -131,7 +131,7 @@ SHELF = {  # encoding -> its name, what it does, and the lesson that builds it
     "none": ("No positions", "order is left out", "03a_attention"),
     "learned": ("Learned", "a vector for each position", "02_learned_positions"),
     "sinusoid": ("Sinusoid", "waves are added", "03b_sinusoidal"),
-    "rope": ("RoPE", "clocks turn", "04_rope"),
+    "rope": ("RoPE", "clocks turn", "04a_rope"),
     "gaussian": ("Gaussian", "near letters count more", "05_gaussian_rope"),
     "alibi": ("ALiBi", "far letters cost a fee", "08_the_ladder"),
     "branches": ("Branches", "which text is it?", "06_fourier_branches"),

@@ -1,4 +1,4 @@
-"""The v4 of notebook 04 and the v7 of notebook 07b, for benchmarks and screenshots."""
+"""The v4 of notebook 04a and the v7 of notebook 07b, for benchmarks and screenshots."""
 
 import torch
 
@@ -20,13 +20,13 @@ THETA = Scale("theta", 10_000.0, 10.0, 1_000_000.0, "θ")
 
 
 def untrained_v4(corpus: Corpus) -> LanguageModel:
-    """Build the v4 of notebook 04, untrained."""
+    """Build the v4 of notebook 04a, untrained."""
     torch.manual_seed(1337)
     return build("v4", small_config(corpus, BLOCK_SIZE))
 
 
 def train_live(model: LanguageModel, corpus: Corpus, steps: int) -> Run:
-    """Train in the background as notebook 04 does.
+    """Train in the background as notebook 04a does.
 
     The dashboard shows the loss and its floors, right answers to two dozen questions about who did what, all
     heads on the first of them, and a slider for theta.

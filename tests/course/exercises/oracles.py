@@ -18,7 +18,8 @@ from babygpt_course.exercises import (
     lesson_02,
     lesson_03a,
     lesson_03b,
-    lesson_04,
+    lesson_04a,
+    lesson_04b,
     lesson_05,
     lesson_06,
     lesson_07a,
@@ -260,7 +261,7 @@ def draw_weights(rng: random.Random) -> tuple[Any, ...]:
 
 def controls_fairly(attempt: Any, rng: random.Random) -> bool:
     for n_layer, n_head in ((1, 2), (2, 3), (3, 4)):
-        model, score, _ = lesson_04.drawn_model(seeded(rng), n_layer, n_head)
+        model, score, _ = lesson_04b.drawn_model(seeded(rng), n_layer, n_head)
         alone = {}
         for spot in [(a, b) for a in range(n_layer) for b in range(n_head)]:
             with without_heads(model, [spot]):
@@ -565,9 +566,9 @@ JUDGES: dict[str, Right] = {
     lesson_03a.MASK.name: agrees(draw_lengths, lesson_03a.mask_answer),
     lesson_03b.LOOK_BACK.name: looks_back,
     lesson_03b.CAUSE.name: knows_causes,
-    lesson_04.HALF_SPLIT.name: agrees(draw_rotation, lesson_04.half_split_answer, off=3e-3),
-    lesson_04.LAYOUTS.name: agrees(draw_weights, lesson_04.interleave_rows_answer),
-    lesson_04.ABLATION.name: controls_fairly,
+    lesson_04a.HALF_SPLIT.name: agrees(draw_rotation, lesson_04a.half_split_answer, off=3e-3),
+    lesson_04a.LAYOUTS.name: agrees(draw_weights, lesson_04a.interleave_rows_answer),
+    lesson_04b.ABLATION.name: controls_fairly,
     lesson_05.REPAIRED.name: agrees(draw_specimen, lesson_05.repaired_answer),
     lesson_05.HEAD_BIAS.name: agrees(draw_heads, lesson_05.exact_bias),
     lesson_06.SEES.name: agrees(draw_pair, lesson_06.sees_answer),

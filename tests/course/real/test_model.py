@@ -10,7 +10,7 @@ from babygpt.metrics.inspection import attention_weights, with_heads, without_he
 from babygpt.models.cache import KVCache
 from babygpt.positions import Positions
 from babygpt.sampling import generate
-from babygpt_course.exercises.lesson_04 import half_split_answer, interleave_rows_answer, pairs_side_by_side
+from babygpt_course.exercises.lesson_04a import half_split_answer, interleave_rows_answer, pairs_side_by_side
 from babygpt_course.real.model import token_losses, use_encoding
 
 TEXT = "Der Fluß rose by 12 cm, and “nobody” saw it: 我爱你!\n\n  Ada ran. Ada ran."

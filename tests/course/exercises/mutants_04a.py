@@ -1,18 +1,15 @@
-"""Mistakes in the exercises of notebook 04, and right answers that must pass."""
+"""Mistakes in the exercises of notebook 04a, and right answers that must pass."""
 
-import random
 from functools import partial
 
 import numpy as np
 import torch
 
-from babygpt import metrics
-from babygpt_course.exercises.lesson_04 import ABLATION, HALF_SPLIT, LAYOUTS
+from babygpt_course.exercises.lesson_04a import HALF_SPLIT, LAYOUTS
 from tests.course.exercises.harness import Mutant, requirements
 
 LENGTHS, ZERO, TURNS = requirements(HALF_SPLIT)
 ONE, SEVERAL, FEWER = ROWS = requirements(LAYOUTS)
-ITSELF, LAYER, DRAWN = EFFECTS = requirements(ABLATION)
 
 
 def split(x, positions, theta, sign=1, pairs=False, exponent=2.0):
@@ -55,32 +52,15 @@ def permuted(weight, D):
     return reorder(torch.eye(len(weight)), D, interleave)
 
 
-def fewer(missing):
-    """Return a draw that never takes the last controls, if more than one are left."""
-    return lambda n: random.randrange(1, max(2, n - missing))
-
-
 def loop(weight, D):
     rows = [h + i + half for h in range(0, len(weight), D) for i in range(D // 2) for half in (0, D // 2)]
     return [weight[row] for row in rows]
-
-
-def effect(model, score, layer, head, shift=lambda n: random.randrange(1, n), sign=1, mean=False, down=0):
-    n, without = model.config.n_head, metrics.ablate_heads(model, score)
-    others = without[layer - down]
-    control = np.delete(others, head).mean() if mean else others[(head + shift(n)) % n]
-    return sign * float(control - without[layer, head])
-
-
-def alone(model, score, layer, head):
-    return metrics.ablate_heads(model, score)[layer, head]
 
 
 KEPT = {}  # shape and theta -> the positions of the first call
 RIGHT = (
     (HALF_SPLIT, split, with_numpy, lambda x, p, t: split(x.double(), p.double(), t).tolist()),
     (LAYOUTS, partial(reorder, order=interleave), loop, lambda w, D: torch.stack(loop(w, D)).numpy()),
-    (ABLATION, effect, partial(effect, mean=True), lambda *a: np.float64(effect(*a))),
 )
 MUTANTS = [
     *(
@@ -92,7 +72,6 @@ MUTANTS = [
     Mutant(LAYOUTS, "complex", lambda w, D: reorder(w, D, interleave) + 1j, ROWS, "complex"),
     Mutant(LAYOUTS, "kept by shape", lambda w, D: reorder(KEPT.setdefault(w.shape, w), D, interleave), ROWS),
     Mutant(HALF_SPLIT, "x in float16", lambda x, *a: split(x.half().float(), *a), [LENGTHS, ZERO, TURNS]),
-    Mutant(ABLATION, "all but the last", lambda *a: effect(*a, shift=fewer(1)), [DRAWN], "drew 2 of 3"),
     Mutant(LAYOUTS, "negated", lambda w, D: -reorder(w, D, interleave), ROWS, "not their numbers"),
     Mutant(
         HALF_SPLIT,
@@ -106,14 +85,6 @@ MUTANTS = [
     Mutant(LAYOUTS, "one head", partial(reorder, order=interleave, heads=[0]), [SEVERAL, FEWER], "Only"),
     Mutant(LAYOUTS, "columns", lambda w, D: torch.stack(loop(w.T, D)).T, ROWS, "You ordered columns"),
     Mutant(LAYOUTS, "reversed", partial(reorder, order=lambda d: d.flip(0)), ROWS),
-    Mutant(
-        ABLATION, "no control", lambda m, s, *head: s(m) - alone(m, s, *head), EFFECTS, "control is missing"
-    ),
-    Mutant(ABLATION, "one score", alone, EFFECTS, "no difference"),
-    Mutant(ABLATION, "sign", partial(effect, sign=-1), EFFECTS, "sign is wrong"),
-    Mutant(ABLATION, "any head", partial(effect, shift=random.randrange), EFFECTS, "the head itself"),
-    Mutant(ABLATION, "other layer", partial(effect, down=1), [LAYER], "of another layer"),
-    Mutant(ABLATION, "next head", partial(effect, shift=lambda n: 1), [DRAWN], "drew 1 of 3"),
     Mutant(HALF_SPLIT, "neighbours", partial(split, pairs=True), [TURNS], "rotated neighbours"),
     Mutant(HALF_SPLIT, "never below 0", lambda x, p, t: split(x, p.abs(), t), [TURNS], "Negative positions"),
     Mutant(HALF_SPLIT, "a table of 1000", lambda x, p, t: split(x, p.clamp(-1000, 1000), t), [TURNS]),
