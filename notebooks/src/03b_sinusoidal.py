@@ -13,11 +13,11 @@
 #
 # In lesson 03a one attention layer gave the same answer to a story and to its mirror, because it reads a bag of letters. So we want to tell each token its position. A score compares a query q at position m with a key k at position n. How would *you* make it depend on m and n?
 #
-# In [lesson 00](00_start_here.ipynb) v4 knew who did it and could not spell the name. To copy a name, a model has to find the letter that stands directly *behind* the one it has just written. So this lesson tests *its positions do not tell neighbours apart*. You will be able to
+# In [lesson 00](00_start_here.ipynb) v4 knew who did it and could not spell the name. To copy a name, a model has to find in the story the letter right after the one it has just written. So this lesson tests *its positions do not tell neighbours apart*. You will be able to
 #
 # 1. test a way to write positions before you train a model with it,
 # 2. compute what a step along the text does to a code,
-# 3. build a head by hand that reads a token so many steps back,
+# 3. build a head by hand that reads the letter right before,
 # 4. design a control that separates two causes of a high loss.
 #
 # **Needs:** what `make lab` has installed, and no network. **Takes:** about 35 seconds to run on two cores, and by our estimate 55 minutes to read and guess. The exercises take about 24 minutes, and those marked *stretch* take 20 more.
@@ -59,20 +59,22 @@ bench(score, ["integers added", "binary code added", "sine alone"])
 #
 # - **order**: the score changes when query and key exchange their positions;
 # - **shift**: it stays when both move by 7 tokens, by 5,000 or by 90,000, because *the letter before me* means the same on every page;
-# - **long text**: at position 100,000 scores spread about as widely as at the start;
+# - **long text**: the 16 scores differ about as much at position 100,000 as at the start;
 # - **distances**: no two distances from 0 to 64 get the same score.
 #
-# At first `score` is the dot product of 03a, which knows no position, so it never changes. Change the function and run the cell again, before you read on. You can also choose three codes that people have tried, each added to q and to k. (On the web page you cannot change `score`, but you can choose these codes.) In the picture of any score equal distances lie on a diagonal, so a score that passes *shift* has one colour along each diagonal.
+# At first `score` is the dot product of 03a, which knows no position, so it never changes. Change the function and run the cell again, before you read on. You can also choose three codes that people have tried, each added to q and to k. In the picture equal distances lie on a diagonal, so a score that passes *shift* has one colour along each diagonal.
 #
 # ## Why three codes fail
 #
-# The number of the position, added to every [channel](../docs/glossary.md#channel), grows until it hides q · k. Binary digits stay small, but a step changes them unevenly: four digits from 7 to 8, and only one from 8 to 9. So both codes fail *shift*. The third code gives each channel a sine with its own speed. Sines stay small and change smoothly, but they fail *shift*, too, because in the product of two codes each channel gives
+# The number of the position, added to every [channel](../docs/glossary.md#channel), grows until it hides q · k. Binary digits stay small, but a step changes them unevenly: four digits from 7 to 8, and only one from 8 to 9. So both codes fail *shift*.
+#
+# The third code gives each channel a sine with its own speed. Sines stay small and change smoothly, and yet they fail *shift*, too. The reason is the product of the two codes, to which each channel adds
 #
 # $$\sin m\omega\,\sin n\omega = \tfrac12\cos (m-n)\omega - \tfrac12\cos (m+n)\omega .$$
 #
 # The first part depends on the distance alone, whereas the second part changes when the text moves.
 #
-# You may have found a [relative bias](../docs/glossary.md#relative-bias) such as $q\cdot k - (m - n)$, which passes all four tests. But every query then prefers the same distance, and we want the query to choose.
+# You may have added a number that depends on the distance alone, as in $q\cdot k - (m - n)$. Such a [relative bias](../docs/glossary.md#relative-bias) passes all four tests. But every query then prefers the same distance, and we want the query to choose.
 #
 # ## Two channels for each wave
 #
@@ -84,7 +86,7 @@ bench(score, ["integers added", "binary code added", "sine alone"])
 #
 # $$\text{code}(m) = (\sin m\omega_0,\ \cos m\omega_0,\ \sin m\omega_1,\ \cos m\omega_1,\ \dots)\qquad \omega_i = \theta^{-2i/C}$$
 #
-# $C$ is the number of channels, and the [frequency](../docs/glossary.md#frequency) $\omega_i$ is the angle that pair $i$ adds with each token, in radians. For a small table we take four channels and [θ](../docs/glossary.md#theta) = 100:
+# $C$ is the number of channels, and the [frequency](../docs/glossary.md#frequency) $\omega_i$ is the angle that pair $i$ adds with each token, in radians. The larger the base [θ](../docs/glossary.md#theta), the slower the last pairs. For a small table we take four channels and θ = 100:
 
 # %%
 by_hand = [[math.sin(m), math.cos(m), math.sin(m / 10), math.cos(m / 10)] for m in range(8)]
@@ -123,9 +125,11 @@ far_along.compare(landings[0 if error < 1e-9 else 1 if error < 0.5 else 2])
 #
 # $$\begin{pmatrix}\sin (m+s)\omega\\ \cos (m+s)\omega\end{pmatrix} = \begin{pmatrix}\cos s\omega & \sin s\omega\\ -\sin s\omega & \cos s\omega\end{pmatrix}\begin{pmatrix}\sin m\omega\\ \cos m\omega\end{pmatrix}$$
 #
-# The matrix contains $s$ and not $m$, so one matrix of a head serves all positions, and it rotates the pair. **A step along the text is a rotation, the same at every position.** It needs both channels, because the new sine is made of the old sine and the old cosine. If two vectors rotate by the same angle, their dot product stays. So the dot product of two codes depends only on their [distance](../docs/glossary.md#distance): each pair contributes $\sin m\omega \sin n\omega + \cos m\omega \cos n\omega = \cos (m-n)\omega$.
+# The matrix contains $s$ and not $m$, so one matrix of a head serves all positions, and it rotates the pair. **A step along the text is a rotation, the same at every position.** It needs both channels, because the new sine is made of the old sine and the old cosine.
 #
-# The next cell checks this with all 48 pairs. The matrix above goes $s$ tokens forward, whereas `rotate_pairs` turns the other way, from the code of $m$ back to that of $m - s$.
+# If two vectors rotate by the same angle, their dot product stays. So the dot product of two codes depends only on their [distance](../docs/glossary.md#distance): each pair contributes $\sin m\omega \sin n\omega + \cos m\omega \cos n\omega = \cos (m-n)\omega$.
+#
+# The next cell checks both with all 48 pairs. It steps *back*, because `rotate_pairs` turns the code of $m$ into that of $m - s$.
 
 # %%
 speeds, s = frequencies(96), 7
@@ -141,81 +145,71 @@ explorers.sinusoidal()
 #
 # ## Back to the bench
 #
-# A score can use this in two ways: we can *add* the code of m to the query and that of n to the key. Or we can *rotate* the query itself by the angles of m steps, and the key by those of n steps.
+# A score can use this in two ways. We can *rotate* the query itself by the angles of m steps, and the key by those of n steps. Or we can *add* the code $c_m$ of position m to the query, and $c_n$ to the key. Adding gives four products:
+#
+# $$(q + c_m)\cdot(k + c_n) = q\cdot k + q\cdot c_n + c_m\cdot k + c_m\cdot c_n$$
+#
+# The last one depends on the distance alone. What do the two before it do to the tests?
 
 # %%
-ways = ["both", "only adding", "only rotating", "neither"]
-tests_guess = predict("Which of the two passes all four tests?", ways)
-tests_guess
+names = ["order", "shift", "long text", "distances"]
+fails_guess = predict("Which of the four tests does adding fail?", [*names, "none"])
+fails_guess
 
 # %% tags=["answer"]
-again, passed = bench(score, ["sinusoid added", "rotation"]), []
+again, fails = bench(score, ["sinusoid added", "rotation"]), {}
 for way in ("sinusoid added", "rotation"):
     again.candidate = way
-    print(title := again.now()[0].title)
-    passed.append("4 of 4" in title)
+    answers = again.now()[0].marks[0].values[-1]
+    fails[way] = [name for name, text in zip(names, answers, strict=True) if text.startswith("fails")]
+    print(f"{way} fails: {', '.join(fails[way]) or 'none'}")
 display(again)
-tests_guess.compare(ways[{(True, True): 0, (True, False): 1, (False, True): 2}.get(tuple(passed), 3)])
-
+fails_guess.compare(next(iter(fails["sinusoid added"]), "none"))
 
 # %% [markdown]
-# Adding gives four products:
+# The product $q\cdot c_n$ contains the position n alone, and $c_m\cdot k$ only m. So both change when the text moves, and adding fails *shift*, whereas a rotation has no such parts.
 #
-# $$(q + c_m)\cdot(k + c_n) = q\cdot k + q\cdot c_n + c_m\cdot k + c_m\cdot c_n ,$$
-#
-# where $c_m$ is the code of $m$. The last one depends on the distance alone. But the two before it change when the text moves, so *shift* fails, whereas a rotation has no such parts.
-#
-# Lesson 04a rotates. The Transformer of 2017 adds, and so does **v3**. It adds the code earlier than the bench does, to the embedding, from which the matrices then compute q and k, and the same four kinds of products arise.
+# Lesson 04a rotates. The Transformer of 2017 adds, and so does **v3**: it adds the code to the embedding, from which the matrices then compute q and k, so that the same four kinds of products arise.
 #
 # ## Build a head by hand
 #
-# We choose the matrices of a head and give it the codes alone. The query matrix rotates each code back by $n$ steps, and the key matrix leaves codes as they are. So the query of token $m$ is the code of $m - n$. The token at $m - n$ has this very code as its key, so it gets the highest score. In *ada chased ben. who chased ben?* the space after the question stands at 31 and the answer begins at 0, so we take $n = 31$.
+# Can a head find the letter right before? We choose its matrices and give it the codes alone. The key matrix leaves codes as they are, and the query matrix turns each code one step back. So the query of token m is the code of m − 1. This is the key of the token right before, which therefore gets the highest score. It is called a *previous-token head*.
 
 # %%
-def scores_back(n, T):
-    """Scores of T tokens that each look for the token n before it: (T, T)."""
-    return rotate_pairs(codes[:T], n * speeds) @ codes[:T].T
-
-
-text = "ada chased ben. who chased ben? "
-scores = scores_back(31, len(text))[-1]  # of the last space: (T,)
-print([f"{letter} {score:.1f}" for letter, score in zip(text[:5], scores.tolist(), strict=False)])
-
-# %%
-weight_guess = predict(
-    "The right letter scores 48.0, the next one 46.5. What is the weight of the right letter?",
-    low=0,
-    high=100,
-    unit="%",
-    near=10,
-)
-weight_guess
-
-# %% tags=["answer"]
-weights = scores.softmax(dim=0)
-for story in (text, "ben chased ada. who chased ada? "):
-    print(story, *(f"{letter} {weight:.0%}" for letter, weight in zip(story[:3], weights, strict=False)))
-weight_guess.compare(100 * weights[0].item())
-
-# %% [markdown]
-# A score that is 1.5 higher means $e^{1.5} = 4.5$ times the weight. The head answers *a* in the first story and *b* in its mirror, and both are right. But after *ada chased ben. chased whom?* the answer is *ben*, which does not stand 31 back, so there this head fails. With a code a head can find any place, but the code does not tell which place the question asks for.
-#
-# What about neighbours? With $n = 1$ we get a *previous-token head*, which reads the letter before.
-
-# %%
-later = torch.ones(15, 15).triu(1).bool()
-seen = scores_back(1, 15).masked_fill(later, -torch.inf).softmax(dim=-1)
-assert (seen[1:].argmax(dim=1) == torch.arange(14)).all()
+text = "ada chased ben."
+T = len(text)
+scores = rotate_pairs(codes[:T], speeds) @ codes[:T].T  # (T, T)
+later = torch.ones(T, T).triu(1).bool()
+seen = scores.masked_fill(later, -torch.inf).softmax(dim=-1)
+assert (seen[1:].argmax(dim=1) == torch.arange(T - 1)).all()
 fig, ax = plt.subplots(figsize=(5.4, 4.4))
 labels = "letter that is read", "letter that reads"
 title = "Queries turned one step back read the letter before"
-live.draw_matrix(ax, seen.numpy(), title, *labels, live.visible(text[:15]))
+live.draw_matrix(ax, seen.numpy(), title, *labels, live.visible(text))
 plt.show()
-bounded = (2 * 24**0.5 / 48 * scores_back(1, 15)).masked_fill(later, -torch.inf).softmax(dim=-1)
-print(f"the letter before gets {seen[-1, -2]:.0%}, and {bounded[-1, -2]:.0%} if no score is above 9.8")
 
 # %% [markdown]
-# In every row but the first the brightest cell lies just left of the diagonal, so this code tells neighbours apart. But the scores of our head reach 48. In our models a head has 24 channels, so the norm of 03a limits scores to $2\sqrt{24} = 9.8$. Then the letter before still gets the highest weight, 28%, and 62% from the 12 quickest of the 48 pairs alone.
+# In every row but the first the brightest cell lies just left of the diagonal, so this code tells neighbours apart. But the scores of our head reach 48. In our models a head has 24 channels, so the norm of 03a limits scores to $2\sqrt{24} = 9.8$, and there is room for 12 of the 48 pairs.
+
+# %%
+choices = {"the 12 quickest": range(12), "every fourth": range(0, 48, 4), "the 12 slowest": range(36, 48)}
+pairs_guess = predict("With which 12 pairs does the letter before get the highest weight?", [*choices])
+pairs_guess
+
+
+# %% tags=["answer"]
+def weight_before(pairs):
+    """Weight of the letter before, among 15 letters, if no score is above 9.8."""
+    angles = (torch.arange(15)[:, None] - 1) * speeds[list(pairs)]  # of each distance, less one: (15, pairs)
+    return (2 * math.sqrt(24) * angles.cos().mean(dim=1)).softmax(dim=0)[1].item()
+
+
+for name, pairs in {"all 48": range(48), **choices}.items():
+    print(f"{name}: {weight_before(pairs):.0%}")
+pairs_guess.compare(max(choices, key=lambda name: weight_before(choices[name])))
+
+# %% [markdown]
+# The letter before gets the highest weight even with bounded scores: 28% with all 48 pairs, and 62% with the 12 quickest, which change most from one letter to the next. How much it gets is a property of the matrices that we chose, and training may choose others. A larger turn would find any other place, but no code tells which place a question asks for.
 #
 # ## Train v3
 #
@@ -244,17 +238,20 @@ for version in ("nope", "v3"):
 # %% [markdown]
 # The dashed line is the entropy floor of lesson 00. The last panel shows large the head whose attention has changed most since the first step.
 #
-# The next cell waits for both models and asks 400 questions, each after a story and after its [mirror](../docs/glossary.md#mirror-pair), so a model that ignores order is right in half of them.
+# The next cell waits for both models and asks 400 questions, each after a story and after its [mirror](../docs/glossary.md#mirror-pair), so a model that ignores order is right in half of them. It also lets the models write the names.
 
 # %% tags=["nbval-ignore-output"]
 right, rows = {}, []
 for version, run in runs.items():
     loss = run.result()[-1].val_loss
     right[version] = metrics.role_accuracy(models[version], tokenizer, questions)
-    rows.append((version, f"{loss:.2f}", f"{right[version]:.0%}"))
-Table(("model", "validation loss (nats per character)", "right answers"), rows, stable=1)
+    written = metrics.whole_answer_accuracy(models[version], tokenizer, questions)
+    rows.append((version, f"{loss:.2f}", f"{right[version]:.0%}", f"{written:.0%}"))
+Table(("model", "validation loss (nats per character)", "right answers", "names written"), rows, stable=1)
 
 # %% [markdown]
+# Can v3 spell? Compare its last column with the 22% of the names that our v4 of lesson 00 wrote from its seed. This is one run of each, and v3 alone read windows that begin with a story, so the two numbers ask a question and answer none.
+#
 # The picture has twelve stored seeds of each model, and the lines below it add yours.
 
 # %% tags=["nbval-ignore-output"]
@@ -304,9 +301,11 @@ losses = controls["controls"]["v3, two places"]
 highest.compare(max(places, key=lambda first: np.mean(losses[f"at {first}"])))
 
 # %% [markdown]
-# Drag the text, the orange bar at the foot, from 192 back to 0. Your v3 (pink), which met texts at 0 only, climbs as soon as the text moves. Now compare your line with the green dots, the twelve models that met texts at 0 and at 128. At 128, where yours fails, they lose 0.39 nats, as little as at 0. But at 64, which is nearer to the start, they lose 2.52. So distance is not the cause: **for the sinusoid a position is hard because training left it out, and not because it is far.** Training fits the matrices of a model to the codes that it meets, and a formula that goes on for ever does not change this.
+# Drag the text, the orange bar at the foot, from 192 back to 0. Your v3 (pink), which met texts at 0 only, climbs as soon as the text moves. Now compare your line with the green dots, the twelve models that met texts at 0 and at 128. At 128, where yours fails, they lose 0.39 nats, as little as at 0. But at 64, which is nearer to the start, they lose 2.52.
 #
-# > **In a real model.** SmolLM2-135M, a published model, adds no table to its tokens, and was trained on windows of up to 8,192 tokens. [Lesson 11](11_a_real_model.ipynb) lets texts begin at position 5,000 in place of 0, and measures how much the loss changes. Training met such positions, but does a text cost there what it costs at 0? With lesson 04a you can predict this.
+# So distance is not the cause: **for the sinusoid a position is hard because training left it out, and not because it is far.** Training fits the matrices of a model to the codes that it meets, and a formula that goes on for ever does not change this.
+#
+# > **In a real model.** SmolLM2-135M, a published model, adds no table to its tokens, and was trained on windows of up to 8,192 tokens. Does a text that begins at position 5,000 cost it what the text costs at 0? With lesson 04a you can predict this, and [lesson 11](11_a_real_model.ipynb) measures it.
 #
 # ## The case
 #
@@ -363,7 +362,7 @@ sinusoidal.CAUSE.check(cause)
 # ## Recap
 #
 # 1. A score should know the order, stay when the text moves, work far along, and tell distances apart. Integers, binary digits and sines alone fail when the text moves.
-# 2. The sinusoid writes a position as pairs of a sine and a cosine. A step rotates every pair, by the same angles everywhere, so one fixed query matrix finds the token before.
+# 2. The sinusoid writes a position as pairs of a sine and a cosine. A step rotates every pair, by the same angles everywhere, so one fixed query matrix finds the token right before.
 # 3. The dot product of two codes depends only on their distance. It does not tell which comes first, and a larger distance may give a larger value.
 # 4. After 400 steps, on windows that begin with a story, v3 answers more than 90% of the questions from nine of twelve seeds, and NoPE stays at chance from all twelve.
 # 5. v3 trained at positions 0 and 128 loses 0.39 nats at both and 2.52 at 64 (means over twelve seeds, windows that begin with a story). For the sinusoid a position is hard because training left it out, and not because it is far.
