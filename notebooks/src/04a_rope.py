@@ -175,11 +175,12 @@ equal = q[:, :, -1:].expand_as(k)
 attention = {"RoPE": mean_attention("v4", q, k), "ALiBi": mean_attention("alibi", q, k)}
 attention["RoPE, keys equal to the query"] = mean_attention("v4", q, equal)
 fig, ax = plt.subplots(figsize=(8, 4))
-title = "At distance 31 a key gets {:.1%} of the attention under RoPE, and {:.1%} under ALiBi"
-title = title.format(*(attention[name][31] for name in ("RoPE", "ALiBi")))
+title = "A key 60 tokens back gets {:.1%} of the attention under RoPE, and {:.1%} under ALiBi"
+title = title.format(*(attention[name][60] for name in ("RoPE", "ALiBi")))
 shares = {name: 100 * share for name, share in attention.items()}
 live.draw_curves(ax, np.arange(64), shares, title, "distance (tokens)", "mean attention (%)")
 ax.set_yscale("log")
+ax.set_yticks([0.1, 1, 10], ["0.1", "1", "10"])
 plt.show()
 near, far = attention["RoPE"][:8].mean(), attention["RoPE"][-8:].mean()
 decay.compare(falls[2 if 0.8 < far / near < 1.25 else 3 if far > near else 0])

@@ -48,6 +48,8 @@ def test_heads_look_where_their_weights_are(case):
         last.append(weights[:, :, -1, start : start + len(q.answer) + 1].sum(axis=-1))
         back.append(np.diagonal(weights, -1, 2, 3))
     np.testing.assert_allclose(looks[..., 0], np.mean(last, axis=0), rtol=1e-4)
+    on_names = needed_heads.weights_from_last(model, rows) * rows.parts[0]  # (L, H, Q, T)
+    np.testing.assert_allclose(looks[..., 0], on_names.sum(dim=-1).mean(dim=-1), rtol=1e-4)
     np.testing.assert_allclose(before, np.concatenate(back, axis=2).mean(axis=2), rtol=1e-4)
 
 
