@@ -72,7 +72,6 @@ Table(("question", "right name", "v4 writes"), rows, stable=2)
 # ## How to use a notebook
 #
 # Run the cells from top to bottom with Shift+Enter. *Run All* would show all results first. Where you see a question, click on your answer or move the slider. The result appears further down, hidden behind three dots until you run its cell. A word such as [token](../docs/glossary.md#token) leads to the glossary; here a token is a character.
-#
 
 # %% [markdown]
 # ## What a bar measures
