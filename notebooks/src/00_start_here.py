@@ -194,7 +194,7 @@ print(f"the second letter of the answer: {losses[-5]:.1f}")
 #
 # ## A map of the course
 #
-# The way through the course has eight pages: this one, [03a](03a_attention.ipynb), [03b](03b_sinusoidal.ipynb), [04a](04a_rope.ipynb) and [04b](04b_which_heads.ipynb) on attention, positions and heads, [04c](04c_seven_models.ipynb), which trains all seven models on one page, [12](12_the_case_is_closed.ipynb), where the case ends, and [13](13_build_your_own.ipynb), where you write a GPT yourself. All other lessons are side trips, each complete in itself.
+# The way through the course has eight pages, of which this is the first. [03a](03a_attention.ipynb), [03b](03b_sinusoidal.ipynb), [04a](04a_rope.ipynb) and [04b](04b_which_heads.ipynb) are about attention, positions and heads. [04c](04c_seven_models.ipynb) trains all seven models on one page, [12](12_the_case_is_closed.ipynb) ends the case, and in [13](13_build_your_own.ipynb) you write a GPT yourself. All other lessons are side trips, each complete in itself.
 #
 # | model | what is new | lesson |
 # |---|---|---|
