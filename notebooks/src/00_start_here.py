@@ -11,6 +11,8 @@
 #
 # **How does a language model know where its tokens stand?**
 #
+# *The way, page 1 of 8. Left to read: about 5 hours.*
+#
 # *zira chased wula* and *wula chased zira* hold the same letters, so only their order tells who chased whom. Run the next cell with Shift+Enter: a small model, called **v4**, learns from such stories. In less than half a minute it knows who did it, and it still writes a wrong name.
 #
 # **Needs:** what `make lab` has installed, and no network; you read Python and have met vectors. **Takes:** about 50 seconds to run on two cores, and by our estimate 36 minutes to read and guess. The exercises take about 22 minutes.

@@ -11,6 +11,8 @@
 #
 # **What can a model learn if it sees only one token at a time?**
 #
+# *A side trip after 00, complete in itself.*
+#
 # Run the next cell, and watch the first two panels. While its loss falls, **v1** knows exactly half of the answers at every step. In lesson 00 this was the mark of a model that ignores order. Is that what v1 does?
 #
 # **Needs:** what `make lab` has installed, and no network. **Takes:** about 15 seconds to run on two cores, and by our estimate 45 minutes to read and guess. The exercises take about 18 minutes, and those marked *stretch* take 20 more.

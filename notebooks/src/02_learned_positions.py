@@ -11,6 +11,8 @@
 #
 # **Is it enough to tell each token its position?**
 #
+# *A side trip after 00, complete in itself.*
+#
 # v1 of [lesson 01](01_bag_of_tokens.ipynb) sees the present token and does not know where it stands. **v2** is told: each position has a vector, which training learns like all other weights, and v2 adds it to the vector of the token. The first GPTs used this position [encoding](../docs/glossary.md#encoding).
 #
 # This side trip builds the first encoding of the course, and it strikes no explanation of the case. In [lesson 00](00_start_here.ipynb) v4 knew that a *vowel* was due, and hardly which one. So we ask what a position alone can tell about the next letter of a name, and what it cannot. You will be able to

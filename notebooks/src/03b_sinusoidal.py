@@ -11,6 +11,8 @@
 #
 # **Can we tell a model each token's position, in a form that attention can use?**
 #
+# *The way, page 3 of 8. Left to read: about 3½ hours.*
+#
 # In lesson 03a one attention layer gave the same answer to a story and to its mirror, because it reads a bag of letters. So we want to tell each token its position. A score compares a query q at position m with a key k at position n. How would *you* make it depend on m and n?
 #
 # In [lesson 00](00_start_here.ipynb) v4 knew who did it and could not spell the name. To copy a name, a model has to find in the story the letter right after the one it has just written. So this lesson tests *its positions do not tell neighbours apart*. You will be able to

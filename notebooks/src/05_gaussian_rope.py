@@ -11,6 +11,8 @@
 #
 # **Can we tell attention how far to look?**
 #
+# *A side trip after 04c, complete in itself.*
+#
 # RoPE by itself does not make far tokens count less ([lesson 04a](04a_rope.ipynb)). Source note 001 multiplies it by a [**kernel**](../docs/glossary.md#kernel), a curve that falls with the distance. We trained this model, **v5**, from twelve [seeds](../docs/glossary.md#seed) in two ways: with the note's kernel left alone, and with a kernel that training may change like any other weight. One of the two does harm, and you will find out why. At the end you test one explanation of the case, *the vowel is too far away*, by counting distances, which needs no kernel and no training. You will be able to
 #
 # 1. turn a factor on attention into a term of a score, and compute which scores overrule it,

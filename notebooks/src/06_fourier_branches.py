@@ -11,6 +11,8 @@
 #
 # **Can one sequence hold several texts, and keep them apart?**
 #
+# *A side trip after 04c, complete in itself.*
+#
 # Source note 002 lets a model write several texts at once and puts all their tokens into one sequence. Each text is a [**branch**](../docs/glossary.md#branch), and a code tells each token its branch. The note compares two codes by how alike two branches look under them:
 #
 # | | 2-D RoPE (old) | Fourier code (new) |

@@ -11,6 +11,8 @@
 #
 # **Can a model write in any order, and what does a text cost then?**
 #
+# *A side trip after 04c, complete in itself.*
+#
 # v1 to v6 write from left to right. The model of this lesson gets a text with holes, looks at both sides of each hole, and may fill them in any order, which is called *masked diffusion*. Run the next three cells, and watch the names while it trains: most of them get their last letter first, although nobody told the model where to begin. With v4, which has one order, a text has one cost, the sum of the losses. This model can write a name of four letters in 24 orders. Does it cost the same in all of them?
 #
 # This is a side case, in which no two encodings are compared. For the main case it answers one question: does a model that looks both ways know who did it, as v4 does? You will be able to

@@ -11,6 +11,8 @@
 #
 # **Can a gate stand in for a rotation?**
 #
+# *A side trip after 04c, complete in itself.*
+#
 # The model of [07a](07a_diffusion.ipynb) looks both ways, and knows positions by RoPE, which *rotates* queries and keys. Source note 000 replaces the rotation by [**gates**](../docs/glossary.md#gate): it multiplies each channel by a cosine of the position, which is simpler and needs no pairs of channels. The explorer shows the note's gate in one head, for a query at position $i$ and a key at position $j$. All queries and keys are equal before the gates, so only positions decide. Run the next two cells, then move **α**, the dial **φ** and **θ**. Which of them moves a score?
 #
 # This is a side case, with a clue for v4: it shows what a head needs in order to find *the letter before*. You will be able to

@@ -11,6 +11,8 @@
 #
 # **Which encoding is better, and how do we know?**
 #
+# *A side trip after 04c, complete in itself.*
+#
 # The picture below has the [losses](../docs/glossary.md#loss) of two [encodings](../docs/glossary.md#encoding), RoPE and the sinusoid, from the same twelve [seeds](../docs/glossary.md#seed) at every 50th step of one training. Move the step from 300 to 1,200: at 300 the sinusoid loses more than luck explains, and at 1,200 it loses less, again by more than luck explains. Which of the two would you call better, and what happened in between?
 #
 # We also test two explanations of our case, of v4 that cannot spell the name: *it needs more steps* and *its encoding makes it late*. You will be able to

@@ -11,6 +11,8 @@
 #
 # **The loss falls. How do you know that the model knows where its tokens stand?**
 #
+# *A side trip after 04c, complete in itself.*
+#
 # The picture below has two training curves, of one model with a mistake in its code and of the same model without it. You see a single line, because after each of 100 steps the two losses are equal in every digit. Yet the mistake is real, and it will harm everybody who uses this model.
 #
 # Our case has an explanation that no lesson has tested yet: v4 knows who did it and cannot spell the name, perhaps because *it has a bug*. Its loss falls as it should, but the picture makes us doubt what that is worth. You will be able to

@@ -11,6 +11,8 @@
 #
 # **How does a model read further than it was trained?**
 #
+# *A side trip after 04c, complete in itself.*
+#
 # We put digits into the tales: `<7>` *tells* a digit, and later `[` *asks* for the digit that was told last, so that `7]` has to follow. Capitals and Greek letters are told in the same way, and `{` and `(` ask for them. A v4 that was trained on [windows](../docs/glossary.md#window) of 64 characters gives the right digit in 92% of these questions inside a window. In a text of 256 characters, where the digit stands 192 back, it gives 32% (means over twelve [seeds](../docs/glossary.md#seed)). Two things have grown at once, because the digit is further away and more text stands around it. Which of the two does the damage?
 #
 # One explanation of our case was *the vowel is too far away*, which [05](05_gaussian_rope.ipynb) dropped. This lesson tests distance itself: does a model lose what stands far away, and why? You will be able to

@@ -11,6 +11,8 @@
 #
 # **Do real models work like ours?**
 #
+# *A side trip after 04c, complete in itself.*
+#
 # The models of this course have two layers, and you trained them in a minute. SmolLM2-135M-Instruct has 30 layers and 134.5 million weights, and was trained on two trillion [tokens](../docs/glossary.md#token) ([its page](../docs/real_model.md)). Apart from its causal mask, only [RoPE](04a_rope.ipynb) tells it where a word stands. You will be able to
 #
 # 1. show which part of a position a published model uses, and which it ignores,

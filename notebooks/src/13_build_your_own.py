@@ -11,6 +11,8 @@
 #
 # **Can you write a GPT, and give it an encoding of your own?**
 #
+# *The way, page 8 of 8, at your leisure.*
+#
 # In the lessons before this one a model was one line, `build("v4", …)`. You have taken it apart, trained it and looked for its bugs, but you have not written it. Four short functions are enough, and each that you write here is used as soon as it works. In the second half you give a model a [position encoding](../docs/glossary.md#encoding) of your own, and find out what a comparison of a few seconds can tell about it. You will be able to
 #
 # 1. write attention, a block, a training step and a sampling loop without looking them up,
