@@ -19,7 +19,7 @@
 # 2. predict what its slider does to its panel,
 # 3. tell which changes of a text a version notices, and which it never will.
 #
-# **Needs:** what `make lab` has installed, and no network; you know lessons 00, 03a, 03b, 04a and 04b. **Takes:** about 70 seconds to run on two cores, and by our estimate 27 minutes to read and guess.
+# **Needs:** what `make lab` has installed, and no network; you know lessons 00, 03a, 03b, 04a and 04b. **Takes:** about 70 seconds to run on two cores, and by our estimate 30 minutes to read and guess.
 
 # %%
 import torch
