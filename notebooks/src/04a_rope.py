@@ -343,6 +343,30 @@ lesson_04a.LAYOUTS.check(interleave_rows)
 # **a.** In 12 tokens it makes half a turn. Those of *b* and *c* also come round in 12 tokens.
 #
 # </details>
+#
+# **4.** With random queries and keys RoPE gives every distance the same mean attention. What follows for the trained heads of v4?
+#
+# - a) they look equally far at all distances
+# - b) nothing, because their queries and keys are not random
+# - c) they cannot prefer near tokens
+#
+# <details><summary>Answer</summary>
+#
+# **b.** For random vectors the curve is flat by construction. Learned queries may prefer any distance, so neither *a* nor *c* follows.
+#
+# </details>
+#
+# **5.** v4 loses the same at position 0 and at 256. Why?
+#
+# - a) moving a text changes no distance in it, and so no score of given vectors
+# - b) v4 has met the positions up to 256
+# - c) v4 makes no use of its rotation
+#
+# <details><summary>Answer</summary>
+#
+# **a.** v4 met the positions 0 to 63 only, so *b* is wrong. Moving a text does not test *c*.
+#
+# </details>
 
 # %% [markdown]
 # ## What the source notes say

@@ -266,7 +266,7 @@ lesson_04b.ABLATION.check(controlled_effect)
 #
 # <details><summary>Answer</summary>
 #
-# **b.** The control costs as much. Heads that stand in for each other would cost little alone.
+# **b.** The control costs as much, so *a* does not follow. Heads that stand in for each other would cost little alone, so *c* does not follow either.
 #
 # </details>
 #
@@ -279,6 +279,30 @@ lesson_04b.ABLATION.check(controlled_effect)
 # <details><summary>Answer</summary>
 #
 # **b.** Our head gave the name only 1% of its weight, so *a* fails.
+#
+# </details>
+#
+# **4.** Two heads cost 20 points each alone, and 40 together. Do they stand in for each other?
+#
+# - a) yes, because they cost much together
+# - b) no, because together they cost what they cost alone
+# - c) only an exchange can tell
+#
+# <details><summary>Answer</summary>
+#
+# **b.** *a* forgets to subtract: only what goes beyond the sum counts.
+#
+# </details>
+#
+# **5.** A head gives the right name 95% of its weight, and its silence costs nothing. What is excluded?
+#
+# - a) another head reads the name, too
+# - b) later parts of the model make no use of what it writes
+# - c) it does not look at the name
+#
+# <details><summary>Answer</summary>
+#
+# **c.** Its weight shows that it looks. Silencing it together with others tells *a* and *b* apart.
 #
 # </details>
 
