@@ -20,7 +20,7 @@
 # 3. test a cause: give a model what it seems to lack, beside controls of the same size,
 # 4. say which explanations a test has left, and which it has not touched.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about 60 seconds to run on two cores, and by our estimate 40 minutes to read and guess. The exercises take about 14 minutes, and those marked *stretch* take 10 more.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about 60 seconds to run on two cores, and by our estimate 50 minutes to read and guess. The exercises take about 14 minutes, and those marked *stretch* take 10 more.
 
 # %% tags=["nbval-ignore-output"]
 import torch
@@ -45,7 +45,7 @@ def start(version, title, baseline=None):
 v4, run = start("v4", "v4")
 
 # %% [markdown]
-# Some models of this kind do spell. While yours trains, look at stored ones that were trained three times as long, each encoding from twelve [seeds](../docs/glossary.md#seed). A line counts the seeds that *spell* by some step: from then on they write at least 80% of the names.
+# Some models of this kind do spell. While yours trains, look at stored ones that trained three times as long, from twelve [seeds](../docs/glossary.md#seed) for each encoding. A line counts the seeds that *spell* by some step: from then on they write at least 80% of the names.
 
 # %% tags=["nbval-ignore-output"]
 from math import log
@@ -96,7 +96,7 @@ heads.stage = "end"
 heads
 
 # %% [markdown]
-# With all heads this seed writes 98% of the vowels. Without head 3 of layer 2 it guesses, whereas any other head of this layer costs a point at most. Now set *stage* to *150 steps before*: a third of the vowels are right, and no bar stands out. Here are all twelve seeds at the last step.
+# With all heads this seed writes 98% of the vowels. Without head 3 of layer 2 it guesses, whereas any other head of this layer costs a point at most. Layer 1 is needed as well: without its head 1 fewer than half of the vowels are right. Now set *stage* to *150 steps before*: a third of the vowels are right, and no bar stands out. Here are all twelve seeds at the last step.
 
 # %%
 fig, ax = plt.subplots(figsize=(8, 4.2))
@@ -106,7 +106,7 @@ plt.show()
 # %% [markdown]
 # In nine seeds one head of layer 2 gives the name more than half of its weight when the vowel is due, and without this head the vowel is a guess. But 150 steps before a seed spells, no head gives the name half of its weight. So *it does not look at the name* is nearly right for the vowel. **The steps are for one head of layer 2, which looks at the name when the vowel is due.** It does not suffice: three of the nine seeds still write fewer than 80% of the names.
 #
-# Why does it form so late? The right panel of the explorer holds a clue: in this seed, and in two more of the nine, the head looks mostly at the *third* letter of the name, the one right after the vowel. How can a head write a vowel that it hardly looks at?
+# Why does it form so late? The right panel of the explorer holds a clue. In this seed, and in two more of the nine, the head looks mostly at the *third* letter of the name, right after the vowel. How can a head write a vowel that it hardly looks at?
 #
 # ## A forged note
 #
@@ -130,7 +130,7 @@ note_guess.compare(vowels[shares.index(max(shares))])
 # %% [markdown]
 # One seed believes the forged note in all questions, although *i* still stands in the story, and two believe it in 54 and 41% of them. As a control, the same exchange at the vowel itself turns at most 0.5% of their answers. **Layer 1 leaves a note on the letter after the vowel, and a head of layer 2 reads the vowel from it: wholly in one seed, and in part in two.**
 #
-# The other six seeds look at the vowel itself, or at both letters. They may need a note as well, because a head that has written *m* and wants *i* has to search for the letter *before which m stands*, and *i* alone does not say this. We did not test it.
+# The other six seeds look at the vowel itself, or at both letters. They may need a note as well, which we did not test: a head has to search for the letter *before which m stands*, and *i* alone does not say this.
 #
 # Both ways take two steps: layer 1 has to learn to look one letter back and to write what stands there, and a head of layer 2 has to learn to use it. Neither pays without the other, so it may take long until both are there. Our hypothesis is that *v4 waits for the note about the letter before*. Then it should spell early as soon as somebody writes the note.
 #
@@ -175,7 +175,7 @@ class Shifted(Rotary):
 
 
 # %% [markdown]
-# The numbers begin at 0, so at first the new model is v4 to the last digit. It trains from the same seed, on the same batches, and for the same 600 steps.
+# The numbers begin at 0, so at first the new model is v4 to the last digit. It trains from the same seed, on the same batches, and for as many steps.
 
 # %%
 amounts = ["about as many as v4", "about half of them", "nearly all"]
@@ -200,7 +200,7 @@ cure_guess.compare(amounts[(share > 0.35) + (share > 0.75)])
 #
 # ## Is it the note?
 #
-# Two doubts are left. Seed 1337 is one of six that suggested this cure, so it cannot confirm it, and twelve seeds that nobody had looked at decide. And 96 more numbers may help whatever they carry. So *controls* get at least as many numbers for something else: for the token itself, for the token *five* before, or for a trained vector in front of each layer.
+# Two doubts are left. Seed 1337 is one of six that suggested this cure, so it cannot confirm it, and twelve seeds that nobody had looked at decide. And more numbers may help whatever they carry. So *controls* get at least as many for something else: for the token itself, for the token *five* before, or for a trained vector in front of each layer.
 #
 # The next picture shows how many more names v4 writes with a gift than alone, in points, and the *99% interval* of this difference. Both models of a pair have the same seed, so we subtract seed by seed. If we repeated the study a hundred times, about 99 of such intervals would hold the true mean ([08](08_the_ladder.ipynb)).
 
@@ -256,7 +256,7 @@ two_guess.compare(parts[(far > 0.15 * near) + (far > 0.5 * near)])
 #
 # ## The case
 #
-# **The neighbour is a part of it: with the token before v4 writes 49 points more names, and still misses nine of twelve seeds.** What else it waits for is open; the controls say what it is not: it is not 96 more numbers. We had written two endings before the runs. The other one, *nothing tells a letter which letter stands before it*, needed controls that change less than 5 points, and the token five before may change more.
+# **The neighbour is a part of it: with the token before v4 writes 49 points more names, and still misses nine of twelve seeds.** What else it waits for is open, and the controls say what it is not: the same numbers on the token itself hardly help. We had written two endings before the runs. The other one, *nothing tells a letter which letter stands before it*, needed controls that change less than 5 points, and the token five before may change more.
 #
 # Most of the list is settled. *It needs more steps* is right, and the steps are for a head of layer 2: until it has formed, *it does not look at the name* is nearly right for the vowel. *Its positions do not tell neighbours apart* is out for RoPE's angles, but layer 1 has to learn to use them, and an earlier token from outside helps.
 #
@@ -352,7 +352,7 @@ cure.SHORT_CONVOLUTION.check(my_convolution)
 #
 # <details><summary>Answer</summary>
 #
-# **b.** A cure shows what suffices. Which way a seed finds by itself has to be tested in this seed, as with the forged note.
+# **b.** A cure shows what helps. Which way a seed finds by itself has to be tested in this seed, as with the forged note. *c* is tempting, but some seeds do spell.
 #
 # </details>
 #
