@@ -11,7 +11,7 @@
 #
 # **Can an attention score depend only on distance?**
 #
-# *The way, page 4 of 8. Left to read: about 2½ hours.*
+# *The way, page 4 of 8. Left to read: about 3 hours.*
 #
 # *The second word before me* means the same on page 1 and on page 100. So the [score](../docs/glossary.md#score) of a [query](../docs/glossary.md#query) and a [key](../docs/glossary.md#key) should depend on how far apart they stand, and not on where. The model v3 ([03b](03b_sinusoidal.ipynb)) adds a code to each token, so that its scores depend on letters, positions and distances at once. RoPE adds nothing: it *rotates* queries and keys by angles that grow with their positions. **v4** uses it, and so do many large models.
 #

@@ -11,7 +11,7 @@
 #
 # **Which heads does v4 need, and what do they tell each other?**
 #
-# *The way, page 5 of 8. Left to read: about 1½ hours.*
+# *The way, page 5 of 8. Left to read: about 2 hours.*
 #
 # In [04a](04a_rope.ipynb) RoPE's angles told neighbouring tokens apart, and a score of given vectors depended on their distance alone. The model v4, which uses RoPE, nearly always found the right name more probable, and yet wrote few names. One explanation is that *it does not look at the name*. So we look inside a trained v4, first at the attention of its eight [heads](../docs/glossary.md#head), and then at what happens without one of them. You will be able to
 #

@@ -11,7 +11,7 @@
 #
 # **What can each position encoding tell apart?**
 #
-# *The way, page 6 of 8. Left to read: about 1 hour.*
+# *The way, page 6 of 8. Left to read: about 1½ hours.*
 #
 # This page trains all seven models of the course, each for a few seconds. Each changes one thing in how a model knows where its tokens stand, and its panel shows this thing while you move it and the model learns. You will be able to
 #

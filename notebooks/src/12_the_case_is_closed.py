@@ -11,7 +11,7 @@
 #
 # **Why can v4 not spell?**
 #
-# *The way, page 7 of 8. Left to read: about half an hour.*
+# *The way, page 7 of 8. Left to read: about 1 hour.*
 #
 # Run the next cell: it trains v4 once more, as in [00](00_start_here.ipynb). Soon v4 knows who did it, and one orange bar stays, the second letter of the name. In this lesson you find out what v4 waits for, and then you give it to v4. You will be able to
 #
