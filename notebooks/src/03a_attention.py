@@ -27,7 +27,6 @@ import math
 from dataclasses import replace
 
 import matplotlib.pyplot as plt
-import numpy as np
 import torch
 from torch import Tensor
 

@@ -93,12 +93,17 @@ share = float((weights[layer, head] * names).sum(dim=-1).mean())
 print(f"layer {layer + 1}, head {head + 1} gives {share:.0%} of its weight to the right name")
 
 # %% [markdown]
-# The table has all eight heads. The switchboard below it has a button for each: a press *silences* the head, so that it writes zeros, an [ablation](../docs/glossary.md#ablation). Guess before you press one.
+# The table has all eight heads, and below yours those of a stored model. It has the same seed and the same settings, but its sums were rounded differently on the way, so that it may have become another model. Where the text names numbers, they are those of the stored one. The switchboard has your model, with a button for each head: a press *silences* the head, so that it writes zeros, an [ablation](../docs/glossary.md#ablation). Guess before you press one.
 
 # %% tags=["nbval-ignore-output"]
 looks = needed_heads.looks(v4, prompts)[0][..., [0, 2]]  # (L, H, 2), on the right name and the question
 kinds = np.array(["to the right name", "to the question"])[looks.argmax(axis=-1)]
-rows = [(f"layer {i + 1}", *(f"{looks[i, j].max():.0%} {kinds[i, j]}" for j in range(4))) for i in range(2)]
+ours = study["heads"][study["seeds"].index(1337)]
+rows = []
+for whose, weights in (("yours", looks), ("stored", np.reshape(ours["looks"], (2, 4, -1))[..., [0, 2]])):
+    for i in range(2):
+        cells = (f"{w.max():.0%} to the {('right name', 'question')[w.argmax()]}" for w in weights[i])
+        rows.append((f"{whose}, layer {i + 1}", *cells))
 display(Table(("weight from the last token", *(f"head {j + 1}" for j in range(4))), rows, stable=1))
 windows = batches.cut(corpus.val, torch.linspace(0, len(corpus.val) - 65, 16).long(), 65)
 switchboard(v4, asked(tokenizer, questions[:100], windows), None, looks.max(axis=-1).tolist(), kinds.tolist())
@@ -110,13 +115,16 @@ needed_guess
 
 # %% tags=["answer", "nbval-ignore-output"]
 without = metrics.ablate_heads(v4, lambda m: metrics.role_accuracy(m, tokenizer, questions[:200]))
-rows = [(f"layer {i + 1}", *(f"{share:.0%}" for share in without[i])) for i in range(2)]
+rows = []
+for whose, shares in (("yours", without), ("stored", np.diag(ours["without"]).reshape(2, 4))):
+    for i in range(2):
+        rows.append((f"{whose}, layer {i + 1}", *(f"{share:.0%}" for share in shares[i])))
 heading = ("right answers (of 200) without it", *(f"head {j + 1}" for j in range(4)))
 display(Table(heading, rows, stable=1))
 needed_guess.compare(heads[int(looks[..., 0].flat[without.argmin()] < 0.5)])
 
 # %% [markdown]
-# In our run (seed 1337) two heads of layer 2 look mostly at the right name, so they should do the work. But when either of them is silent, most answers stay right. Layer 1, head 1 gives the name 1% of its weight, and without it v4 falls from 98% to 53%, little more than chance.
+# In the stored model (seed 1337) two heads of layer 2 look mostly at the right name, so they should do the work. But when either of them is silent, most answers stay right. Layer 1, head 1 gives the name 1% of its weight, and without it v4 falls from 98% to 53%, little more than chance.
 #
 # Training never showed a model such zeros, so *any* silent head may disturb it. The other three heads of layer 1 are the control: none costs more than 7 percentage points, so the 45 points are mostly due to this head.
 #
@@ -135,7 +143,6 @@ together = predict(
 together
 
 # %% tags=["answer"]
-ours = study["heads"][study["seeds"].index(1337)]
 cost = 100 * (ours["right"] - np.array(ours["without"]))  # (8, 8), and alone on the diagonal
 print(f"alone {cost[4, 4]:.1f} and {cost[6, 6]:.1f} points, together {cost[4, 6]:.1f}")
 together.compare(cost[4, 6])
@@ -166,7 +173,7 @@ seeds_guess.compare(most[0 if readers > len(dissected) / 2 else 1])
 # %% [markdown]
 # A dot is a seed, and the dashed line is chance. Without the most needed head of either layer most dots move far to the left, whereas without the next one of this layer they hardly move. In ten seeds a head of each layer costs 10 points or more; the exception is our seed 1337, whose two heads of layer 2 replace each other.
 #
-# In seven of the eleven seeds, and not in ours, the most needed head of all is one of layer 2. In every seed the most needed head of layer 2 gives 90 to 98% of its weight to the right name: it reads the name. So looking and being needed go together more often than our run suggests, but the weights alone would have misled us in four seeds.
+# In seven of the eleven seeds, and not in this one, the most needed head of all is one of layer 2. In every seed the most needed head of layer 2 gives 90 to 98% of its weight to the right name: it reads the name. So looking and being needed go together more often than this one seed suggests, but the weights alone would have misled us in four seeds.
 #
 # ## What does the other head do?
 #
@@ -181,23 +188,32 @@ exchange_guess
 
 # %% tags=["answer", "nbval-ignore-output"]
 changed = [1 - needed_heads.exchanged(v4, prompts, 0, head) for head in range(4)]
-rows = [(f"layer 1, head {j + 1}", f"{looks[0, j, 0]:.0%}", f"{changed[j]:.0%}") for j in range(4)]
-display(Table(("exchanged", "weight on the right name", "answers that change"), rows, stable=1))
+rows = [
+    (
+        f"layer 1, head {j + 1}",
+        f"{looks[0, j, 0]:.0%}",
+        f"{changed[j]:.0%}",
+        f"{1 - ours['exchanged'][j]:.0%}",
+    )
+    for j in range(4)
+]
+heading = ("exchanged", "weight on the right name", "answers that change", "in the stored model")
+display(Table(heading, rows, stable=1))
 stored = needed_heads.turned(dissected)["one head of layer 1"]
 print("answers that one head changes:", paired.beside(max(changed), stored, "%"))
 share = changed[without[0].argmin()]
 exchange_guess.compare(wins[0 if share < 0.2 else 1 if share > 0.8 else 2])
 
 # %% [markdown]
-# With one output exchanged, the other name wins in all questions of our run. In eight of the eleven seeds a single head of layer 1 changes 85 to 100% of the answers, and no other head of this layer more than 5%. This head gives the right name 1 to 13% of its weight. In the other three seeds no head does it all.
+# With one output exchanged, the other name wins in all questions of the stored model. In eight of the eleven seeds a single head of layer 1 changes 85 to 100% of the answers, and no other head of this layer more than 5%. This head gives the right name 1 to 13% of its weight. In the other three seeds no head does it all.
 #
-# So in eight of eleven seeds v4 finds a name in two steps: one head tells which name is asked for, and another one reads it. The weights on the name show only the second step, and silencing single heads missed the two readers of our run. **Attention alone does not show what a model needs: test it by silencing heads, alone and in pairs, and by exchanging their outputs.**
+# So in eight of eleven seeds v4 finds a name in two steps: one head tells which name is asked for, and another one reads it. The weights on the name show only the second step, and silencing single heads missed the two readers of seed 1337. **Attention alone does not show what a model needs: test it by silencing heads, alone and in pairs, and by exchanging their outputs.**
 #
 # The same division of work is known from a far larger model. [Wang et al. 2022](https://arxiv.org/abs/2211.00593) ask GPT-2 small to go on with *When Mary and John went to the store, John gave a drink to*. They explain its answer by 26 heads in seven classes. *Name movers* write the name, *S-inhibition heads* tell them which name to leave alone, and *backup* heads take over when name movers are silenced.
 #
 # ## The case
 #
-# When the first letter is due, a head reads the name, so there *it does not look at the name* is out. For the vowel, where we have not measured, it is open. *Its positions do not tell neighbours apart* was out for the encoding (04a). We have seen no head that makes use of it: averaged over all letters, no head of the eleven seeds gives the letter before more than 42% of its weight ([results](../docs/results.md#which-heads-answer)). Untested are *the vowel is too far away*, *the model is too small to copy*, *it needs more steps* and *it has a bug*.
+# When the first letter is due, a head reads the name, so there *it does not look at the name* is out. For the vowel, where we have not measured, it is open. *Its positions do not tell neighbours apart* was out for the encoding (04a). We have seen no head that makes use of it: averaged over all letters, no head of the eleven seeds gives the letter before more than 42% of its weight ([results](../docs/results.md#which-heads-answer)). Untested on the way are *the vowel is too far away*, *it needs more steps*, *it has a bug* and *its encoding makes it late*.
 
 # %% tags=["nbval-ignore-output"]
 tally()

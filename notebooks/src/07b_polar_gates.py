@@ -176,7 +176,7 @@ def draw_across(panels):
 
     panels  name -> scores of queries at i with keys at j (49, 49)
     """
-    fig, axes = plt.subplots(1, len(panels), figsize=(8.4, 2.8), sharey=True)
+    _, axes = plt.subplots(1, len(panels), figsize=(8.4, 2.8), sharey=True)
     for ax, (name, scores) in zip(axes, panels.items(), strict=True):
         curves = torch.stack([scores[n // 2 + half, n // 2 - half] for n in (24, 48, 72)])  # (3, 25)
         along = (curves.amax(dim=0) - curves.amin(dim=0)).max()
