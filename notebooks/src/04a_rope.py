@@ -258,7 +258,7 @@ print("v4 writes:", paired.beside(written, results.load_results("heads")["whole"
 #
 # ## The case
 #
-# *Its positions do not tell neighbours apart* is out as far as the encoding goes, because RoPE's angles do. Whether a trained head makes use of them is another question, for which we have to look inside. Five others are untested on the way so far: *it does not look at the name*, *the vowel is too far away*, *it needs more steps*, *it has a bug* and *its encoding makes it late*.
+# *Its positions do not tell neighbours apart* is out as far as the encoding goes, because RoPE's angles do. Whether a trained head makes use of them is another question, for which we have to look inside. Five others are untested on the way so far. These are *it does not look at the name*, *the vowel is too far away*, *it needs more steps*, *it has a bug* and *its encoding makes it late*.
 
 # %% tags=["nbval-ignore-output"]
 tally()
