@@ -152,7 +152,9 @@ print(
 proof_guess.compare(proofs[1])
 
 # %% [markdown]
-# The answer to *Who chased Anna?* is the name that the question does not hold, so the order of the words is not needed. So we asked for the same stories *Who chased?* and *Who was chased?* A model that answers by habit, say with the first name, gets one of the two right and the other wrong. After four examples, two of each kind, both are right in 10 of 30 stories. **So 30 of 30 looked like proof and was none.** But *both right* is a threshold. A habit is the same in both questions, so it cancels in the *change* of the preference for the first name. Without an example this goes the right way in 17 of 30 stories, and after one to four examples in at least 25, by 0.30 to 0.80 nats. So the order counts then, by less than the habits. Our v4 answers by order, in its tales ([04](04a_rope.ipynb)).
+# The answer to *Who chased Anna?* is the name that the question does not hold, so the order of the words is not needed. So we asked for the same stories *Who chased?* and *Who was chased?* A model that answers by habit, say with the first name, gets one of the two right and the other wrong. After four examples, two of each kind, both are right in 10 of 30 stories. **So 30 of 30 looked like proof and was none.**
+#
+# But *both right* is a threshold. A habit is the same in both questions, so it cancels in the *change* of the preference for the first name. Without an example this goes the right way in 17 of 30 stories, and after one to four examples in at least 25, by 0.30 to 0.80 nats. So the order counts then, by less than the habits. Our v4 answers by order, in its tales ([04](04a_rope.ipynb)).
 
 # %% [markdown]
 # ## What do 270 heads look at?
