@@ -104,7 +104,7 @@ spelling.draw_endings(ax, stored)
 plt.show()
 
 # %% [markdown]
-# In nine seeds one head of layer 2 gives the name more than half of its weight when the vowel is due, and without this head the vowel is a guess. But 150 steps before a seed spells, no head gives the name half of its weight. So *it does not look at the name* is nearly right for the vowel. **The steps are for one head of layer 2, which looks at the name when the vowel is due.** It does not suffice: three of the nine seeds still write fewer than 80% of the names.
+# In nine seeds one head of layer 2 gives the name more than half of its weight when the vowel is due, and without this head the vowel is a guess. But 150 steps before a seed spells, no head gives the name half of its weight. So *it does not look at the name* is nearly right for the vowel. **The steps are for one head of layer 2, which looks at the name when the vowel is due.** It does not suffice: three of the nine seeds still write fewer than 80% of the names. One of these three counts in the first picture, because it writes 74% of the 100 names that we asked for here, and 82% of the 400 there.
 #
 # Why does it form so late? The right panel of the explorer holds a clue. In this seed, and in two more of the nine, the head looks mostly at the *third* letter of the name, right after the vowel. How can a head write a vowel that it hardly looks at?
 #
