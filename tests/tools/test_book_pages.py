@@ -12,8 +12,10 @@ from inspect import ismodule
 from pathlib import Path
 
 import jupytext
+import numpy as np
 import pytest
 from bs4 import BeautifulSoup
+from PIL import Image
 
 import babygpt
 from babygpt.experiments.paired import RULE
@@ -21,10 +23,11 @@ from babygpt_course.claims import CLAIMS, VERDICTS, Finding
 from babygpt_course.studies.board import COLUMNS
 from babygpt_course.studies.results import load_results
 from tools.book import docstrings, reference
-from tools.book.__main__ import remove_copies
+from tools.book.__main__ import remove_copies, write_webp
 from tools.book.board_page import board_page
 from tools.book.claims_page import anchor, claims_page
 from tools.book.documents import CodeHost, rewrite_links, site
+from tools.book.head import without_indents
 from tools.book.search import parts_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -131,7 +134,7 @@ ADDRESS = "https://somewhere.org/course/"
 PAGES = {
     "index.md": "# Where?\n\nSentence one. Sentence two & three.\n"
     "\n```{toctree}\n:hidden:\n\ndeep/lesson\n```\n",
-    "deep/lesson.md": "# 04 · RoPE\n\n**Why <10,000>?**\n\nIt turns. It is slow, as *Press et al. 2021* say."
+    "deep/lesson.md": "# 04 · RoPE\n\n**Why <10,000>?**\n\n*The way, page 4.*\n\nIt turns. It is slow, as *Press et al. 2021* say."
     "\n\n## Waves\n\n||loss|\n|-|-|\n|v4|1|\n",
     "404.md": "---\norphan: true\n---\n# Nothing here\n",
     "search.md": (ROOT / "book" / "search.md").read_text(encoding="utf-8"),
@@ -218,3 +221,30 @@ def test_a_picture_that_a_page_shows_and_links_to_is_kept_once(tmp_path):
     files = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()}
     assert files == {"_images/a.png", "_downloads/y/b.png", "page.html"}
     assert "'_images/a.png'><a href='_downloads/y/b.png'" in (tmp_path / "page.html").read_text("utf-8")
+
+
+def test_pictures_of_documents_become_webp_and_pages_lead_to_them(tmp_path: Path):
+    pixels = np.arange(48, dtype=np.uint8).reshape(4, 4, 3)
+    for name in ("_images/a.png", "_downloads/x/b.png", "_static/card.png"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True)
+        Image.fromarray(pixels).save(path)
+    page = tmp_path / "docs" / "page.html"
+    page.parent.mkdir()
+    page.write_text('<img src="../_images/a.png"><a href="../_downloads/x/b.png">_images/no.png</a>', "utf-8")
+    write_webp(tmp_path)
+    for name in ("_images/a.webp", "_downloads/x/b.webp"):
+        with Image.open(tmp_path / name) as image:
+            assert np.array_equal(np.asarray(image), pixels)
+    names = {path.name for path in tmp_path.rglob("*") if path.is_file()}
+    assert names == {"a.webp", "b.webp", "card.png", "page.html"}
+    expected = '<img src="../_images/a.webp"><a href="../_downloads/x/b.webp">_images/no.png</a>'
+    assert page.read_text("utf-8") == expected
+
+
+def test_a_page_keeps_white_space_in_code_and_nowhere_else():
+    page = "<ul>\n    <li>one\n      two</li>\n<pre>def f():\n    <span>return</span></pre>\n\n  </ul>"
+    assert (
+        without_indents(page)
+        == "<ul>\n<li>one\ntwo</li>\n<pre>def f():\n    <span>return</span></pre>\n</ul>"
+    )

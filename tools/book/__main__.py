@@ -4,6 +4,7 @@ python -m tools.book               run all lessons
 python -m tools.book 04a_rope       only this one; the others as they are stored, without sliders
 """
 
+import re
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import click
 import joblib
 import nbformat
 from nbclient.exceptions import CellExecutionError
+from PIL import Image
 
 from babygpt_course import explorers
 from babygpt_course.claims import CLAIMS
@@ -36,6 +38,7 @@ BOOK = ROOT / "book"
 BUILD = BOOK / "_build"
 PICTURES = "pictures"  # the folder of the site that holds them
 EXPLORER, LAB, FIRST = "<!-- explorer: rotary -->", "<!-- lab -->", "<!-- first screen -->"
+ADDRESS = re.compile(r"_(?:images|downloads/\w+)/[^\"'<>]+?\.png")  # of a document's picture, in a page
 MADE = "made.txt"  # written last: the fingerprint of what the book was made of, and its lessons
 SOURCES = (
     *("babygpt", "babygpt_live", "babygpt_course", "notebooks", "docs", "figures", "book", "tools/book"),
@@ -72,6 +75,7 @@ def build(names: list[str], folder: Path) -> Path:
     command += ["-c", str(BOOK), "-d", str(folder / "doctrees"), str(source), str(html)]
     subprocess.run(command, check=True)
     remove_copies(html)
+    write_webp(html)
     (folder / MADE).write_text(f"{mark} {' '.join(names)}\n", encoding="utf-8")
     return html
 
@@ -91,6 +95,21 @@ def remove_copies(html: Path) -> None:
             page.write_text(text, encoding="utf-8")
     for path in copies:
         path.unlink()
+
+
+def write_webp(html: Path) -> None:
+    """Write the pictures of documents as lossless WebP, a quarter less than PNG, and lead pages to them."""
+    addresses = {}
+    for path in (*html.glob("_images/*.png"), *html.glob("_downloads/*/*.png")):
+        with Image.open(path) as image:
+            image.save(path.with_suffix(".webp"), lossless=True, method=6)
+        path.unlink()
+        addresses[path.relative_to(html).as_posix()] = path.relative_to(html).with_suffix(".webp").as_posix()
+    for page in html.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        changed = ADDRESS.sub(lambda match: addresses.get(match[0], match[0]), text)
+        if changed != text:
+            page.write_text(changed, encoding="utf-8")
 
 
 def is_current(folder: Path) -> bool:
