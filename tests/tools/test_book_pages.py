@@ -134,7 +134,8 @@ ADDRESS = "https://somewhere.org/course/"
 PAGES = {
     "index.md": "# Where?\n\nSentence one. Sentence two & three.\n"
     "\n```{toctree}\n:hidden:\n\ndeep/lesson\n```\n",
-    "deep/lesson.md": "# 04 · RoPE\n\n**Why <10,000>?**\n\n*The way, page 4.*\n\nIt turns. It is slow, as *Press et al. 2021* say."
+    "deep/lesson.md": "# 04 · RoPE\n\n**Why <10,000>?**\n\n*The way, page 4.*\n\n"
+    "It turns. It is slow, as *Press et al. 2021* say."
     "\n\n## Waves\n\n||loss|\n|-|-|\n|v4|1|\n",
     "404.md": "---\norphan: true\n---\n# Nothing here\n",
     "search.md": (ROOT / "book" / "search.md").read_text(encoding="utf-8"),
