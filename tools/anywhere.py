@@ -1,8 +1,8 @@
 """Run the lessons with other seeds, instruction sets, threads and rounding, and report what changes.
 
     python -m tools.anywhere                            every lesson in every setting: about two hours
-    python -m tools.anywhere 04a_rope                    only this one
-    python -m tools.anywhere 04a_rope -s seeds+1000      only in this setting
+    python -m tools.anywhere 04a_rope                   only this one
+    python -m tools.anywhere 04a_rope -s seeds+1000     only in this setting
 
 The report lists every cell that raises, every output that nbval compares and that differs from the stored
 one, and every guess whose outcome differs. The setting `coarse` stands for processors that we do not have: it

@@ -1,7 +1,7 @@
 """Copy the notebooks into a folder that a class starts from, without outputs and solutions.
 
     python -m tools.handout class                     every notebook
-    python -m tools.handout class 04a_rope             only this one, and what it links to
+    python -m tools.handout class 04a_rope            only this one, and what it links to
     python -m tools.handout src --grader nbgrader     a source folder of nbgrader: for teachers
     python -m tools.handout src --grader otter        master notebooks for otter assign: for teachers
 

@@ -29,7 +29,7 @@ FEW = 8  # words of a sentence that is short
 
 
 class Lengths(NamedTuple):
-    """What the text of a lesson asks of its reader.
+    """Counts of the text of a lesson.
 
     words, numbers  before the exercises
     longest         words of its longest paragraph

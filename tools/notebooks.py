@@ -1,7 +1,7 @@
 """Bring each notebook in step with its text, run it in a fresh kernel, store its outputs.
 
     python tools/notebooks.py                 every notebook
-    python tools/notebooks.py 04a_rope         only this one
+    python tools/notebooks.py 04a_rope        only this one
     python tools/notebooks.py --sync-only     no running
 
 A notebook is stored only when all its cells ran. Stored is what stays the same from run to run:

@@ -66,6 +66,12 @@ def two_heads(result: Any, *_: Any) -> list[int]:
 MARGIN = 0.01  # of the largest over the second, so that rounding never decides
 
 
+def has_clear_winner(numbers: Tensor) -> bool:
+    """Return whether the largest of (N,) numbers is larger than the second by more than MARGIN."""
+    first, second = numbers.topk(2).values.tolist()
+    return first - second > MARGIN
+
+
 def draw_weights_on_names(draw: Generator, sizes: Sequence[tuple[int, int]], longest: int) -> Iterator[Case]:
     """Draw attention of models of so many layers and heads to names of 1 to `longest` letters."""
     for n_layer, n_head in sizes:
@@ -78,9 +84,7 @@ def draw_weights_on_names(draw: Generator, sizes: Sequence[tuple[int, int]], lon
             names = (letters >= starts) & (letters < starts + lengths[:, None])
             scores = 1.5 * torch.randn(n_layer, n_head, n_questions, T, generator=draw)
             weights = scores.softmax(dim=-1)
-            means = (weights * names).sum(dim=-1).mean(dim=-1).flatten()
-            first, second = means.topk(2).values.tolist()
-            if first - second > MARGIN:
+            if has_clear_winner((weights * names).sum(dim=-1).mean(dim=-1).flatten()):
                 cases += 1
                 what = f"weights of shape {tuple(weights.shape)}, names of {lengths.tolist()} letters"
                 yield Case(what, (weights, names))
@@ -146,9 +150,7 @@ def draw_shares(draw: Generator, alone: float, needed: bool) -> Iterator[Case]:
         cost = costs + costs[:, None] + extra + extra.T
         cost.fill_diagonal_(0)
         without = right - cost - costs.diag()
-        above = excesses(right, without)[torch.ones(n, n).triu(1) > 0]
-        first, second = above.topk(2).values.tolist()
-        if first - second > MARGIN:
+        if has_clear_winner(excesses(right, without)[torch.ones(n, n).triu(1) > 0]):
             cases += 1
             yield Case(f"right {right:.3f} and shares without pairs of {n} heads", (right, without))
 

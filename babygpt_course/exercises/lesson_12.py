@@ -96,7 +96,7 @@ TOKEN_SHIFT = Exercise(
 
 
 def forge_answer(own: Tensor, twin: Tensor, position: Tensor) -> Tensor:
-    """What a head writes (Q, T, D), with the twin's output at one position (Q,) of each question."""
+    """Put the twin's output at one position (Q,) of each question into what a head writes (Q, T, D)."""
     row = torch.arange(len(own))
     forged = own.clone()
     forged[row, position] = twin[row, position]

@@ -100,7 +100,12 @@ def first_letters(model: LanguageModel, rows: PromptRows) -> float:
 def weights_from_last(model: LanguageModel, rows: PromptRows) -> Tensor:
     """Return the attention that the last token of each prompt pays to each token: (L, H, Q, T)."""
     weights = torch.stack(each_weights(model, rows.ids, Tensor.cpu))  # (L, Q, H, T, T)
-    return weights.transpose(2, 3)[:, rows.parts[3]].transpose(1, 2)
+    return rows_of_last(weights, rows).transpose(1, 2)
+
+
+def rows_of_last(weights: Tensor, rows: PromptRows) -> Tensor:
+    """Return what the last token of each prompt pays, of all weights (L, Q, H, T, T): (L, Q, H, T)."""
+    return weights.transpose(2, 3)[:, rows.parts[3]]
 
 
 @torch.inference_mode()
@@ -111,7 +116,7 @@ def looks(model: LanguageModel, rows: PromptRows) -> tuple[np.ndarray, np.ndarra
              before, averaged over all tokens but the first
     """
     weights = torch.stack(each_weights(model, rows.ids, Tensor.cpu))  # (L, Q, H, T, T)
-    last = weights.transpose(2, 3)[:, rows.parts[3]]  # (L, Q, H, T)
+    last = rows_of_last(weights, rows)  # (L, Q, H, T)
     to_parts = torch.einsum("lqht,pqt->lhp", last, rows.parts.float()) / len(rows.ids)
     before = weights.diagonal(-1, 3, 4).transpose(1, 2)[..., rows.filled[:, 1:]].mean(dim=-1)  # (L, H)
     return to_parts.numpy(), before.numpy()

@@ -162,7 +162,7 @@ def test_a_published_book_names_its_addresses_and_its_sentences_can_be_found(tmp
     packed = (html / "_static/sentences.js").read_text("utf-8").split('"')[1]
     sections = json.loads(gzip.decompress(b64decode(packed)))
     assert sections["index"] == [["where", "Where?", ["Sentence one.", "Sentence two & three."]]]
-    sentences = ["Why <10,000>?", "It turns.", "It is slow, as Press et al. 2021 say."]
+    sentences = ["Why <10,000>?", "The way, page 4.", "It turns.", "It is slow, as Press et al. 2021 say."]
     assert sections["deep/lesson"] == [["rope", "04 · RoPE", sentences], ["waves", "Waves", ["loss", "v4 1"]]]
 
 

@@ -1,7 +1,7 @@
 """Make the book: the course as web pages that need no kernel, in book/_build/html.
 
 python -m tools.book               run all lessons
-python -m tools.book 04a_rope       only this one; the others as they are stored, without sliders
+python -m tools.book 04a_rope      only this one; the others as they are stored, without sliders
 """
 
 import re
@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from base64 import b64decode, b64encode
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
@@ -38,7 +39,7 @@ BOOK = ROOT / "book"
 BUILD = BOOK / "_build"
 PICTURES = "pictures"  # the folder of the site that holds them
 EXPLORER, LAB, FIRST = "<!-- explorer: rotary -->", "<!-- lab -->", "<!-- first screen -->"
-ADDRESS = re.compile(r"_(?:images|downloads/\w+)/[^\"'<>]+?\.png")  # of a document's picture, in a page
+ADDRESS = re.compile(r"_(?:images|downloads/\w+)/[^\"'<>#?\s]+")  # of a document's picture, in a page
 MADE = "made.txt"  # written last: the fingerprint of what the book was made of, and its lessons
 SOURCES = (
     *("babygpt", "babygpt_live", "babygpt_course", "notebooks", "docs", "figures", "book", "tools/book"),
@@ -87,12 +88,7 @@ def remove_copies(html: Path) -> None:
     pictures = {path.name: path.read_bytes() for path in (html / "_images").glob("*")}
     copies = [path for path in html.glob("_downloads/*/*") if path.read_bytes() == pictures.get(path.name)]
     addresses = {f"_downloads/{path.parent.name}/{path.name}": f"_images/{path.name}" for path in copies}
-    for page in html.rglob("*.html"):
-        text = page.read_text(encoding="utf-8")
-        if linked := [address for address in addresses if address in text]:
-            for address in linked:
-                text = text.replace(address, addresses[address])
-            page.write_text(text, encoding="utf-8")
+    replace_addresses(html, addresses)
     for path in copies:
         path.unlink()
 
@@ -105,6 +101,11 @@ def write_webp(html: Path) -> None:
             image.save(path.with_suffix(".webp"), lossless=True, method=6)
         path.unlink()
         addresses[path.relative_to(html).as_posix()] = path.relative_to(html).with_suffix(".webp").as_posix()
+    replace_addresses(html, addresses)
+
+
+def replace_addresses(html: Path, addresses: Mapping[str, str]) -> None:
+    """Write new addresses of pictures into all pages: address from the folder `html` -> new one."""
     for page in html.rglob("*.html"):
         text = page.read_text(encoding="utf-8")
         changed = ADDRESS.sub(lambda match: addresses.get(match[0], match[0]), text)
