@@ -11,10 +11,12 @@ from pathlib import Path
 import jupytext
 import nbformat
 import pytest
+from matplotlib import rc_params_from_file
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 from nbval.plugin import IPyNbFile, metadata_tags
 
+from babygpt_live import STYLE
 from tools.comparison import IGNORED, OutputComparison, compared_text, output_differences
 from tools.notebooks import ANSWER, FOLDED, KERNEL, SVG, WIDGET
 
@@ -212,3 +214,7 @@ def test_no_compared_output_holds_rounding_noise(path: Path):
 def test_rounding_noise_is_recognised(text: str, numbers: list[str]):
     nb = new_notebook(cells=[cell_of(text_plain=text), cell_of(IGNORED, text_plain=text)])
     assert noisy_numbers(nb) == {0: numbers}
+
+
+def test_pictures_of_a_cell_have_the_look_of_the_course():
+    assert rc_params_from_file(ROOT / "notebooks" / "matplotlibrc", use_default_template=False) == STYLE

@@ -93,6 +93,8 @@ def handout(notebooks: list[Path], grader: str | None = None, answers: bool = Tr
     Raises click.ClickException if an exercise has no cell in which the learner answers.
     """
     files = {} if grader else dict(set_up())
+    look = Path("notebooks", "matplotlibrc")
+    files[look] = (ROOT / look).read_bytes()
     lessons: dict[Path, NotebookNode] = {}
     for path in notebooks:
         nb = nbformat.read(path, as_version=4)

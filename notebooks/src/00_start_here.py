@@ -52,8 +52,6 @@ from babygpt_course.exercises import lesson_00 as start
 from babygpt_course.predictions import predict, tally
 from babygpt_course.studies import results, seed_plots
 
-live.set_style()
-
 # %% tags=["nbval-ignore-output"]
 run.result()
 known = metrics.role_accuracy(v4, tokenizer, questions)

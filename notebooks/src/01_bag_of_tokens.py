@@ -61,8 +61,6 @@ from babygpt_course.exercises import lesson_01 as bag_of_tokens
 from babygpt_course.predictions import predict, tally
 from babygpt_course.studies.results import load_results
 
-live.set_style()
-
 # %% [markdown]
 # ## From a token to a prediction
 #

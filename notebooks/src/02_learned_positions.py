@@ -91,7 +91,6 @@ swinging = predict("Which curve goes up and down by more than 0.3?", choices)
 swinging
 
 # %% tags=["answer", "nbval-ignore-output"]
-live.set_style()
 corpus = load_corpus("tales")
 V, newline, space = corpus.tokenizer.vocab_size, *(corpus.tokenizer.ids[c] for c in "\n ")
 starts = batches.line_starts(corpus.val, newline, length=65)

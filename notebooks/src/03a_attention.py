@@ -43,7 +43,6 @@ from babygpt_course.studies import results, seed_plots
 from babygpt_course.tools import masks
 
 # %%
-live.set_style()
 asked = ("who? {name.a!b}.", "whom? {name.b!a}.")  # a!b: the answer is a, and b would be wrong
 stories = tuple("{name.a} fed {name.b}. " + question for question in asked)
 grammar = Grammar({"name": tuple("ABCDEFGH")}, {"story": stories})

@@ -46,9 +46,6 @@ from babygpt_course.studies.order import losses_from
 from babygpt_course.tools import bench, valley
 
 # %%
-live.set_style()
-
-
 def score(q, k, m, n):
     """Score of a query q (32,) at position m and a key k (32,) at position n: your design."""
     return q @ k

@@ -44,7 +44,6 @@ from babygpt_course.studies import results
 from babygpt_course.tools import valley
 
 # %%
-live.set_style()
 explorers.rotary()
 
 # %% [markdown]

@@ -38,7 +38,6 @@ from babygpt_course.studies import needed_heads, results, seed_plots
 from babygpt_course.tools import asked, switchboard
 
 # %%
-live.set_style()
 corpus = load_corpus("plain-tales", n_chars=400_000)
 tokenizer, questions = corpus.tokenizer, corpus.grammar.questions(400, seed=2, max_chars=64)
 shape = ModelConfig(tokenizer.vocab_size, block_size=64, n_layer=2, n_head=4, n_embd=96)

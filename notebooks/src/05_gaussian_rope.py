@@ -46,7 +46,6 @@ from babygpt_course.studies import seed_plots, theta_and_rates
 from babygpt_course.studies.results import load_results
 
 # %%
-live.set_style()
 stored = load_results("gaussian")["plain"]
 
 

@@ -51,7 +51,6 @@ from babygpt_course.studies import seed_plots
 from babygpt_course.studies.results import load_results
 
 # %%
-live.set_style()
 explorers.branches()
 
 

@@ -44,7 +44,6 @@ from babygpt_course.studies.seed_plots import draw_seed_dots
 from babygpt_course.tools import orders
 
 # %%
-live.set_style()
 corpus = load_corpus("plain-tales", n_chars=400_000, with_mask=True)
 tokenizer = corpus.tokenizer
 shape = ModelConfig(tokenizer.vocab_size, block_size=64, n_layer=2, n_head=4, n_embd=96)

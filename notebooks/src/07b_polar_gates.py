@@ -42,7 +42,6 @@ from babygpt_course.studies.results import load_results
 from babygpt_course.studies.seed_plots import draw_seed_dots
 
 # %%
-live.set_style()
 explorers.polar()
 
 # %% [markdown]

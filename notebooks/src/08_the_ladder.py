@@ -44,7 +44,6 @@ from babygpt_course.studies.seed_plots import draw_seed_dots
 from babygpt_course.tools import click, gap
 
 # %% tags=["nbval-ignore-output"]
-live.set_style()
 clicks, board = load_results("clicks"), load_results("ladder")["board"]
 gap(clicks)
 

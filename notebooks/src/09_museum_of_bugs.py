@@ -46,7 +46,6 @@ def show(case):
     plt.show()
 
 
-live.set_style()
 museum = Museum(load_corpus())
 first = museum.case(1)
 show(first)

@@ -42,7 +42,6 @@ from babygpt_course.studies.stretching import stretched
 from babygpt_course.tools import company, explore_stretching
 
 # %%
-live.set_style()
 corpus, window = load_corpus("recall", n_chars=400_000), 64
 tokenizer = corpus.tokenizer
 print(tokenizer.decode(corpus.val[:184]))

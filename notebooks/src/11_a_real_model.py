@@ -41,7 +41,6 @@ from babygpt_course.tools import switchboard
 from babygpt_live import Axis
 
 # %% tags=["nbval-ignore-output"]
-live.set_style()
 model, tokenizer = read_model()
 device = model.token_embedding.weight.device
 views.attention(model, tokenizer, "Sam chased Anna. Who chased Anna? Sam.", layer=12, head=2)

@@ -59,7 +59,6 @@ from babygpt_course.exercises import lesson_12 as cure
 from babygpt_course.predictions import predict, tally
 from babygpt_course.studies import neighbours, results, spelling
 
-live.set_style()
 seeds_that_click = click(results.load_results("clicks"), ["spells", "answers"], seeds=False)
 seeds_that_click.step = 1200
 seeds_that_click

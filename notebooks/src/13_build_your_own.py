@@ -46,7 +46,6 @@ from babygpt_course.predictions import predict, tally
 from babygpt_live.waiting import wait_and_serve
 
 # %%
-live.set_style()
 torch.set_num_threads(1)  # models as small as these gain nothing from more
 asked = ("who {verb.v}? {name.a!b}.", "{verb.v} whom? {name.b!a}.")  # a!b: the answer is a, b would be wrong
 stories = tuple("{place.p} {name.a} {verb.v} {name.b}. " + question for question in asked)
