@@ -20,7 +20,7 @@ from PIL.PngImagePlugin import PngInfo
 from babygpt.cli.options import PATH, USER_ERRORS
 from babygpt_course.explorers.formulas import PIXELS, STILLS, Formula
 from babygpt_live import view
-from tools.book.lab import lab_html, write_lab
+from tools.book.start import start_html, write_start
 from tools.browser.chromium import chromium
 from tools.browser.notebook import DASHBOARD, EXPLORER, Notebook
 from tools.browser.server import course_notebook, notebook_text, serve_notebooks
@@ -45,11 +45,16 @@ EXPLORERS = {
 }
 # A picture taken while a model trains in a notebook, and which notebook's run of which title is on it.
 LIVE = {"live_kernel": ("05", "v5"), "live_similarity": ("06", "v6"), "live_gates": ("07b", "v7")}
+HERE = Path(__file__).parents[1] / "book"
 DRAWN_FROM = "explorer"  # name of the fingerprint in a still
 SHARE = 0.6  # share of such a run after which the picture is taken
 SIZE = (1400, 1100)
-FRAMES, FRAME_TIME = [n / 20 for n in range(21)], 400  # shares of a training; milliseconds
-RACE_HAS_REACHED = """([box, share]) => {
+FRAME_TIME = 125  # milliseconds between two pictures of the film, on the page as in the film
+SETTLED_TIME = 2400  # milliseconds that the end of a question stays in the film
+STAGE_WIDTH, STAGE_HEIGHT = 860, 620
+STAGE_STYLE = """article > section { display: block; margin: 0 } body { margin: 0; font-size: 16px }
+.first-go, .first-shelf, .first-top { display: none } .first-screen { border: 0; border-radius: 0 }"""
+HAS_REACHED = """([box, share]) => {
     const { runs } = document.querySelector(box).lab;
     return runs && Math.min(...runs.map(run => run.step)) >= share * 600;
 }"""
@@ -62,24 +67,37 @@ HAS_REACHED = """([all, title, share]) => {
 }"""
 
 
-def film_race(browser: Browser, path: Path) -> Path:
-    """Store two models in training as a moving picture, and its last frame as a PNG file beside it."""
-    frames, box = [], ".lab"
+def film_start(browser: Browser, path: Path) -> Path:
+    """Store a moving picture of the start page's two models, which read both orders of the names.
+
+    The last frame is stored as a PNG file beside it.
+    """
+    frames: list[Image.Image] = []
+    times: list[int] = []
     with TemporaryDirectory() as folder:
-        write_lab(Path(folder))
-        (Path(folder) / "index.html").write_text(
-            PAGE.format(lab_html("", "none", "rope", small=True)), encoding="utf-8"
-        )
-        page = browser.new_page(viewport={"width": 860, "height": 700})
+        write_start(Path(folder))
+        style = view.style(HERE / "static" / "book.css", HERE / "static" / "start.css") + STAGE_STYLE
+        html = f"<style>{style}</style><article><section>{start_html()}</section></article>"
+        (Path(folder) / "index.html").write_text(PAGE.format(html), encoding="utf-8")
+        page = browser.new_page(viewport={"width": STAGE_WIDTH, "height": STAGE_HEIGHT})
+        page.clock.install(time=0)
+        page.clock.pause_at(1)  # Time goes on between two pictures only, so that none is missed.
         page.goto((Path(folder) / "index.html").as_uri())
-        page.get_by_role("button", name="Train", exact=True).click()
-        page.locator(box).evaluate("it => it.style.minHeight = '900px'")  # all frames are equally large
-        for share in FRAMES:  # a picture at each of these shares of the training
-            page.wait_for_function(RACE_HAS_REACHED, arg=[box, share], timeout=300_000)
-            picture = Image.open(BytesIO(page.locator(box).screenshot())).convert("RGB")
-            frames.append(picture.quantize(16, dither=Image.Dither.NONE))
+        reading = page.locator(".first-hold").inner_text()
+        for act in (lambda: None, lambda: page.locator(".first-swap").dispatch_event("click")):
+            act()
+            while True:
+                page.clock.run_for(FRAME_TIME)
+                picture = Image.open(BytesIO(page.locator(".first-screen").screenshot()))
+                frames.append(picture.convert("RGB"))
+                times.append(FRAME_TIME)
+                if page.locator(".first-hold").inner_text() != reading:  # "Read again"
+                    break
+            times[-1] = SETTLED_TIME
+    # All frames share one palette, so that a frame differs from the one before only where something moved.
+    palette = frames[-1].quantize(32, Image.Quantize.MAXCOVERAGE)
+    frames = [frame.quantize(palette=palette, dither=Image.Dither.NONE) for frame in frames]
     frames[-1].save(path.with_suffix(".png"), optimize=True)
-    times = [FRAME_TIME] * (len(frames) - 1) + [12 * FRAME_TIME]
     frames[0].save(path, save_all=True, append_images=frames[1:], duration=times, loop=0)
     return path
 
@@ -97,7 +115,7 @@ def take_screenshots(folder: Path) -> list[Path]:
     cells = (SETUP, TRAIN, "run.wait_for_step(360)", "run.result();", *EXPLORERS.values())
     served = {"lab.ipynb": notebook_text(*cells), **texts}
     with chromium() as browser, serve_notebooks(served) as address:
-        paths = [film_race(browser, folder / "race.gif")]
+        paths = [film_start(browser, folder / "start.gif")]
         with Notebook(browser, address, "lab.ipynb", SIZE) as notebook:
             notebook.run(0, 1, 2)
             paths.append(notebook.picture(DASHBOARD, folder / "dashboard.png"))

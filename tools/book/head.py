@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sphinx.util.typing import ExtensionMetadata
 
 CARD = "_static/card.png"
-FIGURE = Path(__file__).resolve().parents[2] / "figures" / "race.png"
+FIGURE = Path(__file__).resolve().parents[2] / "figures" / "start.png"
 PROMISE = (
     "An interactive course on position encodings: train small GPTs, and watch them learn where words stand"
 )
