@@ -111,7 +111,7 @@ def defined_in(cell: NotebookNode, name: str) -> ast.stmt | None:
 # ------------------------------------------------------------ the solution, between two marks
 
 
-def solved(task: Task, begin: str, end: str) -> str:
+def solved_cell(task: Task, begin: str, end: str) -> str:
     """Return the learner's cell with the solution in it, between two marks.
 
     A function keeps its own head and docstring; of the solution it gets the body. Anything else is replaced.
@@ -165,7 +165,7 @@ def with_last_line(task: Task, last: str) -> str:
 def for_nbgrader(nb: NotebookNode, tasks: list[Task], _: str) -> None:
     """Make a notebook a source of nbgrader, in place: `nbgrader generate_assignment` makes the class's."""
     for task in tasks:
-        task.own.source = solved(task, "### BEGIN SOLUTION", "### END SOLUTION")
+        task.own.source = solved_cell(task, "### BEGIN SOLUTION", "### END SOLUTION")
         report = f"report = {task.called}.check({task.answer})\nassert report.solved, report"
         task.check.source = with_last_line(task, report)
         common = {"schema_version": 3, "task": False}
@@ -179,7 +179,7 @@ def for_otter(nb: NotebookNode, tasks: list[Task], stem: str) -> None:
     """Make a notebook a master of otter assign, in place: raw cells around solutions and tests."""
     around: dict[str, tuple[list[str], list[str]]] = {}
     for task in tasks:
-        task.own.source = solved(task, "# BEGIN SOLUTION", "# END SOLUTION")
+        task.own.source = solved_cell(task, "# BEGIN SOLUTION", "# END SOLUTION")
         task.check.source = with_last_line(task, f"{task.called}.check({task.answer}).solved")
         opened = f"# BEGIN QUESTION\nname: {task.name}\npoints: {task.points}"
         around[task.own.id] = [opened, "# BEGIN SOLUTION"], ["# END SOLUTION"]

@@ -35,7 +35,7 @@ PICTURES = {".png", ".gif", ".svg"}
 REVEALS = re.compile(r"^[^#\n]*\.solution\(\)", flags=re.M)
 
 
-def stripped(nb: NotebookNode) -> NotebookNode:
+def strip_outputs(nb: NotebookNode) -> NotebookNode:
     """Take outputs, solutions and all metadata but tags out of a notebook, in place, and return it."""
     nb.metadata = NotebookNode(kernelspec=NotebookNode(KERNEL))
     nb.cells = [cell for cell in nb.cells if cell.cell_type != "code" or not REVEALS.search(cell.source)]
@@ -48,7 +48,7 @@ def stripped(nb: NotebookNode) -> NotebookNode:
     return nb
 
 
-def linked(page: Path, text: str) -> dict[Path, bytes]:
+def linked_files(page: Path, text: str) -> dict[Path, bytes]:
     """Return the files, other than notebooks, that a page links to: path below ROOT -> content.
 
     page  its path in the course
@@ -102,11 +102,11 @@ def handout(notebooks: list[Path], grader: str | None = None, answers: bool = Tr
             tasks = find_tasks(nb) if grader else []
         except ValueError as error:
             raise click.ClickException(f"{path.name}: {error}") from None
-        stripped(nb)
+        strip_outputs(nb)
         for cell in nb.cells:
             if not answers and cell.cell_type == "markdown" and is_selftest(cell.source):
                 cell.source = without_answers(cell.source)
-        files |= linked(path, texts_of(nb))
+        files |= linked_files(path, texts_of(nb))
         if grader:
             GRADERS[grader](nb, tasks, path.stem)
         lessons[Path("notebooks", path.name)] = nb
@@ -118,7 +118,7 @@ def close_links(files: dict[Path, bytes], lessons: dict[Path, NotebookNode]) -> 
     pages = {path: content.decode() for path, content in files.items() if path.suffix == ".md"}
     pictures: dict[Path, bytes] = {}
     for path, text in pages.items():
-        targets = linked(ROOT / path, text).items()
+        targets = linked_files(ROOT / path, text).items()
         pictures |= {target: content for target, content in targets if target.suffix in PICTURES}
     site = Site(ROOT, frozenset(path.as_posix() for path in [*files, *pictures, *lessons]))
     complete = pictures | {

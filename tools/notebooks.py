@@ -52,7 +52,7 @@ def pick(folder: Path, names: tuple[str, ...]) -> list[Path]:
     return [folder / f"{name}.ipynb" for name in sorted(requested)]
 
 
-def saved(notebook: Path) -> dict[Path, int]:
+def save_times(notebook: Path) -> dict[Path, int]:
     """Return when the halves of a pair were last saved, for those that exist."""
     halves = (notebook, notebook.parent / "src" / f"{notebook.stem}.py")
     return {half: half.stat().st_mtime_ns for half in halves if half.exists()}
@@ -60,7 +60,7 @@ def saved(notebook: Path) -> dict[Path, int]:
 
 def sync(notebook: Path) -> None:
     """Copy the newer of a notebook and its text onto the other (it may not exist yet)."""
-    times = saved(notebook)
+    times = save_times(notebook)
     newer = max(times, key=times.__getitem__)
     if jupytext(["--sync", "--quiet", "--set-formats", PAIRS, str(newer)]):
         raise click.ClickException(f"jupytext could not bring {notebook.name} in step")
@@ -88,11 +88,11 @@ def run_cells(nb: NotebookNode, folder: Path, env: Mapping[str, str] = {}, **opt
 
 def run(notebook: Path) -> float:
     """Run `notebook` from its own folder, store it tidied, return the seconds it took."""
-    before, started = saved(notebook), time.perf_counter()
+    before, started = save_times(notebook), time.perf_counter()
     nb = nbformat.read(notebook, as_version=4)
     run_cells(nb, notebook.parent)
     seconds = time.perf_counter() - started
-    if saved(notebook) != before:
+    if save_times(notebook) != before:
         raise click.ClickException(f"{notebook.name} was edited while it ran: run it again")
     store(nb, notebook)
     return seconds

@@ -63,7 +63,7 @@ class PerLayer(Encoding):
         """Return the encodings, the first layer's first."""
         return [self.of_layer(i) for i in range(len(self.layers))]
 
-    def having(self, name: str) -> list[Encoding]:
+    def with_number(self, name: str) -> list[Encoding]:
         """Return the encodings of the layers that have a number of this name."""
         return [encoding for encoding in self.all() if name in encoding.steerable()]
 
@@ -72,17 +72,17 @@ class PerLayer(Encoding):
 
     def require_number(self, name: str) -> None:
         super().require_number(name)
-        for encoding in self.having(name):
+        for encoding in self.with_number(name):
             encoding.require_number(name)
 
     def require_steerable(self, name: str, value: float, branches: int = 2) -> None:
         self.require_number(name)
-        for encoding in self.having(name):
+        for encoding in self.with_number(name):
             encoding.require_steerable(name, value, branches)
 
     def steer(self, name: str, value: float) -> None:
         self.require_steerable(name, value)  # all layers are checked before one is changed
-        for encoding in self.having(name):
+        for encoding in self.with_number(name):
             encoding.steer(name, value)
 
 

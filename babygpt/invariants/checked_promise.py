@@ -68,10 +68,10 @@ class EncodingCheck:
     @property
     def holds(self) -> bool:
         """Whether no promise is broken."""
-        return not self.broken
+        return not self.broken_names
 
     @property
-    def broken(self) -> list[str]:
+    def broken_names(self) -> list[str]:
         """Names of the broken promises."""
         return [row.name for row in self.rows if not row.holds]
 

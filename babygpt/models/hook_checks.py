@@ -14,7 +14,7 @@ from torch import Tensor
 from babygpt.config import ModelConfig
 from babygpt.encodings.base import Encoding
 from babygpt.errors import BadInput
-from babygpt.models.own_encodings import encoding_name, faults_named
+from babygpt.models.own_encodings import encoding_name, name_faults
 from babygpt.positions import Positions
 
 N_TOKENS = 5  # of the texts that the hooks get
@@ -114,7 +114,7 @@ class Probe:
             raise BadInput(
                 f"{self.title}: {hook} has other arguments ({error}); due is {hook}({due})"
             ) from None
-        with faults_named(type(self.encoding), f"{hook}, for {self.words},"):
+        with name_faults(type(self.encoding), f"{hook}, for {self.words},"):
             return method(*arguments)
 
     def require_numbers(self, hook: str, part: Tensor) -> None:
@@ -183,7 +183,7 @@ def require_sound_hooks(
         return
     draw, dtype = torch.Generator("cpu").manual_seed(0), torch.get_default_dtype()
     with torch.random.fork_rng([device] if device.type == "cuda" else []), torch.no_grad():
-        with faults_named(type(encoding), "a copy of it"):
+        with name_faults(type(encoding), "a copy of it"):
             copy = deepcopy(encoding)
         for words, positions in probe_positions(config.block_size, branches, masks):
             T = len(positions)

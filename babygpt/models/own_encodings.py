@@ -227,7 +227,7 @@ def fault_of_a_file(error: BaseException) -> str | None:
 
 
 @contextmanager
-def faults_named(encoding: type[Encoding], method: str) -> Iterator[None]:
+def name_faults(encoding: type[Encoding], method: str) -> Iterator[None]:
     """Let an error inside a class from outside say which class and method raised it, and in which line.
 
     BadInput, which the class may raise about its options, stays as it is.

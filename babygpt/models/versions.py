@@ -16,7 +16,7 @@ from babygpt.models.language_model import BagOfTokens, BagWithPositions, Languag
 from babygpt.models.own_encodings import (
     encoding_class,
     encoding_name,
-    faults_named,
+    name_faults,
     require_different_names,
     require_encoding_class,
     source_digest,
@@ -64,11 +64,11 @@ class Version:
             if unknown := options.keys() - self.options().keys():
                 hint = suggestion(min(unknown), self.options())
                 raise TypeError(f"{self.title} has no option {', '.join(sorted(unknown))}{hint}")
-            with faults_named(self.own, "__init__"):
+            with name_faults(self.own, "__init__"):
                 encoding = self.own(**needed, **options)
             require_sound_hooks(encoding, config, self.branches, self.masks)
             return encoding
-        with impossible_sizes_refused(f"{self.title} with {options or config}"):
+        with refuse_impossible_sizes(f"{self.title} with {options or config}"):
             return self.encoding(**needed, **options)
 
     def options(self) -> dict[str, Any]:
@@ -82,7 +82,7 @@ class Version:
 
 
 @contextmanager
-def impossible_sizes_refused(title: str) -> Iterator[None]:
+def refuse_impossible_sizes(title: str) -> Iterator[None]:
     """Raise BadInput in place of the errors by which PyTorch refuses sizes that no table can have."""
     try:
         yield
@@ -215,7 +215,7 @@ def build(
         chosen["per_layer"], rows = True, [kind] * config.n_layer
     model: LanguageModel
     if kind.bag:
-        with impossible_sizes_refused(f"{kind.name} with {config}"):
+        with refuse_impossible_sizes(f"{kind.name} with {config}"):
             model = kind.bag(config, **options)
     else:
         isolated = {"isolated": options.pop("isolated", False)} if kind.branches else {}

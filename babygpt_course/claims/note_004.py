@@ -16,7 +16,7 @@ COUNTED = "the note's code with V = 65, T = 8, D = 32"
 Bag = TypeVar("Bag", bound=BagOfTokens | BagWithPositions)
 
 
-def untrained(kind: type[Bag], vocab_size: int = 65, block_size: int = 8, n_embd: int = 32) -> Bag:
+def untrained_bag(kind: type[Bag], vocab_size: int = 65, block_size: int = 8, n_embd: int = 32) -> Bag:
     """Return a v1 or v2 with random weights, which are equal in every call."""
     torch.manual_seed(0)
     return kind(ModelConfig(vocab_size, block_size, n_embd=n_embd, n_head=1))
@@ -33,7 +33,7 @@ def tells_sentences_apart(kind: type[BagOfTokens | BagWithPositions], claimed: b
     claimed  True if the note says that the model tells the two apart, False if it says that it cannot
     """
     ids = torch.tensor([[0, 1, 2], [2, 1, 0]])
-    logits = untrained(kind, 4, 3, 2)(ids[:, :-1]).detach()
+    logits = untrained_bag(kind, 4, 3, 2)(ids[:, :-1]).detach()
     loss = F.cross_entropy(logits.mT, ids[:, 1:], reduction="none").sum(dim=1)
     gap, next_gap = float((loss[0] - loss[1]).abs()), float((logits[0, -1] - logits[1, -1]).abs().max())
     reason = (
@@ -50,7 +50,7 @@ v2_tells_sentences_apart = measured_on(UNTRAINED)(lambda: tells_sentences_apart(
 
 def knows_position(kind: type[BagOfTokens | BagWithPositions], claimed: bool, reason: str) -> Finding:
     """Measure the difference between a model's outputs after the first and the third character of 我爱我."""
-    after_first, _, after_third = untrained(kind, 4, 3, 2)(torch.tensor([[0, 1, 0]]))[0].detach()
+    after_first, _, after_third = untrained_bag(kind, 4, 3, 2)(torch.tensor([[0, 1, 0]]))[0].detach()
     gap = float((after_first - after_third).abs().max())
     return Finding(decide((gap > 0) == claimed), gap, reason)
 
@@ -83,8 +83,8 @@ def the_sums_are_right() -> Finding:
 def counts_are_right() -> Finding:
     """Count the parameters that v1 and v2 have beyond the formulas V D + D V and V D + T D + D V."""
     V, T, D = 65, 8, 32
-    v1 = parameters(untrained(BagOfTokens, V, T, D)) - (V * D + D * V)
-    v2 = parameters(untrained(BagWithPositions, V, T, D)) - (V * D + T * D + D * V)
+    v1 = parameters(untrained_bag(BagOfTokens, V, T, D)) - (V * D + D * V)
+    v2 = parameters(untrained_bag(BagWithPositions, V, T, D)) - (V * D + T * D + D * V)
     reason = f"Both formulas leave out the bias of nn.Linear: {v1} parameters, one for each of {V} tokens."
     return Finding(decide(v1 == v2 == 0), float(v1), reason)
 
@@ -92,14 +92,14 @@ def counts_are_right() -> Finding:
 @measured_on(COUNTED)
 def the_increment_is_one_table() -> Finding:
     """Count the parameters that v2 adds to v1 beyond block_size × n_embd."""
-    extra = parameters(untrained(BagWithPositions)) - parameters(untrained(BagOfTokens)) - 8 * 32
+    extra = parameters(untrained_bag(BagWithPositions)) - parameters(untrained_bag(BagOfTokens)) - 8 * 32
     return Finding(decide(extra == 0), float(extra), "v2 adds one row of n_embd numbers for each position.")
 
 
 @measured_on(UNTRAINED)
 def long_inputs_are_cut() -> Finding:
     """Measure the largest difference between the output for ten tokens and that for the last eight."""
-    model, ids = untrained(BagWithPositions), torch.randint(65, (1, 10))
+    model, ids = untrained_bag(BagWithPositions), torch.randint(65, (1, 10))
     logits, expected = model(ids).detach(), model(ids[:, -8:]).detach()
     gap = float((logits - expected).abs().max()) if logits.shape == expected.shape else float("inf")
     return Finding(decide(gap == 0), gap, "Of ten tokens v2 reads the last eight, at positions 0 to 7.")
@@ -108,7 +108,7 @@ def long_inputs_are_cut() -> Finding:
 @measured_on(UNTRAINED)
 def writing_goes_on_past_the_table() -> Finding:
     """Count the tokens that the note's own loop, which does not cut its input, writes past the table."""
-    model, ids = untrained(BagWithPositions), torch.zeros(2, 1).long()
+    model, ids = untrained_bag(BagWithPositions), torch.zeros(2, 1).long()
     written = 0
     try:
         for _ in range(24):
@@ -123,7 +123,7 @@ def writing_goes_on_past_the_table() -> Finding:
 @measured_on(UNTRAINED)
 def adding_mixes_token_and_position() -> Finding:
     """Measure the interaction of token and position in v2's logits: 0 if a logit is a sum of two parts."""
-    model = untrained(BagWithPositions, 5, 4, 8)
+    model = untrained_bag(BagWithPositions, 5, 4, 8)
     rows = torch.stack([model(torch.full((1, 4), t))[0] for t in range(5)]).double()  # (token, position, V)
     main = rows.mean(0, keepdim=True) + rows.mean(1, keepdim=True) - rows.mean((0, 1), keepdim=True)
     interaction = float((rows - main).abs().max().detach())

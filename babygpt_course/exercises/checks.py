@@ -48,7 +48,7 @@ def require_equal(
         raise Wrong(f"for {what} {text}{'. ' * bool(sentences)}{'. Or: '.join(sentences[:2]) or hint}")
 
 
-def unchanged(value: Any, original: Any) -> bool:
+def is_unchanged(value: Any, original: Any) -> bool:
     """Return whether a value still equals its copy. Functions and objects count as unchanged."""
     if isinstance(value, nn.Module):
         value, original = dict(value.state_dict()), dict(original.state_dict())
@@ -58,9 +58,9 @@ def unchanged(value: Any, original: Any) -> bool:
         same_or_nan = value.shape == original.shape and ((value == original) | (value != value)).all()
         return bool(same_or_nan)
     if isinstance(value, dict):
-        return list(value) == list(original) and all(unchanged(value[key], original[key]) for key in value)
+        return list(value) == list(original) and all(is_unchanged(value[key], original[key]) for key in value)
     if isinstance(value, list | tuple):
-        return len(value) == len(original) and all(map(unchanged, value, original))
+        return len(value) == len(original) and all(map(is_unchanged, value, original))
     return value == original or value != value if isinstance(value, int | float | str) else True
 
 
@@ -78,7 +78,7 @@ def ask(attempt: Any, *arguments: Any, what: str) -> Any:
     except Exception as error:
         raise Wrong(f"for {what} it raised {type(error).__name__}: {describe(str(error))}") from error
     require(
-        all(map(unchanged, copies, arguments)), f"for {what} it changed what it was given; work on a copy"
+        all(map(is_unchanged, copies, arguments)), f"for {what} it changed what it was given; work on a copy"
     )
     return got
 

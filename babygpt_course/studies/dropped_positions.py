@@ -40,7 +40,7 @@ from babygpt_course.studies.stretch import (
     OLDER,
     ROOM,
     fine_steps,
-    fine_tuned,
+    fine_tune,
     trained_arm,
     with_notes,
 )
@@ -63,9 +63,9 @@ def readers(model: Transformer, scale: StudySize, seed: int) -> dict[str, Reader
     """
     longer = replace(scale, steps=LONGER * scale.steps)
     tuned = {
-        "control tuned": fine_tuned(model, "control", scale, seed),
-        DROPPED: fine_tuned(model, "drop", scale, seed),
-        "drop tuned longer": fine_tuned(model, "drop", longer, seed),
+        "control tuned": fine_tune(model, "control", scale, seed),
+        DROPPED: fine_tune(model, "drop", scale, seed),
+        "drop tuned longer": fine_tune(model, "drop", longer, seed),
     }
     untuned: dict[str, Reader] = {name: partial(stretched, model, name) for name in (*RIVALS, "drop")}
     return untuned | {name: lambda _, model=model: model for name, model in tuned.items()}

@@ -22,7 +22,7 @@ from babygpt.metrics.inspection import each_weights
 from babygpt.models.language_model import LanguageModel
 from babygpt.tables import markdown
 from babygpt_course.studies.board import WORLD
-from babygpt_course.studies.published_model import published, texts
+from babygpt_course.studies.published_model import load_published, texts
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.seed_plots import draw_seed_dots
 
@@ -90,7 +90,7 @@ def shares_of_windows(model: LanguageModel, ids: Tensor, n_windows: int = N_WIND
 
 def measure_real(number: int) -> dict[str, Any]:
     """Return `first_token_shares` of one text in the published model."""
-    model, tokenizer = published()
+    model, tokenizer = load_published()
     return first_token_shares(model, tokenizer.encode(texts()[number])[None])
 
 

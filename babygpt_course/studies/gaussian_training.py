@@ -55,7 +55,7 @@ def round_series(values: Sequence[float] | np.ndarray) -> list[float]:
     return [round(float(x), 4) for x in values]
 
 
-def short_sighted(model: Transformer, distance: int) -> Transformer:
+def limit_sight(model: Transformer, distance: int) -> Transformer:
     """Return the model with attention limited: no head sees further back than `distance` tokens.
 
     returns  a model that shares all weights with the first, which is left as it is. Through L layers a
@@ -95,7 +95,7 @@ def cost_of_hiding(
         return float(metrics.loss_by_position(reader, ids, length, n_windows)[length // 2 :].mean())
 
     whole = second_half(model)
-    return np.array([second_half(short_sighted(model, distance)) - whole for distance in distances])
+    return np.array([second_half(limit_sight(model, distance)) - whole for distance in distances])
 
 
 def late_starts(long: int) -> dict[int, int]:
@@ -266,7 +266,7 @@ def behind(losses: dict[int, dict[str, list[float]]], rival: str = "v4") -> dict
     }
 
 
-def answering(shares: Sequence[float]) -> str:
+def count_answering(shares: Sequence[float]) -> str:
     """Return how many seeds answer, such as "5 of 6"."""
     return f"{sum(share > ANSWERS for share in shares)} of {len(shares)}"
 
@@ -296,7 +296,7 @@ def draw_answer_shares(ax: Axes, results: Results) -> None:
     """Draw right answers after runs of each length, a point a seed."""
     shares_by_steps = race(results, load_results("ladder"), "accuracy", "roles")
     groups = {f"{n} steps": shares for n, shares in shares_by_steps.items()}
-    counts = ", ".join(answering(each["v5"]) for each in shares_by_steps.values())
+    counts = ", ".join(count_answering(each["v5"]) for each in shares_by_steps.values())
     title = f"Who did it? v5 answers from {counts} seeds"
     draw_seed_points(ax, groups, title, "", "share of right answers")
     ax.axhline(0.5, color="black", lw=1, ls="--")

@@ -71,7 +71,7 @@ Function = Callable[[Tensor, Tensor], Tensor]
 
 
 @cache
-def published() -> tuple[RealModel, RealTokenizer]:
+def load_published() -> tuple[RealModel, RealTokenizer]:
     """Return the model, which is read once."""
     return read_model()
 
@@ -105,7 +105,7 @@ def half_split(theta: float) -> Function:
     return turned
 
 
-def frozen(own: Rotary, stays: Tensor) -> Function:
+def freeze_pairs(own: Rotary, stays: Tensor) -> Function:
     """Return a rotation in which some pairs of channels do not turn. stays  (D / 2,)  whether a pair turns"""
     return lambda x, position: rotate_pairs(x, angles_at(position, own.frequencies().where(stays, 0.0)))
 
@@ -128,13 +128,13 @@ def rotations(own: Rotary, n: int) -> dict[str, Encoding | Function]:
             x, position.where(position < second, position - second), theta
         ),
     }
-    slow = {f"slowest {k} frozen": frozen(own, pair < len(pair) - k) for k in PAIRS}
-    return variants | slow | {f"quickest {k} frozen": frozen(own, pair >= k) for k in PAIRS}
+    slow = {f"slowest {k} frozen": freeze_pairs(own, pair < len(pair) - k) for k in PAIRS}
+    return variants | slow | {f"quickest {k} frozen": freeze_pairs(own, pair >= k) for k in PAIRS}
 
 
 def measure_rotations(number: int) -> dict[str, float]:
     """Return the loss of one text under each rotation: nats a token."""
-    model, tokenizer = published()
+    model, tokenizer = load_published()
     idx = tokenizer.encode(texts()[number])
     changed = {
         name: loss_with(model, idx, encoding)
@@ -149,7 +149,7 @@ def measure_rotations(number: int) -> dict[str, float]:
 
 def measure_head_looks(number: int) -> dict[str, Any]:
     """Return where heads look on one text, as shares of attention."""
-    model, tokenizer = published()
+    model, tokenizer = load_published()
     idx = tokenizer.encode(texts()[number])
     looks = head_looks(model, idx)
     far = looks_by_distance(model, idx, FURTHEST).mean(axis=(0, 1))
@@ -163,7 +163,7 @@ def measure_head_looks(number: int) -> dict[str, Any]:
 
 def read_twice(number: int) -> Tensor:
     """Return a draw of random tokens that stand there twice: (2 HALF + 1,) token ids."""
-    _, tokenizer = published()
+    _, tokenizer = load_published()
     return repeated_tokens(HALF, tokenizer.vocab_size, tokenizer.start, number)
 
 
@@ -175,14 +175,14 @@ def halves(model: RealModel, idx: Tensor) -> tuple[float, float]:
 
 def second_without(idx: Tensor, heads: Iterable[Head]) -> float:
     """Return the loss of a repeated text's second half without some heads."""
-    model, _ = published()
+    model, _ = load_published()
     with without_heads(model, heads):
         return round(halves(model, idx)[1], 4)
 
 
 def measure_induction(number: int) -> dict[str, Any]:
     """Return the losses of random tokens that are read twice, with all heads and without some."""
-    (model, _), idx = published(), read_twice(number)
+    (model, _), idx = load_published(), read_twice(number)
     first, second = halves(model, idx)
     every = [(layer, head) for layer in range(model.config.n_layer) for head in range(model.config.n_head)]
     drawn = np.random.default_rng(number).choice(len(every), N_RANDOM, replace=False)
@@ -199,7 +199,7 @@ def measure_induction(number: int) -> dict[str, Any]:
 
 def measure_silenced(number: int) -> dict[str, float]:
     """Return the loss of one ordinary text, with all heads and without one of four: nats a token."""
-    model, tokenizer = published()
+    model, tokenizer = load_published()
     idx = tokenizer.encode(texts()[number])
     losses = {"own": loss(model, idx)}
     for head in (PREVIOUS, INDUCTION, WEAKER, EARLY):
@@ -210,7 +210,7 @@ def measure_silenced(number: int) -> dict[str, float]:
 
 def measure_map(number: int) -> dict[str, list[list[float]]]:
     """Return the loss of one repeated text's second half without each head: (n_layer, n_head)."""
-    (model, _), idx = published(), read_twice(number)
+    (model, _), idx = load_published(), read_twice(number)
     return {"second": ablate_heads(model, lambda _: halves(model, idx)[1]).round(3).tolist()}
 
 
@@ -222,7 +222,7 @@ def measure_patch(number: int) -> dict[str, float]:
              followed it minus log p of what followed the other, in nats; and the weight that INDUCTION gives
              to the place "behind" it, and to that behind the "other"
     """
-    model, _ = published()
+    model, _ = load_published()
     idx = read_twice(number).to(model.token_embedding.weight.device)
     place, rival_place = 1 + np.random.default_rng(number).choice(HALF - 1, 2, replace=False)
     written, numbers = written_by_heads(model, idx[None]), {}
@@ -271,7 +271,7 @@ def measure_questions(n_examples: int) -> dict[str, Any]:
     returns  "shortcut": of questions that need no order; "bag": the same, without the rotation; "who" and
              "whom": of questions that only order decides
     """
-    model, tokenizer = published()
+    model, tokenizer = load_published()
     plain, ordered = mirrors(n_examples), margins(model, tokenizer, mirrors(n_examples, who, whom))
     n, advantages = len(plain), {"shortcut": margins(model, tokenizer, plain)}
     advantages |= {"who": ordered[:n], "whom": ordered[n:]}

@@ -104,7 +104,7 @@ def look(model: LanguageModel, rows: SecondLetterRows) -> tuple[np.ndarray, np.n
 
 
 @torch.inference_mode()
-def patched(
+def patch_letters(
     model: LanguageModel, rows: SecondLetterRows, heads: Iterable[int], letter: int
 ) -> dict[str, float]:
     """Exchange what heads of layer 1 write at one letter of the name by what they write in the twin.
@@ -152,8 +152,8 @@ def dissect_spelling(model: LanguageModel, rows: SecondLetterRows) -> dict[str, 
         "without": [[right([(layer, head)]) for head in range(n)] for layer in range(2)],
         "pairs": [[right([(0, first), (1, second)]) for second in range(n)] for first in range(n)],
         "writer": writer,
-        "patched": [patched(model, rows, [writer], letter) for letter in range(LETTERS)],
-        "others": patched(model, rows, set(range(n)) - {writer}, 2),
+        "patched": [patch_letters(model, rows, [writer], letter) for letter in range(LETTERS)],
+        "others": patch_letters(model, rows, set(range(n)) - {writer}, 2),
     }
 
 

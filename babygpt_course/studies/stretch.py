@@ -133,7 +133,7 @@ UNTUNED = ("interpolation", "ntk", TWICE, "yarn", *YARNS, "drop")
 TUNED = ("control", "none", "interpolation", "ntk", "yarn, 2 turns", "drop")
 
 
-def untuned(model: Transformer, name: str) -> Transformer:
+def stretch_untuned(model: Transformer, name: str) -> Transformer:
     """Return a trained v4 under a method, ready for FACTOR windows; as it is for "none" and "control"."""
     if name not in YARNS:
         method = {TWICE: "ntk", "control": "none"}.get(name, name)
@@ -164,13 +164,13 @@ def trained_arm(name: str, scale: StudySize, seed: int) -> Transformer:
     return model
 
 
-def fine_tuned(model: Transformer, name: str, scale: StudySize, seed: int) -> Transformer:
+def fine_tune(model: Transformer, name: str, scale: StudySize, seed: int) -> Transformer:
     """Return a copy of a model, stretched to FACTOR windows and trained on for a while.
 
     name  one of TUNED, at the new length; "drop" is recalibrated at the old length, as in its paper.
           "control" leaves RoPE as it is and trains on at the old length.
     """
-    own = copy.deepcopy(untuned(model, name))
+    own = copy.deepcopy(stretch_untuned(model, name))
     windows, usual = 1 if name in ("control", "drop") else FACTOR, TrainConfig()
     plan = TrainConfig(
         fine_steps(scale),
@@ -247,9 +247,11 @@ def measure_stretch(workers: Workers, scale: StudySize = SCALE, arms: Sequence[s
         if name == "v4":
             for method in UNTUNED:
                 factors = (FACTOR, LONG) if method == "drop" else (FACTOR,)
-                numbers["runs"][method] = measure_model(untuned(model, method), corpus, scale, factors)
+                numbers["runs"][method] = measure_model(
+                    stretch_untuned(model, method), corpus, scale, factors
+                )
             for method in TUNED:
-                tuned = fine_tuned(model, method, scale, seed)
+                tuned = fine_tune(model, method, scale, seed)
                 numbers["runs"][f"{method} tuned"] = measure_model(tuned, corpus, scale)
         kernel = kernels(model.encoding)
         return numbers | ({"kernels": {name: kernel}} if kernel else {})
@@ -304,7 +306,7 @@ def values(results: Results, run: str, number: str) -> list[float]:
     return [measures[number] for measures in results["runs"]["v4" if run == "none" else run]]
 
 
-def learned(results: Results, run: str, number: str = "alone 1") -> int:
+def count_learned(results: Results, run: str, number: str = "alone 1") -> int:
     """Return how many seeds of a run answer LEARNED of the questions within the window."""
     return sum(share >= LEARNED for share in values(results, run, number))
 
@@ -318,7 +320,10 @@ def verdict(results: Results, statement: Statement) -> str:
     (low, number), (high, _) = statement.lower, statement.higher
     if number.startswith(SHARES):
         within = f"{number.rpartition(' ')[0]} 1"
-        if any(2 * learned(results, run, within) <= len(values(results, run, within)) for run in (low, high)):
+        if any(
+            2 * count_learned(results, run, within) <= len(values(results, run, within))
+            for run in (low, high)
+        ):
             return "open"
         if mean(values(results, low, number)) > ROOM:
             return "no room"

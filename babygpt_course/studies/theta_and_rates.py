@@ -17,7 +17,7 @@ from babygpt.experiments.paired import compare, differences
 from babygpt.experiments.sweep import StudySize, Workers, finish, questions, small_config, sweep
 from babygpt.training import Step, train
 from babygpt_course.studies.board import WORLD
-from babygpt_course.studies.gaussian_training import answering, kernels_of, race, with_kernel
+from babygpt_course.studies.gaussian_training import count_answering, kernels_of, race, with_kernel
 from babygpt_course.studies.results import Results, load_results
 from babygpt_course.studies.seed_plots import draw_seed_dots, draw_seed_points
 
@@ -142,7 +142,7 @@ def draw_theta_and_rates(figure: Figure, results: Results) -> None:
     draw_seed_points(losses, groups, title, "", "loss minus that of the fixed kernel (nats)")
     losses.axhline(0.0, color="black", lw=1, ls="--")
     shares = {f"{n} steps": each for n, each in by_rate(results, "accuracy").items()}
-    counts = (answering(shares["1200 steps"][name]) for name in ("× 1", "× 1/9"))
+    counts = (count_answering(shares["1200 steps"][name]) for name in ("× 1", "× 1/9"))
     title = "{} seeds answer,\nand {} at a ninth".format(*counts)
     draw_seed_points(answers, shares, title, "", "share of right answers")
     answers.axhline(0.5, color="black", lw=1, ls="--")

@@ -48,7 +48,7 @@ def binary(position: int) -> Tensor:
     return torch.tensor(position) >> torch.arange(DIM) & 1
 
 
-def added(code: Callable[[int], Any]) -> Score:
+def add_codes(code: Callable[[int], Any]) -> Score:
     """Return a score of vectors to which a code of their position is added."""
     return lambda q, k, m, n: (q + code(m)) @ (k + code(n))
 
@@ -60,7 +60,7 @@ def rotation(q: Tensor, k: Tensor, m: int, n: int) -> Tensor:
 
 
 @cache
-def fading(position: int) -> float:
+def kernel_at(position: int) -> float:
     """Return v5's kernel at a position, with the widths that it has at first."""
     widths = (torch.tensor(part, dtype=torch.float64).log() for part in (ALPHAS, SIGMAS))
     return float(log_kernel(torch.tensor(float(position)), *widths).exp())
@@ -68,18 +68,18 @@ def fading(position: int) -> float:
 
 CANDIDATES: dict[str, tuple[Score, str]] = {
     NONE: (lambda q, k, m, n: q @ k, "q · k is the same wherever the two tokens stand"),
-    "integers added": (added(lambda m: m), "the numbers grow until they hide q · k"),
-    "binary code added": (added(binary), "from 7 to 8 four digits change, and from 8 to 9 one"),
+    "integers added": (add_codes(lambda m: m), "the numbers grow until they hide q · k"),
+    "binary code added": (add_codes(binary), "from 7 to 8 four digits change, and from 8 to 9 one"),
     "sine alone": (
-        added(lambda m: (m * frequencies(2 * DIM)).sin()),
+        add_codes(lambda m: (m * frequencies(2 * DIM)).sin()),
         "sin m · sin n = ½ cos(m − n) − ½ cos(m + n), and the last part moves with the text",
     ),
     "sinusoid added": (
-        added(lambda m: sinusoid(torch.tensor(m), DIM)),
+        add_codes(lambda m: sinusoid(torch.tensor(m), DIM)),
         "code times code depends on m − n alone, but q times code and k times code do not",
     ),
     "absolute kernel": (
-        lambda q, k, m, n: fading(m) * fading(n) * rotation(q, k, m, n),
+        lambda q, k, m, n: kernel_at(m) * kernel_at(n) * rotation(q, k, m, n),
         "a rotation, times a kernel that falls with the distance from the start, to 0",
     ),
     "rotation": (rotation, "q turns with m and k with n, so their angle changes with m − n alone"),

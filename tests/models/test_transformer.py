@@ -15,7 +15,7 @@ from babygpt.encodings import ALiBi, Encoding, Rotary
 from babygpt.models.transformer import SHARPNESS, Context, Transformer
 from babygpt.models.versions import VERSIONS, build
 from babygpt.positions import Positions
-from babygpt_course.studies.gaussian_training import short_sighted
+from babygpt_course.studies.gaussian_training import limit_sight
 
 V, C, H, D, BLOCK = 11, 16, 2, 8, 16
 CONFIG = ModelConfig(vocab_size=V, block_size=BLOCK, n_layer=2, n_head=H, n_embd=C)
@@ -113,7 +113,7 @@ def test_masks_have_the_precision_of_the_model(awake, text) -> None:
     model, idx, back = awake("v4"), text(1, 40), torch.arange(39, -1, -1)
     exact = awake("v4").double()
     assert torch.allclose(exact(idx[:, back], Positions(back)), exact(idx)[:, back], atol=1e-12)
-    near, exact_near = short_sighted(model, 5), short_sighted(exact, 5)
+    near, exact_near = limit_sight(model, 5), limit_sight(exact, 5)
     assert torch.allclose(exact_near(idx).float(), near(idx), atol=1e-4)
     assert not torch.allclose(near(idx), model(idx), atol=1e-2)
 

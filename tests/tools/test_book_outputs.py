@@ -23,7 +23,7 @@ from babygpt_live import Choice, Explorer, Line, Slider, Watch
 from babygpt_live.dashboard import Dashboard
 from babygpt_live.panel import Cells, Curve, Panel, as_plain, unpack
 from babygpt_live.run import Run
-from tools.book.live_parts import formula_html, packed
+from tools.book.live_parts import formula_html, pack
 from tools.book.outputs import Page, key_of
 from tools.book.recorder import exercise_facts, guess_facts
 from tools.book.recording import FRAMES, record_explorer, record_run
@@ -138,7 +138,7 @@ def read(text: str) -> Any:
 
 def test_an_array_that_occurs_twice_is_stored_once():
     noise = np.random.default_rng(0).random(9_000)
-    once, twice = (packed(as_plain({str(i): noise for i in range(n)})) for n in (1, 2))
+    once, twice = (pack(as_plain({str(i): noise for i in range(n)})) for n in (1, 2))
     assert len(twice) < 1.01 * len(once)
     assert all(np.array_equal(array, np.float32(noise)) for array in read(twice).values())
 

@@ -27,7 +27,7 @@ from tools.book.board_page import board_page
 from tools.book.claims_page import claims_page
 from tools.book.documents import Site, code_host, copy_documents, copy_linked_files, rewrite_links, site
 from tools.book.lab import LESSONS, lab_html, write_lab
-from tools.book.lessons import Ran, fingerprint, run_all, stored
+from tools.book.lessons import Ran, fingerprint, read_stored, run_all
 from tools.book.live_parts import formula_html, write_scripts
 from tools.book.opening import ON_A_PAGE, fold_goals, fold_setup
 from tools.book.outputs import Page, picture_html
@@ -59,7 +59,7 @@ def build(names: list[str], folder: Path) -> Path:
     (folder / MADE).unlink(missing_ok=True)
     mark = fingerprint(SOURCES)
     runs = run_all(names, folder / "executed", joblib.cpu_count())
-    runs += [stored(name) for name in lessons if name not in names]
+    runs += [read_stored(name) for name in lessons if name not in names]
     for stale_folder in (source, html, folder / "doctrees"):
         shutil.rmtree(stale_folder, ignore_errors=True)
     assemble(runs, source, html / PICTURES)
@@ -68,7 +68,7 @@ def build(names: list[str], folder: Path) -> Path:
     write_start(html)
     (html / "notebooks").mkdir()
     for lesson in lessons:  # JupyterLab reruns a lesson, and pictures would be most of its bytes.
-        notebook = stored(lesson).notebook
+        notebook = read_stored(lesson).notebook
         for cell in notebook.cells:
             cell.update({"outputs": [], "execution_count": None} if cell.cell_type == "code" else {})
         nbformat.write(notebook, html / "notebooks" / f"{lesson}.ipynb")

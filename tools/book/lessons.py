@@ -78,7 +78,7 @@ def run(name: str, folder: Path) -> Ran:
     return Ran(name, ran, noted, seconds)
 
 
-def stored(name: str) -> Ran:
+def read_stored(name: str) -> Ran:
     """Return a notebook as it is stored, with nothing recorded."""
     nothing: dict[str, Any] = {kind: {} for kind in ("recorded", "formulas", "shown", "guesses", "outcomes")}
     return Ran(name, nbformat.read(ROOT / "notebooks" / f"{name}.ipynb", as_version=4), nothing, 0.0)
@@ -86,7 +86,7 @@ def stored(name: str) -> Ran:
 
 def execute(name: str, facts: Path) -> NotebookNode:
     """Run a notebook's cells between a cell that installs the recorder and one that has it write."""
-    nb = stored(name).notebook
+    nb = read_stored(name).notebook
     for cell in nb.cells:
         if cell.cell_type == "code":
             cell.outputs = []

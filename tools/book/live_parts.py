@@ -27,7 +27,7 @@ def script_json(content: Any) -> str:
     return json.dumps(content, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
 
 
-def packed(state: Any) -> str:
+def pack(state: Any) -> str:
     """Return plain data as a text: JSON, a zero byte, and the bytes of all arrays; gzipped, in base64.
 
     state  as `as_plain` returns it. An array that occurs twice is stored once.
@@ -48,7 +48,7 @@ def live_html(module: str, state: str, root: str, still: str = "", words: str = 
     """Return the HTML of an explorer or a dashboard.
 
     module  of the page that draws it
-    state   JSON of an explorer of a formula, or else a recording, as `packed` returns it
+    state   JSON of an explorer of a formula, or else a recording, as `pack` returns it
     root    the address of the book's root, seen from the page
     still   HTML for readers without JavaScript
     words   below it

@@ -8,7 +8,7 @@ from typing import Any
 from babygpt.errors import BadInput
 from babygpt_live.dashboard import Dashboard
 from babygpt_live.explorer import Explorer
-from tools.book.live_parts import packed
+from tools.book.live_parts import pack
 
 MOST = 200  # combinations of an explorer's controls, about: of its longest slider fewer stops are kept
 FRAMES = 25  # most frames of a watch, where all have more bytes than
@@ -19,19 +19,19 @@ def record_run(dashboard: Dashboard) -> dict[str, Any]:
     """Return a run that is over, from its untrained model to its last step.
 
     returns  title; "module" of the page that draws it; "words" on what only the notebook can do; "data", as
-             `packed` returns them
+             `pack` returns them
     """
     state = dashboard.recording()
     for i, n in enumerate(state["head"]["frames"]):
         frames = [state.pop(f"frame{i}_{k}") for k in range(n)]
-        if n > FRAMES and len(packed(frames)) > LARGE:
+        if n > FRAMES and len(pack(frames)) > LARGE:
             frames = [frames[round(j * (n - 1) / (FRAMES - 1))] for j in range(FRAMES)]
         state |= {f"frame{i}_{k}": frame for k, frame in enumerate(frames)}
         state["head"]["frames"][i] = len(frames)
     words = "Recorded. In the notebook you see it while the model trains, and can pause it."
     if dashboard.labels:
         words += f" There you can move {' and '.join(dashboard.labels.values())} meanwhile."
-    return {"title": dashboard.run.title, "module": "dashboard", "words": words, "data": packed(state)}
+    return {"title": dashboard.run.title, "module": "dashboard", "words": words, "data": pack(state)}
 
 
 def record_explorer(explorer: Explorer) -> dict[str, Any]:
@@ -59,7 +59,7 @@ def record_explorer(explorer: Explorer) -> dict[str, Any]:
     state |= {name: values[name] for name in facts}
     words = f"these move too: {still}" if still else "it measures whatever you choose"
     words = " ".join(f"Recorded. In the notebook {words}.".split())
-    return {"title": explorer.title, "module": explorer.module.stem, "words": words, "data": packed(state)}
+    return {"title": explorer.title, "module": explorer.module.stem, "words": words, "data": pack(state)}
 
 
 def ask(explorer: Explorer, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -165,7 +165,7 @@ def section(name: Name, host: Any = None) -> str:
     if is_constant(thing):
         return directive("data", name.name, f"```python\n{constant_source(name)}\n```\n", module)
     body = to_html(docstring(thing), link)
-    for callee, text in borrowed(thing).items():
+    for callee, text in borrowed_docstrings(thing).items():
         title = f"<summary>{inline(f'`{callee}`')} asks for</summary>"
         body += f"<details>{title}\n{to_html(text, link)}</details>\n"
     body += source_line(thing, host)
@@ -190,7 +190,7 @@ def docstring(thing: Any) -> str:
     return text + "".join(["\n\n", *helps] if helps else [])
 
 
-def borrowed(thing: Any) -> dict[str, str]:
+def borrowed_docstrings(thing: Any) -> dict[str, str]:
     """Return the docstrings that one refers to ("those of `Gated`") and that have no section."""
     class_names = re.findall(r"those of `(\w+)`", inspect.getdoc(thing) or "")
     public, around = {name.name for name in names()}, vars(import_module(inspect.unwrap(thing).__module__))

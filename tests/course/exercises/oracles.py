@@ -30,7 +30,7 @@ from babygpt_course.exercises import (
     lesson_12,
     lesson_13,
 )
-from babygpt_course.exercises.checks import unchanged
+from babygpt_course.exercises.checks import is_unchanged
 from babygpt_course.exercises.compare import as_numbers, is_half, things, to_python
 from babygpt_course.exercises.exercise import randomize_
 from babygpt_course.exercises.guard import run_with_timeout
@@ -74,7 +74,7 @@ def agrees(
             inputs = draw(rng)
             copies = copy.deepcopy(inputs)
             got, want = attempt(*copies), solution(*inputs)
-            if not all(map(unchanged, copies, inputs)) or has_odd_numbers(got):
+            if not all(map(is_unchanged, copies, inputs)) or has_odd_numbers(got):
                 return False
             if view:
                 got, want = view(got, *inputs), view(want, *inputs)

@@ -11,7 +11,7 @@ from babygpt.positions import Positions
 from babygpt.training import train
 from babygpt.training.optimizers import schedule
 from babygpt_course.studies import gaussian_training as gaussian
-from babygpt_course.studies.gaussian_training import cost_of_hiding, short_sighted
+from babygpt_course.studies.gaussian_training import cost_of_hiding, limit_sight
 
 
 def test_the_stored_numbers_of_a_kernel_reproduce_it():
@@ -96,7 +96,7 @@ LENGTH = 12
 def test_one_layer_with_a_horizon_equals_the_model_on_the_end_of_its_text(awake, text, version, distance):
     model, idx = awake(version), text(2, LENGTH)
     model.blocks = model.blocks[:1]
-    logits = short_sighted(model, distance)(idx)
+    logits = limit_sight(model, distance)(idx)
     for t in range(LENGTH):
         first = max(0, t - distance)
         alone = model(idx[:, first : t + 1], Positions.arange(t + 1 - first, first))
@@ -106,14 +106,14 @@ def test_one_layer_with_a_horizon_equals_the_model_on_the_end_of_its_text(awake,
 @pytest.mark.parametrize("options", [{}, {"per_layer": True}])
 def test_a_horizon_beyond_the_text_hides_nothing(awake, text, options):
     model, idx = awake("v5", options), text(2, LENGTH)
-    torch.testing.assert_close(short_sighted(model, LENGTH - 1)(idx), model(idx), atol=1e-5, rtol=1e-4)
-    assert (short_sighted(model, 1)(idx) - model(idx)).abs().max() > 1e-3
+    torch.testing.assert_close(limit_sight(model, LENGTH - 1)(idx), model(idx), atol=1e-5, rtol=1e-4)
+    assert (limit_sight(model, 1)(idx) - model(idx)).abs().max() > 1e-3
 
 
 def test_the_model_itself_is_left_as_it_is(awake, text):
     model, idx = awake("v4"), text(2, LENGTH)
     before, encoding = model(idx), model.encoding
-    near = short_sighted(model, 0)
+    near = limit_sight(model, 0)
     near(idx)
     assert model.encoding is encoding
     assert torch.equal(model(idx), before)
@@ -124,7 +124,7 @@ def test_the_cost_is_the_rise_of_the_loss(awake, text):
     model, ids = awake("v4"), text(1, 200)[0]
     costs = cost_of_hiding(model, ids, (2, LENGTH - 1), LENGTH, n_windows=8)
     whole = loss_by_position(model, ids, LENGTH, 8)[LENGTH // 2 :].mean()
-    near = loss_by_position(short_sighted(model, 2), ids, LENGTH, 8)[LENGTH // 2 :].mean()
+    near = loss_by_position(limit_sight(model, 2), ids, LENGTH, 8)[LENGTH // 2 :].mean()
     assert costs[0] == pytest.approx(near - whole, abs=1e-6)
     assert abs(costs[0]) > 1e-4
     assert costs[1] == pytest.approx(0, abs=1e-6)

@@ -12,7 +12,7 @@ from babygpt.encodings import Encoding, PerLayer
 from babygpt.experiments.sweep import StudySize, in_turn, questions, small_config
 from babygpt.metrics.inspection import attention_weights, written_by_heads
 from babygpt_course.studies import open_questions as study
-from babygpt_course.studies.spelling import look, patched, second_letter_rows
+from babygpt_course.studies.spelling import look, patch_letters, second_letter_rows
 from babygpt_course.studies.stretching import with_encoding
 
 TINY = StudySize(steps=6, seeds=(1, 2), n_chars=20_000, n_questions=12)
@@ -77,7 +77,7 @@ def test_all_heads_exchanged_at_one_letter_are_those_of_the_study_of_spelling(co
     rows = second_letter_rows(corpus, questions(corpus, 64, 40))
     for letter in (1, 2):
         together = study.exchange_layer(model, rows, [letter])
-        assert together == patched(model, rows, range(4), letter)
+        assert together == patch_letters(model, rows, range(4), letter)
 
 
 def test_silencing_two_heads_has_each_head_alone_on_its_diagonal(corpus, model):

@@ -43,7 +43,7 @@ def test_the_vowel_that_layer_1_writes_is_exchanged_at_its_letter_only(monkeypat
     model = spelling.build("v4", spelling.small_config(corpus, 64))
     layer, outputs = attention_layers(model)[0], []
     layer.out.register_forward_hook(lambda _, inputs, __: outputs.append(inputs[0].unflatten(-1, (4, -1))))
-    spelling.patched(model, letter_rows, [2], 2)
+    spelling.patch_letters(model, letter_rows, [2], 2)
     twin, mixed = outputs
     with torch.no_grad():
         model(letter_rows.ids)

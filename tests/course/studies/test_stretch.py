@@ -22,7 +22,7 @@ def test_fine_tuning_leaves_the_trained_model_alone() -> None:
     before = copy.deepcopy(model.state_dict())
     kinds = {"control": Rotary, "interpolation": Interpolated, "ntk": NTKAware, "drop": Encoding}
     for method, kind in kinds.items():
-        tuned = stretch.fine_tuned(model, method, TINY, seed=1)
+        tuned = stretch.fine_tune(model, method, TINY, seed=1)
         assert type(tuned.encoding) is kind
         assert any(not torch.equal(x, y) for x, y in zip(tuned.parameters(), model.parameters(), strict=True))
     assert type(model.encoding) is Rotary
@@ -40,7 +40,7 @@ def test_dropped_encodings_and_controls_train_at_the_old_length(monkeypatch: pyt
     monkeypatch.setattr(stretch, "train", lambda _, objective, how: (objective.block_size, how.batch_size))
     monkeypatch.setattr(stretch, "finish", spy)
     for method in TUNED:
-        stretch.fine_tuned(model, method, TINY, seed=1)
+        stretch.fine_tune(model, method, TINY, seed=1)
     assert {method for method, (size, _) in sizes.items() if size == BLOCK} == {"control", "drop"}
     assert {size * rows for size, rows in sizes.values()} == {12 * BLOCK}
     assert {size for size, _ in sizes.values()} == {BLOCK, FACTOR * BLOCK}
@@ -72,7 +72,7 @@ def test_with_two_turns_the_pairs_that_turn_twice_in_a_window_stay() -> None:
     turns = BLOCK * plain / (2 * math.pi)
     assert (slower[turns >= FEW_TURNS] == 1).all()
     torch.testing.assert_close(slower[turns < 0.9], torch.full_like(slower[turns < 0.9], FACTOR))
-    twice = stretch.untuned(stretch.trained_arm("v4", TINY, seed=1), stretch.TWICE)
+    twice = stretch.stretch_untuned(stretch.trained_arm("v4", TINY, seed=1), stretch.TWICE)
     assert twice.encoding.factor == 2 * FACTOR
 
 
