@@ -119,8 +119,8 @@ def draw_learning_curves(ax: Axes, results: Mapping[str, Any]) -> None:
         ax.axhline(results["floor"], color="black", lw=1, ls="--", label=f"floor {results['floor']:.3f}")
     means = f"means of {n_seeds} seeds" if n_seeds > 1 else "one seed"
     means += ", a first look" if n_seeds < FEWEST_SEEDS else ""
-    label = "validation loss (nats per character; lower is better)"
-    set_labels(ax, f"Loss: {', '.join(captions)} ({means})", "step", label)
+    title = f"Loss, lower is better: {', '.join(captions)} ({means})"
+    set_labels(ax, title, "step", "validation loss (nats per character)")
     set_legend(ax, loc="best", fontsize=LETTERS)
 
 

@@ -64,7 +64,8 @@ class Measure:
         if "low" not in rounded:
             return f"{rounded['mean']:{form}} ({counted_seeds(gap['n'])})"
         comparison = Comparison(**rounded, n=gap["n"], p=gap["p"], least=self.least)
-        return f"{comparison:{form}}" + (f", {gap['verdict']}" if gap["verdict"] else "")
+        reason = " after Holm's correction" if gap["verdict"] and gap.get("corrected") else ""
+        return f"{comparison:{form}}" + (f", {gap['verdict']}{reason}" if gap["verdict"] else "")
 
 
 MEASURES = {
@@ -137,7 +138,8 @@ def learned_values(runs: Iterable[RunNumbers]) -> dict[str, list[float]]:
 def add_verdicts(gaps: Sequence[dict[str, Any]]) -> None:
     """Replace the comparison in each of these differences by its numbers and its verdict, in place.
 
-    All differences of a table are one family: a verdict stands if it does after Holm's correction.
+    All differences of a table are one family: a verdict stands if it does after Holm's correction, and
+    "corrected" says that a difference is undecided for this reason alone.
     """
     comparisons: list[Comparison] = [gap["comparison"] for gap in gaps]
     for gap, stands in zip(gaps, holm([comparison.p for comparison in comparisons]), strict=True):
@@ -146,8 +148,9 @@ def add_verdicts(gaps: Sequence[dict[str, Any]]) -> None:
         gap |= {"mean": comparison.mean, "n": n, "p": comparison.p if shown else None}
         gap |= {"low": comparison.low if shown else None, "high": comparison.high if shown else None}
         words = {"below": "lower", "above": "higher"}
-        word = words.get(comparison.side, UNDECIDED) if stands else UNDECIDED
-        gap["verdict"] = word if n >= FEWEST_SEEDS else None
+        word = words.get(comparison.side, UNDECIDED)
+        gap["corrected"] = word != UNDECIDED and not stands
+        gap["verdict"] = (UNDECIDED if gap["corrected"] else word) if n >= FEWEST_SEEDS else None
 
 
 # ---------------------------------------------------------------- as text

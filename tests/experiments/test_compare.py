@@ -14,7 +14,7 @@ from babygpt.errors import BadInput
 from babygpt.experiments import compare as module
 from babygpt.experiments import comparison_plan, looks
 from babygpt.experiments.compare import compare_versions
-from babygpt.experiments.comparison import card, comparison_rows
+from babygpt.experiments.comparison import MEASURES, card, comparison_rows
 from babygpt.experiments.comparison_plan import ComparisonPlan, in_words
 from babygpt.experiments.variants import Candidate, candidates_of
 from babygpt.experiments.workers import processes
@@ -280,6 +280,11 @@ def test_all_differences_of_a_table_are_one_family():
     assert alone["verdict"] == "higher"
     family = rows_of({"alibi": each, "nope": each})
     assert [row["differences"]["loss"]["verdict"] for row in family[1:]] == ["undecided", "undecided"]
+    small = rows_of({"alibi": [0.005, 0.006] * 6})[1]
+    corrected, too_small = (row["differences"]["loss"] for row in (family[1], small))
+    in_text = {"higher": alone, "undecided after Holm's correction": corrected, "undecided": too_small}
+    for words, gap in in_text.items():
+        assert MEASURES["loss"].difference(gap).endswith(f"12 seeds), {words}")
 
 
 # ---------------------------------------------------------------- seeds that were looked at

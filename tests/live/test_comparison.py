@@ -1,5 +1,6 @@
 """Picture of a comparison: curves with a band of seeds, and a dot for each paired difference."""
 
+import matplotlib
 import pytest
 from matplotlib.figure import Figure
 
@@ -8,6 +9,7 @@ from babygpt.data.corpus import from_text
 from babygpt_live import comparison, comparison_view, view
 from babygpt_live.comparison_view import GrowingCurves, watch_comparison
 from babygpt_live.panel import Curve, Level, unpack
+from babygpt_live.style import STYLE
 
 GAPS = {  # of two variants to v4
     "loss": {"mean": 0.2, "low": 0.1, "high": 0.3, "n": 3, "p": 0.01, "verdict": None},
@@ -38,7 +40,22 @@ def test_a_learning_curve_is_the_mean_in_a_band_of_all_seeds(ax, results):
     band = ax.collections[0].get_paths()[0].vertices[:, 1]
     assert (band.min(), band.max()) == (0.5, 3.0)
     assert ax.get_lines()[-1].get_label() == "floor 0.400"
-    assert " ".join(ax.get_title().split()).startswith("Loss: v4 ends at 0.750, alibi ends at 0.750")
+    assert " ".join(ax.get_title().split()).startswith(
+        "Loss, lower is better: v4 ends at 0.750, alibi ends at 0.750"
+    )
+
+
+def test_the_labels_of_learning_curves_lie_within_their_part_of_the_picture(results):
+    with matplotlib.rc_context(STYLE):
+        figure = Figure((comparison.WIDTH, comparison.CURVES_HEIGHT))
+        ax = figure.subplots()
+        comparison.draw_learning_curves(ax, results)
+    figure.draw_without_rendering()
+    for words in (ax.xaxis.label, ax.yaxis.label, ax._left_title):
+        (x0, y0), (x1, y1) = words.get_window_extent().get_points()
+        assert min(x0, y0) >= 0
+        assert x1 <= figure.bbox.x1
+        assert y1 <= figure.bbox.y1
 
 
 def test_every_variant_has_a_colour_of_its_own(results):
