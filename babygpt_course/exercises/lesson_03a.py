@@ -1,5 +1,7 @@
-"""Exercises of notebook 03a: the size of scores, padded texts, and what one layer cannot see."""
+"""Exercises of notebook 03a: causal weights, the size of scores, padded texts, what one layer cannot see."""
 
+from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import torch
@@ -8,10 +10,70 @@ from torch import Generator, Tensor
 from babygpt.config import ModelConfig
 from babygpt.encodings.base import Encoding
 from babygpt.models.transformer import Transformer
+from babygpt_course.exercises.agreement import Agrees, Case, Mistakes
 from babygpt_course.exercises.checks import ask_tensor, ask_tensors, require, require_equal, require_texts
+from babygpt_course.exercises.compare import as_numbers
 from babygpt_course.exercises.exercise import Exercise, each, integer, randomize_, read_tasks
 
 TASKS = read_tasks("lesson_03a")
+
+
+def causal_weights_answer(scores: Tensor) -> Tensor:
+    """Weights (..., T, T) of tokens that read no later ones, from their scores (..., T, T)."""
+    later = torch.ones(scores.shape[-2:]).triu(1).bool()
+    return scores.masked_fill(later, -torch.inf).softmax(dim=-1)
+
+
+def weights_of(scores: Tensor, hidden: int = 1, score: float = -torch.inf, axis: int = -1) -> Tensor:
+    """Return weights where keys from `hidden` places after the query on get this score."""
+    later = torch.ones(scores.shape[-2:]).triu(hidden).bool()
+    return scores.masked_fill(later, score).softmax(dim=axis)
+
+
+def weights_of_later(scores: Tensor) -> Tensor:
+    """Return weights with the mask turned around."""
+    return weights_of(scores.flip(-1, -2)).flip(-1, -2)
+
+
+def weights_hidden_late(scores: Tensor) -> Tensor:
+    """Return weights of which those of later keys are set to 0 after the softmax."""
+    return scores.softmax(dim=-1).tril()
+
+
+WEIGHT_MISTAKES: Mistakes = {
+    "Tokens read those after them, because there is no mask": lambda scores: scores.softmax(dim=-1),
+    "A hidden score is −∞. With 0 it still gets weight, because e⁰ is 1": partial(weights_of, score=0.0),
+    "Hide first, then take the softmax: otherwise a row does not sum to 1": weights_hidden_late,
+    "Your mask is turned around: it hides the earlier tokens": weights_of_later,
+    "A token may read itself: the mask begins one above the diagonal": partial(weights_of, hidden=0),
+    "The softmax runs over the keys, the last axis": partial(weights_of, axis=-2),
+}
+
+
+def score_cases(draw: Generator, several: bool) -> Iterator[Case]:
+    """Draw scores of one text, or of several texts and heads."""
+    shapes = [(2, 3, 4, 4), (3, 5, 5), (2, 1, 1, 6, 6)] if several else [(1, 1), (2, 2), (5, 5), (70, 70)]
+    for shape in shapes:
+        yield Case(f"scores of shape {shape}", (2 * torch.randn(shape, generator=draw),))
+
+
+def first_row(weights: Any, *_: Any) -> Any:
+    """Return what the first token reads, or the result itself if it is no table."""
+    numbers = as_numbers(weights)
+    return weights if numbers is None or numbers.dim() < 2 else numbers[..., 0, :]
+
+
+one_text, several_texts = (partial(score_cases, several=several) for several in (False, True))
+CAUSAL_WEIGHTS = Exercise(
+    TASKS["Weights without the future"],
+    [
+        Agrees(one_text, causal_weights_answer, WEIGHT_MISTAKES, view=first_row),
+        Agrees(one_text, causal_weights_answer, WEIGHT_MISTAKES),
+        Agrees(several_texts, causal_weights_answer, WEIGHT_MISTAKES),
+    ],
+    causal_weights_answer,
+    WEIGHT_MISTAKES,
+)
 
 
 def scale_answer(D: int, q_size: float, k_size: float) -> tuple[float, float]:
@@ -147,4 +209,4 @@ HALF_BLIND = Exercise(
     ("abcdef", "dcbaef"),
 )
 
-EXERCISES = (SCALE, MASK, HALF_BLIND)
+EXERCISES = (CAUSAL_WEIGHTS, SCALE, MASK, HALF_BLIND)

@@ -4,10 +4,20 @@ from functools import partial
 
 import torch
 
-from babygpt_course.exercises.lesson_03a import HALF_BLIND, MASK, SCALE, mask_answer, scale_answer
+from babygpt_course.exercises.lesson_03a import (
+    CAUSAL_WEIGHTS,
+    HALF_BLIND,
+    MASK,
+    SCALE,
+    causal_weights_answer,
+    mask_answer,
+    scale_answer,
+    weights_of,
+)
 from babygpt_course.exercises.lesson_03b import CAUSE, FEWEST_PAIRS, LOOK_BACK, look_back_answer
-from tests.course.exercises.harness import Mutant, requirements
+from tests.course.exercises.harness import Mutant, listed_mistake, requirements
 
+FIRST, ROWS, SEVERAL = ALL_WEIGHTS = requirements(CAUSAL_WEIGHTS)
 PLAIN, SIZED, FACTOR, SIZED_FACTOR = requirements(SCALE)
 REAL, PADDING = requirements(MASK)
 LETTERS, END, START, TWO = requirements(HALF_BLIND)
@@ -85,7 +95,52 @@ CAUSE_MISTAKES = [
     ("always one", lambda train: "not met", [SAME, AWAY], "you say 'not met'"),
     ("another word", lambda train: "near", [SAME, LEFT_OUT, AWAY], "should be one of"),
 ]
+KEPT_WEIGHTS = {}  # shape -> the first weights
+
+
+def weights_one_by_one(scores):
+    """Compute right weights row by row, in a loop."""
+    weights = torch.zeros_like(scores)
+    for t in range(scores.shape[-1]):
+        powers = (scores[..., t, : t + 1] - scores[..., t, : t + 1].amax(dim=-1, keepdim=True)).exp()
+        weights[..., t, : t + 1] = powers / powers.sum(dim=-1, keepdim=True)
+    return weights
+
+
+def weights_in_place(scores):
+    """Hide the scores that were given, not a copy."""
+    return scores.masked_fill_(torch.ones(scores.shape[-2:]).triu(1).bool(), -torch.inf).softmax(dim=-1)
+
+
 MUTANTS = [
+    Mutant(CAUSAL_WEIGHTS, "right, in a loop", weights_one_by_one, []),
+    listed_mistake(CAUSAL_WEIGHTS, "no mask", ALL_WEIGHTS, "there is no mask"),
+    listed_mistake(CAUSAL_WEIGHTS, "hidden scores of 0", ALL_WEIGHTS, "e⁰ is 1"),
+    listed_mistake(CAUSAL_WEIGHTS, "hidden after the softmax", ALL_WEIGHTS, "Hide first"),
+    listed_mistake(CAUSAL_WEIGHTS, "the mask turned", ALL_WEIGHTS, "turned around"),
+    listed_mistake(CAUSAL_WEIGHTS, "softmax over queries", ALL_WEIGHTS, "last axis"),
+    Mutant(CAUSAL_WEIGHTS, "not itself", partial(weights_of, hidden=0), ALL_WEIGHTS, "nan"),
+    Mutant(CAUSAL_WEIGHTS, "in place", weights_in_place, ALL_WEIGHTS, "work on a copy"),
+    Mutant(CAUSAL_WEIGHTS, "scores", lambda scores: scores.tril(), ALL_WEIGHTS),
+    Mutant(
+        CAUSAL_WEIGHTS,
+        "up to 64 tokens",
+        lambda scores: causal_weights_answer(scores[..., :64, :64]),
+        [FIRST, ROWS],
+        "should be",
+    ),
+    Mutant(
+        CAUSAL_WEIGHTS,
+        "kept by shape",
+        lambda scores: KEPT_WEIGHTS.setdefault(scores.shape, causal_weights_answer(scores)),
+        [ROWS, SEVERAL],
+    ),
+    Mutant(
+        CAUSAL_WEIGHTS,
+        "one head",
+        lambda scores: causal_weights_answer(scores.reshape(-1, *scores.shape[-2:])[0]),
+        [SEVERAL],
+    ),
     *(Mutant(SCALE, *mistake) for mistake in SCALE_MISTAKES),
     *(Mutant(MASK, *mistake) for mistake in MASK_MISTAKES),
     *(Mutant(CAUSE, *mistake) for mistake in CAUSE_MISTAKES),

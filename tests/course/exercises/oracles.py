@@ -167,6 +167,11 @@ def draw_v2(rng: random.Random) -> tuple[Any, ...]:
     return normal(rng, V, C) + 0.5, normal(rng, T, C) + 0.5, normal(rng, V, C) + 0.5, normal(rng, V)
 
 
+def draw_scores(rng: random.Random) -> tuple[Any, ...]:
+    T, axes = rng.choice([1, 2, 3, 7, 90]), rng.choice([(), (2,), (3, 2), (1, 4)])
+    return (normal(rng, *axes, T, T) * rng.choice([0.1, 1.0, 8.0]),)
+
+
 def draw_logits(rng: random.Random) -> tuple[Any, ...]:
     T, V = rng.randint(1, 9), rng.randint(2, 8)
     votes = normal(rng, T, 1, V) * rng.choice([0, 1, 2]) + normal(rng, 1, V, V) * rng.choice([0, 1, 2])
@@ -597,6 +602,7 @@ JUDGES: dict[str, Right] = {
     lesson_02.SECOND_WORD.name: agrees(draw_ids, lesson_02.second_word_answer),
     lesson_02.VOTES.name: agrees(draw_v2, lesson_02.votes_answer),
     lesson_02.ADDITIVE.name: agrees(draw_logits, additive),
+    lesson_03a.CAUSAL_WEIGHTS.name: agrees(draw_scores, lesson_03a.causal_weights_answer),
     lesson_03a.SCALE.name: agrees(
         lambda rng: (
             rng.randint(1, 600),
