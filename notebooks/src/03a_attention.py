@@ -74,7 +74,7 @@ start(2, "two layers")
 #
 # [Attention](../docs/glossary.md#attention) is the only part of a [Transformer](../docs/glossary.md#transformer) in which a token reads other tokens. We compute it by hand for the last space (drawn as •) of *A fed B. whom?*, which has to predict *B*. Every token has three vectors: a [query](../docs/glossary.md#query) for what it looks for, a [key](../docs/glossary.md#key) for what kind of token it is, and a [value](../docs/glossary.md#value), which other tokens can read.
 #
-# In a model, three learned matrices compute these vectors from the token's [embedding](../docs/glossary.md#embedding). Here we choose them, with two [channels](../docs/glossary.md#channel) for queries and keys: *name*, and *space or punctuation*. So A and B have the key (1, 0), spaces and punctuation (0, 1), and all other letters (0, 0). A space has the query (2, −1), because it looks for a name and not for a space.
+# In a model, three learned matrices compute these vectors from the token's [embedding](../docs/glossary.md#embedding). Here we choose them. Queries and keys get two numbers each, called [channels](../docs/glossary.md#channel), for *name* and for *space or punctuation*. So A and B have the key (1, 0), spaces and punctuation (0, 1), and all other letters (0, 0). A space has the query (2, −1), because it looks for a name and not for a space.
 
 # %%
 text = "A fed B. whom? "
@@ -173,7 +173,7 @@ for D in (4, 64, 1024):
 
 
 # %% [markdown]
-# With many channels one key takes nearly all weight by chance, and almost no [gradient](../docs/glossary.md#gradient) would reach queries and keys. So scores are divided by $\sqrt D$.
+# With many channels one key takes nearly all weight by chance. Then almost no [gradient](../docs/glossary.md#gradient), by which training changes weights, would reach queries and keys. So scores are divided by $\sqrt D$.
 #
 # Training could still make scores grow without end, by making queries and keys longer. So a [norm](../docs/glossary.md#norm) gives all of them the length $\sqrt D$, and after the division no score is above $\sqrt D \cdot \sqrt D\,/\sqrt D = \sqrt D$.
 
@@ -192,7 +192,7 @@ def my_attention(x, layer):
 #
 # ## The whole Transformer
 #
-# Each token has a vector of $C$ channels, the [stream](../docs/glossary.md#stream), which begins as its embedding. A layer, in code a [block](../docs/glossary.md#block), adds two things to it: what attention reads, and then the output of an [MLP](../docs/glossary.md#mlp). This small network computes with each token by itself: between two matrices it sets negative numbers to 0 and squares the others. At the end, the output head turns the stream into [logits](../docs/glossary.md#logit).
+# Each token has a vector of $C$ channels, the [stream](../docs/glossary.md#stream), which begins as its embedding. A layer, in code a [block](../docs/glossary.md#block), adds two things to it: what attention reads, and then the output of an [MLP](../docs/glossary.md#mlp). This small network computes with each token by itself: between two matrices it sets negative numbers to 0 and squares the others. At the end, the output head turns the stream into [logits](../docs/glossary.md#logit), whose softmax is the prediction.
 
 # %%
 def my_transformer(tokens, model):
@@ -210,7 +210,7 @@ random_model = exercise.randomize_(build("nope", shape), torch.Generator().manua
 assert torch.allclose(my_transformer(tokens, random_model), random_model(tokens), atol=1e-3)
 
 # %% [markdown]
-# The package's model gives the same logits, so these two functions are the Transformer of all later lessons; [`minimal.py`](../babygpt/minimal.py) has a whole GPT in one file. The model on top of this page has two layers. Would one be enough? Remember what our space could read, and what not. We train the model once more, with one layer.
+# The package's model gives the same logits, so these two functions are the Transformer of all later lessons; [`minimal.py`](../babygpt/minimal.py) has a whole GPT in one file. The model on top of this page has two layers. Would one be enough? We train the model once more, with one layer.
 
 # %%
 outcomes = ["nearly all", "clearly more than half", "exactly half"]
@@ -230,7 +230,7 @@ share = right["one layer"]
 one_guess.compare(outcomes[0 if share > 0.9 else 1 if share > 0.5 else 2])
 
 # %% [markdown]
-# One layer is right in exactly half, and no training can change that. The last space reads the same bag in both stories of a pair, because all other parts treat each token by itself. So the model gives the same name twice, and is right once. For two layers we chose the [seed](../docs/glossary.md#seed), so here are twenty that we did not choose.
+# One layer is right in exactly half, and no training can change that. The last space reads the same bag in both stories of a pair, because the MLP reads no other token. So the model gives the same name twice, and is right once. For two layers we chose the [seed](../docs/glossary.md#seed), so here are twenty that we did not choose.
 
 # %% tags=["answer", "nbval-ignore-output"]
 stored = results.load_results("order")["fed"]
@@ -274,7 +274,7 @@ mask_guess.compare(outcome("all", "all"))
 # - *The space is distracted*, because it now reads letters that were hidden in training.
 # - *The model is broken*, because its weights were trained with one mask. Any other mask spoils what they compute, and the right answers that remain are luck.
 #
-# In the next tool you choose for each layer what its letters may read: the triangles are the masks, and the bars count the right answers. Before you read on, find the setting that would refute *the space is distracted*.
+# In the next tool you choose for each layer what its letters may read: the triangles are the masks, and the bars count the right answers. First find the setting that would refute *the space is distracted*.
 
 # %% tags=["nbval-ignore-output"]
 masked
@@ -285,9 +285,9 @@ for layer_1, layer_2 in (("earlier", "all"), ("all", "earlier")):
     outcome(layer_1, layer_2)
 
 # %% [markdown]
-# The space reads the name in layer 2, and without the mask of this layer nothing changes. In the picture of the mask you can see why: the row of the last space was full already, because no letter comes after it. So nothing distracts the space, and the damage is done in layer 1, to the letters *before* it.
+# The space reads the name in layer 2, and without the mask of this layer nothing changes. The picture of the mask shows why: the row of the last space was full already, because no letter comes after it. So nothing distracts the space, and the damage is done in layer 1, to the letters *before* it.
 #
-# If the model is broken, another mask that it never met should break it as well, and leave about half of the answers right by luck. The tool after your guess has a mask that is turned around: each letter of *A fed B* reads itself and the *later* letters of the story.
+# If the model is broken, any strange mask should leave about half of the answers right, by luck. The tool after your guess has a mask that is turned around: each letter of *A fed B* reads itself and the *later* letters of the story.
 
 # %%
 turned_guess = predict("Layer 1 has its mask turned around. How many answers are right?", remaining)
@@ -302,7 +302,7 @@ turned_guess.compare(outcome("later", "earlier"))
 # %% [markdown]
 # Nearly every answer is *wrong*, and luck cannot do that. To name the *other* person nearly every time, the model has to tell the two apart. So it still knows an order, the reversed one, in which the first name is the second.
 #
-# So compare what the names in *A fed B* can read. With the mask of training, B can read *fed*, and A cannot, because *fed* comes later. With the mask turned around, A can read *fed*, and B cannot, as if the story were written backwards. Without a mask both can. One rule would explain all three results: the model takes the name that has read *fed* for the person who was fed, and cannot choose if both have read it.
+# Compare what the names in *A fed B* can read. With the mask of training, B can read *fed*, and A cannot, because *fed* comes later. With the mask turned around, A can read *fed*, and B cannot, as if the story were written backwards. Without a mask both can. One rule would explain all three results: the model takes the name that has read *fed* for the person who was fed, and cannot choose if both have read it.
 #
 # **In this run, whose seed we chose, the order came from the mask.**
 #
@@ -327,7 +327,7 @@ inside.layer, inside.head, inside.letter = 1, int(on_fed.argmax()) + 1, letter +
 inside
 
 # %% [markdown]
-# In our run B gives nearly all its weight to one letter of *fed*, as the rule says. (The title is about the letter before, for lesson 04b.) In layer 2, letter 15, the last space, prefers one name, which our head made by hand could not do.
+# In our run B gives nearly all its weight to one letter of *fed*, as the rule says. But we chose the head that does so most, so the picture fits the rule and does not prove it. (The title is about the letter before, for lesson 04b.) Now choose layer 2 and letter 15, the last space: does it prefer one name, which our head made by hand could not do?
 
 # %% [markdown]
 # > **In a real model.** Weights sum to 1, so a head that finds nothing still has to look somewhere. In SmolLM2-135M the first token of a text gets 36% of all attention, and 29% of the heads give it more than half of theirs (means over 24 texts). It is called an [attention sink](../docs/glossary.md#attention-sink); [lesson 11](11_a_real_model.ipynb) shows it.
@@ -337,7 +337,7 @@ inside
 #
 # *It ignores order* is out since lesson 00, because v4 knows 98% of the answers. Now we know how order can be known without positions: the mask can tell it. On v4's stories the mask alone does not suffice within 600 steps: nope has the mask and stays near half, so there RoPE makes the difference. But nope is not blind to order, so its shares of 47 to 52% need not be exactly 50%.
 #
-# This lesson strikes no explanation, and it gives a clue for spelling: after layer 1 the vector of a letter can hold something about the letters before it. *Its positions do not tell neighbours apart* is about the order *inside* a name, which names of one letter cannot test. It stays open, like five others. [Lesson 01](01_bag_of_tokens.ipynb), a side trip, strikes *it recalls the vowel only in part* for most seeds: what they pay for the vowel is what a guess among five costs.
+# This lesson strikes no explanation, and it gives a clue for spelling: after layer 1 the vector of a letter can hold something about the letters before it. *Its positions do not tell neighbours apart* is about the order *inside* a name, which names of one letter cannot test. It stays open, like five others. [Lesson 01](01_bag_of_tokens.ipynb), a side trip, strikes *it recalls the vowel only in part* for most seeds.
 
 # %% tags=["nbval-ignore-output"]
 tally()
