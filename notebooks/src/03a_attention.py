@@ -20,7 +20,7 @@
 # 3. find by experiment which part of a trained model tells it the order,
 # 4. choose an experiment that can refute an explanation.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about 15 seconds to run on two cores, and by our estimate 57 minutes to read and guess. The exercises take about 24 minutes.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about 15 seconds to run on two cores, and by our estimate 57 minutes to read and guess. The exercises take about 28 minutes.
 
 # %% tags=["nbval-ignore-output"]
 import math
@@ -133,12 +133,25 @@ exchange_guess.compare("none" if n_changed == 0 else "all" if n_changed > 2 else
 #
 # ## The causal mask
 #
-# Our space stands last and may read the whole text. An earlier letter may not, because a language model predicts after *every* token, and a token that could read the next one would have nothing to predict. So the causal [mask](../docs/glossary.md#mask) sets the scores of later tokens to $-\infty$ before the softmax. Their weights become 0, and the other weights still sum to 1.
+# Our space stands last and may read the whole text. An earlier letter may not, because a language model predicts after *every* token, and a token that could read the next one would have nothing to predict. So the causal [mask](../docs/glossary.md#mask) sets the scores of later tokens to $-\infty$ before the softmax. Their weights become 0, and the other weights still sum to 1. Write this yourself: the lesson goes on with yours as soon as it is right, and with ours until then.
 
 # %%
+lesson_03a.CAUSAL_WEIGHTS
+
+
+# %%
+def causal_weights(scores):
+    """Weights of tokens that read no later ones: scores (..., T, T), a row for each query -> (..., T, T)."""
+    return scores.softmax(dim=-1)
+
+
+# %%
+lesson_03a.CAUSAL_WEIGHTS.check(causal_weights)
+
+# %%
+causal = lesson_03a.CAUSAL_WEIGHTS.use(causal_weights)
 q, k, _ = vectors(text)
-later = torch.ones(len(text), len(text)).triu(1).bool()  # True where the key stands after the query
-weights = (q @ k.T).masked_fill(later, -torch.inf).softmax(dim=-1)  # (T, T)
+weights = causal(q @ k.T)  # (T, T)
 fig, ax = plt.subplots(figsize=(6.6, 5.4))
 title = "The mask hides everything above the diagonal"
 labels = "letter that is read", "letter that reads"
@@ -182,9 +195,7 @@ def my_attention(x, layer):
     """Causal attention in all heads of one layer: (B, T, C) -> (B, T, C)."""
     q, k, v = (split(matrix(x), layer.n_head) for matrix in (layer.to_q, layer.to_k, layer.to_v))
     scores = SHARPNESS * norm(q) @ norm(k).mT / math.sqrt(q.shape[-1])  # (B, H, T, T)
-    later = torch.ones(scores.shape[-2:]).triu(1).bool()
-    weights = scores.masked_fill(later, -torch.inf).softmax(dim=-1)
-    return layer.out((weights @ v).transpose(1, 2).flatten(2))
+    return layer.out((causal(scores) @ v).transpose(1, 2).flatten(2))
 
 
 # %% [markdown]
