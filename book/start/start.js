@@ -84,7 +84,7 @@ class Lane {
       const kind = i >= asked ? "written" : i > this.turned ? "to-come" : "";
       put(letter, { x: this.x(i) + dx, y: line + dy, "font-size": size, class: kind, visibility });
       write(letter, text[i] ?? "");
-      put(clock, { visibility });
+      put(clock, { visibility: i <= this.turned ? visibility : "hidden" }); // of a letter that has been read
       const angle = i * turn * ease(clamp(this.turned - i + 1, 0, 1));
       if (parts.length) drawClock(parts, this.x(i), line + 0.3 * size + radius + 4, radius, angle);
     });
