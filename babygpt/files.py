@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
 from babygpt.errors import BadInput
 
 PART = ".babygpt-part"
@@ -52,6 +50,8 @@ def file_lock(path: Path) -> Iterator[None]:
 
     Raises BadInput naming the process that holds it, and OSError in a folder that knows no locks.
     """
+    from filelock import FileLock, Timeout  # A learner's first cell needs no lock.
+
     note = hidden_sibling(path.resolve(), LOCK)
     me = f"process {os.getpid()} on {platform.node()} since {time.strftime('%d %B, %H:%M:%S')}"
     lock = FileLock(note, timeout=0)

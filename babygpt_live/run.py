@@ -158,7 +158,7 @@ class LoopRun:
         for watch, frames in self.frames.items():
             if record.changed or record.step in watch.steps(self.total):
                 frames.append((record.step, watch.measure(model)))
-        self._notify(at_once=bool(record.changed))
+        self._notify(at_once=bool(record.changed) or record.step == 1)  # A reader waits for the first loss.
 
     def _goes_on(self) -> bool:
         """Wait through a pause; return whether training goes on after it."""

@@ -16,7 +16,6 @@ from io import BytesIO
 from unicodedata import combining, east_asian_width
 
 import numpy as np
-from PIL import Image
 
 from babygpt_live.panel import (
     DTYPES,
@@ -437,6 +436,8 @@ def draw_level(level: Level, dashes: str, frame: Frame) -> str:
 
 def paint(cells: np.ndarray, low: float, high: float, frame: Frame) -> str:
     """Draw cells in colours, as a picture of one pixel for each that fills a frame; nan is white."""
+    from PIL import Image  # Most stills have no cells.
+
     ink_share = np.nan_to_num(np.clip(np.abs(cells) / (max(-low, high) or 1.0), 0, 1))
     signs = np.where((cells > 0) & (low < 0), -1, 1)
     # A palette has at most 256 colours, so the shares are rounded to whole percents: 201 levels at most.

@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
-import pooch
 from torch import Tensor
 
 from babygpt.config import require_kind
@@ -225,6 +224,8 @@ def shakespeare() -> str:
         if digest != SHAKESPEARE_SHA256:
             raise BadInput(f"{local} has SHA-256 {digest}, not {SHAKESPEARE_SHA256}: not Tiny Shakespeare")
         return text
+    import pooch  # Only a download needs it.
+
     checksum, cache = f"sha256:{SHAKESPEARE_SHA256}", pooch.os_cache("babygpt")
     try:
         path = pooch.retrieve(SHAKESPEARE_URL, checksum, "tinyshakespeare.txt", cache)

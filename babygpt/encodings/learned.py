@@ -14,8 +14,13 @@ def require_known(position: Tensor, rows: int, stride: int = 1) -> None:
     """Raise BadInput unless a table of `rows` rows has one for each position * stride.
 
     Clamping would hide the error, and a negative index would silently read from the end of the table.
+    A model that torch.compile has traced raises RuntimeError, which does not name the position.
     """
     if not position.numel():
+        return
+    if torch.compiler.is_compiling():  # A number that is read from a tensor would break the graph.
+        is_row = (position >= 0) & (position <= (rows - 1) // stride)
+        torch._assert_async(is_row.all(), f"a position is not in the table: it has 0 to {rows - 1}")
         return
     low, high = (int(end) * stride for end in (position.min(), position.max()))  # Python ints never overflow
     if low < 0 or high >= rows:

@@ -13,7 +13,9 @@ from babygpt.data.batches import interleave
 from babygpt.errors import BadInput, first_line
 from babygpt.invariants.checked_promise import CheckedPromise
 from babygpt.invariants.models import change_by_exchange
+from babygpt.models.hook_checks import require_sound_hooks
 from babygpt.models.language_model import LanguageModel
+from babygpt.models.own_encodings import own_classes
 from babygpt.models.versions import VersionName, build, require_version
 from babygpt.positions import Positions
 
@@ -91,7 +93,15 @@ class Subject:
         except Exception as error:
             raise BadInput(f"{self.title} cannot read {n} tokens: {first_line(error)}") from error
         if not finite:
+            self.require_sound_hooks()  # It names the hook and the number, where a hook is to blame.
             raise BadInput(f"{self.title} cannot read {n} tokens: its logits are not finite")
+
+    def require_sound_hooks(self) -> None:
+        """Raise BadInput if a hook of an encoding from outside fails with the weights of this model."""
+        config, classes = self.model.config, own_classes(self.model)
+        for encoding in {self.model.encoding.of_layer(i) for i in range(config.n_layer)}:
+            if type(encoding) in classes:
+                require_sound_hooks(encoding, config, self.branches, self.masks)
 
     @torch.inference_mode()
     def finite(self, positions: Positions) -> Tensor:

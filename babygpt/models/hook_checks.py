@@ -102,7 +102,7 @@ class Probe:
         broken = term.isnan() | (term == torch.inf) | ((term == -torch.inf) & (not may_hide))
         if bool(broken.any()):
             due = "finite numbers, or -inf" if may_hide else "finite numbers"
-            raise self.wrong(hook, f"{float(term[broken][0]):g} among its numbers", due)
+            raise self.wrong(hook, first_of(term, broken), due)
 
     def call(self, hook: str, *arguments: Any) -> Any:
         """Return what a hook returns. Raise BadInput with the error inside it, its message and its line."""
@@ -122,9 +122,9 @@ class Probe:
         self.require_device(hook, part)
         if part.dtype != self.x.dtype:
             raise self.wrong(hook, str(part.dtype), f"the precision of its input, {self.x.dtype}")
-        broken = part[~part.isfinite()]
-        if broken.numel():
-            raise self.wrong(hook, f"{float(broken[0]):g} among its numbers", "finite numbers")
+        broken = ~part.isfinite()
+        if bool(broken.any()):
+            raise self.wrong(hook, first_of(part, broken), "finite numbers")
 
     def require_device(self, hook: str, part: Tensor) -> None:
         """Raise BadInput unless a tensor is where the input was."""
@@ -136,6 +136,16 @@ class Probe:
     def wrong(self, hook: str, came: str, due: str) -> BadInput:
         """Return the error that names the class, the hook, what came and what was due."""
         return BadInput(f"{self.title}: {hook} returned {came} for {self.words}; due is {due}")
+
+
+def first_of(part: Tensor, broken: Tensor) -> str:
+    """Return in words the first number of a tensor that is marked as broken, its index, and how many are.
+
+    part, broken  of the same shape; at least one entry is marked
+    """
+    indices = broken.nonzero()  # (n, part.dim())
+    number, index = float(part[tuple(indices[0])]), indices[0].tolist()
+    return f"{number:g} at {index}, the first of {len(indices)} of its {part.numel()} numbers,"
 
 
 def kind_of(value: Any) -> str:

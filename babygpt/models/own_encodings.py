@@ -5,6 +5,7 @@ A file is run only because the user named it, never because a checkpoint does.
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import inspect
 import re
@@ -89,14 +90,35 @@ def class_in_file(name: str) -> type[Encoding]:
         example = next(iter(encodings), "Sandwich")
         raise BadInput(f"{name} is a file: name its class too, as in {path}:{example}; {listed}")
     if " --" in words["class"]:
-        raise BadInput(
-            f'{name}: in Python options stand in a pair, as in ("{path}:Sandwich", {{"first": 2}})'
-        )
+        raise BadInput(options_apart(name))
     if not hasattr(module, words["class"]):
         raise BadInput(
             f"{path} has no class {words['class']}{suggestion(words['class'], encodings)}; {listed}"
         )
     return require_encoding_class(name, getattr(module, words["class"]))
+
+
+def options_apart(name: str) -> str:
+    """Return where the options of a name belong that are typed behind it, as in "v4 --theta 100"."""
+    version, *parts = name.split(" --")
+    options: dict[str, Any] = {}
+    for part in parts:
+        option, *texts = part.replace("=", " ", 1).split()
+        numbers = [parsed_literal(text) for text in texts]
+        options[option.replace("-", "_")] = numbers if len(numbers) > 1 else (numbers or [True])[0]
+    arguments = "".join(f", {option}={setting!r}" for option, setting in options.items())
+    return (
+        f"{name}: options stand apart from the name, as in build({version!r}, config{arguments}); "
+        f"`compare_versions` takes the pair ({version!r}, {options})"
+    )
+
+
+def parsed_literal(text: str) -> Any:
+    """Return the number that a text of the shell stands for, or the text itself."""
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
 
 
 @cache

@@ -17,6 +17,7 @@ from babygpt.models.own_encodings import (
     encoding_class,
     encoding_name,
     name_faults,
+    options_apart,
     require_different_names,
     require_encoding_class,
     source_digest,
@@ -155,6 +156,8 @@ def require_version(version: Any) -> Version:
         return version_of_class(require_encoding_class(version.__qualname__, version))
     if isinstance(version, str) and (encoding := encoding_class(version)):
         return version_of_class(encoding)
+    if isinstance(version, str) and version.split(" --")[0] in VERSIONS:
+        raise BadInput(options_apart(version))
     titles = [kind.title for kind in VERSIONS.values()]
     hint = suggestion(version, VERSIONS, titles)
     kind = type(version).__name__

@@ -1,5 +1,7 @@
 """Exercises: a task, checks that test an answer on random inputs, hints one by one, a picture, a solution."""
 
+from __future__ import annotations
+
 import ast
 import inspect
 import io
@@ -11,11 +13,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from matplotlib.figure import Figure
 from torch import Generator, Tensor, nn
 
 from babygpt.tables import MARKS, MarkdownText, Source, Table, source
@@ -23,6 +24,9 @@ from babygpt_course.exercises.checks import Unusable, Wrong, require
 from babygpt_course.exercises.compare import describe, difference
 from babygpt_course.exercises.guard import OutOfTime, run_with_timeout
 from babygpt_live import draw_matrix
+
+if TYPE_CHECKING:  # A learner's first cell would wait for Matplotlib.
+    from matplotlib.figure import Figure
 
 SECONDS = 10.0  # for a check, unless it trains; a busy machine needs more than an idle one
 ROUNDS = 2  # of the checks on one answer, with other seeds: what the answer keeps of the first one shows
@@ -99,6 +103,8 @@ def answer_figure(yours: np.ndarray, expected: np.ndarray, differ: str, x: str, 
     yours, expected  (rows, columns)
     differ           the title of the difference
     """
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(12, 3.6), layout="constrained")
     sizes = [np.abs(part[np.isfinite(part)]) for part in (yours, expected)]
     top = max([float(part.max()) for part in sizes if part.size], default=0.0) or 1.0

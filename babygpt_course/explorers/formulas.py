@@ -8,8 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from PIL import Image
-
 from babygpt.encodings.gaussian import ALPHAS, KERNELS, SIGMAS
 from babygpt.encodings.polar import ALPHA
 from babygpt_live.explorer import Choice, Control, Controlled, Scale, Slider
@@ -44,6 +42,8 @@ class Formula(Controlled):
         """Return the picture that tools/screenshots.py made, or None for a new explorer."""
         if not self.still_path.exists():
             return None
+        from PIL import Image  # A learner's first cell shows no formula.
+
         with Image.open(self.still_path) as picture:
             alt = f"explorer: {self.title}: {picture.info['Description']}"
             return Still(self.still_path.read_bytes(), "image/png", alt, round(picture.width / PIXELS), MOVE)

@@ -1,15 +1,15 @@
 """Study of all versions on one board: the same text, seeds, windows and steps."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import mean, median, stdev
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from torch import Tensor
 
 from babygpt import Positions, TrainConfig, build, load_corpus, metrics, train
@@ -35,6 +35,10 @@ from babygpt.tables import markdown
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.seed_plots import draw_seed_dots
 from babygpt_course.studies.window_floor import floor_by_position
+
+if TYPE_CHECKING:  # A learner's first cell would wait for Matplotlib.
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 WORLD = "plain-tales"
 WINDOWS = (1, 2, 4)  # lengths, in windows of training

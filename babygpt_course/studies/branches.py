@@ -1,12 +1,13 @@
 """Study of several texts in one sequence: the loss and leakage under each branch code."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
-from matplotlib.figure import Figure
 from torch import Tensor
 
 from babygpt import Branches, TrainConfig, build, load_corpus, train
@@ -24,6 +25,9 @@ from babygpt.sampling import generate_parallel
 from babygpt.tables import markdown
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.seed_plots import draw_gaps
+
+if TYPE_CHECKING:  # A learner's first cell would wait for Matplotlib.
+    from matplotlib.figure import Figure
 
 BLOCK_SIZE = 64  # characters in a window, of all branches together
 LENGTH = 48  # characters of a branch

@@ -5,14 +5,15 @@ Every `every` steps a model is asked few questions and reads few windows; after 
 step 600 is not one that was trained for 600 steps.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from math import inf
 from statistics import median_low
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from babygpt import NextToken, TrainConfig, load_corpus, metrics
 from babygpt.errors import BadInput
@@ -32,6 +33,10 @@ from babygpt_course.studies.board import KNOWN, RUNGS, WORLD
 from babygpt_course.studies.results import Results
 from babygpt_live import ENCODING_COLOURS
 from babygpt_live.figures import set_labels
+
+if TYPE_CHECKING:  # A learner's first cell would wait for Matplotlib.
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 MODELS = {
     "v4": "RoPE",

@@ -3,12 +3,13 @@
 Each trains models as another study does, and measures what that study could not tell apart.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from statistics import mean
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
-from matplotlib.figure import Figure
 from torch import Tensor
 
 from babygpt import NextToken, TrainConfig, load_corpus, metrics
@@ -24,6 +25,9 @@ from babygpt_course.studies.order import WINDOW, AllPositions, losses_from
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.seed_plots import draw_seed_dots
 from babygpt_course.studies.stretching import with_encoding
+
+if TYPE_CHECKING:  # A learner's first cell would wait for Matplotlib.
+    from matplotlib.figure import Figure
 
 PLACES = (0, 128)  # positions of a window's first token in training
 BESIDE = (0, 32, 64, 96, 128, 160, 192)  # positions of it where the model is read

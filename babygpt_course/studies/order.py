@@ -1,12 +1,13 @@
 """Study of order in small models: v1 and v2, the mask alone, and a table of sines past its window."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from matplotlib.figure import Figure
 from torch import Tensor
 
 from babygpt import ModelConfig, NextToken, Positions, TrainConfig, build, load_corpus, metrics
@@ -22,6 +23,9 @@ from babygpt.objectives.objective import Batch, cross_entropy
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.seed_plots import draw_seed_dots
 from babygpt_course.studies.stretching import with_encoding
+
+if TYPE_CHECKING:  # A learner's first cell would wait for Matplotlib.
+    from matplotlib.figure import Figure
 
 WINDOW = 64  # positions trained on
 FAR = 128  # position from which on a text is measured past the window

@@ -1,12 +1,16 @@
 """Drawing of stored results, seed by seed, on empty Axes."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.axes import Axes
 
 from babygpt_live import COLOURS, ENCODING_COLOURS, set_labels
+
+if TYPE_CHECKING:  # A learner's first cell would wait for Matplotlib.
+    from matplotlib.axes import Axes
 
 
 def draw_kernels(ax: Axes, kernels: Mapping[str, np.ndarray], first: np.ndarray, title: str) -> None:

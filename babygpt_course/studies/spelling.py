@@ -5,16 +5,16 @@ letter from the place behind it. So, when the second letter of a name is predict
 the *third* letter of the name in the story, to which a head of layer 1 has told the vowel before it.
 """
 
+from __future__ import annotations
+
 import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from torch import Tensor
 
 from babygpt import NextToken, TrainConfig, build, load_corpus, metrics
@@ -28,6 +28,10 @@ from babygpt_course.studies.clicks import EVERY, LEAST, click_step
 from babygpt_course.studies.results import Results
 from babygpt_live import COLOURS, set_labels
 from babygpt_live.panel import format_percent
+
+if TYPE_CHECKING:  # A learner's first cell would wait for Matplotlib.
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 VERSION = "v4"
 SCALE = StudySize(steps=1800, n_questions=200)

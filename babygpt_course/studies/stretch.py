@@ -5,16 +5,17 @@ from far back is found where it is the only one; and whether the digit told *las
 were told before it, which is the rule of the corpus.
 """
 
+from __future__ import annotations
+
 import copy
 import tomllib
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.resources import files
 from statistics import mean
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
-from matplotlib.figure import Figure
 from torch import Tensor
 
 from babygpt import ModelConfig, NextToken, Positions, TrainConfig, metrics, train
@@ -40,6 +41,9 @@ from babygpt.models.versions import build
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.seed_plots import draw_seed_dots
 from babygpt_course.studies.stretching import stretched, with_encoding
+
+if TYPE_CHECKING:  # A learner's first cell would wait for Matplotlib.
+    from matplotlib.figure import Figure
 
 BLOCK = 64  # characters in a window of training
 FACTOR = 4  # windows that every model reads

@@ -3,11 +3,13 @@
 Nothing is trained. The floor of three grammars is computed by the exact reader of `mid_story`.
 """
 
+from __future__ import annotations
+
 import math
 import random
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.figure import Figure
 
 import babygpt_live as live
 from babygpt.data.corpus import GRAMMARS
@@ -16,6 +18,9 @@ from babygpt.experiments.paired import by_measurement
 from babygpt.experiments.sweep import Workers
 from babygpt_course.studies.mid_story import MidStory
 from babygpt_course.studies.results import Results
+
+if TYPE_CHECKING:  # A learner's first cell would wait for Matplotlib.
+    from matplotlib.figure import Figure
 
 SKIPPED = 20  # stories, on average, before a window, so that no position in a story is preferred
 LENGTHS = (64, 96, 192)  # windows that the course trains on

@@ -14,6 +14,7 @@ from babygpt.config import ModelConfig
 from babygpt.encodings import ShiftedRotary
 from babygpt.models.cache import KVCache
 from babygpt.models.transformer import Transformer
+from babygpt.positions import Positions
 from babygpt_live import comparison_view
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "own_encoding.md").read_text(encoding="utf-8")
@@ -72,7 +73,10 @@ def test_the_cell_of_a_notebook_compares_and_shows_curves(folder: Path, monkeypa
     assert widget.panel().title == "Loss: Sandwich ends at 1.250 (1 seed)"
 
 
-@pytest.mark.parametrize("name", ["sandwich.py:Sandwich", "forgetting.py:Forgetting", "shift.py:Shift"])
+NAMES = ["sandwich.py:Sandwich", "forgetting.py:Forgetting", "cope.py:CoPE", "shift.py:Shift"]
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_writing_with_a_cache_changes_nothing(folder: Path, name: str) -> None:
     model, idx, cache = own_model(name), torch.randint(11, (2, 12)), KVCache(12)
     logits = torch.cat([model(token, None, cache) for token in idx.split(1, dim=1)], dim=1)
@@ -96,3 +100,23 @@ def test_a_gate_that_is_shut_forgets_what_came_before(folder: Path) -> None:
     changed = idx.clone()
     changed[0, :-1] = (idx[0, :-1] + 1) % 11
     torch.testing.assert_close(model(idx)[0, -1], model(changed)[0, -1], rtol=0, atol=1e-9)
+
+
+def test_cope_counts_tokens_by_their_gates_and_mixes_two_rows_of_its_table(folder: Path) -> None:
+    """Compare the term of each score with equations 3 to 5 of the paper, one key after the other."""
+    furthest, scale, positions = 2, 2 / 8**0.5, Positions.arange(6)
+    encoding = build("cope.py:CoPE", CONFIG, furthest=furthest).double().encoding
+    torch.nn.init.normal_(encoding.table)
+    q, k = torch.randn(2, 1, 2, 6, 8, dtype=torch.float64)
+    with torch.no_grad():
+        terms = encoding.content_bias(q, k, positions, positions)
+        for head in range(2):
+            for i in range(6):
+                query, gates = scale * q[0, head, i], (scale * q[0, head, i] @ k[0, head].T).sigmoid()
+                for j in range(i + 1):
+                    count = min(float(gates[j : i + 1].sum()), furthest)
+                    row, share = int(count), count % 1
+                    mixture = (1 - share) * encoding.table[row] + share * encoding.table[
+                        min(row + 1, furthest)
+                    ]
+                    assert float(terms[0, head, i, j]) == pytest.approx(float(query @ mixture), abs=1e-5)

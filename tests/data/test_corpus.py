@@ -10,6 +10,7 @@ from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from threading import Thread
 
+import pooch
 import pytest
 import torch
 
@@ -33,7 +34,7 @@ def decoded(corpus: Corpus) -> str:
 def _nothing_cached(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Ignore any copy or cache of this machine."""
     monkeypatch.delenv(VARIABLE, raising=False)
-    monkeypatch.setattr(corpora.pooch, "os_cache", lambda project: tmp_path / "cache" / project)
+    monkeypatch.setattr(pooch, "os_cache", lambda project: tmp_path / "cache" / project)
 
 
 # ---------------------------------------------------------------- tales

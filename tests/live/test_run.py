@@ -367,6 +367,14 @@ def test_a_loop_records_its_steps_in_their_order_and_no_more_than_planned():
     assert (run.state, run.wait(0)) == (State.FINISHED, True)
 
 
+def test_the_first_loss_is_told_at_once_and_later_ones_as_they_are_due():
+    run, notes = live.LoopRun("line", 3), []
+    run.listeners.append(lambda at_once: notes.append((len(run.history), at_once)))
+    for step in run.steps():
+        run.record(step, 1.0, None)
+    assert notes == [(0, True), (1, True), (2, False), (3, False), (3, True)]
+
+
 def test_a_loop_waits_through_a_pause_and_ends_before_its_next_step():
     run, steps = live.LoopRun("line", 9, [Watch(lambda model: model, lambda *_: None, times=3)]), []
     listener = Listener(run)

@@ -139,6 +139,28 @@ def test_a_missing_file_or_class_is_named_with_what_was_probably_meant(written):
 
 
 @pytest.mark.parametrize(
+    ("options", "arguments", "pair"),
+    [
+        ("--back 2", "back=2", {"back": 2}),
+        (
+            "--theta=1e4 --sigmas 8 64.5 --code-rate -1",
+            None,
+            {"theta": 1e4, "sigmas": [8, 64.5], "code_rate": -1},
+        ),
+        ("--learn --kernel relative", "learn=True, kernel='relative'", {"learn": True, "kernel": "relative"}),
+    ],
+)
+def test_options_behind_a_name_are_written_as_python_takes_them(written, options, arguments, pair):
+    for name in ("v4", f"{written()}:Recency"):
+        message = refusal(f"{name} {options}")
+        assert message.startswith(
+            f"{name} {options}: options stand apart from the name, as in build({name!r}, config, "
+        )
+        assert message.endswith(f"`compare_versions` takes the pair ({name!r}, {pair})")
+        assert arguments is None or f"config, {arguments});" in message
+
+
+@pytest.mark.parametrize(
     ("content", "parts"),
     [
         ("x = 1\nclass Recency(", ["SyntaxError", "mine.py, line 2"]),

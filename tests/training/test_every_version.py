@@ -1,6 +1,5 @@
 """Tests of every version: it trains, is saved and resumed, stays on one device, and can be compiled."""
 
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,13 +13,12 @@ from babygpt.device import compile_in_place
 from babygpt.models.language_model import LanguageModel
 from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import Batch, Objective, objective_for
+from babygpt.positions import Positions
 from babygpt.training import Training
 from babygpt.training.checkpoint import load, save
 from babygpt.training.saved_run import restore, training_state
 
 BLOCK = 16
-# They read the positions to refuse those without a row in their table; torch.compile breaks the graph there.
-READ_POSITIONS = {"v2", "v6", "learned", "v6-learned", "v6-random"}
 Task = tuple[LanguageModel, Objective, Batch]
 
 
@@ -86,9 +84,18 @@ def test_torch_compile_captures_a_version_and_keeps_its_loss(version: str, task:
     torch._dynamo.reset()
     counters.clear()
     compile_in_place(model, "eager")  # traced, and run as it was: Inductor would take minutes for them all
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about .item(), for those that read positions
-        loss = objective.loss(model, batch)
+    loss = objective.loss(model, batch)
     assert loss.item() == pytest.approx(expected.item(), abs=1e-5)
     assert model.state_dict().keys() == names
-    assert bool(counters["graph_break"]) == (version in READ_POSITIONS)
+    assert not counters["graph_break"]
+
+
+@pytest.mark.parametrize("first", [-1, 1])
+def test_a_compiled_model_refuses_positions_that_its_table_lacks(first: int):
+    model = build("learned", ModelConfig(7, 4, n_layer=1, n_head=2, n_embd=8))
+    torch._dynamo.reset()
+    compile_in_place(model, "eager")
+    idx = torch.zeros(1, 4, dtype=torch.long)
+    assert model(idx, Positions.arange(4)).isfinite().all()
+    with pytest.raises(RuntimeError, match="a position is not in the table: it has 0 to 3"):
+        model(idx, Positions.arange(4, start=first))
