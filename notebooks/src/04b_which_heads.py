@@ -92,7 +92,7 @@ share = float((weights[layer, head] * names).sum(dim=-1).mean())
 print(f"layer {layer + 1}, head {head + 1} gives {share:.0%} of its weight to the right name")
 
 # %% [markdown]
-# The table has all eight heads, and below yours those of a stored model. It has the same seed and the same settings, but its sums were rounded differently on the way, so that it may have become another model. Where the text names numbers, they are those of the stored one. The switchboard has your model, with a button for each head: a press *silences* the head, so that it writes zeros, an [ablation](../docs/glossary.md#ablation). Guess before you press one.
+# The table has all eight heads, and below yours those of a stored model. Rounding differs between machines, so yours may be another model although seed and settings are the same. The numbers in the text are those of the stored one. The switchboard has your model, with a button for each head: a press *silences* the head, so that it writes zeros, an [ablation](../docs/glossary.md#ablation). Guess before you press one.
 
 # %% tags=["nbval-ignore-output"]
 looks = needed_heads.looks(v4, prompts)[0][..., [0, 2]]  # (L, H, 2), on the right name and the question
@@ -101,9 +101,10 @@ ours = study["heads"][study["seeds"].index(1337)]
 rows = []
 for whose, weights in (("yours", looks), ("stored", np.reshape(ours["looks"], (2, 4, -1))[..., [0, 2]])):
     for i in range(2):
-        cells = (f"{w.max():.0%} to the {('right name', 'question')[w.argmax()]}" for w in weights[i])
+        cells = (f"{on_name:.0%}, {on_question:.0%}" for on_name, on_question in weights[i])
         rows.append((f"{whose}, layer {i + 1}", *cells))
-display(Table(("weight from the last token", *(f"head {j + 1}" for j in range(4))), rows, stable=1))
+heading = ("weight on the right name, and on the question", *(f"head {j + 1}" for j in range(4)))
+display(Table(heading, rows, stable=1))
 windows = batches.cut(corpus.val, torch.linspace(0, len(corpus.val) - 65, 16).long(), 65)
 switchboard(v4, asked(tokenizer, questions[:100], windows), None, looks.max(axis=-1).tolist(), kinds.tolist())
 
@@ -123,13 +124,13 @@ display(Table(heading, rows, stable=1))
 needed_guess.compare(heads[int(looks[..., 0].flat[without.argmin()] < 0.5)])
 
 # %% [markdown]
-# In the stored model (seed 1337) two heads of layer 2 look mostly at the right name, so they should do the work. But when either of them is silent, most answers stay right. Layer 1, head 1 gives the name 1% of its weight, and without it v4 falls from 98% to 53%, little more than chance.
+# In the stored model (seed 1337, the lower rows) two heads of layer 2 look mostly at the right name, so they should do the work. But when either of them is silent, most answers stay right. Layer 1, head 1 gives the name 1% of its weight, and without it v4 falls from 98% to 53%, little more than chance.
 #
 # Training never showed a model such zeros, so *any* silent head may disturb it. The other three heads of layer 1 are the control: none costs more than 7 percentage points, so the 45 points are mostly due to this head.
 #
 # ## Two heads at once
 #
-# Are the two heads that look at the name of no use, then? Each was silenced while the other could speak.
+# Are the two heads that look at the name of no use, then?
 
 # %%
 together = predict(
@@ -147,7 +148,7 @@ print(f"alone {cost[4, 4]:.1f} and {cost[6, 6]:.1f} points, together {cost[4, 6]
 together.compare(cost[4, 6])
 
 # %% [markdown]
-# Together they cost 46.5 points, whereas any other pair of heads in layer 2 costs at most 8. So each of the two can do the work of the other, and silencing heads one by one cannot show that they are needed. Silence both in your own model, and as a control two that look elsewhere.
+# Together they cost 46.5 points, whereas any other pair of heads in layer 2 costs at most 8. So each can do the work of the other, and silencing heads one by one cannot show that they are needed. Silence both in your own model, and as a control two that look elsewhere.
 #
 # One run is one seed. We stored eleven that know 96 to 99% of the answers, and silenced every head of each.
 
@@ -172,7 +173,7 @@ seeds_guess.compare(most[0 if readers > len(dissected) / 2 else 1])
 # %% [markdown]
 # A dot is a seed, and the dashed line is chance. Without the most needed head of either layer most dots move far to the left, whereas without the next one of this layer they hardly move. In ten seeds a head of each layer costs 10 points or more; the exception is our seed 1337, whose two heads of layer 2 replace each other.
 #
-# In seven of the eleven seeds, and not in this one, the most needed head of all is one of layer 2. In every seed the most needed head of layer 2 gives 90 to 98% of its weight to the right name: it reads the name. So looking and being needed go together more often than this one seed suggests, but the weights alone would have misled us in four seeds.
+# In seven of the eleven seeds, and not in this one, the most needed head of all is one of layer 2. In every seed the most needed head of layer 2 gives 90 to 98% of its weight to the right name: it reads the name. So looking and being needed go together more often than this one seed suggests, but the weights alone would have misled us in four seeds ([results](../docs/results.md#which-heads-answer)).
 #
 # ## What does the other head do?
 #
@@ -208,11 +209,11 @@ exchange_guess.compare(wins[0 if share < 0.2 else 1 if share > 0.8 else 2])
 #
 # So in eight of eleven seeds v4 finds a name in two steps: one head tells which name is asked for, and another one reads it. The weights on the name show only the second step, and silencing single heads missed the two readers of seed 1337. **Attention alone does not show what a model needs: test it by silencing heads, alone and in pairs, and by exchanging their outputs.**
 #
-# The same division of work is known from a far larger model. [Wang et al. 2022](https://arxiv.org/abs/2211.00593) ask GPT-2 small to go on with *When Mary and John went to the store, John gave a drink to*. They explain its answer by 26 heads in seven classes. *Name movers* write the name, *S-inhibition heads* tell them which name to leave alone, and *backup* heads take over when name movers are silenced.
+# The same division of work is known from a far larger model. [Wang et al. 2022](https://arxiv.org/abs/2211.00593) ask GPT-2 small to go on with *When Mary and John went to the store, John gave a drink to*. There, *name movers* write the name, *S-inhibition heads* tell them which name to leave alone, and *backup* heads take over when name movers are silenced.
 #
 # ## The case
 #
-# When the first letter is due, a head reads the name, so there *it does not look at the name* is out. For the vowel, where we have not measured, it is open. *Its positions do not tell neighbours apart* was out for the encoding (04a). Whether a head makes use of it we have not tested: averaged over all letters, no head of the eleven seeds gives the letter before more than 42% of its weight ([results](../docs/results.md#which-heads-answer)). Untested on the way are *the vowel is too far away*, *it needs more steps*, *it has a bug* and *its encoding makes it late*.
+# This lesson decides one half of *it does not look at the name*: when the first letter is due, a head reads the name, so there it is out. For the vowel, where we have not measured, it is open. *Its positions do not tell neighbours apart* was out for the encoding (04a). Whether a head makes use of it we have not tested: averaged over all letters, no head of the eleven seeds gives the letter before more than 42% of its weight ([results](../docs/results.md#which-heads-answer)). Untested on the way are *the vowel is too far away*, *it needs more steps*, *it has a bug* and *its encoding makes it late*.
 
 # %% tags=["nbval-ignore-output"]
 tally()
