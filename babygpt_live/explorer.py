@@ -124,12 +124,14 @@ class Scale(Range):
 class Choice(Control):
     """One of several values.
 
-    options  the values, or (label, value) of each; the first one is chosen at first
+    options  the values, or (label, value) of each
+    value    at first; by default that of the first option
     """
 
     name: str
     options: Sequence[Any]
     label: str = ""
+    value: Any = None
 
     def pairs(self) -> list[tuple[str, Any]]:
         """Return the label and the value of each option."""
@@ -137,12 +139,15 @@ class Choice(Control):
 
     def facts(self) -> dict[str, Any]:
         labels, options = zip(*self.pairs(), strict=True)
-        facts = {"name": self.name, "label": self.label or self.name, "value": options[0]}
+        facts = {"name": self.name, "label": self.label or self.name, "value": self.start()}
         return {**facts, "options": list(options), "labels": list(labels)}
 
     def trait(self) -> Any:
-        options = [option for _, option in self.pairs()]
-        return traitlets.Enum(options, options[0])
+        return traitlets.Enum([option for _, option in self.pairs()], self.start())
+
+    def start(self) -> Any:
+        """Return the value that is chosen at first."""
+        return self.pairs()[0][1] if self.value is None else self.value
 
 
 @dataclass(frozen=True)

@@ -1,114 +1,17 @@
-"""Exercises of notebook 02: windows from the second word, who voted for what, and what no sum can say."""
+"""Exercises of notebook 02: who voted for what, and what no sum can say."""
 
-from collections.abc import Iterator
-from itertools import product, zip_longest
+from itertools import product
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor
 
-from babygpt_course.exercises.agreement import Agrees, Case
 from babygpt_course.exercises.checks import ask_bool, ask_tensors, equal_texts, require
-from babygpt_course.exercises.compare import as_numbers, describe, format_beyond
-from babygpt_course.exercises.exercise import Exercise, dice, each, integer, read_tasks
+from babygpt_course.exercises.compare import describe, format_beyond
+from babygpt_course.exercises.exercise import Exercise, each, integer, read_tasks
 
 TASKS = read_tasks("lesson_02")
-
-
-def second_word_answer(ids: Tensor, newline: int, space: int, length: int) -> Tensor:
-    """Windows (N, length) that begin at the second word of each line."""
-    starts, in_first_word = [], True
-    for i, token in enumerate(ids.tolist()):
-        if token == newline:
-            in_first_word = True
-        elif token == space and in_first_word:
-            starts.append(i + 1)
-            in_first_word = False
-    fitting = [start for start in starts if start + length <= len(ids)]
-    return ids[torch.tensor(fitting, dtype=torch.long)[:, None] + torch.arange(length)]
-
-
-def each_space(ids: Tensor, newline: int, space: int, length: int) -> Tensor:
-    starts = (ids == space).nonzero()[:, 0] + 1
-    return ids[starts[starts + length <= len(ids)][:, None] + torch.arange(length)]
-
-
-WINDOW_MISTAKES = {
-    "The first line begins where the text begins": (
-        lambda ids, newline, *rest: second_word_answer(ids[ids.tolist().index(newline) :], newline, *rest)
-    ),
-    "Only the second word, not each one": each_space,
-}
-
-
-def spell(windows: Any, letters: dict[int, str]) -> list[str]:
-    """Return windows (N, length) of ids as texts; none if they are something else."""
-    rows = as_numbers(windows)
-    if rows is None or rows.dim() != 2 or not set(rows.flatten().tolist()) <= set(letters):
-        return []
-    return ["".join(letters[int(i)] for i in row) for row in rows.tolist()]
-
-
-def letters_of(ids: Tensor, newline: int, space: int) -> dict[int, str]:
-    """Return a letter for each id of a text: | for its line end, and x, y, z for the letters of words."""
-    others = sorted(set(ids.tolist()) - {newline, space})
-    return {newline: "|", space: " ", **dict(zip(others, "xyz", strict=False))}
-
-
-def differing_window(got: Any, want: Tensor, ids: Tensor, newline: int, space: int, *_: Any) -> str:
-    """Return the first window that differs, spelt, as the end of a sentence."""
-    letters = letters_of(ids, newline, space)
-    if not (ours := spell(got, letters)):
-        return ""
-    pairs = enumerate(zip_longest(ours, spell(want, letters)))
-    n, (window, expected) = next(((n, two) for n, two in pairs if two[0] != two[1]), (0, ("", "")))
-    if window is None:
-        return f". Window {n} is missing; it should be {expected!r}"
-    wish = "there should be none" if expected is None else f"should be {expected!r}"
-    return f". Window {n} is {window!r}; {wish}"
-
-
-def draw_lines(draw: Generator, *words: int) -> Iterator[Case]:
-    """Draw texts with so many words in each line, one of them long, and ids that a byte may not hold."""
-    rng = dice(draw)
-    drawn = [["".join(rng.choices("xyz", k=rng.randint(1, 4))) for _ in range(n)] for n in words]
-    whole = "".join(" ".join(line) + "|" for line in drawn)
-    last = len(" ".join(drawn[-1][1:]))  # a window so long ends with the text, if that has no last line end
-    short = "|".join(whole.split("|")[:2]) + "|"
-    texts_and_lengths = [(short, 1), (short, 2), *product((whole, whole[:-1]), (1, 3, 6, 12, last, last + 1))]
-    texts_and_lengths += [(whole[-2::-1] + "|", 3), (12 * whole, 5)]  # one of the same shape, and a long one
-    if 1 in words:  # no window at all: lines of one word, and a text that is too short
-        texts_and_lengths = [("y|z|", integer(draw, 1, 5)), ("y z|", integer(draw, 3, 6)), *texts_and_lengths]
-    for number, (text, length) in enumerate(texts_and_lengths):
-        near = integer(draw, 2048, 49_000) + torch.tensor(
-            [0, 1, 256, 257, 512]
-        )  # alike in a byte, or float16
-        kinds = range(5), rng.sample(range(50_000), 5), near.tolist()
-        numbers = dict(zip("xyz |", rng.sample(kinds[number % 3], 5), strict=True))
-        arguments = torch.tensor([numbers[letter] for letter in text]), numbers["|"], numbers[" "], length
-        letters = letters_of(*arguments[:3])
-        spelt = "".join(letters[i] for i in arguments[0].tolist())
-        what = f"the text {describe(spelt)} (| is its line end) and length {length}"
-        what += f", with the ids {letters}" * (max(letters) > 4)
-        if not len(second_word_answer(*arguments)):
-            what += f" (so no window: a tensor of shape (0, {length}) is asked)"
-        yield Case(what, arguments)
-
-
-def asks_windows(*words: int) -> Agrees:
-    """Return the check on texts with so many words in each line."""
-    return Agrees(
-        lambda draw: draw_lines(draw, *words), second_word_answer, WINDOW_MISTAKES, hint=differing_window
-    )
-
-
-SECOND_WORD = Exercise(
-    TASKS["Windows from the second word"],
-    [asks_windows(*(2,) * 9), asks_windows(4, 2, 3, 5, 2), asks_windows(1, 3, 1, 0, 1, 2, 1, 3)],
-    second_word_answer,
-    mistakes=WINDOW_MISTAKES,
-)
 
 
 def votes_answer(E: Tensor, P: Tensor, W: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
@@ -279,4 +182,4 @@ BEYOND_V2 = Exercise(
     TASKS["A text that v2 cannot learn"], [few_texts, leaves_no_doubt, v2_fails], ["aab", "bba"], seconds=20.0
 )
 
-EXERCISES = (SECOND_WORD, VOTES, ADDITIVE, BEYOND_V2)
+EXERCISES = (VOTES, ADDITIVE, BEYOND_V2)

@@ -125,20 +125,31 @@ ORDERS = ("gates, then norm", "norm, then gates")
 GATES = ("cos(iω) cos φ", "cos(iω + φ)", "... α on keys only", "[cos, sin]", "[cos, sin], φ between")
 
 
-def polar() -> Formula:
+POLAR_STILLS = {  # gate, order and phi at first -> name of the picture
+    (GATES[0], ORDERS[0], 0): "polar",
+    (GATES[0], ORDERS[1], 0): "polar_after_the_norm",
+    (GATES[3], ORDERS[1], 0): "polar_sines",
+    (GATES[4], ORDERS[1], 45): "polar_between",
+}
+
+
+def polar(gate: str = GATES[0], order: str = ORDERS[0], phi: int = 0) -> Formula:
     """Explore what a gate, before or after the norm, leaves of two positions in a score.
 
+    gate, order  one of GATES and one of ORDERS, which are chosen at first
+    phi          at first, in degrees
     Source: note 000, section 2, and its repairs.
     """
     controls = [
-        Choice("gate", GATES, "gate"),
-        Choice("order", ORDERS, "order"),
+        Choice("gate", GATES, "gate", gate),
+        Choice("order", ORDERS, "order", order),
         Scale("alpha", ALPHA, 0.03, 3.0, "α of MASK"),
-        Slider("phi", 0, -180, 180, "φ (degrees)", step=15),
+        Slider("phi", phi, -180, 180, "φ (degrees)", step=15),
         THETA,
     ]
-    return Formula("polar gates", "polar", controls)
+    return Formula("polar gates", "polar", controls, POLAR_STILLS.get((gate, order, phi), "no_picture"))
 
 
 FORMULAS = (sinusoidal, rotary, alibi, gaussian_kernel, branches, polar)
-STILLS = (*FORMULAS, partial(rotary, n_hands=2))  # each has a picture
+_, *STARTS = [partial(polar, *start) for start in POLAR_STILLS]
+STILLS = (*FORMULAS, partial(rotary, n_hands=2), *STARTS)  # each has a picture

@@ -64,6 +64,14 @@ def test_a_cell_can_set_only_values_that_a_control_allows():
         explorers.alibi().n_head = 3
 
 
+def test_gates_begin_in_the_setting_that_is_named_and_return_to_it():
+    explorer = explorers.polar("[cos, sin]", "norm, then gates", phi=30)
+    firsts = {facts["name"]: facts["value"] for facts in explorer.controls}
+    assert explorer.values() == firsts
+    assert [firsts[name] for name in ("gate", "order", "phi")] == ["[cos, sin]", "norm, then gates", 30]
+    assert explorer.output.picture() is None  # nobody stored one of this setting
+
+
 @pytest.mark.parametrize("explore", STILLS)
 def test_the_still_of_an_explorer_shows_its_module_as_it_is_now(explore):
     """Run `python -m tools.screenshots --stills` if this fails."""

@@ -148,20 +148,6 @@ def table_of(got: Any, *_: Any) -> Any:
     return (embedding @ head.T + bias).softmax(dim=-1)
 
 
-def draw_ids(rng: random.Random) -> tuple[Any, ...]:
-    newline, space, *letters = rng.sample(range(rng.choice([6, 300, 50_000])), 5)
-    ids = rng.choices([newline, space, *letters], [1, 2, 2, 2, 2], k=rng.choice([5, 20, 60, 300]))
-    clean: list[int] = []
-    for token in ids:  # words stand between single spaces
-        if token == space and (not clean or clean[-1] in (space, newline)):
-            continue
-        if token == newline and clean and clean[-1] == space:
-            continue
-        clean.append(token)
-    clean = [letters[0], *clean, *([newline] if rng.random() < 0.7 else [])]
-    return torch.tensor(clean), newline, space, rng.choice([1, 2, 3, 6, 12])
-
-
 def draw_v2(rng: random.Random) -> tuple[Any, ...]:
     V, T, C = rng.randint(1, 9), rng.randint(1, 30), rng.randint(1, 6)
     return normal(rng, V, C) + 0.5, normal(rng, T, C) + 0.5, normal(rng, V, C) + 0.5, normal(rng, V)
@@ -599,7 +585,6 @@ JUDGES: dict[str, Right] = {
     lesson_00.STORY.name: agrees(draw_holes, lesson_00.story_log_prob_answer),
     lesson_01.BIGRAM_LOSS.name: agrees(draw_text, lesson_01.bigram_loss_answer),
     lesson_01.SQUEEZED.name: agrees(draw_table, lesson_01.squeezed_answer, table_of),
-    lesson_02.SECOND_WORD.name: agrees(draw_ids, lesson_02.second_word_answer),
     lesson_02.VOTES.name: agrees(draw_v2, lesson_02.votes_answer),
     lesson_02.ADDITIVE.name: agrees(draw_logits, additive),
     lesson_03a.CAUSAL_WEIGHTS.name: agrees(draw_scores, lesson_03a.causal_weights_answer),
