@@ -65,7 +65,7 @@ class Lane {
     const { width, height } = this.svg.getBoundingClientRect();
     if (!this.reading || !width) return;
     this.step = width / SLOTS;
-    this.size = Math.min(32, this.step * 1.5);
+    this.size = Math.min(32, this.step * 1.45);
     this.radius = Math.min(10, this.step * 0.42);
     this.line = height - 2 * this.radius - 8 - 0.3 * this.size; // the letters' base line
     put(this.svg, { viewBox: `0 0 ${width} ${height}` });
