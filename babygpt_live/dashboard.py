@@ -219,6 +219,7 @@ class Dashboard(LiveOutput):
             "state": str(run.state),
             "over": run.state.over,
             "words": status_words(run, awaited),
+            "device": f"trains on {device_name(run.device)}" if run.device else "",
             "offer": awaited and f"stop {awaited}, start this one",
             "reading": validation_words(run),
             "values": dict(run.steered),
@@ -482,24 +483,23 @@ def validation_words(run: LoopRun) -> str:
 
 
 def status_words(run: LoopRun, awaited: str) -> str:
-    """Describe the state of a run in a line.
+    """Describe what a run does, in a few words: its steps and its loss stand elsewhere.
 
     awaited  titles of the runs that it waits for, or nothing
     """
     n_steps = len(run.history)
-    words = [f"{run.state}{awaited and f' for {awaited}'}", f"step {n_steps} of {run.total}"]
+    words = [] if run.state is State.RUNNING and run.history else [f"{run.state}{awaited and f' for {awaited}'}"]
     if run.history:
         last = run.history[-1]
-        words.append(f"loss {write_loss(recent_loss(run), 3)}")
         if last.val_loss is not None:
             words.append(f"validation {write_loss(last.val_loss, 3)}")
         seconds_to_go = last.seconds / n_steps * (run.total - n_steps)
         if counts := run.validating:
             words.append("validating {:,} of {:,} windows".format(*counts))
-        else:
-            words.append(f"{last.seconds:.0f} s" if run.state.over else f"about {seconds_to_go:.0f} s left")
-    if run.device is not None:
-        words.append(f"on {device_name(run.device)}")
+        elif run.state.over:
+            words.append(f"{last.seconds:.0f} s")
+        elif run.state is State.RUNNING:
+            words.append(f"about {seconds_to_go:.0f} s left")
     if run.error is not None:
         words.append(f"{type(run.error).__name__}: {run.error}")
     return " · ".join(words)

@@ -92,7 +92,7 @@ def click(notebook: Notebook, words: str, nth: int = 0) -> None:
 
 
 def stop(notebook: Notebook) -> None:
-    click(notebook, "stop")
+    click(notebook, "Stop")
     until(notebook, "board.run.head.state === 'stopped'")
 
 
@@ -131,12 +131,12 @@ def test_a_waiting_cell_serves_the_page_and_later_cells_run_in_order(notebook: N
     expect(curve).not_to_have_attribute("d", str(drawn))
     notebook.page.get_by_label("θ", exact=False).last.press("ArrowLeft")  # the dial
     until(notebook, "board.run.moves.length")
-    click(notebook, "pause")
+    click(notebook, "Pause")
     until(notebook, "board.run.head.state === 'paused'")
     assert "θ 7,940" in notebook.page.locator(f"{DASHBOARD} .moves i").all_text_contents()
     upright = "[...document.querySelectorAll('{} svg svg line.level')].filter(it => it.x1.baseVal.value > 0)"
     assert notebook.page.evaluate(f"{upright.format(DASHBOARD)}.length") > 0  # the move, in the picture
-    click(notebook, "resume")
+    click(notebook, "Go on")
     until_it_goes_on(notebook)
     stop(notebook)
     notebook.wait_for_all(60)
@@ -226,7 +226,7 @@ def test_an_interrupt_ends_the_waiting_with_one_line_and_the_run_goes_on(noteboo
     assert len(line.strip().splitlines()) == 1, line
     assert "v4 trains on" in line
     until_it_goes_on(notebook)
-    click(notebook, "pause")
+    click(notebook, "Pause")
     until(notebook, "board.run.head.state === 'paused'")
 
 
@@ -269,10 +269,10 @@ def test_a_second_view_shows_the_same_run_and_both_obey(notebook: Notebook):
     again = notebook.add_cell("run.dashboard")
     notebook.run(again)
     until_it_goes_on(notebook, 5, nth=1)
-    click(notebook, "pause", nth=1)
+    click(notebook, "Pause", nth=1)
     for nth in (0, 1):
         until(notebook, "board.run.head.state === 'paused'", nth)
-    click(notebook, "resume")
+    click(notebook, "Go on")
     until_it_goes_on(notebook, 5, nth=1)
     stop(notebook)
     for nth in (0, 1):
@@ -301,7 +301,7 @@ def test_a_dead_kernel_is_named_and_what_was_drawn_stays(notebook: Notebook):
     assert board(notebook, "board.run.made") >= steps_made
     assert "nats at step" in titles(notebook)[0]
     assert dashboard.locator("path.curve").first.get_attribute("d")
-    for words in ("pause", "stop"):
+    for words in ("Pause", "Stop"):
         expect(dashboard.get_by_role("button", name=words, exact=True)).to_be_disabled()
 
 
@@ -406,7 +406,7 @@ def test_everything_fits_from_250_px_up_and_can_be_read(notebook: Notebook):
     page = notebook.page
     notebook.run(EXPLORE, MOUNT, TRAIN)
     until_it_goes_on(notebook)
-    click(notebook, "pause")
+    click(notebook, "Pause")
     until(notebook, "board.run.head.state === 'paused'")
     area = [[EXPLORER], [DASHBOARD], [COMPUTED]]
     violations = Axe().run(page, {"include": area}).response["violations"]
@@ -430,21 +430,24 @@ def test_everything_fits_from_250_px_up_and_can_be_read(notebook: Notebook):
                 )  # a letter is marked by a dot, too
 
 
-def test_a_run_that_waits_is_not_live_until_it_starts(notebook: Notebook):
+def test_a_run_that_waits_names_the_other_one_until_it_starts(notebook: Notebook):
     notebook.run(TRAIN)
     until_it_goes_on(notebook)
     notebook.run(notebook.add_cell('second = start("second")'))
-    pill = notebook.page.locator(DASHBOARD).nth(1).get_by_label("follow the newest step")
-    expect(pill).to_have_text("not started")
+    second = notebook.page.locator(DASHBOARD).nth(1)
+    expect(second.locator(".status")).to_have_text("waiting for v4")
+    expect(second.get_by_role("button", name="Pause", exact=True)).to_be_disabled()
+    expect(second.locator(".explorer-panels").first).to_have_class(re.compile("idle"))
     stop(notebook)
-    expect(pill).to_have_text("live")
+    expect(second.locator(".status")).to_have_text(re.compile(r"about \d+ s left"))
+    expect(second.locator(".explorer-panels").first).not_to_have_class(re.compile("idle"))
 
 
 def test_keys_go_through_a_dashboard_in_its_order_and_a_projector_shows_it_twice_as_large(notebook: Notebook):
     page = notebook.page
     notebook.run(TRAIN)
     until_it_goes_on(notebook)
-    click(notebook, "pause")
+    click(notebook, "Pause")
     until(notebook, "board.run.head.state === 'paused'")
     page.locator(f"{DASHBOARD} button").first.focus()
     focused = []
