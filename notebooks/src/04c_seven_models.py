@@ -57,7 +57,7 @@ learn("v1", reading, [explorers.next_characters(tokenizer)], steps=1000)
 # %% [markdown]
 # ## v1: each letter votes for the next one
 #
-# **New:** nothing yet. v1 predicts the next letter from the last one alone. A row of the panel is the letter just read, a column the next one, and • is a space. v1 has no number that concerns positions, so its slider is the timeline above the panels: drag it to 0, and slowly back.
+# **New:** nothing yet. v1 predicts the next letter from the last one alone. A row of the panel is the letter just read, a column the next one, and • is a space. v1 has no number that concerns positions, so its slider is the timeline: drag it to 0, and slowly back.
 #
 # **See:** the last row, *z*, spreads evenly over five cells, the vowels. Which of them is right depends on the story, which v1 does not see, so longer training cannot help. → [01 · Bag of tokens](01_bag_of_tokens.ipynb)
 #
@@ -134,7 +134,7 @@ stride_guess.compare(likely[0 if cosine[1] > cosine[128] else 1])
 #
 # **New:** two things. v7 sees both sides and fills in masked letters, and each channel has a *gate* in place of a rotation: a cosine and a sine of the position, with a speed ω. Between query and key stands a trained phase δ for each channel, the repaired φ of source note 000.
 #
-# In the first panel a row is a position and a column is a gate, and the curves below are the phases of one head. The framed rows are masked letters, whose gates are smaller. θ sets all ω, and δ sets all phases.
+# In the panel of gates a row is a position and a column is a gate, and the curves below are the phases of one head. The framed rows are masked letters, whose gates are smaller. θ sets all ω, and δ sets all phases.
 
 # %% tags=["nbval-ignore-output"]
 masked = load_corpus("plain-tales", n_chars=400_000, with_mask=True)
