@@ -1,10 +1,10 @@
 // What the bench draws of its models: for each a lane with its letters and heads, and for both one time line.
 // Its words stand in the page; lab.js has the runs.
 
-const { clamp, nearest, paintCells, percent } = $figure;
+const { clamp, drawArc, nearest, paintCells, percent } = $figure;
 const { CurvesView } = $panels;
 const { ENCODINGS, addGlyph } = $glyphs;
-const { CLOCK, drawArc, drawClock, loadEngine, shown, startWorker } = $reading;
+const { CLOCK, drawClock, loadEngine, shown, startWorker } = $reading;
 const LIKELY = 5; // characters in a list of the likeliest ones
 const LEAST = 0.01; // probability of a character in that list
 const LETTERS = [9, 30]; // least and greatest size, in CSS pixels
