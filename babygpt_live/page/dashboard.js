@@ -5,7 +5,7 @@
 // page that lacks one knows it. Whatever the page can do alone (go back, play, read values) asks nobody.
 
 import { addInput, fill, fixed, html, makeRoot, put, range, sum, svg, write } from "./figure.js";
-import { decode, readPanel, viewOf } from "./panels.js";
+import { STRIP, decode, readPanel, viewOf } from "./panels.js";
 
 const BLOCK = 256; // losses in a part, as in dashboard.py
 const PACE = 1000 / 30; // ms between two frames of a running dashboard; a hand gets every frame
@@ -13,6 +13,8 @@ const REPLAY = 6000; // ms of a whole replay, at its usual speed
 const SPEEDS = [1, 2, 4, 0.5];
 const SILENCE = 4000; // ms without news of a training, after which the page says so
 const MARK = 7; // width of a letter on the timeline
+const COMING = "The model is measured before its first step. The picture comes here.";
+const LARGE = 320; // height of a lesson's own picture
 const PATIENCE = 1000; // ms without an answer to a command
 
 // ---------------------------------------------------------------- numbers, as dashboard.py has them
@@ -378,16 +380,25 @@ export class Board {
     const newest = run.made;
     const step = this.at ?? newest;
     const cursor = this.at !== null && this.at < newest ? this.at : null;
-    run.panels(step).forEach((spec, i) => {
+    const specs = run.panels(step);
+    specs.forEach((spec, i) => {
       if (spec) (this.views[i] ??= this.makeView(spec, i)).draw(spec, cursor);
     });
+    if (specs.some((spec, i) => !spec && !this.views[i])) this.coming ??= html("p", { class: "coming" }, this.panels, COMING);
+    else this.coming?.remove();
     this.drawHead(step);
     this.keepRoom();
     this.onpaint?.(step, newest);
     if (this.playing !== null) this.wake();
   }
 
-  makeView(spec) { return viewOf(spec, this.panels, this.host); }
+  // What a lesson watches is large, and the losses are a strip below, unless there is nothing else to see.
+  makeView(spec, i) {
+    if (!this.run.facts.watches) return viewOf(spec, this.panels, this.host);
+    if (i) return viewOf(spec, this.panels, this.host, spec.below ? {} : { height: LARGE });
+    this.bar.before((this.strip = html("div", { class: "strip" })));
+    return viewOf(spec, this.strip, this.host, STRIP);
+  }
 
   drawHead(step) {
     const { head, facts } = this.run;

@@ -26,9 +26,7 @@ BOARD = """([module, recording, width]) => import(`data:text/javascript,${encode
 def shares(frames: Any, title: str, total: int) -> Panel:
     steps, values = np.array(frames, float).T
     axes = Axis("step", (0, total), digits=0), Axis("share (%)", (0, 100))
-    return Panel(
-        f"{steps[-1]:.0f} steps", [Curve(title, "#2b7bbd", values, steps)], *axes, over_steps=True
-    )
+    return Panel(f"{steps[-1]:.0f} steps", [Curve(title, "#2b7bbd", values, steps)], *axes, over_steps=True)
 
 
 def recording(watches: int = 1, steps: int = STEPS // 2) -> dict[str, Any]:
@@ -124,3 +122,79 @@ def test_the_device_is_told_to_those_who_ask(show: Callable[..., Page]):
     expect(page.locator(".status")).to_have_attribute("title", "trains on cpu")
     assert "cpu" not in page.locator(".dashboard").inner_text()
     assert "cpu" not in status_words(live.LoopRun("line", 4), "")
+
+
+# ---------------------------------------------------------------- what is large
+
+
+def test_what_a_lesson_watches_is_large_and_the_losses_are_a_strip_below(show: Callable[..., Page]):
+    page = show(watches=2)
+    first, second = (page.locator(".explorer-panels .explorer-plot").nth(i).bounding_box() for i in (0, 1))
+    losses, bar = box(page, ".strip .explorer-plot"), box(page, ".bar")
+    assert first
+    assert second
+    assert first["y"] == second["y"]
+    assert min(first["height"], second["height"]) > 2 * losses["height"]
+    assert losses["width"] > 900
+    assert first["y"] + first["height"] < losses["y"] < bar["y"]
+    assert page.locator(".strip .explorer-title").inner_text().startswith("line: the loss is")
+    assert bar["y"] + bar["height"] < 700  # all of it is seen at once
+    page.evaluate("document.querySelector('.dashboard').style.width = '360px'")
+    page.wait_for_function("document.querySelector('.strip .axes').getBoundingClientRect().width < 360")
+    assert page.evaluate("document.querySelector('.dashboard').scrollWidth") <= 360
+
+
+def test_losses_are_large_where_nothing_is_watched(show: Callable[..., Page]):
+    page = show(watches=0)
+    expect(page.locator(".strip")).to_have_count(0)
+    assert box(page, ".explorer-panels .explorer-plot")["height"] > 200
+
+
+# ---------------------------------------------------------------- nothing yet
+
+
+def test_before_the_first_measurement_there_are_axes_and_what_will_come(show: Callable[..., Page]):
+    page = show(steps=0)
+    expect(page.locator(".strip .explorer-title")).to_have_text(
+        "line is untrained: each step adds its loss here"
+    )
+    assert page.locator(".strip .ticks text").count() > 4
+    expect(page.locator(".coming")).to_have_count(0)  # It has measured the untrained model.
+    page.evaluate(
+        """() => {
+            board.remove();
+            recording.head.frames = [0];
+            window.late = { frame: recording.frame0_0, panel: recording.panel0 };
+            for (const part of ["frame0_0", "panel0"]) delete recording[part];
+            window.board = new board.constructor(name => recording[name], document.querySelector("main"));
+        }"""
+    )
+    expect(page.locator(".coming")).to_contain_text("before its first step")
+    assert box(page, ".coming")["height"] > 200
+    page.evaluate(
+        """() => {
+            Object.assign(recording, { frame0_0: late.frame, panel0: late.panel });
+            recording.head.frames = [1];
+            board.pull();
+        }"""
+    )
+    expect(page.locator(".explorer-panels .explorer-title")).to_have_text("0 steps")
+    expect(page.locator(".coming")).to_have_count(0)
+
+
+NAMES = """() => board.views.flatMap(view => [view, view.lower ?? []].flat()).flatMap(({ axes }) => {
+    const { left, top } = axes.panel.svg.getBoundingClientRect(), x = left + axes.left;
+    const y = top + axes.space.top;
+    return [...axes.panel.svg.querySelectorAll("text")].filter(it => it.textContent).map(it => {
+        const { left, right, top, bottom } = it.getBoundingClientRect();
+        const beside = right <= x + 1 || left >= x + axes.width - 1;
+        return [it.textContent, beside || bottom <= y + 1 || top >= y + axes.height - 1];
+    });
+})"""
+
+
+@pytest.mark.parametrize("width", [360, 960])
+def test_no_name_lies_where_a_curve_may_go(show: Callable[..., Page], width: int):
+    names = show(width, watches=2).evaluate(NAMES)
+    assert len(names) > 20
+    assert [words for words, free in names if not free] == []

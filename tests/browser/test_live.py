@@ -109,6 +109,10 @@ def titles(notebook: Notebook, area: str = DASHBOARD) -> list[str]:
     return notebook.page.locator(f"{area} .explorer-title").all_inner_texts()
 
 
+def loss_title(notebook: Notebook) -> str:
+    return notebook.page.locator(f"{DASHBOARD} .strip .explorer-title").first.inner_text()
+
+
 def place(notebook: Notebook, step: int) -> list[float]:
     """Return where a step is on the loss curve."""
     return list(board(notebook, checks.PLACE_OF_STEP.format(step)))
@@ -160,7 +164,7 @@ def test_time_goes_back_by_mouse_slider_keys_and_finger_while_the_model_trains(n
         until(notebook, f"board.run.made > {board(notebook, 'board.run.made')}")
         assert board(notebook, "board.at") == back
         loss = notebook.ask(SMOOTH.format(back))
-        assert titles(notebook)[0] == f"v4: the loss is {loss:.2f} nats at step {back}"
+        assert loss_title(notebook) == f"v4: the loss is {loss:.2f} nats at step {back}"
 
     page.mouse.move(*place(notebook, 120))
     page.mouse.down()
@@ -205,12 +209,12 @@ def test_values_under_the_pointer_are_those_of_the_run(notebook: Notebook):
     expect(dashboard.locator(".explorer-legend b").first).to_have_text(f"{loss:.2f}")
     small = dashboard.locator(".small-heads button")
     small.last.click()
-    expect(dashboard.locator(".explorer-title").last).to_contain_text("Layer 2, head 2")
+    expect(dashboard.locator(".explorer-title").first).to_contain_text("Layer 2, head 2")
     weights = notebook.ask("list(run.frames.values())[0][-1][1][1, 1].tolist()")
     canvas = dashboard.locator(".explorer-plot > canvas")
     size = canvas.evaluate("it => [it.clientWidth, it.clientHeight]")
     canvas.hover(position={"x": 2.5 * size[0] / 12, "y": 7.5 * size[1] / 12})
-    read = dashboard.locator(".explorer-readout").last.inner_text()
+    read = dashboard.locator(".explorer-readout").first.inner_text()
     assert read.startswith("“•” (8) gives "), read
     assert checks.numbers(read)[1] == pytest.approx(100 * weights[7][2], abs=1)
 
@@ -299,7 +303,7 @@ def test_a_dead_kernel_is_named_and_what_was_drawn_stays(notebook: Notebook):
     status, dashboard = notebook.page.locator(f"{DASHBOARD} .status"), notebook.page.locator(DASHBOARD)
     expect(status).to_contain_text("the kernel is gone", timeout=30_000)
     assert board(notebook, "board.run.made") >= steps_made
-    assert "nats at step" in titles(notebook)[0]
+    assert "nats at step" in loss_title(notebook)
     assert dashboard.locator("path.curve").first.get_attribute("d")
     for words in ("Pause", "Stop"):
         expect(dashboard.get_by_role("button", name=words, exact=True)).to_be_disabled()
@@ -449,12 +453,14 @@ def test_keys_go_through_a_dashboard_in_its_order_and_a_projector_shows_it_twice
     until_it_goes_on(notebook)
     click(notebook, "Pause")
     until(notebook, "board.run.head.state === 'paused'")
-    page.locator(f"{DASHBOARD} button").first.focus()
+    page.locator(f"{DASHBOARD} .arcs").focus()
+    heads = [f"layer {layer}, head {head}" for layer in (1, 2) for head in (1, 2)]
+    buttons = ["Go on", "play", "show the run", "speed", "Stop", "projector view"]
+    expected = ["Layer", *heads, "v4: the loss", *buttons, "θ"]
     focused = []
-    for _ in range(9):
+    for _ in expected:
         page.keyboard.press("Tab")
         focused.append(page.evaluate(checks.FOCUS))
-    expected = "stop, projector view, play, speed, show the run, follow, θ, v4: the loss, Layer".split(", ")
     for name, focus in zip(expected, focused, strict=True):
         assert focus[0].startswith(name), focused
         assert focus[1], focused  # the focus can be seen

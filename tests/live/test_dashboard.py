@@ -191,7 +191,7 @@ def test_buttons_and_words_follow_a_run_through_its_life(make, gated):
     assert (head["made"], head["over"]) == (3, False)
     assert (head["words"], head["device"]) == ("paused", f"trains on {run.device.type}")
     order(run, "resume")
-    *_, last = history = run.result()
+    *_, last = run.result()
     head = run.dashboard.head()
     assert (head["state"], head["over"], head["heard"]) == ("finished", True, 2)
     assert head["words"] == f"finished · validation {last.val_loss:.3f} · {last.seconds:.0f} s"
@@ -305,7 +305,10 @@ def test_panels_of_losses_hold_the_run_its_baseline_floors_and_moves(make, objec
     assert set(gap.marks[0].y[:4]) == {0.0}  # until the dial moves
     assert gap.title == "less than 0.01 nats from v4"
     first = loss_panel(run.dashboard, 0)
-    assert (first.title, first.below.title) == ("steered: the model is untrained", "gap to v4 (nats)")
+    assert (first.title, first.below.title) == (
+        "steered is untrained: each step adds its loss here",
+        "gap to v4 (nats)",
+    )
     run.title = "nope"  # grey itself; then the baseline has the colour of its encoding
     colours = [mark.colour for mark in run.dashboard.panels()[0].marks[:3:2]]
     assert colours == [live.ENCODING_COLOURS["v4"], live.ENCODING_COLOURS["nope"]]
