@@ -15,6 +15,7 @@ from .figures import draw_png as draw_png
 from .figures import draw_text as draw_text
 from .figures import running_mean as running_mean
 from .figures import set_labels as set_labels
+from .panel import Arcs as Arcs
 from .panel import Axis as Axis
 from .panel import Cells as Cells
 from .panel import Curve as Curve

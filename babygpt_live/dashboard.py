@@ -29,7 +29,7 @@ from babygpt_live.figures import running_mean
 from babygpt_live.panel import Axis, Curve, Level, Mark, Panel, as_plain, pack
 from babygpt_live.run import LoopRun, Run, State
 from babygpt_live.style import COLOURS, ENCODING_COLOURS, ENCODINGS
-from babygpt_live.view import PAGE, LiveOutput, script, style
+from babygpt_live.view import PAGE, LiveOutput, Still, script, style
 from babygpt_live.watch import Watch
 
 BLOCK = 256  # losses in a part
@@ -156,7 +156,7 @@ class Dashboard(LiveOutput):
         self.facts = self.facts_of(controls)
         self.page = Page(self.facts, self.everything)
         words = f"training: {run.title}"
-        super().__init__(self.page, f"<{words}>", lambda: still_of(self.panels(), words))
+        super().__init__(self.page, f"<{words}>", lambda: self.draw_picture(words))
         self.page.add_class("babygpt-dashboard")  # Tests and your own style sheet find it by this class.
         self.page.on_msg(self.obey)
         run.listeners.append(self.update)
@@ -219,6 +219,7 @@ class Dashboard(LiveOutput):
             "state": str(run.state),
             "over": run.state.over,
             "words": status_words(run, awaited),
+            "device": f"trains on {device_name(run.device)}" if run.device else "",
             "offer": awaited and f"stop {awaited}, start this one",
             "reading": validation_words(run),
             "values": dict(run.steered),
@@ -316,6 +317,11 @@ class Dashboard(LiveOutput):
         names = [f"{words} from step {step}" for step, words in self.moves()]
         return [self.with_moves(losses, names), *map(self.with_moves, watched)]
 
+    def draw_picture(self, words: str) -> Still:
+        """Return the run as a still: what is watched, and below it the losses as a strip."""
+        losses, *watched = self.panels()
+        return still_of(watched, words, losses) if watched else still_of([losses], words)
+
     def with_moves(self, panel: Panel, names: Sequence[str] = ()) -> Panel:
         """Return a panel with an upright line at each move of a dial, if its x counts steps.
 
@@ -348,7 +354,7 @@ def loss_words(title: str, unit: str) -> dict[str, str]:
     """
     short_unit = unit and f" {shorten_unit(unit)}"
     return {
-        "untrained": f"{title}: the model is untrained",
+        "untrained": f"{title} is untrained: each step adds its loss here",
         "trained": f"{title}: the loss is {{loss}}{short_unit} at step {{step}}",
     }
 
@@ -482,24 +488,24 @@ def validation_words(run: LoopRun) -> str:
 
 
 def status_words(run: LoopRun, awaited: str) -> str:
-    """Describe the state of a run in a line.
+    """Describe what a run does, in a few words: its steps and its loss stand elsewhere.
 
     awaited  titles of the runs that it waits for, or nothing
     """
     n_steps = len(run.history)
-    words = [f"{run.state}{awaited and f' for {awaited}'}", f"step {n_steps} of {run.total}"]
+    under_way = run.state is State.RUNNING and run.history  # which the seconds that are left say
+    words = [] if under_way else [f"{run.state}{awaited and f' for {awaited}'}"]
     if run.history:
         last = run.history[-1]
-        words.append(f"loss {write_loss(recent_loss(run), 3)}")
         if last.val_loss is not None:
             words.append(f"validation {write_loss(last.val_loss, 3)}")
         seconds_to_go = last.seconds / n_steps * (run.total - n_steps)
         if counts := run.validating:
             words.append("validating {:,} of {:,} windows".format(*counts))
-        else:
-            words.append(f"{last.seconds:.0f} s" if run.state.over else f"about {seconds_to_go:.0f} s left")
-    if run.device is not None:
-        words.append(f"on {device_name(run.device)}")
+        elif run.state.over:
+            words.append(f"{last.seconds:.0f} s")
+        elif run.state is State.RUNNING:
+            words.append(f"about {seconds_to_go:.0f} s left")
     if run.error is not None:
         words.append(f"{type(run.error).__name__}: {run.error}")
     return " · ".join(words)

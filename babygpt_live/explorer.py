@@ -293,10 +293,11 @@ class Explorer(Controlled):
         return still_of(self.now(), f"explorer: {self.title}")
 
 
-def still_of(panels: Sequence[Panel], title: str) -> Still:
+def still_of(panels: Sequence[Panel], title: str, strip: Panel | None = None) -> Still:
     """Return panels as a still picture.
 
     title  the first words of its description
+    strip  drawn low below the others
     """
-    svg, words, width = draw_still(panels)
+    svg, words, width = draw_still(panels, strip)
     return Still(svg.encode(), "image/svg+xml", f"{title}: {words}", width)

@@ -2,7 +2,8 @@
 
 In the page, panels.js draws all marks but `Trials`, which switches.js of babygpt_course draws.
 
-A panel has a title that tells the finding, two axes, and marks: curves, levels, cells, heads, words, trials.
+A panel has a title that tells the finding, two axes, and marks: curves, levels, cells, heads, arcs, words,
+trials.
 Whoever makes one chooses every word, also those that are read from a picture: a template such as "row {row}:
 {value}" is filled in by the page. No widgets, no Matplotlib, no torch.
 """
@@ -144,6 +145,29 @@ class Heads:
 
 
 @dataclass(frozen=True)
+class Arcs:
+    """Text on a line, with arcs from one letter to those that it looks at.
+
+    An arc is as broad and dark as its weight.
+
+    In a panel that has `Heads` too, the arcs are those of the head that is shown large.
+
+    letters  T marks
+    weights  (T,) shares of the attention of one letter
+    letter   that looks, counted from 0
+    colour   as CSS writes it
+    reading  what the letter looks at most: a template as `Heads.row`
+    """
+
+    kind = "arcs"
+    letters: Sequence[str]
+    weights: np.ndarray
+    letter: int
+    colour: str
+    reading: str = Heads.row
+
+
+@dataclass(frozen=True)
 class Words:
     """Text in cells, each as full as the model was sure.
 
@@ -183,7 +207,7 @@ class Trials:
     label: str = "trial"
 
 
-Mark = Curve | Level | Cells | Heads | Words | Trials
+Mark = Curve | Level | Cells | Heads | Arcs | Words | Trials
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ import numpy as np
 
 from babygpt_live.panel import (
     DTYPES,
+    Arcs,
     Axis,
     Cells,
     Curve,
@@ -42,8 +43,12 @@ LABEL = 34  # height of the label above a plot
 PLOT = 240  # height of a plot
 UPPER = 150  # height of a plot that has another one below
 LOWER = 80  # height of the plot below
+STRIP = 90  # height of a plot that is as wide as its row
 SQUARE = 300  # side of the large head
 SMALL = 60  # side of a small head
+ARCS = 118  # height of a text with its arcs
+FAINT = 0.06  # attention weight below which no arc is drawn
+MONO = "font-family='ui-monospace,Menlo,Consolas,monospace'"
 SIDES = 52  # least space left and right of a plot
 BLUE = (43, 123, 189)
 RED = (213, 94, 0)
@@ -59,14 +64,23 @@ DASHES = ("5 3", "1.5 3", "10 3", "9 3 1.5 3")
 SAMPLE = 22  # length of a level's line in the legend: two dashes of any kind
 
 
-def draw_still(panels: Sequence[Panel]) -> tuple[str, str, int]:
-    """Return an SVG picture of panels, its words (the titles), and its width."""
+def draw_still(panels: Sequence[Panel], strip: Panel | None = None) -> tuple[str, str, int]:
+    """Return an SVG picture of panels, its words (the titles), and its width.
+
+    strip  drawn low below the others, and as wide as these
+    """
+    if strip and len(panels) == 1 and not any(isinstance(mark, Heads) for mark in panels[0].marks):
+        panels = [replace(panels[0], width=max(2.0, panels[0].width))]
     drawings = [draw_panel(panel) for panel in panels]
     rows: list[list[Drawing]] = [[]]
     for drawing in drawings:
         if rows[-1] and sum(neighbour.width + GAP for neighbour in rows[-1]) + drawing.width > ROW:
             rows.append([])
         rows[-1].append(drawing)
+    if strip:
+        wide = max(sum(drawing.width + GAP for drawing in row) for row in rows) - GAP
+        rows.append([draw_panel(replace(strip, width=wide / WIDTH), STRIP)])
+        panels = [*panels, strip]
     parts, top = [], 0.0
     for row in rows:
         left, head = 0.0, max((drawing.head for drawing in row), default=0.0)
@@ -105,19 +119,28 @@ class Drawing:
     height: float
 
 
-def draw_panel(panel: Panel) -> Drawing:
-    """Draw one panel."""
+def draw_panel(panel: Panel, tall: float | None = None) -> Drawing:
+    """Draw one panel.
+
+    tall  height of a plot of curves
+    """
     width, mark = WIDTH * panel.width, panel.marks[0] if panel.marks else None
     wide, below = width, panel.below
     if isinstance(mark, Heads):
         wide, width = SQUARE + SIDES, SQUARE + SIDES + 65 + mark.weights.shape[0] * (SMALL + 5)
         svg, plot, height = draw_heads(panel, mark)
+        arcs = [each for each in panel.marks if isinstance(each, Arcs)]
+        over = "".join(draw_arcs(each, width) for each in arcs)
+        svg = f"{over}<g transform='translate(0,{ARCS * len(arcs)})'>{svg}</g>" if arcs else svg
+        plot, height = (6.0, height + ARCS) if arcs else (plot, height)
+    elif isinstance(mark, Arcs):
+        svg, plot, height = draw_arcs(mark, width), 6.0, ARCS + 12.0
     elif isinstance(mark, Words):
         svg, plot, height = draw_words(mark, width)
     elif isinstance(mark, Trials):
         svg, plot, height = draw_trials(mark, width)
     else:
-        svg, plot, height = draw_plot(panel, width, UPPER if below and not panel.y.ticks else None)
+        svg, plot, height = draw_plot(panel, width, tall or (UPPER if below and not panel.y.ticks else None))
     if below:
         title = wrap(below.title, wide)
         lower, _, tall = draw_plot(below, wide, LOWER, left_of(axes_of(panel)[1], wide))
@@ -468,6 +491,30 @@ def draw_heads(panel: Panel, mark: Heads) -> tuple[str, float, float]:
     return svg + small, top, max(height, top + tall)
 
 
+def draw_arcs(mark: Arcs, width: float) -> str:
+    """Draw a text on a line, and arcs from one letter to others, as drawArc of figure.js does."""
+    weights = unpack(pack(mark.weights, DTYPES["weights"]))  # The page draws packed weights.
+    full = 1.05 if any(letter > "\u2e80" for letter in mark.letters) else 0.62
+    step = min(width / len(mark.letters), 22.0)
+    size = min(step / full, 25.0)
+    base = ARCS - 0.35 * size
+    top, x = base - 0.95 * size, step * (np.arange(len(mark.letters)) + 0.5)
+    colour, paths = clean(mark.colour), []
+    for i, weight in enumerate(weights.tolist()):
+        if weight < FAINT or i == mark.letter:
+            continue
+        up = min(top - 4, 12 + 0.38 * abs(x[i] - x[mark.letter]))
+        high = top - up / 0.75  # A cubic reaches three quarters of it.
+        curve = f"M{x[mark.letter]:.1f} {top:.1f}C{x[mark.letter]:.1f} {high:.1f} {x[i]:.1f} {high:.1f}"
+        look = f"stroke-width='{1 + 5 * weight:.2f}' stroke-opacity='{0.3 + 0.7 * weight:.2f}'"
+        paths.append(f"<path d='{curve} {x[i]:.1f} {top:.1f}' {look}/>")
+    place = f"x='{x[mark.letter] - step / 2:.1f}' y='{base - 0.9 * size:.1f}' width='{step:.1f}'"
+    spot = f"<rect {place} height='{1.25 * size:.1f}' rx='4' fill='{colour}' fill-opacity='0.18'/>"
+    letters = "".join(write(x[i], base, [letter]) for i, letter in enumerate(mark.letters))
+    lines = f"<g fill='none' stroke='{colour}' stroke-linecap='round'>{''.join(paths)}</g>"
+    return f"{spot}{lines}<g {MONO} font-size='{size:.1f}' text-anchor='middle'>{letters}</g>"
+
+
 def draw_small_heads(mark: Heads, weights: np.ndarray, left: float, top: float) -> tuple[str, float]:
     """Draw all heads in one picture, which is smaller than one for each, with white cells between them.
 
@@ -507,8 +554,7 @@ def draw_words(mark: Words, width: float) -> tuple[str, float, float]:
             parts.append(f"<rect x='{x:.1f}' {part} width='{wide:.1f}' fill='#95bdde'/>")
         if not (given and letter == "•"):
             letters.append(write(x + wide / 2, y + 23, [letter]))
-    look = f"font-family='ui-monospace,Menlo,Consolas,monospace' font-size='{min(20.0, wide):.1f}'"
-    parts.append(f"<g {look} text-anchor='middle'>{''.join(letters)}</g>")
+    parts.append(f"<g {MONO} font-size='{min(20.0, wide):.1f}' text-anchor='middle'>{''.join(letters)}</g>")
     return "".join(parts), 6.0, 12 + (tall + 8) * -(-len(mark.characters) // columns)
 
 

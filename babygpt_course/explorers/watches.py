@@ -27,6 +27,7 @@ from babygpt.positions import Positions
 from babygpt.sampling.diffusion import Choose, fill_in
 from babygpt_live.explorer import format_number
 from babygpt_live.panel import (
+    Arcs,
     Axis,
     Cells,
     Curve,
@@ -40,6 +41,12 @@ from babygpt_live.panel import (
 )
 from babygpt_live.style import COLOURS, ENCODING_COLOURS, visible
 from babygpt_live.watch import Frames, Watch, steps_axis
+
+
+def after(step: float) -> str:
+    """Return the words with which a finding names its step."""
+    return f"After {step:.0f} steps" if step else "Before training"
+
 
 HOLE = "_"  # typed by a learner for MASK; each is one character to be filled in
 
@@ -66,7 +73,7 @@ def roles(
         ticks = [(float(tick), str(tick)) for tick in (0, 25, 50, 75, 100)]
         label = "right answers, and names written (%)" if written else "right answers (%)"
         y = Axis(label, (0.0, 105.0), ticks, unit="%", digits=0)
-        finding = f"After {steps[-1]:.0f} steps {format_percent(right[-1])} of the answers are right"
+        finding = f"{after(steps[-1])} {format_percent(right[-1])} of the answers are right"
         for name_shares in names:
             marks.append(Curve("names written", COLOURS["red"], 100 * name_shares, steps, "marked"))
             finding += f", and {format_percent(name_shares[-1])} of the names are written"
@@ -89,7 +96,7 @@ def next_characters(tokenizer: CharTokenizer, times: int = 150) -> Watch:
     def panel(frames: Frames, title: str, total: int) -> Panel:
         step, table = frames[-1]
         finding = (
-            f"After {step} steps the most certain row predicts a character with {format_percent(table.max())}"
+            f"{after(step)} the most certain row predicts a character with {format_percent(table.max())}"
         )
         cells = Cells(
             100 * table, high=100.0, reading=reading, rows=marks, columns=marks, label="probability (%)"
@@ -107,7 +114,7 @@ def votes(tokenizer: CharTokenizer, times: int = 150) -> Watch:
 
     def panel(frames: Frames, title: str, total: int) -> Panel:
         step, vote_matrix = frames[-1]
-        finding = f"After {step} steps a position votes with up to {vote_matrix.max():.1f} nats"
+        finding = f"{after(step)} a position votes with up to {vote_matrix.max():.1f} nats"
         cells = Cells(vote_matrix.T, 4.0, -4.0, reading, marks, label="vote (nats)")
         return Panel(finding, [cells], x, y, width=1.4)
 
@@ -138,7 +145,7 @@ def position_codes(length: int = 64, times: int = 20) -> Watch:
     def panel(frames: Frames, title: str, total: int) -> Panel:
         step, codes = frames[-1]
         likeness = cosines(torch.as_tensor(codes))[middle].numpy()  # (length,)
-        finding = f"After {step} steps neighbours are alike with cosine {likeness[middle + 1]:.2f}"
+        finding = f"{after(step)} neighbours are alike with cosine {likeness[middle + 1]:.2f}"
         largest = max(1.0, float(np.abs(codes).max()))
         rows = [str(channel) for channel in range(codes.shape[1])]
         cells = Cells(codes.T, largest, -largest, reading, rows, label="code")
@@ -174,7 +181,7 @@ def clocks(tokenizer: CharTokenizer, text: str, times: int = 100) -> Watch:
         step, (hands, shares) = frames[-1]
         means = shares @ np.arange(len(idx))  # (L,) tokens
         looks = [f"layer {i + 1} looks {mean:.1f} tokens back" for i, mean in enumerate(means)]
-        finding = f"After {step} steps {', and '.join(looks)}"
+        finding = f"{after(step)} {', and '.join(looks)}"
         rows = [str(hand) for hand in range(hands.shape[1])]
         cells = Cells(hands.T, 1.0, -1.0, reading, rows, label="cosine of a hand's angle")
         palette = [COLOURS[name] for name in ("blue", "orange", "green", "sky", "grey")]
@@ -196,30 +203,44 @@ def encode_text(tokenizer: CharTokenizer, text: str) -> Tensor:
     return tokenizer.encode(text)
 
 
-def heads(tokenizer: CharTokenizer, text: str, times: int = 100) -> Watch:
+def heads(tokenizer: CharTokenizer, text: str, times: int = 100, answer: str = "") -> Watch:
     """Watch the attention weights of every layer and head on one text, for models that have attention.
 
-    The head that has changed most since before the first step is shown large, with the text along its sides.
+    One head is shown large, with the text along its sides and with arcs from the last letter over the text:
+    that which looks most from there at the answer, or else that which has changed most since the first step.
 
-    Raises BadInput if the text is empty or holds a character that the tokenizer does not know.
+    answer  part of the text, such as the name that a question asks for; a model that answers looks at the
+            first letter of it
+    Raises BadInput if the text is empty, holds a character that the tokenizer does not know, or has no such
+    answer.
     """
     idx, letters = encode_text(tokenizer, text), visible(text)
     x, y = Axis("letter looked at"), Axis("letter that looks")
+    place = text.find(answer)
+    if place < 0:
+        raise BadInput(f"the text {text!r} does not contain the answer {answer!r}")
 
     def panel(frames: Frames, title: str, total: int) -> Panel:
         first, now = (np.asarray(weights, np.float32) for _, weights in (frames[0], frames[-1]))
-        change = np.abs(now - first).sum(axis=-1).mean(axis=-1) / 2  # (L, H), shares of 1
-        layer, head = divmod(int(change.argmax()), change.shape[1])
-        since = f"of its attention in {frames[-1][0]} steps"
-        words = f" changed most: {format_percent(change.max())} {since}"
-        template = f"Layer {{layer}}, head {{head}} changed {{share}} {since}"
-        if len(frames) == 1:
-            words, template = (
-                " is shown large, before training",
-                "Layer {layer}, head {head}, before training",
-            )
-        finding = f"Layer {layer + 1}, head {head + 1}{words}"
-        return Panel(finding, [Heads(now, letters, (layer, head), template, change)], x, y, width=1.5)
+        step = frames[-1][0]
+        if answer:
+            shares = now[:, :, -1, place]  # (L, H), of the last letter's attention
+            words = f"looks most at the answer: {format_percent(shares.max())} on its “{letters[place]}”"
+            template = f"Layer {{layer}}, head {{head}}: {{share}} on the answer's “{letters[place]}”"
+        else:
+            shares = np.abs(now - first).sum(axis=-1).mean(axis=-1) / 2  # (L, H), shares of 1
+            words = f"changed most: {format_percent(shares.max())} of its attention in {step} steps"
+            template = f"Layer {{layer}}, head {{head}} changed {{share}} of its attention in {step} steps"
+        if not step and not answer:
+            words, template = "is shown large, before training", "Layer {layer}, head {head}, before training"
+        layer, head = divmod(int(shares.argmax()), shares.shape[1])
+        finding = f"Layer {layer + 1}, head {head + 1} {words}"
+        if answer and not step:
+            finding = f"Before training, layer{finding.removeprefix('Layer')}"
+        squares = Heads(now, letters, (layer, head), template, shares)
+        colour = ENCODING_COLOURS.get(title, COLOURS["blue"])
+        arcs = Arcs(letters, now[layer, head, -1], len(letters) - 1, colour)
+        return Panel(finding, [squares, arcs], x, y, width=1.5)
 
     return Watch(lambda model: attention_weights(model, idx).astype(np.float16), panel, times)
 
@@ -245,7 +266,7 @@ def kernel(furthest: int = 64, times: int = 150) -> Watch:
     def panel(frames: Frames, title: str, total: int) -> Panel:
         first, now = (curve / curve[0] for _, curve in (frames[0], frames[-1]))
         before, halved = half_distance(first), half_distance(now)
-        finding = f"After {frames[-1][0]} steps the kernel K halves {halved}"
+        finding = f"{after(frames[-1][0])} the kernel K halves {halved}"
         if before != halved:
             finding += f", at first {before.removesuffix(' tokens')}"
         curves = [Curve("at first", COLOURS["grey"], first), Curve("now", COLOURS["red"], now)]
@@ -277,9 +298,7 @@ def branch_similarity(tokenizer: CharTokenizer, text: str, n: int = 4, times: in
         palette = [COLOURS[name] for name in ("blue", "orange", "green", "sky", "grey")]  # not those of gaps
         colours = [palette[i % len(palette)] for i in range(len(names))]
         marks = [Curve(*curve, steps) for curve in zip(names, colours, cosines, strict=True)]
-        finding = (
-            f"After {steps[-1]} steps the branches leave the last layer with cosine {cosines[-1, -1]:.2f}"
-        )
+        finding = f"{after(steps[-1])} the branches leave the last layer with cosine {cosines[-1, -1]:.2f}"
         y = Axis("cosine", (float(min(0.9, np.floor(10 * cosines.min()) / 10)), 1.0))
         return Panel(finding, marks, steps_axis(total), y, over_steps=True)
 
@@ -305,7 +324,7 @@ def interference(ids: Tensor, length: int, n: int = 2, n_texts: int = 24, times:
         loss = f"{size} nats {'less' if gap[-1] < 0 else 'more'} than alone"
         if size == "0.00":
             loss = "as much as alone (to 0.01 nats)"
-        finding = f"After {steps[-1]:.0f} steps each of {n} texts loses {loss}"
+        finding = f"{after(steps[-1])} each of {n} texts loses {loss}"
         marks: list[Mark] = [Level("no gap", 0.0), Curve("gap", COLOURS["pink"], gap, steps, "marked")]
         y = Axis("gap (nats)", (float(low), float(high)), unit=" nats")
         return Panel(finding, marks, steps_axis(total), y, over_steps=True)
@@ -366,7 +385,9 @@ def gates(times: int = 150, length: int = 32) -> Watch:
         phase_changes = np.abs(now - first).max(axis=-1, initial=0.0)  # (H or 1,) radians
         head = int(phase_changes.argmax())
         owner = f"head {head + 1}'s phases" if len(phase_changes) > 1 else "the phases"
-        change = f"After {step} steps {owner} have moved by at most {phase_changes[head]:.2f} rad"
+        change = f"{after(step)} {owner} have moved by at most {phase_changes[head]:.2f} rad"
+        if not step:
+            change = "Before training the phases are where they begin"
         finding = change if now.size else "No phase to learn: the gates stay"
         has_sines = activations.shape[-1] > now.shape[-1]  # an encoding without phases has sines too
         mark = "MASK" if alpha is None else f"MASK × {format_number(alpha)}"
@@ -425,7 +446,7 @@ def filled_text(tokenizer: CharTokenizer, text: str, times: int = 60, columns: i
         step, filled = frames[-1]
         given_characters = (filled.when[0] == 0).cpu()
         sure = filled.confidence[0].cpu().masked_fill(given_characters, torch.nan).numpy()
-        finding = f"After {step} steps the model is {format_percent(np.nanmean(sure))} sure of its characters"
+        finding = f"{after(step)} the model is {format_percent(np.nanmean(sure))} sure of its characters"
         words = Words(visible(tokenizer.decode(filled.tokens[0])), sure, given_characters.numpy(), columns)
         return Panel(finding, [words], note=FULLER, width=1.4)
 

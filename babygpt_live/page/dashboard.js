@@ -4,8 +4,8 @@
 // The model holds the run in parts, which dashboard.py describes. `head` tells how many there are, so that a
 // page that lacks one knows it. Whatever the page can do alone (go back, play, read values) asks nobody.
 
-import { addInput, fill, fixed, html, makeRoot, put, range, sum, write } from "./figure.js";
-import { decode, readPanel, viewOf } from "./panels.js";
+import { addInput, fill, fixed, html, makeRoot, put, range, sum, svg, write } from "./figure.js";
+import { STRIP, decode, readPanel, viewOf } from "./panels.js";
 
 const BLOCK = 256; // losses in a part, as in dashboard.py
 const PACE = 1000 / 30; // ms between two frames of a running dashboard; a hand gets every frame
@@ -13,6 +13,8 @@ const REPLAY = 6000; // ms of a whole replay, at its usual speed
 const SPEEDS = [1, 2, 4, 0.5];
 const SILENCE = 4000; // ms without news of a training, after which the page says so
 const MARK = 7; // width of a letter on the timeline
+const COMING = "The model is measured before its first step. The picture comes here.";
+const LARGE = 320; // height of a lesson's own picture
 const PATIENCE = 1000; // ms without an answer to a command
 
 // ---------------------------------------------------------------- numbers, as dashboard.py has them
@@ -204,10 +206,10 @@ export class Board {
       newsAt: performance.now(),
     });
     this.root = makeRoot(el, "explorer dashboard", `training: ${facts.title}`);
+    this.panels = html("div", { class: "explorer-panels" }, this.root);
     this.buildHead();
     this.inputs = tell ? this.buildDials(facts.controls) : {};
     this.problem = html("p", { class: "problem", role: "alert" }, this.root);
-    this.panels = html("div", { class: "explorer-panels" }, this.root);
     this.voice = html("p", { class: "explorer-voice", role: "status" }, this.root);
     this.host = { wake: hurry => this.wake(hurry), scrub: step => this.goTo(step) };
     this.views = [];
@@ -227,34 +229,38 @@ export class Board {
     return Object.assign(button, { onclick: act });
   }
 
+  // One bar below the pictures: what is done, the timeline, what goes on, and dials.
   buildHead() {
-    const { facts } = this.run, head = html("div", { class: "row" }, this.root);
+    this.bar = html("div", { class: "bar" }, this.root);
+    const line = html("div", { class: "row time" }, this.bar);
+    if (this.tell) this.hold = this.button(line, "", () => this.pauseOrGoOn());
+    this.buildTime(line);
+    // What goes on is of no use to a reader who looks at an earlier step: a way back stands in its place.
+    const now = html("div", { class: "now" });
+    this.live.replaceWith(now);
+    this.status = html("p", { class: "status" }, now);
+    now.append(this.live);
     if (this.tell) {
-      this.pause = this.button(head, "pause", () =>
-        this.command(this.run.head.state === "paused" ? "resume" : "pause"),
-      );
-      this.stop = this.button(head, "stop", () => this.command("stop"));
-      this.offer = this.button(head, "", () => this.command("stop_earlier"));
+      this.stop = this.button(line, "Stop", () => this.command("stop"));
+      this.offer = this.button(line, "", () => this.command("stop_earlier"));
     }
-    this.status = html("p", { class: "status" }, head);
     if (document.fullscreenEnabled) {
       const label = "projector view: full screen, large letters";
-      const button = this.button(head, "full screen", () => this.project(), label);
-      this.root.addEventListener("fullscreenchange", () =>
-        write(button, document.fullscreenElement ? "leave (Esc)" : "full screen"));
+      const button = this.button(line, "", () => this.project(), label);
+      const icon = svg("svg", { class: "icon", viewBox: "0 0 20 20", "aria-hidden": true }, button);
+      svg("path", { d: "M3 8V3h5M12 3h5v5M17 12v5h-5M8 17H3v-5" }, icon);
+      const words = html("span", {}, button);
+      this.root.addEventListener("fullscreenchange", () => {
+        icon.toggleAttribute("hidden", Boolean(document.fullscreenElement));
+        write(words, document.fullscreenElement ? "leave (Esc)" : "");
+      });
     }
-    this.buildTime(html("div", { class: "row time" }, this.root));
   }
+  pauseOrGoOn() { this.command(this.run.head.state === "paused" ? "resume" : "pause"); }
 
   buildTime(line) {
     const { facts } = this.run;
-    this.play = this.button(line, "▶", () => this.replay(), "play the run");
-    this.pace = this.button(
-      line,
-      "×1",
-      () => write(this.pace, `×${SPEEDS[(this.speed = (this.speed + 1) % SPEEDS.length)]}`),
-      "speed",
-    );
+    this.play = this.button(line, "▶", () => this.press(), "play the run");
     const track = html("div", { class: "track" }, line);
     this.slider = html(
       "input",
@@ -264,11 +270,13 @@ export class Board {
     this.moves = html("div", { class: "moves" }, track);
     this.slider.oninput = () => this.goTo(Number(this.slider.value));
     this.place = html("output", { class: "step" }, line);
-    this.live = this.button(line, "", () => this.follow(this.at !== null), "follow the newest step");
+    const faster = () => write(this.pace, `×${SPEEDS[(this.speed = (this.speed + 1) % SPEEDS.length)]}`);
+    this.pace = this.button(line, "×1", faster, "speed");
+    this.live = this.button(line, "", () => this.follow(), "follow the newest step");
   }
 
   buildDials(controls) {
-    const box = html("div", { class: "explorer-controls" }, this.root);
+    const box = html("div", { class: "explorer-controls" }, this.bar);
     return Object.fromEntries(controls.map(control => {
       const show = addInput(control, box, value => {
         show(value);
@@ -334,11 +342,12 @@ export class Board {
     this.wake(true);
   }
 
-  follow(on) {
-    [this.playing, this.at] = [null, on ? null : this.run.made];
+  follow() {
+    [this.playing, this.at] = [null, null];
     this.wake(true);
   }
 
+  press() { this.replay(); } // the button at the timeline
   replay() {
     if (this.playing !== null) this.playing = null;
     else this.playing = this.at === null || this.at >= this.run.made ? 0 : this.at;
@@ -371,16 +380,25 @@ export class Board {
     const newest = run.made;
     const step = this.at ?? newest;
     const cursor = this.at !== null && this.at < newest ? this.at : null;
-    run.panels(step).forEach((spec, i) => {
+    const specs = run.panels(step);
+    specs.forEach((spec, i) => {
       if (spec) (this.views[i] ??= this.makeView(spec, i)).draw(spec, cursor);
     });
+    if (specs.some((spec, i) => !spec && !this.views[i])) this.coming ??= html("p", { class: "coming" }, this.panels, COMING);
+    else this.coming?.remove();
     this.drawHead(step);
     this.keepRoom();
     this.onpaint?.(step, newest);
     if (this.playing !== null) this.wake();
   }
 
-  makeView(spec) { return viewOf(spec, this.panels, this.host); }
+  // What a lesson watches is large, and the losses are a strip below, unless there is nothing else to see.
+  makeView(spec, i) {
+    if (!this.run.facts.watches) return viewOf(spec, this.panels, this.host);
+    if (i) return viewOf(spec, this.panels, this.host, spec.below ? {} : { height: LARGE });
+    this.bar.before((this.strip = html("div", { class: "strip" })));
+    return viewOf(spec, this.strip, this.host, STRIP);
+  }
 
   drawHead(step) {
     const { head, facts } = this.run;
@@ -390,22 +408,26 @@ export class Board {
         ? `no news for ${this.lateness} s · `
         : "";
     write(this.status, lost + head.words);
+    put(this.status, { title: head.device ?? "" });
     write(this.problem, head.problem);
     if (head.state !== this.spoken) write(this.voice, `${facts.title}: ${(this.spoken = head.state)}`);
     if (this.tell) {
-      write(this.pause, head.state === "paused" ? "resume" : "pause");
-      this.pause.disabled = this.gone || !["running", "paused"].includes(head.state);
-      this.stop.disabled = this.gone || head.over;
+      write(this.hold, head.state === "paused" ? "Go on" : "Pause");
+      this.hold.disabled = this.gone || !["running", "paused"].includes(head.state);
+      this.stop.disabled = this.gone;
+      for (const button of [this.hold, this.stop]) button.hidden = head.over;
       write(this.offer, head.offer);
       this.offer.hidden = !head.offer;
       for (const input of this.root.querySelectorAll(".explorer-controls input"))
         input.disabled = this.gone || head.over;
     }
+    this.root.classList.toggle("behind", this.behind);
     this.drawTime(step);
   }
 
+  // Whether an earlier step than the newest is shown.
+  get behind() { return this.at !== null && this.at < this.run.made; }
   playWords() { return this.playing === null ? "▶" : "❚❚"; }
-  stepWords(step, total) { return `step ${step} of ${total}`; }
 
   drawTime(step) {
     const { head, facts, made } = this.run;
@@ -419,14 +441,10 @@ export class Board {
     });
     this.drawMoves(facts.total);
     write(this.play, this.playWords());
-    write(this.place, this.stepWords(step, facts.total));
-    const idle = head.state === "waiting", follows = this.at === null;
-    const [now, back] = head.over
-      ? ["at the end", "to the end"]
-      : [idle ? "not started" : "live", "back to live"];
-    write(this.live, follows ? now : back);
-    put(this.live, { "aria-pressed": follows, class: follows && !idle && !head.over ? "on-air" : "" });
-    this.panels.classList.toggle("idle", idle);
+    write(this.place, `${step} / ${facts.total}`);
+    write(this.live, head.over ? "Go to the end" : "Go to now");
+    this.live.hidden = !this.behind;
+    this.panels.classList.toggle("idle", head.state === "waiting");
   }
 
   // A tick on the timeline for each mark [step, words]: moves of dials. Words that would lie on others stand

@@ -107,7 +107,8 @@ function valueAt({ span, log }, share) {
 
 // Axes are { label, span, ticks, log, least }: `span` from left to right, or from bottom to top; `ticks` are
 // pairs of a value and its name, or nothing for round numbers. `margin` of y is the least room for its names.
-// `beside` is the room for names at the right of the axes; then y has no name, and x no grid.
+// `beside` is the room at the right of the axes, for the name of x, and for those of curves if it is large; then
+// y has no name, and x no grid.
 export class Axes {
   constructor(panel, { x, y, height = HEIGHT, beside = null }) {
     Object.assign(this, { panel, sides: { x, y }, total: height, left: LEFT, width: 300, onlay: [], beside });
@@ -154,7 +155,7 @@ export class Axes {
     write(this.caption, beside ? "" : y.label);
     write(put(this.label, { x: this.left + this.width + (beside ? 18 : 0), y: this.total - 4 }), x.label);
     this.ticks.replaceChildren();
-    const across = beside ? 2 : clamp(Math.floor(this.width / 60), 2, 8);
+    const across = beside && room < 600 ? 2 : clamp(Math.floor(this.width / 60), 2, 8);
     for (const [at, name] of x.ticks ?? ticksOf(x, across).map(tick => [tick, format(tick)])) {
       if (!x.ticks && !this.plain && !beside)
         svg("line", { x1: this.X(at), x2: this.X(at), y1: 0, y2: this.height }, this.ticks);
@@ -319,6 +320,23 @@ export function paintCells(canvas, values, rows, columns, [low, high], offset = 
     image.data.set([...inkOf(value, low), 255 * strength], 4 * i);
   }
   canvas.getContext("2d").putImageData(image, 0, 0);
+}
+
+// ---------------------------------------------------------------- arcs over a text
+
+export const FAINT = 0.06; // attention weight below which no arc is drawn
+
+// Draw an arc from one letter to another, whose breadth and darkness are an attention weight; so does still.py.
+// x and y of both ends, and `up`, which its middle reaches, are pixels.
+export function drawArc(arc, weight, from, to, y, up) {
+  if (weight < FAINT) return put(arc, { visibility: "hidden" });
+  const high = y - up / 0.75; // a cubic reaches three quarters of it
+  put(arc, {
+    visibility: "visible",
+    d: `M${from} ${y}C${from} ${high} ${to} ${high} ${to} ${y}`,
+    "stroke-width": 1 + 5 * weight,
+    "stroke-opacity": 0.3 + 0.7 * weight,
+  });
 }
 
 // ---------------------------------------------------------------- panels

@@ -5,12 +5,15 @@
 // and fills in Python's templates; it makes no sentence of its own.
 
 import {
-  Cells, clamp, fill, fixed, html, makePanel, nearest, paintCells, percent, put, range, svg, write,
+  Cells, clamp, drawArc, fill, fixed, html, makePanel, nearest, paintCells, percent, put, range, svg, write,
 } from "./figure.js";
 import { themed } from "./glyphs.js";
 
 // Lengths are CSS pixels.
 const SIDES = [220, 340]; // least and greatest side of the large square of a head
+const ARCS = 118; // height of a text with its arcs
+const LETTERS = [12, 25]; // least and greatest size of its letters
+const STEPS = [7.5, 22]; // least and greatest distance between them; a longer text scrolls
 const SMALL = 54; // greatest side of a small head
 const ROOM = 8.5; // width that a letter needs
 const NARROW = 430; // A narrower panel has no room for small heads beside the large one.
@@ -22,6 +25,8 @@ const SAMPLE = 22; // length of a line in the legend, long enough for two dashes
 // A panel with another one below and that one are together about as high as a panel alone.
 const UPPER = 190;
 const LOWER = 118;
+// A strip is low and wide: the losses below the panels of a lesson. Its names stand beside its title.
+export const STRIP = { height: 110, beside: 48, strip: true };
 const APART = 16; // between two names beside the axes
 const LONG = 14; // characters of a name beside the axes with its value
 const LINES = ["line", "thin", "marked"]; // looks of curves that are drawn as lines
@@ -86,10 +91,10 @@ export class PanelView {
   // The panel under this one, or nothing.
   below(spec) { return spec.below; }
   drawBelow(spec, at) {
-    const { box, readout } = this.panel, { left, width } = this.axes;
-    this.lower ??= viewOf(spec, box, this.host, { height: LOWER });
-    this.lower.draw({ ...spec, y: { ...spec.y, margin: left } }, at);
-    this.lower.panel.box.style.maxWidth = `${left + width + 14}px`;
+    const { box, readout } = this.panel, { left, width } = this.axes, { strip } = this.look;
+    this.lower ??= viewOf(spec, box, this.host, strip ? this.look : { height: LOWER });
+    this.lower.draw(strip ? spec : { ...spec, y: { ...spec.y, margin: left } }, at);
+    if (!strip) this.lower.panel.box.style.maxWidth = `${left + width + 14}px`;
     box.append(readout);
   }
   build(spec) {
@@ -97,10 +102,13 @@ export class PanelView {
     this.panel = makePanel(this.parent, spec.title, axes);
     this.panel.box.style.setProperty("--grow", spec.width);
     put(this.panel.svg, { "aria-hidden": true }); // The plot or the canvas has the words.
+    this.followSize();
+  }
+  followSize() {
     // Drawn in the frame that lays out the page: one frame later, a wide plot would lie on its neighbour.
     this.resized = new ResizeObserver(([{ contentRect }]) => {
       const [room, high] = [Math.round(contentRect.width), Math.floor(contentRect.height)];
-      if (!room || (room === this.room && (!this.look.beside || high === this.high))) return;
+      if (!room || (room === this.room && (!this.fills || high === this.high))) return;
       Object.assign(this, { room, high });
       this.draw(...this.drawn);
       this.host.wake();
@@ -109,7 +117,8 @@ export class PanelView {
   }
   // The width of the plot, in CSS pixels. To read it anew in each frame would lay out the page as often.
   get wide() { return this.room ?? this.plot.clientWidth; }
-  fit() { if (this.wide) this.axes.resize(this.wide, this.look.beside && this.high ? this.high : undefined); }
+  get fills() { return this.look.beside && !this.look.strip; } // as high as its place
+  fit() { if (this.wide) this.axes.resize(this.wide, this.fills && this.high ? this.high : undefined); }
   remove() {
     this.resized?.disconnect();
     this.lower?.remove();
@@ -251,7 +260,7 @@ export class CurvesView extends PanelView {
       write(reading, "");
     });
     while (this.panel.legend.children.length > count) this.panel.legend.lastChild.remove();
-    if (this.look.beside) this.nameBeside(named, levels.filter(level => level.name && this.shows(level)));
+    if (this.fills) this.nameBeside(named, levels.filter(level => level.name && this.shows(level)));
   }
 
   // Names at the right of the axes, each at the height of its last value, in place of a legend that is seen.
@@ -346,12 +355,84 @@ function textTicks(letters, room, turned = false) {
   return { ticks, turned };
 }
 
+// A text on a line, and arcs from one letter to those that it looks at. A pointer or the arrow keys choose the
+// letter: `look` gets its number, or null.
+class Arcs {
+  constructor(parent, look) {
+    this.plot = html("div", { class: "arcs", tabindex: 0, role: "img" }, parent);
+    this.svg = svg("svg", { height: ARCS, "aria-hidden": true }, this.plot);
+    this.spot = svg("rect", { class: "spot", rx: 4 }, this.svg);
+    this.parts = ["path", "text"].map(tag => ({ tag, layer: svg("g", {}, this.svg) }));
+    for (const kind of ["pointermove", "pointerdown"])
+      this.plot.addEventListener(kind, ({ clientX }) => {
+        const { left, width } = this.svg.getBoundingClientRect();
+        look(clamp(Math.floor(((clientX - left) / width) * this.count), 0, this.count - 1));
+      });
+    for (const kind of ["pointerleave", "blur"])
+      this.plot.addEventListener(kind, ({ pointerType }) => pointerType !== "touch" && look(null));
+    this.plot.addEventListener("keydown", event => {
+      const way = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+      if (!way) return;
+      look(clamp(this.from + way, 0, this.count - 1));
+      event.preventDefault();
+    });
+  }
+
+  // `weights` of letter `from` to each letter; `wide` is the room, in CSS pixels.
+  draw({ letters, colour }, weights, from, wide, words) {
+    const count = letters.length, full = letters.some(letter => letter > "\u2e80") ? 1.05 : 0.62;
+    const step = clamp(wide / count, Math.max(STEPS[0], full * LETTERS[0]), STEPS[1]);
+    const size = clamp(step / full, ...LETTERS), base = ARCS - 0.35 * size, top = base - 0.95 * size;
+    const x = i => (i + 0.5) * step;
+    Object.assign(this, { count, from, words });
+    put(this.svg, { width: count * step, style: colourOf({ colour }) });
+    for (const { tag, layer } of this.parts) {
+      while (layer.children.length > count) layer.lastChild.remove();
+      while (layer.children.length < count) svg(tag, {}, layer);
+    }
+    const [arcs, signs] = this.parts.map(({ layer }) => layer.children);
+    letters.forEach((letter, i) => {
+      write(put(signs[i], { x: x(i), y: base, style: `font-size: ${size}px` }), letter);
+      const away = Math.abs(x(from) - x(i));
+      drawArc(arcs[i], i === from ? 0 : weights[i], x(from), x(i), top, Math.min(top - 4, 12 + 0.38 * away));
+    });
+    put(this.spot, { x: from * step, y: base - 0.9 * size, width: step, height: 1.25 * size });
+    put(this.plot, { "aria-label": `${words}. Arrow keys choose a letter.` });
+  }
+}
+
+// What a letter looks at most, in words.
+function lookedAt(template, letters, weights, m) {
+  const n = weights.indexOf(Math.max(...weights)), share = percent(weights[n]);
+  return fill(template, { letter: m + 1, mark: letters[m], other: n + 1, otherMark: letters[n], share });
+}
+
+// Arcs without the matrix of their head.
+export class ArcsView extends PanelView {
+  build(spec) {
+    this.panel = makePanel(this.parent, spec.title);
+    this.panel.svg.remove();
+    this.panel.box.style.setProperty("--grow", spec.width);
+    const { letter, letters, weights, reading } = spec.marks.find(mark => mark.kind === "arcs");
+    // Weights of other letters are not known.
+    this.arcs = new Arcs(this.plot, from =>
+      write(this.panel.readout, from === null ? this.spec.note : lookedAt(reading, letters, weights, letter)));
+    this.followSize();
+  }
+  show(spec) {
+    const mark = spec.marks.find(one => one.kind === "arcs");
+    this.panel.say(spec.title);
+    this.arcs.draw(mark, mark.weights, mark.letter, this.wide, spec.title);
+  }
+}
+
 // Attention: one head large, all heads small beside it, and perhaps the row of one letter below. A click
 // chooses a head; in an explorer, its controls do, and a click sets them.
 export class HeadsView extends CellsView {
   build(spec) {
     const { letters } = spec.marks.find(one => one.kind === "heads");
-    this.side = clamp(11 * letters.length, ...SIDES);
+    const arcs = spec.marks.some(one => one.kind === "arcs");
+    this.side = clamp(11 * letters.length, SIDES[0], arcs ? 270 : SIDES[1]);
     this.look = { height: this.side + 62 };
     super.build(spec);
     const { plot } = this.panel;
@@ -360,7 +441,16 @@ export class HeadsView extends CellsView {
     this.cells.onread = at => {
       this.reading = at;
       write(this.panel.readout, at ? fill(this.mark.reading, this.attended(...at)) : this.spec.note);
+      this.from = at?.[0] ?? null;
+      if (this.arcs) this.drawArcs();
     };
+    this.from = null; // the letter that is pointed at
+    this.arcs = arcs && new Arcs(this.panel.box, from => {
+      [this.from, this.reading] = [from, from !== null];
+      this.drawArcs();
+      write(this.panel.readout, this.reading ? this.arcs.words : this.spec.note);
+    });
+    if (arcs) this.panel.legend.before(this.arcs.plot);
     this.cells.canvas.addEventListener("pointerdown", () => {
       if (this.cells.at && this.mark.letter !== null) this.host.choose?.({ letter: this.cells.at[0] + 1 });
     });
@@ -372,6 +462,15 @@ export class HeadsView extends CellsView {
     return { letter: m + 1, mark: letters[m], other: n + 1, otherMark: letters[n], share };
   }
   weight(m, n) { return this.mark.weights[this.first + m * this.mark.letters.length + n]; }
+  rowOf(m) { return this.mark.letters.map((_, n) => this.weight(m, n)); }
+
+  // The arcs of the head that is large, from a letter that is pointed at, or from that of the panel.
+  drawArcs() {
+    const mark = this.spec.marks.find(one => one.kind === "arcs"), m = this.from ?? mark.letter;
+    const row = this.rowOf(m);
+    this.axes.frames([[m, m + 1]]);
+    this.arcs.draw(mark, row, m, this.wide, lookedAt(this.mark.row, mark.letters, row, m));
+  }
 
   show(spec, at, values) {
     const { axes } = this, mark = (this.mark = spec.marks.find(one => one.kind === "heads"));
@@ -406,6 +505,9 @@ export class HeadsView extends CellsView {
     const facts = { layer: layer + 1, head: head + 1, share: percent(mark.shares[k]) };
     const own = layer === mark.chosen[0] && head === mark.chosen[1];
     this.panel.say(own ? spec.title : fill(mark.finding, facts));
+    if (!this.arcs) return;
+    this.drawArcs();
+    if (this.reading && !this.cells.at) write(this.panel.readout, this.arcs.words);
   }
 
   // The attention of one letter, as bars over the letters that it looks at.
@@ -502,10 +604,10 @@ export class WordsView extends PanelView {
   remove() {}
 }
 
-const VIEWS = { heads: HeadsView, words: WordsView, cells: CellsView };
+const VIEWS = { heads: HeadsView, arcs: ArcsView, words: WordsView, cells: CellsView };
 
 // The view that draws panels of a kind; `look` may give the height of its axes.
 export function viewOf(spec, parent, host, look) {
-  const mark = spec.marks.find(one => VIEWS[one.kind]);
-  return new (mark ? VIEWS[mark.kind] : CurvesView)(parent, host, look);
+  const kind = Object.keys(VIEWS).find(name => spec.marks.some(mark => mark.kind === name));
+  return new (VIEWS[kind] ?? CurvesView)(parent, host, look);
 }

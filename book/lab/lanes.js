@@ -1,10 +1,10 @@
 // What the bench draws of its models: for each a lane with its letters and heads, and for both one time line.
 // Its words stand in the page; lab.js has the runs.
 
-const { clamp, nearest, paintCells, percent, svg } = $figure;
+const { clamp, drawArc, nearest, paintCells, percent } = $figure;
 const { CurvesView } = $panels;
 const { ENCODINGS, addGlyph } = $glyphs;
-const { CLOCK, drawArc, drawClock, loadEngine, shown, startWorker } = $reading;
+const { CLOCK, drawClock, loadEngine, shown, startWorker } = $reading;
 const LIKELY = 5; // characters in a list of the likeliest ones
 const LEAST = 0.01; // probability of a character in that list
 const LETTERS = [9, 30]; // least and greatest size, in CSS pixels
@@ -251,28 +251,26 @@ class Bench extends Board {
     return new Kind(this.panels, this.host, { beside: BESIDE, height: 160 });
   }
 
-  replay() {
+  press() {
     const { state } = this.run.head;
     if (state === "ready") this.lab.train();
-    else if (["running", "paused"].includes(state)) this.command(state === "paused" ? "resume" : "pause");
-    else super.replay();
+    else if (["running", "paused"].includes(state)) this.pauseOrGoOn();
+    else super.press();
   }
   playWords() {
     const { state } = this.run.head;
     return this.playing !== null || ["running", "getting ready"].includes(state) ? "❚❚" : "▶";
   }
-  stepWords(step, total) { return `${step} / ${total}`; }
 
   drawHead(step) {
     const { run } = this, { state } = run.head;
     this.drawTime(step);
-    this.live.hidden = this.at === null;
     this.pace.hidden = !run.head.over;
     const orders = { ready: "train", running: "pause", "getting ready": "pause", paused: "go on" };
     const title = orders[state] ?? "play the run";
     put(this.play, { "aria-label": title, title });
     put(this.place, { title: run.head.words });
-    this.lab.drawState(step, this.at !== null && this.at < run.made);
+    this.lab.drawState(step, this.behind);
     this.drawGraph(run.facts.total);
     if (state !== this.spoken) write(this.voice, `${run.facts.title}: ${(this.spoken = state)}`);
   }

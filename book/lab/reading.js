@@ -1,8 +1,7 @@
-// What the start page and the lab share: signs, arcs, clocks, workers.
+// What the start page and the lab share: signs, clocks, workers.
 
 import { html, put } from "../../babygpt_live/page/figure.js";
 
-export const FAINT = 0.06; // attention weight below which no arc is drawn
 export const CLOCK = 1; // pair of channels whose angles the clocks show, from 0
 const SIGNS = { "\n": "↵", " ": "␣" };
 export const shown = character => SIGNS[character] ?? character;
@@ -29,19 +28,6 @@ export function startWorker({ worker, wasm }, task, hear, fail) {
   it.addEventListener("message", ({ data }) => (data.error ? fail(data.error) : hear(data)));
   it.postMessage({ wasm: Uint8Array.from(atob(wasm), byte => byte.charCodeAt(0)), ...task });
   return it;
-}
-
-// Draw an arc from one letter back to another, whose breadth and darkness are an attention weight.
-// x and y of both ends, and `up`, which its middle reaches, are pixels.
-export function drawArc(arc, weight, from, to, y, up) {
-  if (weight < FAINT) return put(arc, { visibility: "hidden" });
-  const high = y - up / 0.75; // a cubic reaches three quarters of it
-  put(arc, {
-    visibility: "visible",
-    d: `M${from} ${y}C${from} ${high} ${to} ${high} ${to} ${y}`,
-    "stroke-width": 1 + 5 * weight,
-    "stroke-opacity": 0.3 + 0.7 * weight,
-  });
 }
 
 // Draw a clock around (x, y) whose hand has turned by an angle since twelve, in radians.

@@ -2,9 +2,11 @@
 // train in this page. tools/book/start.py writes the page's words and the recording, and puts this text into
 // a script.
 
-import { clamp, fill, frequencies, percent, put, range, svg, write } from "../../babygpt_live/page/figure.js";
+import {
+  FAINT, clamp, drawArc, fill, frequencies, percent, put, range, svg, write,
+} from "../../babygpt_live/page/figure.js";
 import { addGlyph } from "../../babygpt_live/page/glyphs.js";
-import { CLOCK, FAINT, drawArc, drawClock, loadEngine, shown, startWorker } from "../lab/reading.js";
+import { CLOCK, drawClock, loadEngine, shown, startWorker } from "../lab/reading.js";
 
 // Times are milliseconds. All that moves by itself takes less than seven seconds.
 const READING = 3400; // of a question

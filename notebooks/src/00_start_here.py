@@ -35,7 +35,7 @@ watches = [letters(tokenizer, questions[2:26])]
 run = live.train(v4, NextToken(corpus, 64), TrainConfig(steps=600), "v4", watches=watches)
 
 # %% [markdown]
-# Each bar tells how much one letter of the story surprises the model; • is a space. When the training is over, drag the timeline above the panels to 0 and slowly back: one bar after another falls. Blue bars stay at the names, at the verb, and where the question can go on in several ways, because no reader could know these beforehand. The orange bars belong to the answer. This name stands in the story, so the model could copy it, and still one orange bar stays.
+# Each bar tells how much one letter of the story surprises the model; • is a space. When the training is over, drag the timeline to 0 and slowly back: one bar after another falls. Blue bars stay at the names, at the verb, and where the question can go on in several ways, because no reader could know these beforehand. The orange bars belong to the answer. This name stands in the story, so the model could copy it, and still one orange bar stays.
 #
 # The title counts 24 questions. We now ask 400, and look at six of the names that the model writes.
 

@@ -13,7 +13,7 @@
 #
 # *A side trip after 00, complete in itself.*
 #
-# Run the next cell, and watch the first two panels. While its loss falls, **v1** knows exactly half of the answers at every step. In lesson 00 this was the mark of a model that ignores order. Is that what v1 does?
+# Run the next cell, and watch the loss and the right answers. While its loss falls, **v1** knows exactly half of the answers at every step. In lesson 00 this was the mark of a model that ignores order. Is that what v1 does?
 #
 # **Needs:** what `make lab` has installed, and no network. **Takes:** about 15 seconds to run on two cores, and by our estimate 45 minutes to read and guess. The exercises take about 18 minutes, and those marked *stretch* take 20 more.
 
@@ -34,7 +34,7 @@ model = build("v1", ModelConfig(V, block_size=192, n_embd=64))
 run = live.train(model, NextToken(corpus, 64), recipe, "v1", watches=watches)
 
 # %% [markdown]
-# v1 predicts the next character from the present one, and sees no other. The third panel shows all that it knows: a row for each present character, a column for each next one, and the darker a cell, the more probable its character. Point at a cell to read it, then drag the timeline to 0 and slowly back. The rows begin alike, and soon *q* has one dark cell, in the column of *u*, because in the tales *u* always follows *q*.
+# v1 predicts the next character from the present one, and sees no other. The matrix shows all that it knows: a row for each present character, a column for each next one, and the darker a cell, the more probable its character. Point at a cell to read it, then drag the timeline to 0 and slowly back. The rows begin alike, and soon *q* has one dark cell, in the column of *u*, because in the tales *u* always follows *q*.
 #
 # In the case of [lesson 00](00_start_here.ipynb) v4 paid for a vowel what a guess among five costs. Does it recall nothing of the vowel, or a part? v1 certainly recalls nothing, because it never sees the story. So at the end of this lesson we compare what v1 and v4 pay for each letter of a name, and test *it recalls the vowel only in part*. You will be able to
 #

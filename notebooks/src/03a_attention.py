@@ -68,7 +68,7 @@ def start(n_layer, name):
 start(2, "two layers")
 
 # %% [markdown]
-# These tales have eight people with names of one letter. Every question is asked twice, the second time with the two names exchanged, so that the letters are the same and the right answers differ. In the second panel the right answers begin at half, where a model that ignores order has to stay, and then they rise. The *nope* of lesson 00 stays at half, with longer stories, windows and names. Where does this model of two [layers](../docs/glossary.md#layer) get the order from? To find out, we build it from its parts.
+# These tales have eight people with names of one letter. Every question is asked twice, the second time with the two names exchanged, so that the letters are the same and the right answers differ. In the dashboard the right answers begin at half, where a model that ignores order has to stay, and then they rise. The *nope* of lesson 00 stays at half, with longer stories, windows and names. Where does this model of two [layers](../docs/glossary.md#layer) get the order from? To find out, we build it from its parts.
 #
 # ## How one letter reads others
 #

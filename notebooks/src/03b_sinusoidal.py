@@ -237,7 +237,7 @@ for version in ("nope", "v3"):
     runs[version] = live.train(models[version], objective, recipe, version, floor, watches)
 
 # %% [markdown]
-# The dashed line is the entropy floor of lesson 00. The last panel shows large the head whose attention has changed most since the first step.
+# The dashed line is the entropy floor of lesson 00. The large map shows the head whose attention has changed most since the first step.
 #
 # The next cell waits for both models and asks 400 questions, each after a story and after its [mirror](../docs/glossary.md#mirror-pair), so a model that ignores order is right in half of them. It also lets the models write the names.
 

@@ -52,7 +52,7 @@ watches = [explorers.roles(tokenizer, questions[:24]), explorers.heads(tokenizer
 run = live.train(v4, objective, recipe, "v4", watches=watches)
 
 # %% [markdown]
-# This is the v4 of 04a, trained once more. In the second panel the right answers rise from half, which is chance, to nearly all. The third panel shows the eight heads, one small picture each: a row is a letter that looks, a column a letter that is looked at. They begin alike, and then each finds something to look at. Is it the name?
+# This is the v4 of 04a, trained once more. The right answers rise from half, which is chance, to nearly all. Beside them stand the eight heads, one small picture each: a row is a letter that looks, a column a letter that is looked at. They begin alike, and then each finds something to look at. Is it the name?
 #
 # ## Where do the heads look?
 #

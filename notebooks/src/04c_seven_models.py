@@ -57,7 +57,7 @@ learn("v1", reading, [explorers.next_characters(tokenizer)], steps=1000)
 # %% [markdown]
 # ## v1: each letter votes for the next one
 #
-# **New:** nothing yet, because v1 predicts the next letter from the last one alone. A row of the panel is the letter just read, a column the next one, and • is a space. v1 knows no positions, so its slider is the timeline above the panels: drag it to 0, and slowly back.
+# **New:** nothing yet, because v1 predicts the next letter from the last one alone. A row of the panel is the letter just read, a column the next one, and • is a space. v1 knows no positions, so its slider is the timeline: drag it to 0, and slowly back.
 #
 # **See:** the last row, *z*, spreads evenly over five cells, the vowels, because which of them is right depends on a story that v1 does not see. → [01 · Bag of tokens](01_bag_of_tokens.ipynb)
 #
@@ -134,7 +134,7 @@ stride_guess.compare(likely[0 if cosine[256] > cosine[128] else 1])
 #
 # **New:** two things. v7 looks to both sides, because it learns to fill in letters that are hidden, or *masked*. And each channel has a *gate* in place of a rotation: it is multiplied by a cosine and a sine of the position, with a speed ω. A trained *phase* δ for each channel shifts these waves between query and key.
 #
-# In the first panel a row is a position and a column is a gate, and the curves below are the phases of one head. The framed rows are masked letters. θ sets all ω, and δ sets all phases.
+# In the panel of gates a row is a position and a column is a gate, and the curves below are the phases of one head. The framed rows are masked letters. θ sets all ω, and δ sets all phases.
 
 # %% tags=["nbval-ignore-output"]
 masked = load_corpus("plain-tales", n_chars=400_000, with_mask=True)

@@ -162,7 +162,7 @@ assert torch.allclose(turned_q @ turned_k.mT, rope * K(m)[:, None] * K(m), atol=
 # %% [markdown]
 # ## Train v5
 #
-# We use the plain tales of lesson 04a, where the right name begins 16 to 32 letters before the answer. First we leave K alone. The right panel counts right answers to a few questions, of which a guess gets half. Watch *when* it rises.
+# We use the plain tales of lesson 04a, where the right name begins 16 to 32 letters before the answer. First we leave K alone. The panel on the right counts right answers to a few questions, of which a guess gets half. Watch *when* it rises.
 
 # %% tags=["nbval-ignore-output"]
 corpus = load_corpus("plain-tales", n_chars=400_000)
@@ -248,7 +248,7 @@ halves, hundredth = (reach(trained.encoding, share) for share in (1 / 2, 1 / 100
 print(f"K falls to a half in {halves} tokens (at first 8), to a hundredth in {hundredth} (at first 53)")
 
 # %% [markdown]
-# In the middle panel the orange K falls faster than the grey K of the start: the kernel closes. It closed in each of our twelve runs, as the next cell prints. If this is why most of them do not answer, they should fail as your steered model failed, at the far names.
+# The orange K falls faster than the grey K of the start: the kernel closes. It closed in each of our twelve runs, as the next cell prints. If this is why most of them do not answer, they should fail as your steered model failed, at the far names.
 
 # %%
 for steps in ("300", "1200"):

@@ -144,7 +144,7 @@ bag_guess.compare(outcomes[changes["v6-none"] > 1e-4])
 #
 # ## Train two models
 #
-# Every sequence holds two pieces of our plain tales, which begin at random times in the window. `v6` has Fourier codes and `v6-rope2d` has 2-D RoPE, both at stride 128. The middle panel puts *one* text into both branches and shows their cosine four times: of the codes, at the input, and after each layer. The right panel shows the [**interference** gap](../docs/glossary.md#interference): the loss of a text beside another one, minus its loss alone.
+# Every sequence holds two pieces of our plain tales, which begin at random times in the window. `v6` has Fourier codes and `v6-rope2d` has 2-D RoPE, both at stride 128. The panel of cosines puts *one* text into both branches and compares them four times: of the codes, at the input, and after each layer. The right panel shows the [**interference** gap](../docs/glossary.md#interference): the loss of a text beside another one, minus its loss alone.
 
 # %% tags=["nbval-ignore-output"]
 corpus = load_corpus("plain-tales", n_chars=400_000)
@@ -176,7 +176,7 @@ rows.append(("no code at all", f"ours {min(without):.3f} to {max(without):.3f}, 
 Table(("model", "gap (nats per character; ours after 400 steps)"), rows, stable=1)
 
 # %% [markdown]
-# The blue lines *codes* in the middle panels lie at 0.33 for `v6` and at about 0.65 for `v6-rope2d`, although equal pairs are equally alike under both. The reason is that for 2-D RoPE the panel compares a whole head, and half of its pairs turn with time, which is the same in both branches. So this half is fully alike and lifts the mean.
+# The blue lines *codes* lie at 0.33 for `v6` and at about 0.65 for `v6-rope2d`, although equal pairs are equally alike under both. The reason is that for 2-D RoPE the panel compares a whole head, and half of its pairs turn with time, which is the same in both branches. So this half is fully alike and lifts the mean.
 #
 # Over twelve seeds another text costs less than 0.003 [nats](../docs/glossary.md#nats) per character with either code, and 0.09 in models without a code. Because 2-D RoPE adds nothing to the tokens' vectors, two branches with the same text are more than 99% alike after each layer. Still it keeps texts apart as well as the other code.
 #

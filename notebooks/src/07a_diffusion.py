@@ -56,7 +56,7 @@ model = build("v7-rope", shape)
 run = live.train(model, objective, recipe, "v7-rope", watches=[fills])
 
 # %% [markdown]
-# The right panel shows a text with holes, which the model fills again and again with the likeliest characters; the fuller a cell, the higher the probability. The model has the size of v4 and its RoPE, but no causal [mask](../docs/glossary.md#mask), so each token sees both sides: it is [bidirectional](../docs/glossary.md#bidirectional). Read on while it trains.
+# The dashboard shows a text with holes, which the model fills again and again with the likeliest characters; the fuller a cell, the higher the probability. The model has the size of v4 and its RoPE, but no causal [mask](../docs/glossary.md#mask), so each token sees both sides: it is [bidirectional](../docs/glossary.md#bidirectional). Read on while it trains.
 #
 # ## Where the holes come from
 #

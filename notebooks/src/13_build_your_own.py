@@ -207,7 +207,7 @@ lesson_13.STEP.check(my_step)
 step_once = lesson_13.STEP.use(my_step)
 
 # %% [markdown]
-# The loop around your step runs in the background, with a dashboard that can pause it. In the second panel your GPT writes a line now and then, and the fuller a cell, the surer it was of this character.
+# The loop around your step runs in the background, with a dashboard that can pause it. In the panel of text your GPT writes a line now and then, and the fuller a cell, the surer it was of this character.
 
 # %%
 PEAK = 0.01  # of the learning rate

@@ -72,7 +72,7 @@ STOP_RUNNING = """() => {
     for (const dashboard of document.querySelectorAll(".babygpt-dashboard")) {
         if (!/running/.test(dashboard.textContent)) continue;
         for (const button of dashboard.querySelectorAll("button:enabled")) {
-            if (button.textContent === "stop") button.click();
+            if (button.textContent === "Stop") button.click();
         }
     }
     return Boolean(window.allRun);

@@ -78,7 +78,7 @@ def test_a_dashboard_is_steered_scrubbed_and_stopped_while_a_model_trains(firefo
         page.evaluate(f"[...document.querySelectorAll('{DASHBOARD} input[type=range]')].at(-1).focus()")
         page.press(LEFT)
         until(page, "board.run.moves.length === 1")
-        page.click(f"{DASHBOARD} button", "stop")
+        page.click(f"{DASHBOARD} button", "Stop")
         until(page, "board.run.head.state === 'stopped'")
         losses = board(page, "[...board.run.series.losses]")
         assert losses == pytest.approx(notebook.ask("[step.loss for step in run.history]"), rel=1e-6)

@@ -92,7 +92,7 @@ def click(notebook: Notebook, words: str, nth: int = 0) -> None:
 
 
 def stop(notebook: Notebook) -> None:
-    click(notebook, "stop")
+    click(notebook, "Stop")
     until(notebook, "board.run.head.state === 'stopped'")
 
 
@@ -107,6 +107,10 @@ def require_whole(notebook: Notebook, nth: int = 0) -> None:
 
 def titles(notebook: Notebook, area: str = DASHBOARD) -> list[str]:
     return notebook.page.locator(f"{area} .explorer-title").all_inner_texts()
+
+
+def loss_title(notebook: Notebook) -> str:
+    return notebook.page.locator(f"{DASHBOARD} .strip .explorer-title").first.inner_text()
 
 
 def place(notebook: Notebook, step: int) -> list[float]:
@@ -131,12 +135,12 @@ def test_a_waiting_cell_serves_the_page_and_later_cells_run_in_order(notebook: N
     expect(curve).not_to_have_attribute("d", str(drawn))
     notebook.page.get_by_label("θ", exact=False).last.press("ArrowLeft")  # the dial
     until(notebook, "board.run.moves.length")
-    click(notebook, "pause")
+    click(notebook, "Pause")
     until(notebook, "board.run.head.state === 'paused'")
     assert "θ 7,940" in notebook.page.locator(f"{DASHBOARD} .moves i").all_text_contents()
     upright = "[...document.querySelectorAll('{} svg svg line.level')].filter(it => it.x1.baseVal.value > 0)"
     assert notebook.page.evaluate(f"{upright.format(DASHBOARD)}.length") > 0  # the move, in the picture
-    click(notebook, "resume")
+    click(notebook, "Go on")
     until_it_goes_on(notebook)
     stop(notebook)
     notebook.wait_for_all(60)
@@ -160,7 +164,7 @@ def test_time_goes_back_by_mouse_slider_keys_and_finger_while_the_model_trains(n
         until(notebook, f"board.run.made > {board(notebook, 'board.run.made')}")
         assert board(notebook, "board.at") == back
         loss = notebook.ask(SMOOTH.format(back))
-        assert titles(notebook)[0] == f"v4: the loss is {loss:.2f} nats at step {back}"
+        assert loss_title(notebook) == f"v4: the loss is {loss:.2f} nats at step {back}"
 
     page.mouse.move(*place(notebook, 120))
     page.mouse.down()
@@ -205,12 +209,12 @@ def test_values_under_the_pointer_are_those_of_the_run(notebook: Notebook):
     expect(dashboard.locator(".explorer-legend b").first).to_have_text(f"{loss:.2f}")
     small = dashboard.locator(".small-heads button")
     small.last.click()
-    expect(dashboard.locator(".explorer-title").last).to_contain_text("Layer 2, head 2")
+    expect(dashboard.locator(".explorer-title").first).to_contain_text("Layer 2, head 2")
     weights = notebook.ask("list(run.frames.values())[0][-1][1][1, 1].tolist()")
     canvas = dashboard.locator(".explorer-plot > canvas")
     size = canvas.evaluate("it => [it.clientWidth, it.clientHeight]")
     canvas.hover(position={"x": 2.5 * size[0] / 12, "y": 7.5 * size[1] / 12})
-    read = dashboard.locator(".explorer-readout").last.inner_text()
+    read = dashboard.locator(".explorer-readout").first.inner_text()
     assert read.startswith("“•” (8) gives "), read
     assert checks.numbers(read)[1] == pytest.approx(100 * weights[7][2], abs=1)
 
@@ -226,7 +230,7 @@ def test_an_interrupt_ends_the_waiting_with_one_line_and_the_run_goes_on(noteboo
     assert len(line.strip().splitlines()) == 1, line
     assert "v4 trains on" in line
     until_it_goes_on(notebook)
-    click(notebook, "pause")
+    click(notebook, "Pause")
     until(notebook, "board.run.head.state === 'paused'")
 
 
@@ -269,10 +273,10 @@ def test_a_second_view_shows_the_same_run_and_both_obey(notebook: Notebook):
     again = notebook.add_cell("run.dashboard")
     notebook.run(again)
     until_it_goes_on(notebook, 5, nth=1)
-    click(notebook, "pause", nth=1)
+    click(notebook, "Pause", nth=1)
     for nth in (0, 1):
         until(notebook, "board.run.head.state === 'paused'", nth)
-    click(notebook, "resume")
+    click(notebook, "Go on")
     until_it_goes_on(notebook, 5, nth=1)
     stop(notebook)
     for nth in (0, 1):
@@ -299,9 +303,9 @@ def test_a_dead_kernel_is_named_and_what_was_drawn_stays(notebook: Notebook):
     status, dashboard = notebook.page.locator(f"{DASHBOARD} .status"), notebook.page.locator(DASHBOARD)
     expect(status).to_contain_text("the kernel is gone", timeout=30_000)
     assert board(notebook, "board.run.made") >= steps_made
-    assert "nats at step" in titles(notebook)[0]
+    assert "nats at step" in loss_title(notebook)
     assert dashboard.locator("path.curve").first.get_attribute("d")
-    for words in ("pause", "stop"):
+    for words in ("Pause", "Stop"):
         expect(dashboard.get_by_role("button", name=words, exact=True)).to_be_disabled()
 
 
@@ -406,7 +410,7 @@ def test_everything_fits_from_250_px_up_and_can_be_read(notebook: Notebook):
     page = notebook.page
     notebook.run(EXPLORE, MOUNT, TRAIN)
     until_it_goes_on(notebook)
-    click(notebook, "pause")
+    click(notebook, "Pause")
     until(notebook, "board.run.head.state === 'paused'")
     area = [[EXPLORER], [DASHBOARD], [COMPUTED]]
     violations = Axe().run(page, {"include": area}).response["violations"]
@@ -430,28 +434,33 @@ def test_everything_fits_from_250_px_up_and_can_be_read(notebook: Notebook):
                 )  # a letter is marked by a dot, too
 
 
-def test_a_run_that_waits_is_not_live_until_it_starts(notebook: Notebook):
+def test_a_run_that_waits_names_the_other_one_until_it_starts(notebook: Notebook):
     notebook.run(TRAIN)
     until_it_goes_on(notebook)
     notebook.run(notebook.add_cell('second = start("second")'))
-    pill = notebook.page.locator(DASHBOARD).nth(1).get_by_label("follow the newest step")
-    expect(pill).to_have_text("not started")
+    second = notebook.page.locator(DASHBOARD).nth(1)
+    expect(second.locator(".status")).to_have_text("waiting for v4")
+    expect(second.get_by_role("button", name="Pause", exact=True)).to_be_disabled()
+    expect(second.locator(".explorer-panels").first).to_have_class(re.compile("idle"))
     stop(notebook)
-    expect(pill).to_have_text("live")
+    expect(second.locator(".status")).to_have_text(re.compile(r"about \d+ s left"))
+    expect(second.locator(".explorer-panels").first).not_to_have_class(re.compile("idle"))
 
 
 def test_keys_go_through_a_dashboard_in_its_order_and_a_projector_shows_it_twice_as_large(notebook: Notebook):
     page = notebook.page
     notebook.run(TRAIN)
     until_it_goes_on(notebook)
-    click(notebook, "pause")
+    click(notebook, "Pause")
     until(notebook, "board.run.head.state === 'paused'")
-    page.locator(f"{DASHBOARD} button").first.focus()
+    page.locator(f"{DASHBOARD} .arcs").focus()
+    heads = [f"layer {layer}, head {head}" for layer in (1, 2) for head in (1, 2)]
+    buttons = ["Go on", "play", "show the run", "speed", "Stop", "projector view"]
+    expected = ["Layer", *heads, "v4: the loss", *buttons, "θ"]
     focused = []
-    for _ in range(9):
+    for _ in expected:
         page.keyboard.press("Tab")
         focused.append(page.evaluate(checks.FOCUS))
-    expected = "stop, projector view, play, speed, show the run, follow, θ, v4: the loss, Layer".split(", ")
     for name, focus in zip(expected, focused, strict=True):
         assert focus[0].startswith(name), focused
         assert focus[1], focused  # the focus can be seen

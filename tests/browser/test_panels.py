@@ -3,6 +3,7 @@
 import random
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 from xml.etree import ElementTree
 
@@ -15,7 +16,7 @@ from babygpt import ModelConfig, NextToken, TrainConfig, build
 from babygpt.data.corpus import load_corpus
 from babygpt_course import explorers
 from babygpt_live.dashboard import loss_panel
-from babygpt_live.panel import Axis, Cells, Curve, Heads, Level, Panel, Words, as_plain, with_base64
+from babygpt_live.panel import Arcs, Axis, Cells, Curve, Heads, Level, Panel, Words, as_plain, with_base64
 from babygpt_live.still import draw_still
 from babygpt_live.view import PAGE, script, style
 
@@ -72,6 +73,8 @@ TWO = [ONE, Curve("two", "#d55e00", np.arange(5) / 8, look="marked")]
 STEP, ENDS = Axis("step", (0, 4)), [(0.0, "0%"), (1.0, "100%")]
 GRID = Cells(np.linspace(-4, 4, 12).reshape(3, 4), 4.0, -4.0, label="vote (nats)")
 HEADS = Heads(np.stack([WEIGHTS] * 2)[None], LETTERS, (0, 1), "Head {head}", np.zeros((1, 2)))
+FEW = np.array([0.5, 0.05, 0.15, 0.1, 0.2])  # the second is too little for an arc
+OVER = Arcs(LETTERS, WEIGHTS[4], 4, "#2b7bbd")
 FAR = Curve("c", "#808080", np.array([1.0, 30, 1000]), np.array([1.0, 10, 100]))
 SURE = np.array([np.nan, 0.5, 0.9, np.nan, 1.0])
 LONG = [(0.0, "a row with a long name")]
@@ -84,6 +87,8 @@ PANELS = {
     "log": Panel("Equal ratios", [FAR], Axis("θ", (1, 100), log=True), Axis("", (1, 1000), log=True)),
     "cells": Panel("Cells", [GRID], Axis("column"), Axis("row")),
     "heads": Panel("One head", [HEADS]),
+    "arcs": Panel("One letter", [replace(OVER, weights=FEW)]),
+    "heads and arcs": Panel("One head", [HEADS, OVER]),
     "below": Panel("Above", [GRID], Axis("column"), Axis("row", ticks=LONG), below=UNDER),
     "words": Panel("A text", [Words(LETTERS, SURE, np.isnan(SURE))]),
 }
@@ -137,6 +142,8 @@ def test_page_and_still_have_the_same_words(name: str, draw: Any):
         "below": ["vote (nats)", "Under it"],
         "heads": [*LETTERS[2:], "share of attention", "0", "0.5", "1", "layer 1", "head 1", "head 2"],
         "words": LETTERS[2:],
+        "arcs": LETTERS[2:],
+        "heads and arcs": [*LETTERS, "layer 1", "head 2"],
     }.get(name, [])
     for word in expected:
         assert word in shown["all"], word
@@ -282,6 +289,49 @@ def test_losses_and_gaps_are_the_panels_that_python_makes(draw: Callable[[Panel]
         names = ["" if level.axis == "x" else level.name for level in levels]
         expected_levels = [[n, level.at, level.axis] for n, level in zip(names, levels, strict=True)]
         assert panel["levels"] == expected_levels
+
+
+ARCS = """() => {
+    const all = (name, facts) => [...document.querySelectorAll(`.arcs ${name}`)].map(facts);
+    return [all("text", it => Number(it.getAttribute("x"))), all("path", it =>
+        it.getAttribute("visibility") === "visible" && ["d", "stroke-width", "stroke-opacity"].map(
+            name => it.getAttribute(name))).filter(Boolean)];
+}"""
+
+
+def require_arcs(letters: list[float], arcs: list[list[str]], weights: np.ndarray, letter: int) -> None:
+    """Require that each weight of at least 6% has an arc between the two letters to which it belongs."""
+    far = [n for n, weight in enumerate(weights) if weight >= 0.06 and n != letter]
+    assert len(arcs) == len(far) > 1
+    for n, (path, width, opacity) in zip(far, arcs, strict=True):
+        start, *_, end = re.findall(r"([-\d.]+) [-\d.]+", path)
+        assert [float(start), float(end)] == pytest.approx([letters[letter], letters[n]], abs=0.1)
+        drawn = [float(width), float(opacity)]
+        assert drawn == pytest.approx([1 + 5 * weights[n], 0.3 + 0.7 * weights[n]], abs=0.03)
+
+
+@pytest.mark.parametrize("name", ["arcs", "heads and arcs"])
+def test_arcs_stand_on_the_letters_to_which_their_weights_belong_in_page_and_still(name: str, draw: Any):
+    page, _ = draw(PANELS[name])
+    weights = PANELS[name].find(Arcs).weights
+    require_arcs(*page.evaluate(ARCS), weights, 4)
+    root = ElementTree.fromstring(draw_still([PANELS[name]])[0])
+    (over,) = (g for g in root.iter(f"{SVG}g") if "monospace" in g.get("font-family", ""))
+    paths = [p for p in root.iter(f"{SVG}path") if p.get("stroke-opacity")]
+    arcs = [[p.get(key, "") for key in ("d", "stroke-width", "stroke-opacity")] for p in paths]
+    require_arcs([float(text.get("x", 0)) for text in over], arcs, weights, 4)
+
+
+def test_arcs_follow_the_letter_that_a_reader_points_at(draw: Any):
+    page, _ = draw(PANELS["heads and arcs"])
+    page.locator(".arcs").focus()
+    page.keyboard.press("ArrowLeft")
+    require_arcs(*page.evaluate(ARCS), WEIGHTS[3], 3)
+    assert str(page.locator(".explorer-readout").text_content()).startswith("Letter 4, “b”")
+    page.evaluate("cell([2, 0])")
+    require_arcs(*page.evaluate(ARCS), WEIGHTS[2], 2)
+    page.evaluate("cell(null)")
+    require_arcs(*page.evaluate(ARCS), WEIGHTS[4], 4)
 
 
 LOSSES = {

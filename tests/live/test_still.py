@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from babygpt_live.panel import Axis, Cells, Curve, Heads, Level, Panel, Trials, Words
+from babygpt_live.panel import Arcs, Axis, Cells, Curve, Heads, Level, Panel, Trials, Words
 from babygpt_live.still import FONT, draw_still, measure, wrap
 from babygpt_live.style import DESIGN_TOKENS
 
@@ -307,3 +307,25 @@ def test_panels_wrap_into_rows_and_equal_panels_give_equal_bytes():
     assert four[2] < 1200
     height = [float(re.search(r"height='(\d+)'", svg)[1]) for svg, _, _ in (single, four)]
     assert height[1] == pytest.approx(2 * height[0], abs=2)
+
+
+def test_a_strip_lies_below_the_others_and_is_low_and_as_wide_as_they_are():
+    axes = Axis("step", (0, 40)), Axis("share", (0, 1))
+    strip, panel = (Panel(words, [Curve("c", "red", np.ones(40))], *axes) for words in ("losses", "share"))
+    svg, words, width = draw_still([panel, panel], strip)
+    assert words == "share; share; losses"
+    plots = list(ElementTree.fromstring(svg).iter(f"{SVG}svg"))[1:]
+    (first, second, losses) = ([float(plot.get(side)) for side in ("width", "height")] for plot in plots)
+    assert first == second
+    assert losses[0] > 2 * first[0]
+    assert losses[1] < first[1] / 2
+    assert draw_still([panel], strip)[2] > 1.9 * draw_still([panel])[2]  # a single one is large
+    assert width < 900
+
+
+def test_arcs_have_the_breadth_and_the_darkness_of_their_weights():
+    weights = np.array([0.9, 0.05, 0.05, 0.0])
+    root = read(Panel("a", [Arcs(list("abcd"), weights, 3, "red")]))
+    (arc,) = (path for path in root.iter(f"{SVG}path") if path.get("stroke-opacity"))
+    assert [float(arc.get(name)) for name in ("stroke-width", "stroke-opacity")] == [5.5, 0.93]
+    assert texts(root)[1:] == list("abcd")

@@ -19,7 +19,7 @@ from babygpt.models.versions import build
 from babygpt.objectives.diffusion import denoise
 from babygpt.positions import Positions
 from babygpt_course import explorers
-from babygpt_live import Cells, Curve, Heads, Level, Words, visible
+from babygpt_live import Arcs, Cells, Curve, Heads, Level, Words, visible
 from babygpt_live.panel import as_plain, with_base64
 
 LETTERS = CharTokenizer("abc def\nghi")
@@ -119,7 +119,7 @@ def test_codes_are_shown_with_the_likeness_of_the_middle_one(awake, version):
     assert cells.high == -cells.low == max(1, codes.abs().max())
     likeness = torch.cosine_similarity(codes[8], codes, dim=-1)
     np.testing.assert_allclose(curves(panel.below)["cosine with position 8"][1], likeness, atol=1e-6)
-    assert panel.title == f"After 0 steps neighbours are alike with cosine {likeness[9]:.2f}"
+    assert panel.title == f"Before training neighbours are alike with cosine {likeness[9]:.2f}"
     assert panel.below.y.span[0] <= likeness.min()
     with pytest.raises(BadInput, match="Rotary adds no code to a position; v3"):
         watch.measure(awake("v4"))
@@ -196,6 +196,22 @@ def test_the_head_that_has_changed_most_is_the_large_one(awake):
     assert panel.title == "Layer 2, head 3 changed most: 40% of its attention in 7 steps"
     finding = mark.finding.format(layer=1, head=2, share="20%")
     assert finding == "Layer 1, head 2 changed 20% of its attention in 7 steps"
+
+
+def test_the_head_that_looks_most_at_the_answer_is_the_large_one_and_has_the_arcs():
+    watch = explorers.heads(LETTERS, "ab cd ", answer="cd")
+    now = np.broadcast_to(np.eye(6, dtype=np.float16), (2, 3, 6, 6)).copy()
+    now[0, 1, 5], now[1, 0, 5] = [0.75, 0, 0, 0.25, 0, 0], [0, 0, 0, 0.5, 0.25, 0.25]
+    panel = watch.panel([(0, now), (7, now)], "v4", 40)
+    heads, arcs = panel.find(Heads), panel.find(Arcs)
+    assert (heads.chosen, arcs.letter) == ((1, 0), 5)
+    np.testing.assert_allclose(arcs.weights, now[1, 0, 5])
+    assert panel.title == "Layer 2, head 1 looks most at the answer: 50% on its “c”"
+    assert heads.finding.format(layer=1, head=2, share="25%") == "Layer 1, head 2: 25% on the answer's “c”"
+    before = watch.panel([(0, now)], "v4", 40).title
+    assert before == "Before training, layer 2, head 1 looks most at the answer: 50% on its “c”"
+    with pytest.raises(BadInput, match="does not contain the answer 'x'"):
+        explorers.heads(LETTERS, "ab cd ", answer="x")
 
 
 def test_the_kernel_is_shown_as_a_share_beside_the_first_one(awake):
