@@ -201,7 +201,8 @@ class Lane {
     const rows = likely.filter(i => next[i] >= LEAST);
     if (!this.resting) rows.sort((a, b) => a - b);
     this.next.replaceChildren(...rows.map(i => {
-      const row = html("li", { style: `--p: ${percent(next[i])}` }, null, "");
+      const rank = likely.indexOf(i) < 3 ? "likely" : ""; // a phone has room for three
+      const row = html("li", { class: rank, style: `--p: ${percent(next[i])}` }, null, "");
       html("b", {}, row, shown(characters[i]));
       html("s", {}, row);
       html("span", {}, row, percent(next[i]));
@@ -211,8 +212,9 @@ class Lane {
     this.written.replaceChildren(`${this.lab.words.writes} `, html("b", {}, null, written.trim() || "…"));
     if (right === undefined) return;
     const kind = { class: right ? "right" : "wrong", role: "img" };
-    const mark = html("span", kind, this.written, right ? "✓" : "✗");
+    const mark = html("span", kind, null, `${right ? "✓" : "✗"} ${written.trim()[0]} `);
     put(mark, { "aria-label": right ? "right" : "wrong", title: "its first letter" });
+    this.written.prepend(mark); // what is written may be cut at its end
   }
 }
 

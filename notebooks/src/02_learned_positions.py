@@ -126,7 +126,7 @@ gain_guess = predict("On aligned windows, at which of these does v2 gain most ov
 gain_guess
 
 # %% [markdown]
-# The fourth model is v2 on aligned windows, and you can watch it learn. The large panel shows by how much each position changes the logits, which we call its **vote**: orange makes a character more probable, and blue less. Votes stronger than 4 nats have the colour of 4.
+# The fourth model is v2 on aligned windows, and you can watch it learn. The large panel shows by how much each position changes the [logits](../docs/glossary.md#logit), the scores of the next characters, which we call its **vote**: orange makes a character more probable, and blue less. Votes stronger than 4 nats have the colour of 4.
 
 # %% tags=["answer", "nbval-ignore-output"]
 torch.manual_seed(0)

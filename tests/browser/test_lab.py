@@ -44,6 +44,10 @@ def page(browser: Browser) -> Iterator[Page]:
     phone.close()
 
 
+LIKELY_LETTERS = """() => [...document.querySelectorAll(".lab-next")].map(list =>
+    [...list.children].map(row => [row.checkVisibility(), parseFloat(row.lastChild.textContent)]))"""
+
+
 def start(page: Page, losses: int) -> None:
     """Press the button of the time line, and wait for so many losses of both models."""
     page.get_by_role("button", name="train", exact=True).click()
@@ -394,6 +398,10 @@ def test_on_a_phone_pictures_come_first_and_targets_are_large(page: Page, addres
     assert top["y"] < 620  # right answers
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     assert page.evaluate(OVERLAPS, 9) == {"pairs": [], "small": []}
+    for letters in page.evaluate(LIKELY_LETTERS):
+        shown, hidden = ([share for visible, share in letters if visible is seen] for seen in (True, False))
+        assert len(shown) == 3
+        assert min(shown) >= max(hidden, default=0)
     page.get_by_role("button", name="Dials").click()
     expect(page.locator(".lab-train")).to_be_visible()
     small = """() => [...document.querySelectorAll(".lab :is(button, summary, fieldset label)")]
