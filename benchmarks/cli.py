@@ -115,12 +115,16 @@ def live(rounds: int, notebooks: str | None) -> Results:
 @main.command()
 @click.option("--page", default="docs/benchmarks.md", type=shell.PATH, help="that has the marks")
 def report(page: Path) -> None:
-    """Write the stored numbers of the live lab between the two marks of a page."""
-    from benchmarks.live import report as words
+    """Write the stored numbers of the live lab, and of `scaling`, between the marks of a page."""
+    from benchmarks import live, scaling
 
-    before, mark, rest = page.read_text(encoding="utf-8").partition("<!-- live -->\n")
-    results = json.loads(Path("benchmarks/results/live.json").read_text(encoding="utf-8"))
-    text = f"{before}{mark}\n{words(results)}\n\n<!-- end -->{rest.partition('<!-- end -->')[2]}"
+    text = page.read_text(encoding="utf-8")
+    for name, words in {"live": live.report, "scaling": scaling.report}.items():
+        stored = Path(f"benchmarks/results/{name}.json")
+        if stored.exists():
+            before, mark, rest = text.partition(f"<!-- {name} -->\n")
+            report = words(json.loads(stored.read_text(encoding="utf-8")))
+            text = f"{before}{mark}\n{report}\n\n<!-- end -->{rest.partition('<!-- end -->')[2]}"
     write_atomically(page, text.encode())
 
 
@@ -162,6 +166,18 @@ def step(**options: Any) -> Results:
     from benchmarks.step import measure_step
 
     return measure_step(**options)
+
+
+@main.command()
+@click.option("--versions", default="", callback=list_of(str), help="that are measured, such as v3,v5")
+@click.option("--rounds", default=3, help="in which each version makes a step")
+@benchmark
+def scaling(versions: list[str], rounds: int) -> Results:
+    """Measure a step of every version over lengths, widths, vocabularies and batches (15 minutes)."""
+    from babygpt.models.versions import VERSIONS
+    from benchmarks.scaling import measure_scaling
+
+    return measure_scaling(versions or tuple(VERSIONS), rounds)
 
 
 @main.command()

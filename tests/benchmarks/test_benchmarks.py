@@ -2,7 +2,7 @@
 
 import itertools
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from babygpt.config import ModelConfig, TrainConfig
 from babygpt.data.corpus import Corpus
 from babygpt.models.versions import build
 from babygpt.training import Training
-from benchmarks import gpu, live, step
+from benchmarks import gpu, live, scaling, step
 from benchmarks.cli import main
 from benchmarks.machine import describe_machine
 from benchmarks.step import MeteredObjective, PartMeter, measure_step
@@ -123,6 +123,85 @@ def test_the_parts_of_a_step_add_up_to_its_time() -> None:
     assert results["steps"] == 10  # those of the first round warm up
 
 
+# ---------------------------------------------------------------- how a step grows
+
+TINY_SETTINGS = {
+    "length": [scaling.Setting(n, 16, 20, 64 // n) for n in (16, 32)],
+    "vocabulary": [scaling.Setting(16, 16, n, 2) for n in (20, 300)],
+}
+
+
+def test_a_step_of_each_version_is_measured_in_each_setting_beside_v4() -> None:
+    results = scaling.measure_scaling(["v5", "v6", "v7"], 1, TINY_SETTINGS, "eager")
+    assert list(results["axes"]) == ["length", "vocabulary"]
+    for axis, entries in results["axes"].items():
+        for entry, setting in zip(entries, TINY_SETTINGS[axis], strict=True):
+            assert scaling.setting_of(entry) == setting
+            assert list(entry["versions"]) == ["v4", "v5", "v6", "v7"]
+            assert entry["versions"]["v4"]["of_v4"] == 1
+            assert all(number > 0 for numbers in entry["versions"].values() for number in numbers.values())
+    assert scaling.report(json.loads(json.dumps(results)))
+
+
+def test_memory_is_that_of_tensors_and_equal_in_each_run() -> None:
+    small, large = TINY_SETTINGS["vocabulary"]
+    sizes = [scaling.peak_memory("v4", setting) for setting in (small, small, large)]
+    assert sizes[0] == sizes[1]
+    # Two tables with two moments of AdamW each, and in the backward pass logits and their gradient: float32.
+    tables, logits = 3 * 2 * 16 * (300 - 20), 2 * 16 * 2 * (300 - 20)
+    assert 4 * (tables + logits) <= sizes[2] - sizes[0] <= 8 * (tables + logits)
+
+
+def test_an_unknown_version_is_refused_before_anything_is_measured() -> None:
+    result = run("scaling", "--versions", "v5,v8")
+    assert result.exit_code == 1
+    assert result.stderr.startswith("Error: versions (v8) must be some of v1, v2,")
+
+
+def entry(setting: scaling.Setting, **versions: tuple[float, float, float]) -> dict[str, Any]:
+    numbers = {name: dict(zip(("ms", "of_v4", "mib"), row, strict=True)) for name, row in versions.items()}
+    return {**asdict(setting), "versions": numbers}
+
+
+def test_the_page_says_what_is_quadratic_and_what_logits_and_compiling_cost() -> None:
+    short, long = scaling.Setting(1024, batch=2), scaling.Setting(2048, batch=1)
+    small, large = scaling.Setting(vocabulary=65), scaling.Setting(vocabulary=32_000)
+    axes = {
+        "length": [
+            entry(short, v4=(100, 1, 50), v5=(150, 1.5, 100), v3=(100, 1, 50)),
+            entry(long, v4=(150, 1, 55), v5=(300, 2, 190), v3=(140, 0.9, 56)),
+        ],
+        "vocabulary": [
+            entry(small, v4=(10, 1, 5), v5=(11, 1.1, 6), v3=(10, 1, 5)),
+            entry(large, v4=(200, 1, 255), v5=(201, 1, 256), v3=(199, 1, 254)),
+        ],
+    }
+    compiled = {"eager_ms": 50.0, "ratio": 0.5, "compile_s": 40.0, "break_even": 1600}
+    text = scaling.report({"axes": axes, "compiled": compiled})
+    assert "| length 2,048 | 2,048 | 150 | 55 | v5 2.00 | v5 3.45 |" in text
+    assert "| v5 | 1.50 (2.00) | 2.00 (3.45) | 1.00 (1.00) |" in text
+    assert "v4 takes 1.50 times the time and 1.10 times the memory" in text
+    assert "Memory grows 1.90 to 1.90 times for v5, which" in text
+    assert "takes 20.0 times the time and 250 MiB more. The logits of 512 tokens are 62 MiB" in text
+    assert "It pays after 1,600 steps." in text
+    text = scaling.report({"axes": axes, "compiled": compiled | {"ratio": 1.1, "break_even": None}})
+    assert "It never pays there." in text
+
+
+def test_the_report_replaces_what_stands_between_its_marks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = tmp_path / "page.md"
+    page.write_text("a\n<!-- scaling -->\nold\n<!-- end -->\nb\n<!-- live -->\nkept\n<!-- end -->\n")
+    (tmp_path / "benchmarks/results").mkdir(parents=True)
+    (tmp_path / "benchmarks/results/scaling.json").write_text("{}")
+    monkeypatch.setattr(scaling, "report", lambda results: "new")
+    assert run("report", "--page", page).exit_code == 0
+    marks = "a\n<!-- scaling -->\n\nnew\n\n<!-- end -->\nb\n<!-- live -->\nkept\n<!-- end -->\n"
+    assert page.read_text() == marks
+
+
 # ---------------------------------------------------------------- dashboards
 
 
@@ -181,3 +260,6 @@ def test_the_page_has_the_stored_numbers_of_the_live_lab() -> None:
     stored = json.loads((ROOT / "benchmarks/results/live.json").read_text(encoding="utf-8"))
     text = (ROOT / "docs/benchmarks.md").read_text(encoding="utf-8")
     assert live.report(stored) in text, "python -m benchmarks report"
+    if (path := ROOT / "benchmarks/results/scaling.json").exists():  # It needs a quiet machine.
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        assert scaling.report(stored) in text, "python -m benchmarks report"
