@@ -34,7 +34,7 @@ def train_live(model: LanguageModel, corpus: Corpus, steps: int) -> Run:
     story_questions = questions(corpus, BLOCK_SIZE, 24)
     watches: list[Watch] = [
         roles(corpus.tokenizer, story_questions),
-        heads(corpus.tokenizer, story_questions[0].prompt.strip()),
+        heads(corpus.tokenizer, story_questions[0].prompt.strip("\n"), answer=story_questions[0].answer),
     ]
     floors = {"bigram floor": corpus.bigram_floor or 0.0, "entropy floor": corpus.floor or 0.0}
     objective, config = NextToken(corpus, BLOCK_SIZE), TrainConfig(steps=steps)
