@@ -19,14 +19,16 @@
 # |---|---|---|
 # | branches are alike | ❌ 93 to 99%, even at stride 4096 | ✅ 31% at stride 128 |
 #
-# So the note recommends its own code. But in the picture below, at equal settings, two branches are *equally* alike under both. What did the note measure, and does the likeness of two codes change the loss? At its end this side case shows how well a model of v4's size can copy. You will be able to
+# So the note recommends its own code. But in the picture below, at equal settings, two branches are *equally* alike under both. What did the note measure, and does the likeness of two codes change the loss?
 #
-# 1. find the setting behind a reported number, and rule out the others,
+# In our case, v4 of [lesson 00](00_start_here.ipynb) knows who did it and cannot copy the name from the story. At the end you will see how well a model of its size can copy. You will be able to
+#
+# 1. compare a reported number with all that its formula can give,
 # 2. predict what a model does with a code that training never showed,
 # 3. choose the baseline for what sharing a sequence costs,
 # 4. decide whether texts in one sequence should see each other.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about 1 to 2 minutes to run on two cores, and by our estimate 60 minutes to read and guess. The exercises take about 25 minutes.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about 1 to 2 minutes to run on two cores, and by our estimate 62 minutes to read and guess. The exercises take about 25 minutes.
 
 # %%
 import matplotlib.pyplot as plt
@@ -36,7 +38,6 @@ import torch
 import babygpt_live as live
 from babygpt import Branches, ModelConfig, TrainConfig, build, load_corpus
 from babygpt.data.batches import interleave
-from babygpt.encodings import fourier, rotary
 from babygpt.experiments import paired
 from babygpt.metrics import parallel_texts
 from babygpt.objectives import branch_losses
@@ -53,53 +54,51 @@ from babygpt_course.studies.results import load_results
 # %%
 explorers.branches()
 
-
 # %% [markdown]
 # ## The suspects
 #
-# Branch $b$ gets the position $p = b \cdot s$, where $s$ is the [stride](../docs/glossary.md#stride). The [Fourier code](../docs/glossary.md#fourier-code) is the sinusoid of [lesson 03b](03b_sinusoidal.ipynb) at $p$, and the model adds it to the token's embedding. **2-D RoPE** adds nothing: of the pairs of each query and key it rotates one half by time, as usual, and the other half by $p$. We measure likeness by a [cosine](../docs/glossary.md#cosine), which is 1 for equal directions: for the Fourier code that of the two codes, and for 2-D RoPE that of one vector rotated for either branch.
+# Branch $b$ gets the position $p = b \cdot s$, where $s$ is the [stride](../docs/glossary.md#stride). The [Fourier code](../docs/glossary.md#fourier-code) is the sinusoid of [lesson 03b](03b_sinusoidal.ipynb) at $p$, and the model adds it to the token's embedding. **2-D RoPE** adds nothing: of the pairs of each query and key it rotates one half by time, as usual, and the other half by $p$. Likeness is a [cosine](../docs/glossary.md#cosine), 1 for equal directions: between the two Fourier codes, or between one vector and itself, rotated for either branch.
 #
-# Why do both curves of <span class="light-stride">the left panel</span> coincide? Take one pair with the frequency $\omega$, and two branches at $p$ and $p'$. In the Fourier code this pair is $(\sin p\omega, \cos p\omega)$ for the first branch and $(\sin p'\omega, \cos p'\omega)$ for the second, and their dot product is $\cos (p - p')\omega$. 2-D RoPE rotates a pair by $p\omega$ for the first branch and by $p'\omega$ for the second, so that the angle $(p - p')\omega$ lies between the results, and their cosine is the same. <span class="light-pairs">The right panel</span> shows this cosine pair by pair, and their mean is the cosine of the whole code.
+# Why do both curves of <span class="light-stride">the left panel</span> coincide? Take one pair with the frequency $\omega$, and two branches at $p$ and $p'$. In the Fourier code this pair is $(\sin p\omega, \cos p\omega)$ or $(\sin p'\omega, \cos p'\omega)$, and their dot product is $\cos (p - p')\omega$. 2-D RoPE rotates the pair by $p\omega$ or by $p'\omega$, so that the angle $(p - p')\omega$ lies between the results, and their cosine is the same. <span class="light-pairs">The right panel</span> shows this cosine pair by pair, and their mean is the cosine of the whole code.
 #
-# At stride 128 it is 0.41, so neither number of the note fits. Drag the blue dot to the green line: 31% belongs to stride 256.
+# At stride 128 and the note's width of 512 it is 0.41, so neither number of the note fits. Drag the blue dot to the green line: it crosses 31% many times, and always at larger strides.
 #
-# The high numbers of 2-D RoPE are harder to explain. Three sliders are under suspicion: the stride, the width, and how many pairs count. Before you move them, decide which one can do it.
+# The high numbers of 2-D RoPE are harder to explain. The note reports them even at stride 4096, where our cosine is 0.05. Two more sliders are under suspicion: the width, and how many pairs count.
 
 # %%
+sliders = ["the width", "how many pairs count", "only both together", "no setting"]
+suspect_guess = predict("At stride 4096, which sliders can lift the cosine from 0.05 to 0.93?", sliders)
+suspect_guess
+
+
+# %% tags=["answer"]
 def cosine(stride=128, width=512, slowest=None):
     """Cosine of branches 0 and 1, over all pairs or over the slowest few."""
     angles = stride * 10_000.0 ** (-torch.arange(0, width, 2) / width)
     return float(angles.cos()[-(slowest or width // 2) :].mean())
 
 
-codes = fourier.fourier(torch.tensor([0, 128]), 512)
-turned = rotary.rotate_pairs(torch.ones(2, 512), rotary.angles(torch.tensor([0, 128]), 512))
-for pair in (codes, turned):
-    assert abs(torch.cosine_similarity(*pair, dim=0) - cosine()) < 1e-4
-
-# %%
-sliders = ["the stride, from 128 on", "the width", "how many pairs count", "none of them alone"]
-suspect_guess = predict("Only one slider moves. Which one can lift the cosine from 0.41 to 0.93?", sliders)
-suspect_guess
-
-# %% tags=["answer"]
+widths = range(8, 513, 8)
 highest = [
-    max(cosine(stride=2**k) for k in range(7, 14)),
-    max(cosine(width=width) for width in range(8, 513, 8)),
-    max(cosine(slowest=n) for n in range(1, 257)),
+    max(cosine(4096, width) for width in widths),
+    max(cosine(4096, slowest=n) for n in range(1, 257)),
+    max(cosine(4096, width, n) for width in widths for n in range(1, width // 2 + 1)),
 ]
 for slider, value in zip(sliders, highest, strict=False):
-    print(f"{slider:24} lifts it to {value:.2f} at most")
-found = [f"{cosine(stride=stride, slowest=1):.2f} at stride {stride}" for stride in (128, 1024, 2048, 4096)]
-print("the slowest pair alone:", ", ".join(found))
-suspect_guess.compare(sliders[int(np.argmax(highest)) if max(highest) > 0.93 else 3])
+    print(f"{slider:20}: {value:.2f} at most")
+turned = [f"{cosine(stride, slowest=1):.2f} at {stride}" for stride in (128, 1024, 2048, 4096)]
+print("the slowest pair alone, by stride:", ", ".join(turned))
+reached = [slider for slider, value in zip(sliders, highest, strict=False) if value > 0.93]
+suspect_guess.compare(reached[0] if reached else "no setting")
 
 # %% [markdown]
-# It is the third slider. Drag the pink dot to the last pair, so that this pair counts alone, and then the blue dot. Both curves now stay near 1, and cross the pink lines only at large strides. [Note 003](../docs/notes/003.md), its correction, computes the cosine of a single angle for 2-D RoPE. So note 002 probably took *one* slow pair of 2-D RoPE and *all* pairs of its own code. But a slow pair hardly turns under either code.
+# No setting of the picture gives 93% at stride 4096. The slowest pair alone comes nearest, with 0.91: drag the pink dot to the last pair, and then the blue dot. Both curves stay near 1, and fall below the note's range only a little before stride 4096.
+#
+# [Note 003](../docs/notes/003.md), its correction, computes the cosine of a *single* angle for 2-D RoPE and calls it 0.95 at stride 4096, although it is 0.92. So note 002 probably took *one* slow pair of 2-D RoPE, roughly computed, and *all* pairs of its own code. But a slow pair hardly turns under either code.
 #
 # ## Two texts in one sequence
 #
-# So the comparison was unfair, but perhaps likeness matters all the same. To find out we need models that read two texts. Branch 0 holds *ada chased ben. who chased ben?*, and branch 1 *ben chased ada. who chased ada?* The sequence starts with both tokens of time 0, then come both tokens of time 1, and a token's target is the next letter *of its own text*.
+# So the note compared unlike things, but perhaps likeness matters all the same. To find out we need models that read two texts. Branch 0 holds *ada chased ben. who chased ben?*, and branch 1 *ben chased ada. who chased ada?* The sequence starts with both tokens of time 0, then come both tokens of time 1, and a token's target is the next letter *of its own text*.
 
 # %%
 stories = ("ada chased ben. who chased ben? a", "ben chased ada. who chased ada? b")
@@ -151,17 +150,17 @@ corpus = load_corpus("plain-tales", n_chars=400_000)
 tokenizer = corpus.tokenizer
 objective = Branches(corpus, block_size=64, n_branches=(2, 2), length=48)
 small = ModelConfig(tokenizer.vocab_size, block_size=64, n_layer=2, n_head=4, n_embd=96)
-recipe, floors = TrainConfig(steps=240), {"floor": corpus.floor}
+recipe = TrainConfig(steps=240)
 line = tokenizer.decode(corpus.val[:24]).strip()
 watches = [
     explorers.branch_similarity(tokenizer, line, n=2),
-    explorers.interference(corpus.val, length=48, times=6),
+    explorers.interference(corpus.val, length=48, n_texts=128, times=6),
 ]
 models, runs = {}, {}
 for name in ("v6", "v6-rope2d"):
     torch.manual_seed(1337)
     models[name] = build(name, small, stride=128)
-    runs[name] = live.train(models[name], objective, recipe, name, floors, watches)
+    runs[name] = live.train(models[name], objective, recipe, name, watches=watches)
 
 # %% tags=["nbval-ignore-output"]
 ours = load_results("branches")["runs"]
@@ -176,15 +175,25 @@ rows.append(("no code at all", f"ours {min(without):.3f} to {max(without):.3f}, 
 Table(("model", "gap (nats per character; ours after 400 steps)"), rows, stable=1)
 
 # %% [markdown]
-# The blue lines *codes* lie at 0.33 for `v6` and at about 0.65 for `v6-rope2d`, although equal pairs are equally alike under both. The reason is that for 2-D RoPE the panel compares a whole head, and half of its pairs turn with time, which is the same in both branches. So this half is fully alike and lifts the mean.
+# Over twelve seeds another text costs less than 0.003 [nats](../docs/glossary.md#nats) per character with either code, and 0.09 in models without a code. Because 2-D RoPE adds nothing to the tokens' vectors, two branches with the same text are more than 99% alike after each layer. Still it keeps texts apart as well as the other code. Its line *codes* is high because the panel compares a whole head, half of which turns with time alone.
 #
-# Over twelve seeds another text costs less than 0.003 [nats](../docs/glossary.md#nats) per character with either code, and 0.09 in models without a code. Because 2-D RoPE adds nothing to the tokens' vectors, two branches with the same text are more than 99% alike after each layer. Still it keeps texts apart as well as the other code.
-#
-# The gap is not the price of sharing, though. It compares a model with *itself*, and this model may have become worse at single texts. The fair baseline is another model, which was trained on equally many texts, each isolated from the others. Beside this baseline, models that read eight texts in a sequence lose 0.06 nats more under 2-D RoPE and 0.07 more under Fourier codes. These seeds had suggested the comparison, so others have to decide it ([results](../docs/results.md#several-texts-in-one-sequence)).
+# The gap is not the price of sharing, though. It compares a model with *itself*, and this model may have become worse at single texts. The fair baseline is another model, which was trained on equally many texts, each isolated from the others. The table has both baselines for models that were trained on eight texts in a sequence.
+
+# %%
+isolated, rows = study.losses_among({"runs": ours}, "16 at a time: isolated", 16), []
+for kind in study.RIVALS:
+    run = f"8 at a time: {kind}"
+    prices = ours[run]["gap 8"], np.subtract(study.losses_among({"runs": ours}, run, 8), isolated)
+    rows.append((kind, *(f"{np.mean(price):+.3f}" for price in prices)))
+heading = ("code", "eight texts minus one (nats)", "minus a model of isolated texts")
+Table(heading, rows, stable=3)
+
+# %% [markdown]
+# By its gap a model pays nothing for eight texts, and beside the fair baseline it pays 0.061 or 0.075 nats. We chose this comparison after we had seen these seeds, so it is not yet a result ([results](../docs/results.md#several-texts-in-one-sequence)).
 #
 # ## Move the stride
 #
-# Now we can ask whether likeness decides. We take a model that was trained at stride 128, and read it at another stride without further training. Branch 0 keeps its code, because $0 \cdot s = 0$, and branch 1 gets another one. In training the cosine of the two codes was 0.33. At stride 1024 it is 0.15, so they are *less* alike than in training, and at stride 1 they are nearly equal.
+# Now we can ask whether likeness decides. We take a model that was trained at stride 128, and read it at another stride without further training. Branch 0 keeps its code, because $0 \cdot s = 0$, and branch 1 gets another one. In our models, whose width is 96, the cosine of the two codes was 0.33 in training. At stride 1024 they are *less* alike, and at stride 1 nearly equal.
 
 # %%
 places = ["only at 1, where codes are alike", "only at 1024, where they are not", "at both", "at neither"]
@@ -214,28 +223,23 @@ leaps = tuple(np.subtract(stored[f"stride {s}"], stored["stride 128"]).mean() > 
 leap_guess.compare(places[{(True, False): 0, (False, True): 1, (True, True): 2}.get(leaps, 3)])
 
 # %% [markdown]
-# If likeness decided, the loss would rise from left to right. But at stride 1024, where the codes are least alike, the model loses 0.82 nats more than at 128, and at 1, where they are most alike, 0.66 more. **The loss leaps because the model never met this code of branch 1, as a position was hard that training had left out** ([03b](03b_sinusoidal.ipynb)).
+# If likeness decided, the loss would rise from left to right. But at stride 1024, where the codes are least alike, the model loses 0.82 nats more than at 128, and at 1, where they are most alike, 0.66 more. Yet models that had stride 1 from the start lose only 0.02 nats more than at 128, which other seeds have yet to confirm ([results](../docs/results.md#strides)). **So the loss leaps because this code of branch 1 is new to the model**, as in [03b](03b_sinusoidal.ipynb), where positions were hard that training had left out.
 #
-# Does the leap heal if training goes on? Start the Fourier model again, and move the stride while it learns. If you have not moved it by step 120, the next cell sets it to 1.
+# A model that still trains can learn the new code. Start the Fourier model again, and move the stride while it learns. Halfway the cell sets it to 1, unless you have moved it.
 
 # %% tags=["nbval-ignore-output"]
 torch.manual_seed(1337)
 slider = live.Slider("stride", 128, 1, 256, "stride (positions)")
 again = build("v6", small, stride=128)
-steered = live.train(again, objective, recipe, "steered v6", floors, watches, [slider], baseline=runs["v6"])
-
-# %% tags=["nbval-ignore-output"]
+steered = live.train(again, objective, recipe, "steered v6", watches=watches, controls=[slider])
 steered.wait_for_step(120)
 if not any(step.changed for step in steered.history):
     steered.steer("stride", 1)
-pairs = list(zip(steered.result(), runs["v6"].result(), strict=False))
-moves = [step.step - 1 for step, _ in pairs if step.changed] or [0]
-more = np.array([step.loss - before.loss for step, before in pairs])
-leap, rest = more[moves[0] : moves[-1] + 20].max(), more[-10:].mean()
-print(f"moved after {moves[-1]} steps: {leap:+.2f} nats in the worst step, {rest:+.2f} at the end")
+moved, stayed = (run.result()[-1].val_loss for run in (steered, runs["v6"]))
+print(f"loss at the end: {moved:.2f} nats with your stride, {stayed:.2f} at 128 throughout")
 
 # %% [markdown]
-# Most of the leap heals, and in our run a part is left. Models that had stride 1 from the start lose only 0.02 nats more than at 128 under either code, which other seeds have yet to confirm ([results](../docs/results.md#strides)).
+# The loss leaps with the line *codes* and falls again. In our run the gap jumps with it and has not returned to 0 at the end, so that a part of the leap is left.
 #
 # ## More texts than in training
 #
@@ -250,48 +254,40 @@ gaps = {
 }
 fig, ax = plt.subplots(figsize=(8, 3))
 means = {name: np.mean(seeds) for name, seeds in gaps.items()}
-title = "Eight texts cost {:.2f} and {:.2f} nats under new numbers, {:.2f} and {:.2f} under known ones"
+title = "Eight texts cost {:.2f} and {:.2f} nats after two numbers, {:.2f} and {:.2f} after any of eight"
 title = title.format(*means.values())
 seed_plots.draw_seed_dots(ax, gaps, title, "gap among eight texts (nats per character)")
 plt.show()
 
 # %% [markdown]
-# Under new numbers eight texts cost 2.00 nats with Fourier codes, and 0.36 with 2-D RoPE. If training drew any two of eight numbers, eight texts cost 0.04 nats or less with either code, although these models, too, had met only two texts at a time. So it helps if training shows every code, even with two texts at a time.
+# Under new numbers eight texts cost 2.00 nats with Fourier codes, and 0.36 with 2-D RoPE. If training drew any two of eight numbers, they cost 0.04 nats or less with either code, although these models, too, had met only two texts at a time. So training should show every code.
 #
-# ## The stage that the note calls a must
-#
-# The note trains in stages: first on single texts ("a must!"), then on several, because otherwise training "collapses". We trained Fourier models on four texts. Others had single texts in the first half of their steps, and four in the rest.
+# Do new codes do the harm by themselves? Among eight texts both the numbers and the neighbours are new, so we also let each text read *alone* under its number.
 
 # %%
-stages = ["lower by 0.02 nats or more", "equal within 0.02 nats", "higher by 0.02 nats or more"]
-stage_guess = predict("With the stage of single texts, the loss among four texts is at the end …", stages)
-stage_guess
+parts = ["more than half of it", "less than half of it"]
+alone_guess = predict("How much of the 2.00 nats does a text lose alone, in the mean of the numbers?", parts)
+alone_guess
 
 # %% tags=["answer"]
-among = [study.losses_among({"runs": ours}, f"{way}: Fourier", 4) for way in ("four, warmed up", "four")]
-costs = paired.compare(np.subtract(*among).tolist())
-print(f"with the stage minus without: {costs:+.3f} nats")
-stage_guess.compare(stages[1 + (costs.mean > 0.02) - (costs.mean < -0.02)])
+for n in (4, 8):
+    own, gap = (ours["two: Fourier"][f"{part} {n}"] for part in ("own", "gap"))
+    share = np.divide(own, gap).mean()  # over twelve seeds
+    print(f"{n} numbers: {np.mean(own):.2f} of {np.mean(gap):.2f} nats without another text; {share:.0%}")
+alone_guess.compare(parts[int(share < 0.5)])
 
 # %% [markdown]
-# Nothing collapses without the stage, and with it the loss is *higher*, by 0.045 nats. A single text has branch 0, so during half of the training the model meets none of the three other codes.
+# The unknown number alone explains 24% of the gap at eight texts, and 21% at four. The larger part appears only when other texts stand beside the first. But these do little harm under numbers that training had shown. So the harm needs both: other texts, and codes that the model has not learned.
 #
 # ## Who should read whom?
 #
-# A small gap does not mean that a text ignores the other one. For the [**leak**](../docs/glossary.md#leak) we put another text beside a text, and measure by a [KL](../docs/glossary.md#kl) how far the predictions for the first one change. It is 0 if none of them does.
-
-# %% tags=["nbval-ignore-output"]
-for name, model in models.items():
-    for model.isolated in (True, False):
-        leak = parallel_texts.leakage(model, corpus.val, 2, length=48, n_samples=8)
-        print(f"{name:10} {'isolated' if model.isolated else 'open mask'}: {round(leak, 6):g} nats")
-
-# %% [markdown]
-# With the isolation mask the leak is exactly 0, and with the open mask it was above 0 in every trained model, so isolate the texts of different people. The open mask is for texts that *help* each other. Here both branches tell the same story, but branch 1 begins eight letters later. A model that reads one text alone cannot lose less than the dashed floor of the dashboards, 0.33 nats, which the best reader of whole stories loses.
+# A small gap does not mean that a text ignores the other one. With the open mask its predictions depend a little on the other text in every model that we trained, and with the isolation mask they do not. Isolate the texts of different people, therefore, because of this [**leak**](../docs/glossary.md#leak).
+#
+# The open mask is for texts that *help* each other. Here both branches tell the same story, and branch 1 writes it eight steps behind. The best reader of one text alone loses 0.33 nats.
 
 # %%
-question = "What will branch 1, which begins later, lose per character on new stories?"
-echo_guess = predict(question, low=0, high=1.5, unit="nats", near=0.1)
+echoes = ["0.33 nats or more", "between 0.1 and 0.33 nats", "less than 0.1 nats"]
+echo_guess = predict("What will branch 1, which is behind, lose per character on new stories?", echoes)
 echo_guess
 
 # %% tags=["answer", "nbval-ignore-output"]
@@ -307,16 +303,18 @@ rows = [
     (name, paired.beside(round(heard[key], 3), ours[study.ECHO][key]))
     for name, key in {"0": "ahead", "1": "behind", "1, isolated": "behind, isolated"}.items()
 ]
+rows.append(("best reader of one text", f"{corpus.floor:.3f}"))
 display(Table(("branch and mask", "loss (nats per character; ours after 400 steps)"), rows, stable=1))
 batch = next(echo.val_batches())
 with torch.inference_mode():
     lost = branch_losses(listener, batch)
 vowels = torch.isin(batch.targets, tokenizer.encode("aeiou")) & (batch.branch == 1)
 print(f"branch 1, vowels alone: {lost[vowels].mean():.3f} nats")
-echo_guess.compare(heard["behind"])
+behind = heard["behind"]
+echo_guess.compare(echoes[2 if behind < 0.1 else 1 if behind < corpus.floor else 0])
 
 # %% [markdown]
-# Branch 1 loses 0.016 nats over twelve seeds, far below the floor, because it can copy from branch 0; the dashboard has the mean of both branches. If the isolation mask hides branch 0, the later branch loses more than the earlier one, because in training it could always copy.
+# Branch 1 loses 0.016 nats over twelve seeds, far below the best reader of one text, because it can copy from branch 0. The curve of the dashboard is higher because it has the mean of both branches. If the isolation mask hides branch 0, the later branch loses more than the earlier one, because in training it could always copy.
 #
 # ## The case
 #
@@ -374,10 +372,10 @@ tasks.SPLIT_GAP.check(split_gap)
 #
 # The models have 2 layers of width 96, and were trained for 400 steps from twelve seeds.
 #
-# 1. Over the same pairs, two branches are equally alike under Fourier codes and under 2-D RoPE. The note probably compared one slow pair with all pairs.
-# 2. Without a branch code a second text costs 0.09 nats per character, and with either code less than 0.003. Beside models that read isolated texts at an equal budget, eight texts cost 0.06 to 0.07, which other seeds have to decide.
-# 3. A model that was trained at stride 128 loses 0.82 nats more at 1024, where its codes are less alike, and 0.66 more at 1, because it never met these codes.
-# 4. Eight texts cost 2.0 nats under Fourier codes if training had two numbers, and 0.04 or less if it drew any two of eight.
+# 1. Over the same pairs, two branches are equally alike under Fourier codes and under 2-D RoPE. At stride 4096 no setting gives the note's 93%; one slow pair comes nearest.
+# 2. Without a branch code a second text costs 0.09 nats per character, and with either code less than 0.003. Beside models that read isolated texts at an equal budget, eight texts cost 0.061 to 0.075, which other seeds have to decide.
+# 3. A model that was trained at stride 128 loses 0.82 nats more at 1024, where its codes are less alike, and 0.66 more at 1, because these codes are new to it.
+# 4. Eight texts cost 2.0 nats under Fourier codes if training had two numbers, and 0.04 or less if it drew any two of eight. The unknown number alone explains a quarter of the 2.0 nats.
 # 5. With the open mask every trained model leaks, and with the isolation mask nothing does. The open mask pays if a text can copy.
 
 # %% [markdown]
@@ -434,7 +432,7 @@ tasks.SPLIT_GAP.check(split_gap)
 # **5.** You change the stride from 128 to 1, and the loss leaps. What is the main reason?
 #
 # - a) codes at stride 1 are too much alike
-# - b) the model never met this code of branch 1
+# - b) this code of branch 1 is new to the model
 # - c) bad luck
 #
 # <details><summary>Answer</summary>
@@ -447,6 +445,7 @@ tasks.SPLIT_GAP.check(split_gap)
 # ## What the source notes say
 #
 # - *2-D RoPE leaves branches 93 to 99% alike.* This fails for the cosine over all pairs that rotate with the branch. Inside our models at stride 4096 we have six seeds only, so the table says *undecided*.
+# - *Training must begin with single texts, or it collapses.* With such a stage our models lose 0.045 nats *more* among four texts ([results](../docs/results.md#several-texts-in-one-sequence)).
 # - *The Fourier code reaches a lower loss, 2-D RoPE is stuck at 2.5.* At equal training they are [undecided](../docs/glossary.md#undecided): 2-D RoPE loses at most 0.023 nats more and 0.009 less.
 #
 # More: [note 002](../docs/notes/002.md), [note 003](../docs/notes/003.md).
