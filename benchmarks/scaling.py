@@ -92,10 +92,12 @@ def measure_scaling(
             hint = suggestion(version, VERSIONS)
             raise BadInput(f"versions ({version}) must be some of {', '.join(VERSIONS)}{hint}")
     names = list(dict.fromkeys([BASELINE, *versions]))
+    different = dict.fromkeys(setting for row in settings.values() for setting in row)
+    numbers = {setting: measure_setting(names, setting, rounds) for setting in different}
     return {
         "rounds": rounds,
         "axes": {
-            axis: [asdict(s) | {"versions": measure_setting(names, s, rounds)} for s in row]
+            axis: [asdict(setting) | {"versions": numbers[setting]} for setting in row]
             for axis, row in settings.items()
         },
         "compiled": measure_compiled(rounds, backend),
@@ -246,43 +248,47 @@ def baseline_table(axes: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
 
 
 def versions_table(axes: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
-    """Return each version's time at each length and at the end of each other axis, with its memory."""
-    columns = [("length", entry) for entry in axes["length"]]
+    """Return each version's time and memory at each length and at the end of each other axis."""
+    lengths = axes["length"]
+    columns = [("length", entry) for entry in lengths]
     columns += [(axis, entries[-1]) for axis, entries in axes.items() if axis != "length"]
     rows = []
-    for name in axes["length"][0]["versions"]:
+    for name in lengths[0]["versions"]:
         if name == BASELINE:
             continue
         cells = []
         for _, entry in columns:
             numbers, baseline = entry["versions"][name], entry["versions"][BASELINE]
             cells.append(f"{numbers['of_v4']:.2f} ({numbers['mib'] / baseline['mib']:.2f})")
-        rows.append([name, *cells])
+        rows.append([name, *cells, f"{growth(lengths, name, 'mib'):.2f}"])
     heading = ["time (memory) × v4", *(f"{axis} {getattr(setting_of(e), axis):,}" for axis, e in columns)]
-    return markdown(heading, rows)
+    return markdown([*heading, "memory at the last length, × the one before"], rows)
+
+
+def growth(entries: Sequence[Mapping[str, Any]], name: str, number: str) -> float:
+    """Return by how much a number of a version grows from the last setting but one to the last."""
+    before, after = (entry["versions"][name][number] for entry in entries[-2:])
+    return float(after / before)
 
 
 def quadratic_words(entries: Sequence[Mapping[str, Any]]) -> str:
-    """Say which versions keep a number for each pair of tokens, from the two longest windows."""
-    short, long = entries[-2:]
-    factor = long["length"] / short["length"]
-
-    def growth(name: str, number: str) -> float:
-        return float(long["versions"][name][number] / short["versions"][name][number])
-
-    names = [name for name in long["versions"] if growth(name, "mib") >= GROWS ** math.log2(factor)]
+    """Say how many versions keep a number for each pair of tokens, from the two longest windows."""
+    before, after = entries[-2:]
+    factors = {name: growth(entries, name, "mib") for name in after["versions"]}
+    quadratic = {name: factor for name, factor in factors.items() if factor >= GROWS}
+    lengths, slower = f"{before['length']:,} and {after['length']:,}", growth(entries, BASELINE, "ms")
     text = (
-        f"**Quadratic in the window.** From {short['length']:,} to {long['length']:,} tokens, with as many "
-        f"tokens in a batch, v4 takes {growth(BASELINE, 'ms'):.2f} times the time and "
-        f"{growth(BASELINE, 'mib'):.2f} times the memory: it computes the scores of all pairs of tokens and "
-        "keeps none. "
+        f"**Quadratic in the window.** Batches of the two longest windows, {lengths}, have as many tokens. "
+        f"From one to the other v4 takes {slower:.2f} times the time, because it computes the scores of all "
+        f"pairs of tokens. It takes {factors[BASELINE]:.2f} times the memory, because it keeps none of them. "
     )
-    if not names:
+    if not quadratic:
         return f"{text}No version keeps a number for each pair."
+    most = max(quadratic, key=lambda name: quadratic[name])
     return (
-        f"{text}Memory grows {min(growth(name, 'mib') for name in names):.2f} to "
-        f"{max(growth(name, 'mib') for name in names):.2f} times for {', '.join(names)}, which keep a number "
-        "for each pair of tokens, in each head or once."
+        f"{text}Of {len(factors)} versions, {len(quadratic)} keep a number for each pair, in each head or "
+        f"once: their memory grows at least {GROWS} times, and that of {most} {quadratic[most]:.2f} times "
+        "(last column)."
     )
 
 
@@ -298,7 +304,7 @@ def vocabulary_words(entries: Sequence[Mapping[str, Any]]) -> str:
         f"**The logits of a large vocabulary.** With {setting.vocabulary:,} tokens in place of "
         f"{small['vocabulary']:,}, a step of v4 takes {after['ms'] / before['ms']:.1f} times the time and "
         f"{more:,.0f} MiB more. The logits of {setting.tokens:,} tokens are {logits:,.0f} MiB, and the loss "
-        f"and its gradient need as much each; the two tables grow by {weights:,.0f} MiB, to which come "
+        f"and its gradient need as much each. The two tables grow by {weights:,.0f} MiB, to which come "
         "their gradients and two moments of AdamW."
     )
 

@@ -179,9 +179,11 @@ def test_the_page_says_what_is_quadratic_and_what_logits_and_compiling_cost() ->
     compiled = {"eager_ms": 50.0, "ratio": 0.5, "compile_s": 40.0, "break_even": 1600}
     text = scaling.report({"axes": axes, "compiled": compiled})
     assert "| length 2,048 | 2,048 | 150 | 55 | v5 2.00 | v5 3.45 |" in text
-    assert "| v5 | 1.50 (2.00) | 2.00 (3.45) | 1.00 (1.00) |" in text
-    assert "v4 takes 1.50 times the time and 1.10 times the memory" in text
-    assert "Memory grows 1.90 to 1.90 times for v5, which" in text
+    assert "| v5 | 1.50 (2.00) | 2.00 (3.45) | 1.00 (1.00) | 1.90 |" in text
+    assert "v4 takes 1.50 times the time, because" in text
+    assert "It takes 1.10 times the memory" in text
+    assert "Of 3 versions, 1 keep a number for each pair" in text
+    assert "that of v5 1.90 times (last column)." in text
     assert "takes 20.0 times the time and 250 MiB more. The logits of 512 tokens are 62 MiB" in text
     assert "It pays after 1,600 steps." in text
     text = scaling.report({"axes": axes, "compiled": compiled | {"ratio": 1.1, "break_even": None}})
