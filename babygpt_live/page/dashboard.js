@@ -384,7 +384,8 @@ export class Board {
     specs.forEach((spec, i) => {
       if (spec) (this.views[i] ??= this.makeView(spec, i)).draw(spec, cursor);
     });
-    if (specs.some((spec, i) => !spec && !this.views[i])) this.coming ??= html("p", { class: "coming" }, this.panels, COMING);
+    const lacks = specs.some((spec, i) => !spec && !this.views[i]);
+    if (lacks) this.coming ??= html("p", { class: "coming" }, this.panels, COMING);
     else this.coming?.remove();
     this.drawHead(step);
     this.keepRoom();

@@ -107,8 +107,8 @@ function valueAt({ span, log }, share) {
 
 // Axes are { label, span, ticks, log, least }: `span` from left to right, or from bottom to top; `ticks` are
 // pairs of a value and its name, or nothing for round numbers. `margin` of y is the least room for its names.
-// `beside` is the room at the right of the axes, for the name of x, and for those of curves if it is large; then
-// y has no name, and x no grid.
+// `beside` is the room at the right of the axes, for the name of x, and for those of curves if it is large;
+// then y has no name, and x no grid.
 export class Axes {
   constructor(panel, { x, y, height = HEIGHT, beside = null }) {
     Object.assign(this, { panel, sides: { x, y }, total: height, left: LEFT, width: 300, onlay: [], beside });
@@ -326,7 +326,7 @@ export function paintCells(canvas, values, rows, columns, [low, high], offset = 
 
 export const FAINT = 0.06; // attention weight below which no arc is drawn
 
-// Draw an arc from one letter to another, whose breadth and darkness are an attention weight; so does still.py.
+// Draw an arc from one letter to another, as broad and dark as an attention weight; so does still.py.
 // x and y of both ends, and `up`, which its middle reaches, are pixels.
 export function drawArc(arc, weight, from, to, y, up) {
   if (weight < FAINT) return put(arc, { visibility: "hidden" });

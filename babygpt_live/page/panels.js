@@ -355,8 +355,8 @@ function textTicks(letters, room, turned = false) {
   return { ticks, turned };
 }
 
-// A text on a line, and arcs from one letter to those that it looks at. A pointer or the arrow keys choose the
-// letter: `look` gets its number, or null.
+// A text on a line, and arcs from one letter to those that it looks at. A pointer or the arrow keys choose
+// the letter: `look` gets its number, or null.
 class Arcs {
   constructor(parent, look) {
     this.plot = html("div", { class: "arcs", tabindex: 0, role: "img" }, parent);
@@ -413,16 +413,16 @@ export class ArcsView extends PanelView {
     this.panel = makePanel(this.parent, spec.title);
     this.panel.svg.remove();
     this.panel.box.style.setProperty("--grow", spec.width);
-    const { letter, letters, weights, reading } = spec.marks.find(mark => mark.kind === "arcs");
-    // Weights of other letters are not known.
-    this.arcs = new Arcs(this.plot, from =>
-      write(this.panel.readout, from === null ? this.spec.note : lookedAt(reading, letters, weights, letter)));
+    // Weights of other letters are not known, so that pointing at any of them reads the one that looks.
+    const read = from => write(this.panel.readout, from === null ? this.spec.note : this.words);
+    this.arcs = new Arcs(this.plot, read);
     this.followSize();
   }
   show(spec) {
     const mark = spec.marks.find(one => one.kind === "arcs");
     this.panel.say(spec.title);
-    this.arcs.draw(mark, mark.weights, mark.letter, this.wide, spec.title);
+    this.words = lookedAt(mark.reading, mark.letters, mark.weights, mark.letter);
+    this.arcs.draw(mark, mark.weights, mark.letter, this.wide, this.words);
   }
 }
 

@@ -322,6 +322,13 @@ def test_arcs_stand_on_the_letters_to_which_their_weights_belong_in_page_and_sti
     require_arcs([float(text.get("x", 0)) for text in over], arcs, weights, 4)
 
 
+def test_a_pointer_reads_what_the_letter_of_the_arcs_looks_at_most(draw: Any):
+    page, _ = draw(PANELS["arcs"])
+    page.locator(".arcs").hover()
+    words = f"Letter 5, “<”, looks most at “{LETTERS[0]}”: 50%"
+    assert page.locator(".explorer-readout").text_content() == words
+
+
 def test_arcs_follow_the_letter_that_a_reader_points_at(draw: Any):
     page, _ = draw(PANELS["heads and arcs"])
     page.locator(".arcs").focus()
