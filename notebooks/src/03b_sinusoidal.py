@@ -45,6 +45,7 @@ from babygpt_course.studies import results, seed_plots
 from babygpt_course.studies.order import losses_from
 from babygpt_course.tools import bench, valley
 
+
 # %%
 def score(q, k, m, n):
     """Score of a query q (32,) at position m and a key k (32,) at position n: your design."""
