@@ -266,7 +266,7 @@ plt.show()
 
 # %%
 parts = ["more than half of it", "less than half of it"]
-alone_guess = predict("How much of the 2.00 nats does a text lose alone, in the mean of the numbers?", parts)
+alone_guess = predict("How much of the 2.00 nats does a text lose alone, under a new number?", parts)
 alone_guess
 
 # %% tags=["answer"]
@@ -281,7 +281,7 @@ alone_guess.compare(parts[int(share < 0.5)])
 #
 # ## Who should read whom?
 #
-# A small gap does not mean that a text ignores the other one. With the open mask its predictions depend a little on the other text in every model that we trained, and with the isolation mask they do not. Isolate the texts of different people, therefore, because of this [**leak**](../docs/glossary.md#leak).
+# A small gap does not mean that a text ignores the other one. With the open mask its predictions depend a little on the other text in every model that we trained, and with the isolation mask they do not. This is the [**leak**](../docs/glossary.md#leak), so isolate the texts of different people.
 #
 # The open mask is for texts that *help* each other. Here both branches tell the same story, and branch 1 writes it eight steps behind. The best reader of one text alone loses 0.33 nats.
 
