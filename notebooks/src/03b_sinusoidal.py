@@ -230,7 +230,7 @@ questions = corpus.grammar.questions(400, seed=2, max_chars=shape.block_size)
 models, runs, floor = {}, {}, {"entropy floor": corpus.floor}
 watches = [
     explorers.roles(tokenizer, questions[:24]),
-    explorers.heads(tokenizer, questions[0].prompt.strip()),
+    explorers.heads(tokenizer, questions[0].prompt.strip("\n"), answer=questions[0].answer),
 ]
 for version in ("nope", "v3"):
     torch.manual_seed(1337)
@@ -238,7 +238,7 @@ for version in ("nope", "v3"):
     runs[version] = live.train(models[version], objective, recipe, version, floor, watches)
 
 # %% [markdown]
-# The dashed line is the entropy floor of lesson 00. The large map shows the head whose attention has changed most since the first step.
+# The dashed line is the entropy floor of lesson 00. The arcs show where the head that looks most at the answer looks from the last space.
 #
 # The next cell waits for both models and asks 400 questions, each after a story and after its [mirror](../docs/glossary.md#mirror-pair), so a model that ignores order is right in half of them. It also lets the models write the names.
 

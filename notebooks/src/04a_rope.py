@@ -207,7 +207,7 @@ print(questions[0].prompt + questions[0].answer)
 # %% tags=["nbval-ignore-output"]
 watches = [
     explorers.roles(tokenizer, questions[:24]),
-    explorers.heads(tokenizer, questions[0].prompt.strip("\n")),
+    explorers.heads(tokenizer, questions[0].prompt.strip("\n"), answer=questions[0].answer),
 ]
 models, runs = {}, {}
 for version in ("v3", "v4"):

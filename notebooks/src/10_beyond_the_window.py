@@ -50,11 +50,11 @@ told, query = "ada ch<7>ased ben. ", "who chased ben? ["
 shape = ModelConfig(tokenizer.vocab_size, window, n_layer=2, n_head=4, n_embd=96)
 torch.manual_seed(1337)
 v4 = build("v4", shape)
-watch = explorers.heads(tokenizer, told + query)
+watch = explorers.heads(tokenizer, told + query, answer="7")
 run = live.train(v4, NextToken(corpus, window), TrainConfig(steps=400), "v4", watches=[watch])
 
 # %% [markdown]
-# Each kind has ten values that are drawn at random, so a model that remembers nothing is right in 10% of the questions. In training a question comes at most 52 characters after its value. Watch the last row of the large map, which shows where one head looks from the last bracket: once v4 answers, a head looks at the 7.
+# Each kind has ten values that are drawn at random, so a model that remembers nothing is right in 10% of the questions. In training a question comes at most 52 characters after its value. Watch the arcs, which show where one head looks from the last bracket: once v4 answers, a head looks at the 7.
 #
 # ## Let the text grow
 #
