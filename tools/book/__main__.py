@@ -75,8 +75,8 @@ def build(names: list[str], folder: Path) -> Path:
     command = [sys.executable, "-m", "sphinx", "-b", "html", "-q", "-W", "--keep-going", "-j", "auto"]
     command += ["-c", str(BOOK), "-d", str(folder / "doctrees"), str(source), str(html)]
     subprocess.run(command, check=True)
-    remove_copies(html)
     write_webp(html)
+    remove_copies(html)
     (folder / MADE).write_text(f"{mark} {' '.join(names)}\n", encoding="utf-8")
     return html
 
@@ -85,9 +85,13 @@ def remove_copies(html: Path) -> None:
     """Remove maps of scripts and styles, and second copies of pictures that pages show and link to."""
     for path in html.rglob("*.map"):
         path.unlink()
-    pictures = {path.name: path.read_bytes() for path in (html / "_images").glob("*")}
-    copies = [path for path in html.glob("_downloads/*/*") if path.read_bytes() == pictures.get(path.name)]
-    addresses = {f"_downloads/{path.parent.name}/{path.name}": f"_images/{path.name}" for path in copies}
+    originals = {
+        path.read_bytes(): path.relative_to(html).as_posix()
+        for folder in ("_images", PICTURES)
+        for path in (html / folder).glob("*")
+    }
+    copies = [path for path in html.glob("_downloads/*/*") if path.read_bytes() in originals]
+    addresses = {path.relative_to(html).as_posix(): originals[path.read_bytes()] for path in copies}
     replace_addresses(html, addresses)
     for path in copies:
         path.unlink()
