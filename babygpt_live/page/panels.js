@@ -388,7 +388,8 @@ class Arcs {
     put(this.svg, { width: count * step, style: colourOf({ colour }) });
     for (const { tag, layer } of this.parts) {
       while (layer.children.length > count) layer.lastChild.remove();
-      while (layer.children.length < count) svg(tag, {}, layer);
+      // Chromium reckons with pointed joins, of which an arc has none, and would find it far beyond its text.
+      while (layer.children.length < count) svg(tag, { "stroke-linejoin": "round" }, layer);
     }
     const [arcs, signs] = this.parts.map(({ layer }) => layer.children);
     letters.forEach((letter, i) => {
