@@ -3,7 +3,7 @@
 They are computed by JavaScript modules of the folder page/. Python only names their controls.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -152,4 +152,4 @@ def polar(gate: str = GATES[0], order: str = ORDERS[0], phi: int = 0) -> Formula
 
 FORMULAS = (sinusoidal, rotary, alibi, gaussian_kernel, branches, polar)
 _, *STARTS = [partial(polar, *start) for start in POLAR_STILLS]
-STILLS = (*FORMULAS, partial(rotary, n_hands=2), *STARTS)  # each has a picture
+STILLS: tuple[Callable[[], Formula], ...] = (*FORMULAS, partial(rotary, n_hands=2), *STARTS)  # with a picture
