@@ -8,7 +8,7 @@ import numpy as np
 from torch import Generator, Tensor
 
 from babygpt_course.exercises.checks import Wrong, ask
-from babygpt_course.exercises.compare import difference
+from babygpt_course.exercises.compare import as_numbers, difference
 
 Mistakes = Mapping[str, Callable[..., Any]]  # sentence that tells the learner -> a function with the mistake
 
@@ -68,6 +68,15 @@ class Agrees:
         except (ValueError, IndexError, ArithmeticError, RuntimeError, Wrong):
             return False
         return not difference(got, value, self.atol) and bool(difference(value, want, self.atol))
+
+
+def first_token(result: Any, given: Tensor, *_: Any) -> Any:
+    """Return what stands for the first token of each text, for `view`; the result itself in another shape.
+
+    result, given  (..., T, n) both: a row for each token
+    """
+    numbers = as_numbers(result)
+    return result if numbers is None or numbers.shape != given.shape else numbers[..., 0, :]
 
 
 def size(value: Any) -> int:

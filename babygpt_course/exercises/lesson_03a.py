@@ -10,9 +10,8 @@ from torch import Generator, Tensor
 from babygpt.config import ModelConfig
 from babygpt.encodings.base import Encoding
 from babygpt.models.transformer import Transformer
-from babygpt_course.exercises.agreement import Agrees, Case, Mistakes
+from babygpt_course.exercises.agreement import Agrees, Case, Mistakes, first_token
 from babygpt_course.exercises.checks import ask_tensor, ask_tensors, require, require_equal, require_texts
-from babygpt_course.exercises.compare import as_numbers
 from babygpt_course.exercises.exercise import Exercise, each, integer, randomize_, read_tasks
 
 TASKS = read_tasks("lesson_03a")
@@ -57,17 +56,11 @@ def score_cases(draw: Generator, several: bool) -> Iterator[Case]:
         yield Case(f"scores of shape {shape}", (2 * torch.randn(shape, generator=draw),))
 
 
-def first_row(weights: Any, *_: Any) -> Any:
-    """Return what the first token reads, or the result itself if it is no table."""
-    numbers = as_numbers(weights)
-    return weights if numbers is None or numbers.dim() < 2 else numbers[..., 0, :]
-
-
 one_text, several_texts = (partial(score_cases, several=several) for several in (False, True))
 CAUSAL_WEIGHTS = Exercise(
     TASKS["Weights without the future"],
     [
-        Agrees(one_text, causal_weights_answer, WEIGHT_MISTAKES, view=first_row),
+        Agrees(one_text, causal_weights_answer, WEIGHT_MISTAKES, view=first_token),
         Agrees(one_text, causal_weights_answer, WEIGHT_MISTAKES),
         Agrees(several_texts, causal_weights_answer, WEIGHT_MISTAKES),
     ],

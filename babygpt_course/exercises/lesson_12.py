@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor
 
-from babygpt_course.exercises.agreement import Agrees, Case
+from babygpt_course.exercises.agreement import Agrees, Case, first_token
 from babygpt_course.exercises.compare import as_numbers
 from babygpt_course.exercises.exercise import Exercise, integer, read_tasks
 
@@ -71,12 +71,6 @@ def draw_texts(draw: Generator, several: bool) -> Iterator[Case]:
     for shape in shapes:
         x, weight = torch.randn(shape, generator=draw), 1.5 * torch.randn(shape[-1], generator=draw)
         yield Case(f"x of shape {shape}", (x, weight))
-
-
-def first_token(shifted: Any, x: Tensor, *_: Any) -> Any:
-    """Return the first token of each text, or the result itself if it has another shape than the texts."""
-    numbers = as_numbers(shifted)
-    return shifted if numbers is None or numbers.shape != x.shape else numbers[:, 0]
 
 
 one_text, several_texts = (partial(draw_texts, several=several) for several in (False, True))

@@ -12,10 +12,11 @@ from torch.optim import SGD, Optimizer
 from babygpt import minimal
 from babygpt.errors import BadInput
 from babygpt.minimal import norm, rotate
-from babygpt_course.exercises.agreement import Agrees, Case
+from babygpt_course.exercises.agreement import Agrees, Case, first_token
 from babygpt_course.exercises.checks import Unusable, require
-from babygpt_course.exercises.compare import as_numbers, count, describe
+from babygpt_course.exercises.compare import count, describe
 from babygpt_course.exercises.exercise import Exercise, each, integer, randomize_, read_tasks
+from babygpt_course.exercises.lesson_03a import weights_of, weights_of_later
 
 TASKS = read_tasks("lesson_13")
 
@@ -46,28 +47,22 @@ def my_attention_answer(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 
 def attends(q: Tensor, k: Tensor, v: Tensor, hidden: int = 1, factor: float = 2.0, axis: int = -1) -> Tensor:
     """Attend with one detail changed; keys from `hidden` positions after their query on are hidden."""
-    T, D = q.shape[-2:]
-    scores = factor * q @ k.mT / D**0.5
-    later = torch.ones(T, T).triu(hidden).bool()
-    return scores.masked_fill(later, -torch.inf).softmax(dim=axis) @ v
+    return weights_of(scores_of(q, k, factor), hidden, axis=axis) @ v
 
 
-def attends_with_zeros(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """Attend with the scores of later tokens set to 0 in place of -inf."""
-    return (2 * q @ k.mT / q.shape[-1] ** 0.5).tril().softmax(dim=-1) @ v
-
-
-def attends_backwards(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """Attend with the mask turned around."""
-    scores = 2 * q @ k.mT / q.shape[-1] ** 0.5
-    earlier = torch.ones(scores.shape[-2:]).tril(-1).bool()
-    return scores.masked_fill(earlier, -torch.inf).softmax(dim=-1) @ v
+def scores_of(q: Tensor, k: Tensor, factor: float = 2.0) -> Tensor:
+    """Return the scores of queries and keys: (..., T, T), a row for each query."""
+    return factor * q @ k.mT / q.shape[-1] ** 0.5
 
 
 ATTENTION_MISTAKES: dict[str, Callable[..., Tensor]] = {
     "Tokens read those after them, because there is no mask": partial(attends, hidden=10_000),
-    "A hidden score is −∞. With 0 it still gets weight, because e⁰ is 1": attends_with_zeros,
-    "Your mask is turned around: it hides the earlier tokens": attends_backwards,
+    "A hidden score is −∞. With 0 it still gets weight, because e⁰ is 1": (
+        lambda q, k, v: weights_of(scores_of(q, k), score=0.0) @ v
+    ),
+    "Your mask is turned around: it hides the earlier tokens": (
+        lambda q, k, v: weights_of_later(scores_of(q, k)) @ v
+    ),
     "A token may read itself: the mask begins one above the diagonal": partial(attends, hidden=0),
     "The softmax runs over the keys, the last axis": partial(attends, axis=-2),
     "Scores are multiplied by 2": partial(attends, factor=1.0),
@@ -83,12 +78,6 @@ def attention_cases(draw: Generator, aspect: str) -> Iterator[Case]:
     for shape in shapes:
         q, k, v = 1.5 * torch.randn(3, *shape, generator=draw)
         yield Case(f"q, k and v of shape {shape}", (q, k, v))
-
-
-def first_token(mixes: Any, *_: Any) -> Any:
-    """Return the mix of each text's first token, or the result itself if it is no batch of heads."""
-    numbers = as_numbers(mixes)
-    return mixes if numbers is None or numbers.dim() != 4 else numbers[..., 0, :]
 
 
 one_head, several_heads = (partial(attention_cases, aspect=aspect) for aspect in ("one", "several"))
