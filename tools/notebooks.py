@@ -110,11 +110,18 @@ def store(nb: NotebookNode, path: Path) -> None:
         if cell.cell_type == "code":
             for output in cell.outputs:
                 tidy(output.get("data", {}))
+                if output.output_type == "stream":
+                    output.text = without_places(output.text)
             if ANSWER in cell.metadata.get("tags", []):
                 fold(cell)
     text = nbformat.writes(nb) + "\n"
     if text != path.read_text(encoding="utf-8"):
         path.write_text(text, encoding="utf-8")
+
+
+def without_places(text: str) -> str:
+    """Return what a cell printed as if the course lay in ~/babygpt."""
+    return text.replace(f"{ROOT}/", "~/babygpt/").replace(f"{Path.home()}/", "~/")
 
 
 def fold(cell: NotebookNode) -> None:

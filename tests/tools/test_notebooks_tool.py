@@ -13,7 +13,7 @@ from jupytext import TextFileContentsManager
 from matplotlib.figure import Figure
 from PIL import Image
 
-from tools.notebooks import main, quantise, tidy
+from tools.notebooks import main, quantise, tidy, without_places
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = """\
@@ -139,3 +139,8 @@ def test_a_picture_in_256_colours_looks_the_same_also_in_the_still_copy_inside_a
     data = {"text/html": page.format(figure)}
     tidy(data)
     assert data == {"text/html": page.format(quantise(figure))}
+
+
+def test_printed_paths_do_not_name_this_machine():
+    printed = f"jupyter {ROOT}/.venv/bin/jupyter\nmodel {Path.home()}/.cache/model.gguf\n"
+    assert without_places(printed) == "jupyter ~/babygpt/.venv/bin/jupyter\nmodel ~/.cache/model.gguf\n"
