@@ -84,8 +84,9 @@ def film_start(browser: Browser, path: Path) -> Path:
         page.clock.pause_at(1)  # Time goes on between two pictures only, so that none is missed.
         page.goto((Path(folder) / "index.html").as_uri())
         reading = page.locator(".first-hold").inner_text()
-        for act in (lambda: None, lambda: page.locator(".first-swap").dispatch_event("click")):
-            act()
+        for exchanged in (False, True):
+            if exchanged:
+                page.locator(".first-swap").dispatch_event("click")
             while True:
                 page.clock.run_for(FRAME_TIME)
                 picture = Image.open(BytesIO(page.locator(".first-screen").screenshot()))

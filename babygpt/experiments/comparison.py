@@ -64,8 +64,10 @@ class Measure:
         if "low" not in rounded:
             return f"{rounded['mean']:{form}} ({counted_seeds(gap['n'])})"
         comparison = Comparison(**rounded, n=gap["n"], p=gap["p"], least=self.least)
-        reason = " after Holm's correction" if gap["verdict"] and gap.get("corrected") else ""
-        return f"{comparison:{form}}" + (f", {gap['verdict']}{reason}" if gap["verdict"] else "")
+        if not gap["verdict"]:
+            return f"{comparison:{form}}"
+        reason = " after Holm's correction" if gap.get("corrected") else ""
+        return f"{comparison:{form}}, {gap['verdict']}{reason}"
 
 
 MEASURES = {

@@ -42,13 +42,13 @@ from babygpt_live.panel import (
 from babygpt_live.style import COLOURS, ENCODING_COLOURS, visible
 from babygpt_live.watch import Frames, Watch, steps_axis
 
+HOLE = "_"  # typed by a learner for MASK; each is one character to be filled in
+
 
 def after(step: float) -> str:
     """Return the words with which a finding names its step."""
     return f"After {step:.0f} steps" if step else "Before training"
 
-
-HOLE = "_"  # typed by a learner for MASK; each is one character to be filled in
 
 # ------------------------------------------------------------ predictions
 
@@ -229,14 +229,15 @@ def heads(tokenizer: CharTokenizer, text: str, times: int = 100, answer: str = "
             template = f"Layer {{layer}}, head {{head}}: {{share}} on the answer's “{letters[place]}”"
         else:
             shares = np.abs(now - first).sum(axis=-1).mean(axis=-1) / 2  # (L, H), shares of 1
-            words = f"changed most: {format_percent(shares.max())} of its attention in {step} steps"
-            template = f"Layer {{layer}}, head {{head}} changed {{share}} of its attention in {step} steps"
-        if not step and not answer:
-            words, template = "is shown large, before training", "Layer {layer}, head {head}, before training"
+            since = f"of its attention in {step} steps"
+            words = f"changed most: {format_percent(shares.max())} {since}"
+            template = f"Layer {{layer}}, head {{head}} changed {{share}} {since}"
+            if not step:
+                words = "is shown large, before training"
+                template = "Layer {layer}, head {head}, before training"
         layer, head = divmod(int(shares.argmax()), shares.shape[1])
-        finding = f"Layer {layer + 1}, head {head + 1} {words}"
-        if answer and not step:
-            finding = f"Before training, layer{finding.removeprefix('Layer')}"
+        begin = "Before training, layer" if answer and not step else "Layer"
+        finding = f"{begin} {layer + 1}, head {head + 1} {words}"
         squares = Heads(now, letters, (layer, head), template, shares)
         colour = ENCODING_COLOURS.get(title, COLOURS["blue"])
         arcs = Arcs(letters, now[layer, head, -1], len(letters) - 1, colour)

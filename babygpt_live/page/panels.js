@@ -402,10 +402,15 @@ class Arcs {
   }
 }
 
+// What is read where letter m looks at letter n, for templates.
+function attended(letters, m, n, weight) {
+  return { letter: m + 1, mark: letters[m], other: n + 1, otherMark: letters[n], share: percent(weight) };
+}
+
 // What a letter looks at most, in words.
 function lookedAt(template, letters, weights, m) {
-  const n = weights.indexOf(Math.max(...weights)), share = percent(weights[n]);
-  return fill(template, { letter: m + 1, mark: letters[m], other: n + 1, otherMark: letters[n], share });
+  const n = weights.indexOf(Math.max(...weights));
+  return fill(template, attended(letters, m, n, weights[n]));
 }
 
 // Arcs without the matrix of their head.
@@ -457,11 +462,7 @@ export class HeadsView extends CellsView {
     });
   }
 
-  // What is read where letter m looks at letter n, for templates.
-  attended(m, n) {
-    const { letters } = this.mark, share = percent(this.weight(m, n));
-    return { letter: m + 1, mark: letters[m], other: n + 1, otherMark: letters[n], share };
-  }
+  attended(m, n) { return attended(this.mark.letters, m, n, this.weight(m, n)); }
   weight(m, n) { return this.mark.weights[this.first + m * this.mark.letters.length + n]; }
   rowOf(m) { return this.mark.letters.map((_, n) => this.weight(m, n)); }
 
