@@ -66,15 +66,17 @@ function localModel(state) {
   };
 }
 
-// Let the first run of a page play once when most of it comes into sight, unless a reader wants calm. It takes six
-// seconds; its own button, its slider and its curves stop it.
+// Let the first run of a page play once when half of it is in sight or it fills half of the screen (a phone never shows
+// half of a high one), unless a reader wants calm. It takes six seconds; its own button, its slider and its curves stop
+// it.
 function playOnce(el) {
   if (matchMedia("(prefers-reduced-motion: reduce)").matches) return;
-  const seen = new IntersectionObserver(([{ isIntersecting }]) => {
-    if (!isIntersecting) return;
+  const seen = new IntersectionObserver(entries => {
+    const { intersectionRect, boundingClientRect, rootBounds } = entries.at(-1);
+    if (intersectionRect.height < Math.min(boundingClientRect.height, rootBounds.height) / 2) return;
     seen.disconnect();
     if (el.board.at === null) el.board.replay();
-  }, { threshold: 0.6 });
+  }, { threshold: Array.from({ length: 21 }, (_, i) => i / 20) });
   seen.observe(el);
 }
 
