@@ -73,9 +73,9 @@ for step in (300, 600, 1200):
     print(f"step {step:5,}: {compare(differences_at(step)):+.3f}")
 
 # %% [markdown]
-# > A difference is [decided](../docs/glossary.md#decided) if three conditions hold. The interval of at least twelve seeds leaves out zero. Six of these seeds are *fresh*, trained only after the six others had suggested the difference, and their mean has the same sign. The mean counts: it is at least 0.02 nats per character, or 5 points of right answers. Every other difference is [undecided](../docs/glossary.md#undecided).
+# > A difference is [decided](../docs/glossary.md#decided) if three conditions hold. The interval of at least twelve seeds leaves out zero. These seeds did not suggest the comparison: somebody wrote it down before they were trained. The mean counts: it is at least 0.02 nats per character, or 5 points of right answers. Every other difference is [undecided](../docs/glossary.md#undecided).
 #
-# Fresh seeds are needed because the largest of many differences is a lucky one. *Undecided* does not mean *equal*: at step 600 the sinusoid may be 0.028 nats better than RoPE, or 0.051 worse. This careful rule also misses real differences. Suppose that one model is really better, by one standard deviation of the differences. The mean of twelve seeds then lies about √12 = 3.5 standard errors from zero, and the interval reaches 3.1.
+# Seeds that suggest a comparison cannot decide it, because the largest of many differences is partly luck. Twelve others can. *Undecided* does not mean *equal*: at step 600 the sinusoid may be 0.028 nats better than RoPE, or 0.051 worse. This careful rule also misses real differences. Suppose that one model is really better, by one standard deviation of the differences. The mean of twelve seeds then lies about √12 = 3.5 standard errors from zero, and the interval reaches 3.1.
 
 # %%
 power_guess = predict(
@@ -96,7 +96,7 @@ power_guess.compare(100 * share_decided(1.0, 12))
 # %% [markdown]
 # The first row counts false alarms, about one comparison in a hundred. Before nine of ten studies see a difference, it has to be as large as 1.3 deviations. So an undecided difference is often small beside the luck of the seeds.
 #
-# At steps 300 and 1,200 the rule decides, in opposite directions, and nothing is decided at steps 1,500 and 1,800.
+# At steps 300 and 1,200 the rule decides, in opposite directions, and nothing is decided at steps 1,500 and 1,800. But whoever looks six times at the same runs has six chances to be lucky, and neither verdict stands if [all six looks are counted](../docs/results.md#the-time-of-the-click).
 #
 # ## One run
 #
@@ -204,11 +204,11 @@ sinusoid, rope = (clicked(clicks, "spells")[name][at.index(1200)] for name in ("
 sooner_guess.compare(sooner[2 if abs(sinusoid - rope) <= 2 else 0 if sinusoid > rope else 1])
 
 # %% [markdown]
-# By step 1,200 ten seeds spell with the sinusoid and two with RoPE. In eight seeds the sinusoid alone spells, and in none RoPE alone, which luck does in less than one study of a hundred (a *sign test*, *p* = 0.008). This explains the first picture. At step 300 RoPE is ahead because more of its seeds answer. By step 1,200 all seeds of both answer, and RoPE is behind because fewer of its seeds spell. So even the two ends of the first picture compare times, and not abilities.
+# By step 1,200 ten seeds spell with the sinusoid and two with RoPE. In eight seeds the sinusoid alone spells, and in none RoPE alone, which luck does in less than one study of a hundred (a *sign test*, *p* = 0.008). This explains the first picture. At step 300 RoPE is ahead because more of its seeds answer. By step 1,200 all seeds of both answer, and RoPE is behind because fewer of its seeds spell. So even the two ends of the first picture compare times, and not abilities. The step that we had named beforehand is the last one, where it is five to none, and luck is not excluded (*p* = 0.06).
 #
 # ## The case
 #
-# Of the twelve seeds of RoPE, which is our v4, 1, 2 and 7 spell by step 600, 1,200 and 1,800. So *it needs more steps* is right for seven of twelve seeds. *Its encoding makes it late* is right as well, since from the same seeds the sinusoid spells sooner. Of the five other seeds, 1002, 1004 and 4711 write 67.5 to 79.5% of the names at the end, 1006 writes 40%, and only 17 (20%) is near a guess of the vowel.
+# Of the twelve seeds of RoPE, which is our v4, 1, 2 and 7 spell by step 600, 1,200 and 1,800. So *it needs more steps* is right for six of twelve seeds. *Its encoding makes it late* is suggested, since at step 1,200 the sinusoid is far ahead from the same seeds. Of the five other seeds, 1002, 1004 and 4711 write 67.5 to 79.5% of the names at the end, 1006 writes 40%, and only 17 (20%) is near a guess of the vowel.
 #
 # Neither says what the steps are for. [Lesson 12](12_the_case_is_closed.ipynb) looks at what forms in a seed that spells, and gives it to v4.
 
@@ -274,11 +274,11 @@ ladder.OWN_ENCODING.check(RoPESoFar)
 # %% [markdown]
 # ## Recap
 #
-# 1. We compare models seed by seed. A difference is *decided* if the 99% interval of twelve seeds leaves out zero, six fresh seeds agree, and the mean counts.
+# 1. We compare models seed by seed. A difference is *decided* if the 99% interval of twelve seeds leaves out zero, these seeds did not suggest it, and the mean counts.
 # 2. *Undecided* does not mean *equal*: of differences as large as one standard deviation, twelve seeds see 64 in 100.
 # 3. After 600 steps the loss of a run mostly tells what it has learned.
 # 4. Of four encodings 47 of 48 seeds answer by step 1,800. A gap at one step mostly shows which seeds have learned to answer or to spell.
-# 5. By step 1,200 ten of twelve seeds spell with the sinusoid and two with RoPE. By step 1,800 seven do with RoPE, so the encoding makes v4 late.
+# 5. By step 1,200 ten of twelve seeds spell with the sinusoid and two with RoPE. By step 1,800 seven do with RoPE, which suggests that its encoding makes v4 late.
 
 # %% [markdown]
 # ## Self-test
@@ -322,7 +322,7 @@ ladder.OWN_ENCODING.check(RoPESoFar)
 # **4.** A seed of v4 answers at step 350 and writes no name at step 600. What will happen?
 #
 # - a) it will spell if it trains long enough
-# - b) it may spell later: seven of twelve seeds did by step 1,800
+# - b) it may spell later: six of eleven such seeds did by step 1,800
 # - c) it will never spell
 #
 # <details><summary>Answer</summary>
