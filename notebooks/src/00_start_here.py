@@ -131,7 +131,7 @@ assert sorted(story.prompt) == sorted(mirror_story.prompt)
 # %% [markdown]
 # v4 is a small [Transformer](../docs/glossary.md#transformer), the kind of network behind today's language models. It gets the position of each token by [RoPE](../docs/glossary.md#rope), a rotation that lesson 04a builds. Its twin [nope](../docs/glossary.md#nope) gets no positions and is equal in everything else. Both train in 600 steps. Each step takes 12 [windows](../docs/glossary.md#window), pieces of 64 characters that begin anywhere in the text. It changes every weight a little, so that the mean loss of these characters becomes smaller. Lesson 01 makes such a step by hand.
 #
-# The story and the mirror above hold the same letters, and their right answers differ. A model that ignores order cannot tell the two apart, so it prefers the same name in both, and this name is right in one story and wrong in the other. What it gains in the story it loses in the mirror, so no training lifts it above one half, and no bad luck takes it below. Without any knowledge of order a model knows *exactly* 50% of our answers, whereas a coin gets 50% only on average.
+# The story and the mirror above hold the same letters, and their right answers differ. A model that ignores order cannot tell the two apart, so it prefers the same name in both, and this name is right in one story and wrong in the other. So it is right in one of the two, whatever its weights are. Without any knowledge of order a model knows *exactly* 50% of our answers, whereas a coin gets 50% only on average. Whether nope is such a model, we shall see.
 
 # %% tags=["nbval-ignore-output"]
 torch.manual_seed(1337)
@@ -149,7 +149,7 @@ share = metrics.role_accuracy(nope, tokenizer, questions)
 print(f"your nope: {share:.0%} of 400 answers known")
 
 # %% [markdown]
-# For a while the twins learn alike, and then v4, the blue curve, leaves its twin behind. One pair of runs may be luck, so the picture after your guess has our twelve seeds of both. A dot is the share of answers that a model knows, and its ring the share of names that it writes.
+# At first the twins learn alike, and then v4, the blue curve, leaves its twin behind. One pair of runs may be luck, so the picture after your guess has our twelve seeds of both. A dot is the share of answers that a model knows, and its ring the share of names that it writes.
 
 # %%
 exactly = ["all twelve", "about half of them", "two or fewer"]
@@ -192,7 +192,7 @@ print(f"the second letter of the answer: {losses[-5]:.1f}")
 # %% [markdown]
 # The difference is about as large as the one orange bar. Spread over the 36 letters of the story it is so small that the loss alone would not have told you that v4 cannot spell.
 #
-# Over all stories, the best reader loses 0.326 nats per character on average if each is read from its beginning. This is the [entropy floor](../docs/glossary.md#entropy). Our models train on windows that begin anywhere, mostly in the middle of a story. There even the best reader does not know the names that stood before the window, and therefore loses more: 0.468 nats per character ([how we computed it](../docs/results.md#the-floor-of-a-window-that-begins-anywhere)). This is the dashed line *best reader* in the dashboards. After 600 steps our stored v4 loses 0.53 in such windows, only 0.06 above the line.
+# Over all stories, the best reader loses 0.326 nats per character on average if each is read from its beginning. This is the [entropy floor](../docs/glossary.md#entropy). Our models train on windows that begin anywhere, mostly in the middle of a story. Nobody can know the names that stood before the window, so there the best reader loses more: 0.468 nats per character ([how we computed it](../docs/results.md#the-floor-of-a-window-that-begins-anywhere)). This is the dashed line *best reader* in the dashboards. After 600 steps our stored v4 loses 0.53 in such windows, only 0.06 above the line.
 #
 # ## A map of the course
 #
@@ -214,7 +214,7 @@ print(f"the second letter of the answer: {losses[-5]:.1f}")
 #
 # v4 knows who did it, and cannot spell: it tells a story from its mirror, and then pays for the vowel what a guess among five costs. A model that ignores the order of the names knows exactly 50% of the answers, and v4 knows 98%. So *it ignores order* is out already; lesson 03a asks how a model can know order at all. The order of the letters *inside* a name is another matter, because a mirror leaves each name as it is: *its positions do not tell neighbours apart* stays on the list.
 #
-# The one high ring strikes a second explanation. A model of this size writes 93% of the names, so *the model is too small to copy* is out. It weakens three others: this model has the same position encoding, reads names that stand as far away, and runs the same code. So neither of these makes spelling impossible, although each may still make it late. Seven explanations are left.
+# The one high ring strikes a second explanation. A model of this size writes 93% of the names, so *the model is too small to copy* is out. It weakens three others, *its positions do not tell neighbours apart*, *the vowel is too far away* and *it has a bug*: this model has the same position encoding, reads names that stand as far away, and runs the same code. So none of the three makes spelling impossible, although each may still make it late. Seven explanations are left. At the end of the way you will know what helps v4 to spell, and what nobody knows yet.
 
 # %% tags=["nbval-ignore-output"]
 tally()

@@ -199,7 +199,7 @@ def my_attention(x, layer):
 
 
 # %% [markdown]
-# `SHARPNESS` is 2: bounded scores are often too low for a clear choice, so our models double them, and the limit becomes $2\sqrt D$.
+# `SHARPNESS` is 2: it doubles the scores, so that a head can choose more clearly, and the limit becomes $2\sqrt D$.
 #
 # ## The whole Transformer
 #
@@ -338,7 +338,7 @@ inside.layer, inside.head, inside.letter = 1, int(on_fed.argmax()) + 1, letter +
 inside
 
 # %% [markdown]
-# In our run B gives nearly all its weight to one letter of *fed*, as the rule says. But we chose the head that does so most, so the picture fits the rule and does not prove it. (The title is about the letter before, for lesson 04b.) Now choose layer 2 and letter 15, the last space: does it prefer one name, which our head made by hand could not do?
+# In our run B gives nearly all its weight to one letter of *fed*, as the rule says. But we chose the head that does so most, so the picture fits the rule and does not prove it. (The title is about the letter before, which does not matter here.) Now choose layer 2 and letter 15, the last space: does it prefer one name, which our head made by hand could not do?
 
 # %% [markdown]
 # > **In a real model.** Weights sum to 1, so a head that finds nothing still has to look somewhere. In SmolLM2-135M the first token of a text gets 36% of all attention, and 29% of the heads give it more than half of theirs (means over 24 texts). It is called an [attention sink](../docs/glossary.md#attention-sink); [lesson 11](11_a_real_model.ipynb) shows it.

@@ -252,7 +252,7 @@ for version, run in runs.items():
 Table(("model", "validation loss (nats per character)", "right answers", "names written"), rows, stable=1)
 
 # %% [markdown]
-# Can v3 spell? Compare its last column with the 22% of the names that our v4 of lesson 00 wrote from its seed. This is one run of each, and v3 alone read windows that begin with a story, so the two numbers ask a question and answer none.
+# Can v3 spell? Compare its last column with the fifth of the names that our v4 of lesson 00 wrote from its seed. This is one run of each, and v3 alone read windows that begin with a story, so the two numbers ask a question and answer none. (The dashboard asks 24 questions, and the table 400.)
 #
 # The picture has twelve stored seeds of each model, and the lines below it add yours.
 

@@ -89,7 +89,7 @@ swapped.compare(kinds[{4: 0, -4: 1}.get(score[1], 2)])
 
 # %%
 which = {"the quickest": 0, "the fourth": 3, "the ninth": 8, "the slowest": 15}
-one_hand = predict("Which hand alone shows the fewest distances from 0 to 64 alike, within 10°?", [*which])
+one_hand = predict("Which hand alone shows the fewest pairs of distances, from 0 to 64, alike within 10°?", [*which])
 one_hand
 
 # %% tags=["answer"]
@@ -149,7 +149,7 @@ plt.show()
 #
 # ## Do far tokens count less?
 #
-# RoPE's authors write that it makes far tokens count less. If every key *equals* the query, this is roughly true: each pair adds a cosine to the score, and all cosines are 1 at distance 0, whereas they disagree farther away. But in a model queries and keys differ. So we draw 4,000 queries at random, each with a key at every distance from 0 to 63, all as long as in v4. How much of its attention does a query give to each distance, on average?
+# RoPE's authors write that it makes far tokens count less. If every key *equals* the query, this is roughly true: each pair adds a cosine to the score, and all cosines are 1 at distance 0, whereas they disagree farther away. But in a model queries and keys differ. So we draw 4,000 queries at random, each with a key at every distance from 0 to 63, all as long as in v4. How much of its attention does a query give to each distance, on average? For comparison we take *ALiBi*, which rotates nothing and subtracts from each score a number that grows with the distance.
 
 # %%
 falls = ["it falls", "it falls at first, and then wobbles", "it stays the same", "it rises"]
@@ -187,7 +187,7 @@ near, far = attention["RoPE"][:8].mean(), attention["RoPE"][-8:].mean()
 decay.compare(falls[2 if 0.8 < far / near < 1.25 else 3 if far > near else 0])
 
 # %% [markdown]
-# With random keys RoPE's curve is flat. It is flat by construction, because a rotated random vector is still a random vector, so this says nothing about trained queries and keys. But the measure can fall: *ALiBi* subtracts from each score a number that grows with the distance, and its far keys get a tenth of what its near ones get. And with keys equal to the query RoPE's own curve falls and wobbles, as its authors say.
+# With random keys RoPE's curve is flat. It is flat by construction, because a rotated random vector is still a random vector, so this says nothing about trained queries and keys. But the measure can fall: under ALiBi far keys get a tenth of what near ones get. And with keys equal to the query RoPE's own curve falls and wobbles, as its authors say.
 #
 # **RoPE by itself does not make far tokens count less.** What a head prefers depends on its queries and keys, which are learned: in 03b, queries turned one step back preferred the letter right before. [Barbero et al. 2024](https://arxiv.org/abs/2410.06205) make this point with proofs, and for a large model.
 #
@@ -237,7 +237,7 @@ worse = [name for name, (_, losses) in live_losses.items() if losses[-1] > losse
 drag_guess.compare(f"{worse[0]} alone" if len(worse) == 1 else "both" if worse else "neither")
 
 # %% [markdown]
-# The text stands at 256; drag it back to 0. v4 loses the same everywhere, and so do twelve stored seeds of v4, the rings, which met position 0 alone. Their windows begin with a story and are easier, which is why the rings lie below 0.47 nats. But v3 fails at codes that it never met. The dots, and the line at 128, belong to stored seeds of v3 that met this position, too.
+# The text stands at 256; drag it back to 0. Your v4 loses the same everywhere, and your v3 fails at codes that it never met. The stored seeds agree. The rings are twelve seeds of v4 that met position 0 alone. (They lie below 0.47 nats because their windows begin with a story.) The dots are twelve seeds of v3 that met 0 and 128, where the line stands.
 #
 # ## Does it spell?
 #

@@ -171,9 +171,9 @@ plt.show()
 seeds_guess.compare(most[0 if readers > len(dissected) / 2 else 1])
 
 # %% [markdown]
-# A dot is a seed, and the dashed line is chance. Without the most needed head of either layer most dots move far to the left, whereas without the next one of this layer they hardly move. In ten seeds a head of each layer costs 10 points or more; the exception is our seed 1337, whose two heads of layer 2 replace each other.
+# A dot is a seed, and the dashed line is chance. Without the most needed head of either layer most dots move far to the left, whereas without the next one of this layer they move much less. In ten seeds a head of each layer costs 10 points or more; the exception is our seed 1337, whose two heads of layer 2 replace each other.
 #
-# In seven of the eleven seeds, and not in this one, the most needed head of all is one of layer 2. In every seed the most needed head of layer 2 gives 90 to 98% of its weight to the right name: it reads the name. So looking and being needed go together more often than this one seed suggests, but the weights alone would have misled us in four seeds ([results](../docs/results.md#which-heads-answer)).
+# In seven of the eleven seeds the most needed head of all is one of layer 2, and in four, of which 1337 is one, it is one of layer 1. In every seed the most needed head of layer 2 gives 90 to 98% of its weight to the right name: it reads the name. So looking and being needed go together more often than this one seed suggests, but the weights alone would have misled us in four seeds ([results](../docs/results.md#which-heads-answer)).
 #
 # ## What does the other head do?
 #
@@ -213,7 +213,7 @@ exchange_guess.compare(wins[0 if share < 0.2 else 1 if share > 0.8 else 2])
 #
 # ## The case
 #
-# This lesson decides one half of *it does not look at the name*: when the first letter is due, a head reads the name, so there it is out. For the vowel, where we have not measured, it is open. *Its positions do not tell neighbours apart* was out for the encoding (04a). Whether a head makes use of it we have not tested: averaged over all letters, no head of the eleven seeds gives the letter before more than 42% of its weight ([results](../docs/results.md#which-heads-answer)). Untested on the way are *the vowel is too far away*, *it needs more steps*, *it has a bug* and *its encoding makes it late*.
+# This lesson decides one half of *it does not look at the name*: when the first letter is due, a head reads the name, so there it is out. For the vowel, where we have not measured, it is open. *Its positions do not tell neighbours apart* was out for the encoding (04a). Whether a head makes use of it we have not tested. No head of the eleven seeds reads its neighbour alone: averaged over all letters, the letter before gets at most 42% of a head's weight ([results](../docs/results.md#which-heads-answer)). Untested on the way are *the vowel is too far away*, *it needs more steps*, *it has a bug* and *its encoding makes it late*.
 
 # %% tags=["nbval-ignore-output"]
 tally()

@@ -193,7 +193,7 @@ v2_guess.compare(changes[{"ynnn": 0, "nnyn": 1, "ynyn": 2}.get("".join(noticed["
 # %% [markdown]
 # Read the table by columns. *Order* needs attention, so v1 and v2 miss it, although v2 knows where its letter stands. *Ahead* needs a look to both sides, as v7 has, and *number* a code of its own, as v6 has. *Place* is noticed in v2 and v3, which write a position into the letter, and missed where only distances count. And v5 has the row of v4, because a kernel changes how *much* a letter counts, and not what can be told apart.
 #
-# A `y` says that a model can notice the change, not that it makes good use of it, whereas an `n` holds for all weights. **No training teaches a model a difference that neither its encoding nor its mask carries.**
+# A `y` says that a model can notice the change, not that it makes good use of it, whereas an `n` holds for all weights. **No training teaches a model a difference that its attention, its mask and its encoding do not carry.**
 #
 # ## The case
 #

@@ -13,10 +13,10 @@
 #
 # *The way, page 8 of 8, at your leisure.*
 #
-# In the lessons before this one a model was one line, `build("v4", …)`. You have taken it apart, trained it and looked for its bugs, but you have not written it. Four short functions are enough, and each that you write here is used as soon as it works. In the second half you give a model a [position encoding](../docs/glossary.md#encoding) of your own, and find out what a comparison of a few seconds can tell about it. You will be able to
+# In the lessons before this one a model was one line, `build("v4", …)`. You have taken it apart and trained it, but you have not written it. Four short functions are enough, and each that you write here is used as soon as it works. In the second half you give a model a [position encoding](../docs/glossary.md#encoding) of your own, and find out what a comparison of a few seconds can tell about it. You will be able to
 #
 # 1. write attention, a block, a training step and a sampling loop without looking them up,
-# 2. test each of them against a second program,
+# 2. test a model against a second program,
 # 3. turn an idea into an encoding, check its promises, and train it beside RoPE,
 # 4. read a comparison from three seeds without fooling yourself.
 #
@@ -143,7 +143,7 @@ assert torch.allclose(first_try(window), second(window), atol=1e-3)
 
 # %%
 at_first = predict(
-    "A new GPT, whose last matrices are zero, reads these stories. What loss does it begin with?",
+    f"A new GPT, whose last matrices are zero, reads these {tokenizer.vocab_size} characters. Its first loss?",
     low=0,
     high=6,
     unit="nats per character",
@@ -155,7 +155,6 @@ at_first
 torch.manual_seed(config.seed)
 model = MyGPT(tokenizer.vocab_size, config)
 loss = torch.nn.functional.cross_entropy(model(window)[0, :-1], window[0, 1:])
-print(f"{tokenizer.vocab_size} characters")
 at_first.compare(round(loss.item(), 2))
 
 # %% [markdown]
@@ -251,7 +250,7 @@ trainer.start()
 
 # %%
 def is_true(story):
-    """Whether a story is complete and ends with the right name."""
+    """Whether the question of a story and its answer fit what was told."""
     told, _, rest = story.partition(". ")
     doer, verb, receiver = ("", "", "", *told.split())[-3:]
     return bool(doer) and rest in (f"who {verb}? {doer}.", f"{verb} whom? {receiver}.")
@@ -279,7 +278,7 @@ true_guess.compare(sum(map(is_true, written)))
 
 
 # %% [markdown]
-# Most lines look like stories, and few are true, because your GPT has learned how words follow each other, and not yet to look back for the right name. The loss hardly shows this: the ln 12 nats of a guess among twelve names are spread over forty characters, which makes only 0.06 nats for each. Does it learn to look back in the end? Set `steps=900` above, where `config` is made, run the cells from there again, and count.
+# Most lines look like stories, and few are true, because your GPT has learned how words follow each other, and not yet to look back for the right name. The loss hardly shows this: the ln 12 nats of a guess among twelve names are spread over forty characters, which makes only 0.06 nats for each. (The dashed line is lower than any reader of windows can get, because windows begin anywhere.) Does it learn to look back in the end? Set `steps=900` above, where `config` is made, run the cells from there again, and count.
 #
 # **This is a whole GPT: four functions, a list of matrices, and a text.** Larger ones differ in the size and number of their matrices, and in a few details, so you can now read their code.
 #
@@ -288,13 +287,13 @@ true_guess.compare(sum(map(is_true, written)))
 # One line of your block, the one with `rotate`, decides how the model knows a position. What would you put in its place? Here is our wish list.
 #
 # - *A text means the same wherever it stands*, so scores depend on distances and not on positions.
-# - *Neighbours differ, and left differs from right*, because otherwise no name can be spelled.
+# - *Neighbours differ, and left differs from right*, because otherwise names are hard to spell.
 # - *Nothing looks ahead*, and reading in pieces gives what reading at once gives.
 # - *It goes on beyond the window*, because a text is always longer than you thought.
 # - *It costs little*: few weights, little time, nothing more in the [cache](../docs/glossary.md#cache).
 # - *It helps*, which is the only wish that needs a training.
 #
-# Each wish has been given up for a good reason by some encoding, so the list does not rank them: it says what to test before you train.
+# Each wish but the last has been given up for a good reason by some encoding, so the list does not rank them: it says what to test before you train.
 #
 # ## Four hooks
 #
@@ -307,7 +306,7 @@ true_guess.compare(sum(map(is_true, written)))
 # | `score_bias` | scores, by position | ALiBi |
 # | `content_bias` | scores, by position and by what tokens hold | forgetting gates |
 #
-# As an example we take the smallest idea that we could think of. To continue a word, a letter needs the letter before it, which RoPE can find, although each head has to learn it. So we give each head one trained number, which is added to the score of the token right before the query. [T5](https://arxiv.org/abs/1910.10683) trains such a number for every range of distances, in place of a rotation.
+# As an example we take the smallest idea that we could think of. To continue a word, an earlier letter helps ([12](12_the_case_is_closed.ipynb)). RoPE can find the nearest one, although each head has to learn it. So we give each head one trained number, which is added to the score of the token right before the query. [T5](https://arxiv.org/abs/1910.10683) trains such a number for every range of distances, in place of a rotation.
 
 # %%
 class Neighbour(Rotary):
@@ -397,11 +396,12 @@ Markdown(card(comparison.results))
 # This is the *card* of the comparison, made to be posted. Read it in this order.
 #
 # 1. *The loss less v4's.* What does its interval exclude? After ± you see how far apart seeds are without pairs.
-# 2. *What was learned.* If the bonus had stayed near 0, no head would have wanted it, whatever the loss says.
-# 3. *The price*, in weights and in milliseconds a step, because a bias may keep attention from its fastest code.
-# 4. *The conditions*: the steps, the size, and the learning rates, which here were chosen for RoPE.
+# 2. *Right answers.* In our run both models are right in half of them, which is chance. So a gap in the loss speaks of letters and words, and not of looking back for a name.
+# 3. *What was learned.* In 100 steps the bonus can move by about 0.9. So its 0.8 gives a direction, and does not tell how much a head wants.
+# 4. *The price*, in weights and in milliseconds a step.
+# 5. *The conditions*: the steps, the size, and the learning rates, which were tuned for none of them.
 #
-# In our run the interval left out 0, and two more weights, one for each head, gained a few hundredths of a nat. Even so the card decides nothing, and the dashboard of Neighbour shows why: its gap opens and closes again, so that with fifty steps more the card may look different.
+# In our run the interval of the loss left out 0, but three seeds never decide. Another number of steps may give another card, too: in the longer first run the gap to RoPE opens and closes again.
 #
 # If a card makes you change the encoding, its seeds have suggested the change and cannot confirm it, so twelve *other* seeds decide, with `confirm=True`. With `out="mine.json"` the results are stored, and the next card says how many seeds you had looked at before.
 #
@@ -512,7 +512,7 @@ tally()
 # %% [markdown]
 # ## Further reading
 #
-# - [nanoGPT's `model.py`](https://github.com/karpathy/nanoGPT/blob/master/model.py), a GPT-2 in one file, in which you will find your functions again.
+# - [nanoGPT's `model.py`](https://github.com/karpathy/nanoGPT/blob/master/model.py), a GPT-2 in one file, in which you will find three of your functions again.
 # - [A recipe for training neural networks](https://karpathy.github.io/2019/04/25/recipe/): networks fail silently, and what to check before a long training. *Verify loss @ init* is on its list.
 # - [Narang et al. 2021](https://arxiv.org/abs/2102.11972) trained many proposed changes of the Transformer in one code base. Most of them did not help, so a careful *undecided* is the usual result.
 # - [Your own encoding](../docs/own_encoding.md): three worked examples, and how to compare them from the shell.
