@@ -214,7 +214,7 @@ print(f"the second letter of the answer: {losses[-5]:.1f}")
 #
 # v4 knows who did it, and cannot spell: it tells a story from its mirror, and then pays for the vowel what a guess among five costs. A model that ignores the order of the names knows exactly 50% of the answers, and v4 knows 98%. So *it ignores order* is out already; lesson 03a asks how a model can know order at all. The order of the letters *inside* a name is another matter, because a mirror leaves each name as it is: *its positions do not tell neighbours apart* stays on the list.
 #
-# The one high ring strikes a second explanation. A model of this size writes 93% of the names, so *the model is too small to copy* is out. It weakens three others, *its positions do not tell neighbours apart*, *the vowel is too far away* and *it has a bug*: this model has the same position encoding, reads names that stand as far away, and runs the same code. So none of the three makes spelling impossible, although each may still make it late. Seven explanations are left. At the end of the way you will know what helps v4 to spell, and what nobody knows yet.
+# The one high ring strikes a second explanation. A model of this size writes 93% of the names, so *the model is too small to copy* is out. It weakens three others, *its positions do not tell neighbours apart*, *the vowel is too far away* and *it has a bug*. For this model has the same position encoding, reads names that stand as far away, and runs the same code. So none of the three makes spelling impossible, although each may still make it late. Seven explanations are left. At the end of the way you will know what helps v4 to spell, and what nobody knows yet.
 
 # %% tags=["nbval-ignore-output"]
 tally()

@@ -211,7 +211,7 @@ cure_guess.compare(amounts[(share > 0.35) + (share > 0.75)])
 
 # %%
 controls = ["fewer by 5 points or more", "as many, within 5 points", "more by 5 points or more"]
-control_guess = predict("Given the token itself, how many names does v4 write, beside v4 alone?", controls)
+control_guess = predict("Given the token itself, how many names does v4 write in the mean, beside v4 alone?", controls)
 control_guess
 
 # %% tags=["answer"]

@@ -143,7 +143,7 @@ assert torch.allclose(first_try(window), second(window), atol=1e-3)
 
 # %%
 at_first = predict(
-    f"A new GPT, whose last matrices are zero, reads these {tokenizer.vocab_size} characters. Its first loss?",
+    f"A new GPT, whose last matrices are zero, meets an alphabet of {tokenizer.vocab_size}. Its first loss?",
     low=0,
     high=6,
     unit="nats per character",
