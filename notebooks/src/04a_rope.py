@@ -89,7 +89,9 @@ swapped.compare(kinds[{4: 0, -4: 1}.get(score[1], 2)])
 
 # %%
 which = {"the quickest": 0, "the fourth": 3, "the ninth": 8, "the slowest": 15}
-one_hand = predict("Which hand alone shows the fewest pairs of distances, from 0 to 64, alike within 10°?", [*which])
+one_hand = predict(
+    "Which hand alone shows the fewest pairs of distances, from 0 to 64, alike within 10°?", [*which]
+)
 one_hand
 
 # %% tags=["answer"]

@@ -211,7 +211,9 @@ cure_guess.compare(amounts[(share > 0.35) + (share > 0.75)])
 
 # %%
 controls = ["fewer by 5 points or more", "as many, within 5 points", "more by 5 points or more"]
-control_guess = predict("Given the token itself, how many names does v4 write in the mean, beside v4 alone?", controls)
+control_guess = predict(
+    "Given the token itself, how many names does v4 write in the mean, beside v4 alone?", controls
+)
 control_guess
 
 # %% tags=["answer"]
@@ -282,11 +284,11 @@ nope_guess.compare(spelling_seeds[(given > 3) + (given > 9)])
 #
 # With the token before the copy decides in two of twelve seeds, and in the ten others the vowel itself does: it turns 84 to 100% of the answers. With the token two before the copy decides in four seeds, about half of the answers, and in seven the vowel itself does. So we were wrong, and most seeds read the vowel where it stands. With the token before it carries *m*, so a head that has just written *m* could find it in one step. In [Olsson et al. 2022](https://arxiv.org/abs/2209.11895), where each key carries the key before it, even one layer learns to copy.
 #
-# Then layer 2 would be needed less, and it is: v4 alone needs a head of layer 2 for the vowel in eleven seeds, with the token before in four, and with the token two before, which does not carry *m* to the vowel, in ten. (Needed means that 10 points are lost without it. We had not named this comparison beforehand, so it is suggested.)
+# Then layer 2 would be needed less, and it is. v4 alone needs a head of layer 2 for the vowel in eleven seeds, and with the token before in four. With the token two before, which does not carry *m* to the vowel, it is ten. (Needed means that 10 points are lost without it. We had not named this comparison beforehand, so it is suggested.)
 #
 # ## The case
 #
-# **In part v4 waits for a look back to an earlier letter: given one, it writes about 50 points more names after 600 steps, and after 1,800 it has learned most of this alone.** This is the second ending, *the neighbour is a part of it*, widened by the token two before: the first one also needed a control that changes less than 5 points, and the token five before may help, too.
+# **In part v4 waits for a look back to an earlier letter: given one, it writes about 50 points more names after 600 steps, and after 1,800 it has learned most of this alone.** This is the second ending, *the neighbour is a part of it*, widened by the token two before. The first one needed controls that change less than 5 points, and the token five before may help, too.
 #
 # Most of the list is settled. *It needs more steps* is right: of 24 seeds 15 spell by step 1,800, and in most of them a head of layer 2 forms. Until it has formed, *it does not look at the name* is right in part for the vowel. RoPE's angles tell neighbours apart by construction, and a model that gets the token before need not learn to use them.
 #
