@@ -315,7 +315,7 @@ turned_guess.compare(outcome("later", "earlier"))
 #
 # Compare what the names in *A fed B* can read. With the mask of training, B can read *fed*, and A cannot, because *fed* comes later. With the mask turned around, A can read *fed*, and B cannot, as if the story were written backwards. Without a mask both can. One rule would explain all three results: the model takes the name that has read *fed* for the person who was fed, and cannot choose if both have read it.
 #
-# **In this run, whose seed we chose, the order came from the mask.**
+# **Without positions order can come from the mask alone, and this run, whose seed we chose, uses it.**
 #
 # Now the second layer has its reason, too. After layer 1 the vector of a name can hold something about the text before it, and the last space reads these vectors only in layer 2. Without a mask, however, all letters read the same bag in every layer, so no number of layers helps, as the next cell checks with three.
 

@@ -213,7 +213,7 @@ exchange_guess.compare(wins[0 if share < 0.2 else 1 if share > 0.8 else 2])
 #
 # ## The case
 #
-# This lesson decides one half of *it does not look at the name*: when the first letter is due, a head reads the name, so there it is out. For the vowel, where we have not measured, it is open. *Its positions do not tell neighbours apart* was out for the encoding (04a). Whether a head makes use of it we have not tested. No head of the eleven seeds reads its neighbour alone: averaged over all letters, the letter before gets at most 42% of a head's weight ([results](../docs/results.md#which-heads-answer)). Untested on the way are *the vowel is too far away*, *it needs more steps*, *it has a bug* and *its encoding makes it late*.
+# This lesson decides one half of *it does not look at the name*: when the first letter is due, a head reads the name, so there it is out. For the vowel, where we have not measured, it is open. *Its positions do not tell neighbours apart* was out for the encoding (04a). Whether a head makes use of it we have not tested. No head of the eleven seeds gives the letter before more than 42% of its weight, averaged over all letters ([results](../docs/results.md#which-heads-answer)). Untested on the way are *the vowel is too far away*, *it needs more steps*, *it has a bug* and *its encoding makes it late*.
 
 # %% tags=["nbval-ignore-output"]
 tally()

@@ -188,7 +188,7 @@ print("right answers of 400:", beside(mine, list(twelve("v5 fixed", "accuracy", 
 #
 # We train the same model again, and now the dashboard below has a slider for σ₂, the width of the wide Gaussian. Move it to 5 while the model learns, or the notebook does it at step 225. Then K falls to a hundredth at 16 tokens instead of 53.
 #
-# Can a head overrule this kernel? Both Gaussians then have the width 5, so K subtracts $d^2/50$ from a score. A high score could make up for this, but a head of our models has 24 channels, and the norm of [03a](03a_attention.ipynb) keeps every score at or below $2\sqrt{24} = 9.8$.
+# Can a head overrule this kernel? Both Gaussians then have the width 5, so K subtracts $d^2/50$ from a score. A high score could make up for this, but a head of our models has 24 channels, and the norm of [03a](03a_attention.ipynb) keeps scores between −9.8 and $2\sqrt{24} = 9.8$.
 
 # %%
 choices = ["none", "only those 16 to 20 back", "only those 24 to 32 back", "both"]
@@ -221,7 +221,7 @@ display(Table(("right name", "right answers, σ₂ left at 20", "σ₂ moved"), 
 lost_guess.compare(choices[lost[0] + 2 * lost[1]])
 
 # %% [markdown]
-# Our run still finds the near names, and of the far names about half, as by guessing. How can four tokens make so much difference? K subtracts 8 from a score at 20 tokens, and 11.5 at 24. We give one key the highest score, 9.8, and all other keys the score 0:
+# Our run still finds the near names, and of the far names little more than half, which is chance. How can four tokens make so much difference? K subtracts 8 from a score at 20 tokens, and 11.5 at 24. We give one key the highest score, 9.8, and all other keys the score 0:
 
 # %%
 for distance in (20, 24):
@@ -231,7 +231,7 @@ for distance in (20, 24):
     print(f"a key {distance} tokens back with the score 9.8 gets {share:.0%} of the attention")
 
 # %% [markdown]
-# At 24 tokens even the highest score gets 3%.
+# At 24 tokens even the highest score gets 3%. It would get 80% if all other keys scored −5, so the norm does not forbid a head to look so far: it has to push all other keys down.
 #
 # ## Let training move it
 #
@@ -265,7 +265,7 @@ ax.legend()
 plt.show()
 
 # %% [markdown]
-# The dashed line is chance. Of the nine seeds that do not answer, six find near names. Asked for a far name, most of these six prefer the other name, which stands nearer. A kernel that hides the far name would explain this error, but it does not prove it, because the lowest blue dot has the same pattern with an open kernel. Why does training close K, although an open kernel leads to a lower loss?
+# The dashed line is chance. Of the nine seeds that do not answer, six find near names. Asked for a far name, two of these six clearly prefer the other name, which stands nearer. A kernel that hides the far name would explain this error, but it does not prove it, because the lowest blue dot has the same pattern with an open kernel. Why does training close K, although an open kernel leads to a lower loss?
 #
 # ## Why does it close?
 #
@@ -289,7 +289,7 @@ late_guess.compare(int(count(twelve("v5 late", "accuracy"))))
 # %% [markdown]
 # 11 seeds answer, the same ones as with the kernel left alone, and K has hardly closed. You may object that late steps have lower learning rates. But summed up, the rates of these 600 steps equal those of a whole run of 300, in which K closed to 25 tokens or less. So late training closes K less, and does no harm that we can see.
 #
-# One explanation would fit all this. At first a model learns to spell words, for which the last few letters suffice. A name far back is no help yet, because no head has learned to use it, so the [gradient](../docs/glossary.md#gradient) narrows K. Once K is narrow, the name is out of sight, and no head can learn to find it: the kernel closes before the model has learned to look back.
+# One explanation would fit all this. At first a model learns to spell words, for which the last few letters suffice. A name far back is no help yet, because no head has learned to use it, so the [gradient](../docs/glossary.md#gradient) narrows K. Once K is narrow, a head finds the name less easily: perhaps the kernel closes before the model has learned to look back.
 #
 # If so, it should matter how fast the kernel closes. We trained K from the start again, and changed *its* learning rate alone.
 
@@ -304,11 +304,11 @@ seed_plots.draw_seed_dots(ax, rows, title, "share of right answers after 1,200 s
 plt.show()
 
 # %% [markdown]
-# **At the learning rate of all other weights the kernel closes, and 3 of 12 seeds answer. At a ninth of it the kernel stays wider, and 11 answer, as with a fixed kernel** ([how wide](../docs/results.md#the-learning-rate-of-the-kernel)). Both experiments agree with our explanation, but neither shows that the kernel closes *before* the model learns to look back.
+# **At the learning rate of all other weights the kernel closes, and 3 of 12 seeds answer. At a ninth of it the kernel stays wider, and 11 answer, as with a fixed kernel** ([how wide](../docs/results.md#the-learning-rate-of-the-kernel)). Our explanation fits only in part. Neither experiment shows that the kernel closes *before* the model learns to look back, and at three times the rate three seeds answer, although their K falls to a hundredth at 4 tokens.
 #
 # ## Is a kernel worth it?
 #
-# Training the kernel gained nothing that counts. Does the note's own kernel gain something beside RoPE? We compare both after 1,200 steps, seed by seed: inside the window, and in the last window of a text that is four windows long. The brackets hold the 99% interval of [08](08_the_ladder.ipynb).
+# No gain by training the kernel is decided. Does the note's own kernel gain something beside RoPE? We compare both after 1,200 steps, seed by seed: inside the window, and in the last window of a text that is four windows long. The brackets hold the 99% interval of [08](08_the_ladder.ipynb).
 
 # %%
 for place, number in {"inside the window": "val_loss", "in the last of four windows": "far"}.items():
@@ -316,7 +316,7 @@ for place, number in {"inside the window": "val_loss", "in the last of four wind
     print(f"{place}: kernel left alone minus RoPE {compare(gaps.tolist()):+.2f} nats")
 
 # %% [markdown]
-# Inside the window nothing is decided, and the kernel gains 0.01 [nats](../docs/glossary.md#nats) at most. Far beyond it RoPE loses about one nat more than this kernel, which hides all that is far.
+# Inside the window nothing is decided, from 0.014 [nats](../docs/glossary.md#nats) gained by the kernel to 0.048 lost. Far beyond it RoPE loses about one nat more than this kernel, which hides all that is far.
 #
 # ## ALiBi: a straight line for each head
 #
@@ -335,10 +335,10 @@ print("tokens until a hundredth is left:", ", ".join(f"{np.log(100) / slope:.0f}
 print(f"{count(twelve('alibi', 'accuracy'))} of 12 seeds answer after 1,200 steps")
 
 # %% [markdown]
-# So head 1 looks at the last few letters, while heads 3 and 4 hardly notice the distance in our windows. In v5 all heads have the same kernel, which has to be narrow and wide at once. ALiBi answers from all 12 seeds.
+# So head 1 looks at the last few letters, while heads 3 and 4 hardly notice the distance in our windows. In v5 all heads share one kernel, which has to be narrow and wide at once. ALiBi answers from all 12 seeds, as RoPE does, and the fixed kernel from 11.
 
 # %% [markdown]
-# > **In a real model.** SmolLM2-135M has RoPE and no kernel, so nothing in its design prefers near tokens. Training has taught it to: a token gives 26% of its attention to itself and the seven tokens before it, and another 36% to the first token of the text. These are means over all heads and 24 texts ([lesson 11](11_a_real_model.ipynb)).
+# > **In a real model.** SmolLM2-135M has RoPE and no kernel, so nothing in its design prefers near tokens. Training has taught it to: a token gives 26% of its attention to itself and the seven tokens before it, where even attention would give 15%, and another 36% to the first token of the text. These are means over all heads and 24 texts ([lesson 11](11_a_real_model.ipynb)).
 
 # %% [markdown]
 # ## Is the vowel too far away?
@@ -411,7 +411,7 @@ tasks.WIDTH.check(width)
 # ## Recap
 #
 # 1. A kernel that multiplies attention is a logarithm added to scores. v5 adds log K(m − n), which depends on the distance alone, unlike the note's factor K(m) K(n).
-# 2. Whether a score overrules K depends on the widths. With both widths at 5 the highest possible score, 9.8, gets 47% at 20 tokens and 3% at 24, if all other keys score 0.
+# 2. Whether a score overrules K depends on the widths. With both widths at 5 the highest possible score, 9.8, gets 47% at 20 tokens and 3% at 24 if all other keys score 0, and 80% at 24 if they score −5.
 # 3. ALiBi is a kernel as well, with a fixed slope in each head.
 # 4. At the common learning rate the kernel closes to 13 to 24 tokens, and 3 of 12 seeds answer. At a ninth of it, or from step 600 on, K falls to a hundredth only beyond 34 tokens, and 11 answer, as with a fixed kernel (1,200 steps, 2 layers of 96).
 # 5. All letters of a name are equally far from the token that predicts them, so distance gives no reason to lose the vowel alone.
@@ -455,7 +455,7 @@ tasks.WIDTH.check(width)
 #
 # </details>
 #
-# **4.** A key 40 tokens back has a score of 8, and 100 other keys have a score of 0. K(40) is 0.04, and the K of the others sum to 14. How much attention does the key get?
+# **4.** A key 40 tokens back has a score of 8, and 100 other keys have a score of 0. K(40) is 0.04, and the K of the others sum to 12. How much attention does the key get?
 #
 # - a) about 4%
 # - b) about 50%
@@ -463,7 +463,7 @@ tasks.WIDTH.check(width)
 #
 # <details><summary>Answer</summary>
 #
-# **c.** $e^8$ is 2981. Times 0.04 this is 119, and 119 / (119 + 14) is 89%. *a* is K alone.
+# **c.** $e^8$ is 2981. Times 0.04 this is 119, and 119 / (119 + 12) is 91%. *a* is K alone.
 #
 # </details>
 #

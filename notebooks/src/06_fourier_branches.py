@@ -189,7 +189,7 @@ heading = ("code", "eight texts minus one (nats)", "minus a model of isolated te
 Table(heading, rows, stable=3)
 
 # %% [markdown]
-# By its gap a model pays nothing for eight texts, and beside the fair baseline it pays 0.061 or 0.075 nats. We chose this comparison after we had seen these seeds, so it is not yet a result ([results](../docs/results.md#several-texts-in-one-sequence)).
+# By its gap a model pays nothing for eight texts, and beside the fair baseline it pays 0.061 or 0.075 nats. Six of these seeds made us train the other six, so it is not yet a result ([results](../docs/results.md#several-texts-in-one-sequence)).
 #
 # ## Move the stride
 #
@@ -215,7 +215,7 @@ Table(heading, rows, stable=2)
 fig, ax = plt.subplots(figsize=(8, 4))
 for stride in (1024, 128, 256, 64, 8, 1):
     ax.plot([cosine(stride, 96)] * 12, stored[f"stride {stride}"], "o", alpha=0.6, label=f"stride {stride}")
-title = "Away from the trained stride the loss is high, however alike the codes are"
+title = "Away from the trained stride the loss is high, for near and for far codes"
 ax.set(title=title, xlabel="cosine of the two codes", ylabel="loss (nats per character)", ylim=(0, None))
 ax.legend(ncols=3, loc="lower right")
 plt.show()
@@ -223,7 +223,7 @@ leaps = tuple(np.subtract(stored[f"stride {s}"], stored["stride 128"]).mean() > 
 leap_guess.compare(places[{(True, False): 0, (False, True): 1, (True, True): 2}.get(leaps, 3)])
 
 # %% [markdown]
-# If likeness decided, the loss would rise from left to right. But at stride 1024, where the codes are least alike, the model loses 0.82 nats more than at 128, and at 1, where they are most alike, 0.66 more. Yet models that had stride 1 from the start lose only 0.02 nats more than at 128, which other seeds have yet to confirm ([results](../docs/results.md#strides)). **So the loss leaps because this code of branch 1 is new to the model**, as in [03b](03b_sinusoidal.ipynb), where positions were hard that training had left out.
+# If likeness decided, the loss would rise from left to right. But at stride 1024, where the codes are least alike, the model loses 0.82 nats more than at 128, and at 1, where they are most alike, 0.66 more. Yet models that had stride 1 from the start lose only 0.02 nats more than at 128, which other seeds have yet to confirm ([results](../docs/results.md#strides)). **So the loss leaps mainly because this code of branch 1 is new to the model**, as in [03b](03b_sinusoidal.ipynb), where positions were hard that training had left out.
 #
 # A model that still trains can learn the new code. Start the Fourier model again, and move the stride while it learns. Halfway the cell sets it to 1, unless you have moved it.
 
@@ -277,13 +277,13 @@ for n in (4, 8):
 alone_guess.compare(parts[int(share < 0.5)])
 
 # %% [markdown]
-# The unknown number alone explains 24% of the gap at eight texts, and 21% at four. The larger part appears only when other texts stand beside the first. But these do little harm under numbers that training had shown. So the harm needs both: other texts, and codes that the model has not learned.
+# The unknown number alone explains 24% of the gap at eight texts, and 21% at four. The larger part appears only when other texts stand beside the first. But these do little harm under numbers that training had shown. So most of the harm needs both: other texts, and codes that the model has not learned.
 #
 # ## Who should read whom?
 #
 # A small gap does not mean that a text ignores the other one. With the open mask its predictions depend a little on the other text in every model that we trained, and with the isolation mask they do not. This is the [**leak**](../docs/glossary.md#leak), so isolate the texts of different people.
 #
-# The open mask is for texts that *help* each other. Here both branches tell the same story, and branch 1 writes it eight steps behind. The best reader of one text alone loses 0.33 nats.
+# The open mask is for texts that *help* each other. Here both branches tell the same story, and branch 1 writes it eight steps behind. The best reader of one whole text loses 0.33 nats.
 
 # %%
 echoes = ["0.33 nats or more", "between 0.1 and 0.33 nats", "less than 0.1 nats"]
@@ -314,7 +314,7 @@ behind = heard["behind"]
 echo_guess.compare(echoes[2 if behind < 0.1 else 1 if behind < corpus.floor else 0])
 
 # %% [markdown]
-# Branch 1 loses 0.016 nats over twelve seeds, far below the best reader of one text, because it can copy from branch 0. The curve of the dashboard is higher because it has the mean of both branches. If the isolation mask hides branch 0, the later branch loses more than the earlier one, because in training it could always copy.
+# Branch 1 loses 0.016 nats over twelve seeds, far below the best reader of one text, because it can copy from branch 0. The curve of the dashboard is higher because it has the mean of both branches. If the isolation mask hides branch 0, the later branch loses more than the earlier one; in training it could always copy.
 #
 # ## The case
 #

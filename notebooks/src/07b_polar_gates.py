@@ -292,7 +292,7 @@ notes = {name: f"{mean(seeds):.2f}" for name, seeds in losses.items()}
 for name, before in zip(rows[1:9], (*rows[:6], rows[5], rows[5]), strict=True):
     against = " from 5" if name in rows[6:] else ""
     notes[name] += f" ({mean(losses[name]) - mean(losses[before]):+.2f}{against})"
-title = "The sine lowers the loss by 0.51 nats, the four repairs before it by 0.00"
+title = "Quadrature lowers the loss by 0.51 nats, the four repairs before it by 0.00"
 label = "loss of masked characters (nats)"
 _, ax = plt.subplots(figsize=(8, 5))
 draw_seed_dots(ax, losses, title, label, span=(1.4, 2.8), notes=notes, means=True)
@@ -303,9 +303,9 @@ control_guess.compare(controls_lower[0 if one and two else 1 if one else 2])
 # %% [markdown]
 # Each dot is a [seed](../docs/glossary.md#seed). At the right stands the mean, and in brackets its change from the row above, or from *5 quadrature* in the three rows with δ.
 #
-# Not every repair gains something: gates after the norm raise the loss by more than the random phase had lowered it, and α on keys only takes back a part of this. So after four repairs the loss is where it began, at 2.17. The sine makes the difference: quadrature loses 0.51 nats less than the gate before it (99%: 0.49 to 0.53).
+# Not every repair gains something: gates after the norm raise the loss by more than the random phase had lowered it, and α on keys only takes back a part of this. So after four repairs the loss is where it began, at 2.17. Quadrature loses 0.51 nats less than the gate before it (99%: 0.49 to 0.53). Not all of this need be the sine, because the gate before it has smaller scores, which the sine makes large again: beside repair 2 it is 0.38 (0.35 to 0.41).
 #
-# A direction alone does not help. With all heads on one side the loss rises by 0.03 nats, since a hole has neighbours on both sides. It falls where some heads look left and others right. In v7 training chooses the phases, and the loss is 0.15 nats lower than quadrature's ([all intervals](../docs/results.md#gates-in-place-of-a-rotation)).
+# A fixed direction does not help if all heads share it. With all heads on one side the loss rises by 0.03 nats, since a hole has neighbours on both sides. It falls where some heads look left and others right. In v7 training chooses the phases, and the loss is 0.15 nats lower than quadrature's ([all intervals](../docs/results.md#gates-in-place-of-a-rotation)).
 #
 # Between v7 and RoPE nothing is [decided](../docs/glossary.md#decided), and they are level within 0.035 nats. PoPE is equal to RoPE or better, by up to 0.06 nats.
 #
@@ -362,7 +362,7 @@ gate_exercises.LOOK_RIGHT.check(phases_to_the_right)
 # ## Recap
 #
 # 1. A norm after the gates cancels α, which is one number for all channels of a token. φ never moves, because the gradient of cos φ is 0 where φ begins.
-# 2. $\cos(i\omega)\cos(j\omega)$ depends on $i-j$ and on $i+j$. A sine beside each cosine removes $i+j$, and is worth 0.51 nats for each masked character, whereas the four repairs before it gain nothing together.
+# 2. $\cos(i\omega)\cos(j\omega)$ depends on $i-j$ and on $i+j$. A sine beside each cosine removes $i+j$. It makes scores larger, too, and the two lower the loss by 0.51 nats for each masked character, whereas the four repairs before it gain at most 0.05 together.
 # 3. Without a causal mask, a model whose scores are cosines of the distance reads a text and its reversal alike, whatever its weights are. A phase δ between query and key gives it a direction.
 # 4. The note's gate loses 2.17 nats for each masked character, v7 1.51 and RoPE 1.52 (400 steps, 2 layers of 96, one learning rate). The last two are level within 0.035 nats.
 # 5. Quadrature is RoPE for pairs that are half empty, so the repairs end at a rotation.

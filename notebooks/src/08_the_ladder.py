@@ -13,7 +13,7 @@
 #
 # *A side trip after 04c, complete in itself.*
 #
-# The picture below has the [losses](../docs/glossary.md#loss) of two [encodings](../docs/glossary.md#encoding), RoPE and the sinusoid, from the same twelve [seeds](../docs/glossary.md#seed) at every 50th step of one training. Move the step from 300 to 1,200: at 300 the sinusoid loses more than luck explains, and at 1,200 it loses less, again by more than luck explains. Which of the two would you call better, and what happened in between?
+# The picture below has the [losses](../docs/glossary.md#loss) of two [encodings](../docs/glossary.md#encoding), RoPE and the sinusoid, from the same twelve [seeds](../docs/glossary.md#seed) at every 50th step of one training. Move the step from 300 to 1,200: at 300 the sinusoid loses more from most seeds, and at 1,200 it loses less. Which of the two would you call better, and what happened in between?
 #
 # We also test two explanations of our case, of v4 that cannot spell the name: *it needs more steps* and *its encoding makes it late*. You will be able to
 #
@@ -96,7 +96,7 @@ power_guess.compare(100 * share_decided(1.0, 12))
 # %% [markdown]
 # The first row counts false alarms, about one comparison in a hundred. Before nine of ten studies see a difference, it has to be as large as 1.3 deviations. So an undecided difference is often small beside the luck of the seeds.
 #
-# At steps 300 and 1,200 the rule decides, in opposite directions, and nothing is decided at steps 1,500 and 1,800. But whoever looks six times at the same runs has six chances to be lucky, and neither verdict stands if [all six looks are counted](../docs/results.md#the-time-of-the-click).
+# At steps 300 and 1,200 the interval leaves out zero, in opposite directions, and at 1,500 and 1,800 it does not. But nobody had named these two steps, and whoever looks six times at the same runs has six chances to be lucky. Neither step stands if [all six looks are counted](../docs/results.md#the-time-of-the-click), so both are only *suggested*.
 #
 # ## One run
 #
@@ -204,7 +204,7 @@ sinusoid, rope = (clicked(clicks, "spells")[name][at.index(1200)] for name in ("
 sooner_guess.compare(sooner[2 if abs(sinusoid - rope) <= 2 else 0 if sinusoid > rope else 1])
 
 # %% [markdown]
-# By step 1,200 ten seeds spell with the sinusoid and two with RoPE. In eight seeds the sinusoid alone spells, and in none RoPE alone, which luck does in less than one study of a hundred (a *sign test*, *p* = 0.008). This explains the first picture. At step 300 RoPE is ahead because more of its seeds answer. By step 1,200 all seeds of both answer, and RoPE is behind because fewer of its seeds spell. So even the two ends of the first picture compare times, and not abilities. The step that we had named beforehand is the last one, where it is five to none, and luck is not excluded (*p* = 0.06).
+# By step 1,200 ten seeds spell with the sinusoid and two with RoPE. In eight seeds the sinusoid alone spells, and in none RoPE alone, which luck does in less than one study of a hundred (a *sign test*, *p* = 0.008). This explains the first picture. At step 300 RoPE is ahead because more of its seeds answer. By step 1,200 all seeds of both answer, and RoPE is behind because fewer of its seeds spell. So the two ends of the first picture compare which seeds have clicked by then. The step that we had named beforehand is the last one, where it is five to none, and luck is not excluded (*p* = 0.06).
 #
 # ## The case
 #

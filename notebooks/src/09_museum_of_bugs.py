@@ -278,7 +278,7 @@ helped = [name for name in by_name if effect(by_name[name]) == "lower" and name 
 lower.compare(lower.options[0 if not helped else 1 if len(helped) == 1 else 2])
 
 # %% [markdown]
-# Eight bugs make the loss higher, six do not change it, and two make it lower. *Mask off by one* sees the next token, and *codes added twice*, in which the sinusoid is twice as large, really helps at this size and after 100 steps. The bug that costs most is *wrong axis*: its angle depends on the head in place of the position, so the model has no position code at all, and still its loss falls.
+# Eight bugs make the loss higher, six do not change it, and two make it lower. *Mask off by one* sees the next token, and *codes added twice*, in which the sinusoid is twice as large, really helps at this size and after 100 steps. *Wrong axis* has the largest mean cost: its angle depends on the head in place of the position, so the model has no position code at all, and still its loss falls.
 #
 # ## The case
 #
