@@ -107,7 +107,7 @@ plt.show()
 # %% [markdown]
 # In nine seeds one head of layer 2 gives the name more than half of its weight when the vowel is due, and without this head the vowel is a guess. But 150 steps before a seed spells, no head gives the name half of its weight. One gives it 34 to 48% already, so *it does not look at the name* is right in part only: v4 looks, and not enough. **In nine of twelve seeds one head of layer 2 learns to look at the name when the vowel is due, and the model needs it.**
 #
-# It does not suffice: three of the nine seeds still write fewer than 80% of the names. One of these three, seed 2027, is the seventh seed of the first picture, because there it was asked more questions, and wrote 82%.
+# It does not suffice, because three of the nine seeds still write fewer than 80% of the names. (Seed 2027 is one of them. In the first picture, where it was asked more questions, it just reached 80%.)
 #
 # Why does it form so late? The right panel of the explorer holds a clue. In this seed, and in two more of the nine, the head looks mostly at the *third* letter of the name, right after the vowel. How can a head write a vowel that it hardly looks at?
 #
@@ -230,7 +230,7 @@ control_guess.compare(controls[(gap > -5) + (gap >= 5)])
 #
 # ## The token two before
 #
-# Now each token gets the token *two* before it, and nothing of its neighbour. The next picture also has *keys* that carry the key of the token before, and NoPE, a model without any encoding.
+# Now each token gets the token *two* before it, and nothing of its neighbour. The next picture also has NoPE, a model without any encoding.
 
 # %%
 parts = ["hardly any", "less than half as large", "more than half as large"]
@@ -238,7 +238,7 @@ two_guess = predict("How large is its gain, compared with that of the token befo
 two_guess
 
 # %% tags=["answer"]
-rows = ["v4, the token before", "v4, the token two before", "v4, keys of the token before"]
+rows = ["v4, the token before", "v4, the token two before"]
 rows += ["nope, nothing", "nope, the token before", "nope, the token two before"]
 near, far = (neighbours.compare_written(gifts, row).mean for row in rows[:2])
 fig, ax = plt.subplots(figsize=(9, 3.6))
@@ -248,13 +248,11 @@ plt.show()
 two_guess.compare(parts[(far > 0.15 * near) + (far > 0.5 * near)])
 
 # %% [markdown]
-# The token two before adds 50 points (25 to 76), and four seeds spell with it: it is not clearly better or worse than the token before (+1, −27 to +30). So our hypothesis was too narrow: a letter need not hold its *neighbour*.
-#
-# The keys alone, with which even one layer copies in [Olsson et al. 2022](https://arxiv.org/abs/2209.11895), add 9 points here, undecided (−5 to 23), and 40 fewer than the token before in the whole input (17 to 63).
+# The token two before adds 50 points (25 to 76), and beside the token before nothing is decided. So our hypothesis was too narrow: a letter need not hold its *neighbour*.
 #
 # ## Three times as many steps
 #
-# All this was after 600 steps, and the first picture of this lesson had 1,800. So we trained the fresh seeds for 1,800 steps, too, and *NoPE* beside them, the model without any position encoding. Alone none of its twelve seeds spells, and none knows more than 64% of the answers.
+# All this was after 600 steps, and the first picture of this lesson had 1,800. So we trained the fresh seeds for 1,800 steps, too. Alone no seed of NoPE spells by then, and none knows more than 64% of the answers.
 
 # %%
 spelling_seeds = ["three or fewer", "about half of them", "ten or more"]
@@ -274,17 +272,15 @@ nope_guess.compare(spelling_seeds[(given > 3) + (given > 9)])
 # %% [markdown]
 # Alone v4 spells from eight of these twelve seeds, and with the token before from eleven, which is undecided. **The token before adds 49 points of names after 600 steps, and 12 after 1,800, which is undecided (−15 to 39).** So v4 may find most of it alone, and only later.
 #
-# For NoPE the gain is far larger. With the token before all twelve seeds spell, and all know who did it. They write 81 points more names than alone (75 to 88). **With one look back a model without positions is within 11 points of v4 that has the same look back** (−1, −11 to 10).
+# For NoPE the gain is far larger. With the token before all twelve seeds spell, and all know who did it. They write 81 points more names than alone (75 to 88). **With one look back a model without positions is within 11 points of v4 that has the same look back.**
 #
-# To give a token its neighbour is common practice: [RWKV](https://arxiv.org/abs/2305.13048) mixes the two in every layer (*token shift*), and [Mamba](https://arxiv.org/abs/2312.00752) mixes four tokens by a short convolution. [Allen-Zhu 2025](https://arxiv.org/abs/2512.17351) adds weighted sums of nearby tokens, and reports that models without a position encoding then match RoPE in his tasks.
+# To give a token its neighbour is common practice. In [Olsson et al. 2022](https://arxiv.org/abs/2209.11895) keys carry the key before them, and even one layer learns to copy. [RWKV](https://arxiv.org/abs/2305.13048) mixes the two tokens in every layer (*token shift*), and [Mamba](https://arxiv.org/abs/2312.00752) four of them by a short convolution. [Allen-Zhu 2025](https://arxiv.org/abs/2512.17351) adds weighted sums of nearby tokens, and reports that models without a position encoding then match RoPE in his tasks.
 #
 # ## Where is the vowel read?
 #
-# A gift puts the vowel of *mila* on another letter, too: the token before puts it on *l*, and the token two before on *a*. We had expected that v4 reads this copy. So in the models of 1,800 steps we exchanged what layer 1 reads at one letter of the name.
+# The token before puts the vowel of *mila* on *l*, too, and we had expected that v4 reads this copy. So in the models of 1,800 steps we exchanged what layer 1 reads at one letter of the name. The copy decides in two of twelve seeds, and in the ten others the vowel itself. So we were wrong: most seeds do not need the copy.
 #
-# With the token before the copy decides in two of twelve seeds, and in the ten others the vowel itself does: it turns 84 to 100% of the answers. With the token two before the two share the answers in five seeds (the copy has 42 to 56%), and in seven the vowel itself decides. So we were wrong: most seeds do not need the copy.
-#
-# What else does the gift do? With the token before the vowel carries *m*, so a head that has just written *m* could find it in one step, and layer 2 would be needed less. In these seeds it is. Silencing the most needed head of layer 2 costs v4 alone 53 points of the vowels, and with the token before 16, which is 37 fewer (12 to 62). We had not named this beforehand, so it is suggested. With the token two before it costs 45, and beside the token before this is undecided.
+# What else does the gift do? The vowel now carries *m*, so a head that has just written *m* could find it in one step, and layer 2 would be needed less. In these seeds it is. Silencing the most needed head of layer 2 costs v4 alone 53 points of the vowels, and with the token before 37 fewer (12 to 62). We had not named this beforehand, so it is suggested ([results](../docs/results.md#the-token-before)).
 #
 # ## The case
 #
