@@ -5,7 +5,9 @@ WAIT_FOR_PICTURE = """([area, nth, slider, timeout]) => {
     const root = document.querySelectorAll(area)[nth];
     const input = root.querySelectorAll("input[type=range]")[slider];
     const cells = () => [...root.querySelectorAll("canvas")].map(canvas => canvas.toDataURL());
-    const picture = () => [root.querySelector(".explorer-panels").innerHTML, ...cells()].join();
+    const drawn = [...root.querySelectorAll(".explorer-panels, .strip")];
+    const panels = () => drawn.map(({ innerHTML }) => innerHTML);
+    const picture = () => [...panels(), ...cells()].join();
     const before = picture();
     input.focus();
     window.answered = new Promise(done => input.addEventListener("keydown", () => {
