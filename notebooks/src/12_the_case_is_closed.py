@@ -13,7 +13,7 @@
 #
 # *The way, page 7 of 8. Left to read: about 1 hour.*
 #
-# Run the next cell: it trains v4 once more, as in [00](00_start_here.ipynb). Soon v4 knows who did it, and one orange bar stays, the second letter of the name. In this lesson you find out what v4 waits for, and then you give it to v4. You will be able to
+# Run the next cell: it trains v4 once more, as in [00](00_start_here.ipynb). Soon v4 knows who did it, and one orange bar stays, the second letter of the name. In this lesson you look for what v4 waits for, and then you give it to v4. You will be able to
 #
 # 1. find what forms in a model when it suddenly learns something,
 # 2. test by a forged note what one layer tells the next,
