@@ -70,13 +70,13 @@ class Agrees:
         return not difference(got, value, self.atol) and bool(difference(value, want, self.atol))
 
 
-def first_token(result: Any, given: Tensor, *_: Any) -> Any:
-    """Return what stands for the first token of each text, for `view`; the result itself in another shape.
+def first_token(rows: Any, given: Tensor, *_: Any) -> Any:
+    """Return what stands for the first token of each text, for `view`; all rows if they have another shape.
 
-    result, given  (..., T, n) both: a row for each token
+    rows, given  (..., T, n) both: a row for each token
     """
-    numbers = as_numbers(result)
-    return result if numbers is None or numbers.shape != given.shape else numbers[..., 0, :]
+    numbers = as_numbers(rows)
+    return rows if numbers is None or numbers.shape != given.shape else numbers[..., 0, :]
 
 
 def size(value: Any) -> int:

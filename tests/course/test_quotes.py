@@ -19,7 +19,7 @@ import pytest
 
 from babygpt.experiments.paired import UNDECIDED, compare, holm, share_decided, sign_test
 from babygpt_course.museum.costs import cost_differences, effect, load_costs
-from babygpt_course.studies import lookup, needed_heads, polar_repairs, remasking, stretch
+from babygpt_course.studies import lookup, needed_heads, neighbours, polar_repairs, remasking, stretch
 from babygpt_course.studies.branches import losses_among
 from babygpt_course.studies.results import load_results
 
@@ -58,6 +58,27 @@ def reading(run: str, number: str) -> np.ndarray:
     return np.array(stretch.values(stored("stretch"), run, number))
 
 
+def long_run(row: str, number: str = "written") -> np.ndarray:
+    """Return a number of a long run of the study of neighbours, such as "v4, nothing", one a seed."""
+    return pool("neighbours", "long", row, number)
+
+
+def spelled(row: str, step: int) -> int:
+    """Return how many seeds of a long run of the study of neighbours spell by a step."""
+    return sum(click <= step for click in neighbours.spelling_clicks(stored("neighbours"))[row])
+
+
+def turned(letter: int, gift: str) -> list[float]:
+    """Return the shares of vowels that an exchange at a letter of the name turns in v4 with a gift."""
+    return [row[letter]["exchanged"] for row in one("neighbours", "long", f"v4, {gift}", "letters")]
+
+
+def layer_2_costs(gift: str) -> np.ndarray:
+    """Return the points of vowels that v4 with a gift loses without its most needed head of layer 2."""
+    dissected = one("neighbours", "long", f"v4, {gift}", "spelling")
+    return np.array([100 * (seed["second"] - min(seed["without"][1])) for seed in dissected])
+
+
 def side(gaps: np.ndarray) -> str:
     """Return on which side of 0 the rule decides that gaps are, or "undecided"."""
     return compare(gaps.tolist()).side
@@ -85,6 +106,7 @@ def ends(values: Iterable[float]) -> tuple[float, float]:
 
 NAMES = {
     **{f.__name__: f for f in (one, pool, board, among, reading, side, interval, family, ends)},
+    **{f.__name__: f for f in (long_run, spelled, turned, layer_2_costs)},
     **{f.__name__: f for f in (Counter, combinations, compare, share_decided)},
     **{"np": np, "array": np.array, "mean": np.mean, "word": NUMBERS.__getitem__},
     **{
