@@ -131,6 +131,7 @@ export class CurvesView extends PanelView {
     super.build(spec);
     Object.assign(this, { curves: [], levels: [], pointed: null });
     this.cursor = svg("line", { class: "cursor" }, this.axes.inside);
+    this.dots = svg("g", {}, this.axes.layer); // which clips nothing: dots at the edge stay whole
     this.foot = svg("text", { class: "foot", "text-anchor": "middle" }, this.axes.layer);
     put(this.plot, { role: "img", ...(this.longest(spec) && { tabindex: 0 }) });
     const read = x => { this.pointed = x; this.host.wake(true); };
@@ -169,7 +170,11 @@ export class CurvesView extends PanelView {
     const curves = spec.marks.filter(mark => mark.kind === "curve"), end = at ?? Infinity;
     const levels = spec.marks.filter(mark => mark.kind === "level"), dashes = dashesOf(levels);
     this.drawLevels(levels, dashes, end);
-    while (this.curves.length > curves.length) this.curves.pop().group.remove();
+    while (this.curves.length > curves.length) {
+      const { line, dots } = this.curves.pop();
+      line.remove();
+      dots.remove();
+    }
     curves.forEach((curve, i) => this.drawCurve(i, curve, spec.over_steps ? end : Infinity));
     const named = curves.filter(curve => curve.name);
     const read = this.pointed ?? (spec.over_steps ? at : null);
@@ -190,30 +195,36 @@ export class CurvesView extends PanelView {
 
   drawCurve(i, { colour, x, y, look, dashed }, end) {
     const { axes } = this;
-    // The n-th curve may change its look. A group keeps its place among the others when its parts are made anew.
-    const drawn = (this.curves[i] ??= { group: svg("g", {}, axes.inside) });
+    // The n-th curve may change its look. Its groups keep their places among the others.
+    const drawn = (this.curves[i] ??= { line: svg("g", {}, axes.inside), dots: svg("g", {}, this.dots) });
     if (drawn.look !== look) {
-      drawn.group.replaceChildren();
+      drawn.line.replaceChildren();
+      drawn.dots.replaceChildren();
       Object.assign(drawn, { look, parts: {} });
     }
-    const { group, parts } = drawn, style = `--c: ${themed(colour)}`;
-    const make = (part, kind) => put((parts[part] ??= svg("path", {}, group)), { class: kind, style });
+    const { line, parts } = drawn, style = `--c: ${themed(colour)}`;
+    const make = (part, kind, group) => put((parts[part] ??= svg("path", {}, group)), { class: kind, style });
     let n = y.length;
     if (end < Infinity) while (n > 0 && x[n - 1] > end) n--;
     if (LINES.includes(look)) {
-      put(make("line", look === "thin" ? "thin" : "curve"), {
+      put(make("line", look === "thin" ? "thin" : "curve", line), {
         d: axes.path(x, y, 0, n),
         ...(dashed && { "stroke-dasharray": "6 4" }), // only the lab sends dashed curves
       });
-      put(make("future", "future"), { d: n < y.length ? axes.path(x, y, Math.max(0, n - 1)) : "" });
+      put(make("future", "future", line), { d: n < y.length ? axes.path(x, y, Math.max(0, n - 1)) : "" });
     }
     if (DOTS.includes(look)) {
-      const dots = look === "marked" ? "dots" : look;
-      const foot = dots === "bars" ? `V${axes.Y(0).toFixed(1)}` : "h0";
-      const place = j => `M${axes.X(x[j]).toFixed(1)} ${axes.Y(y[j]).toFixed(1)}${foot}`;
-      put(make("dots", dots), { d: Array.from(y.subarray(0, n), (_, j) => place(j)).join("") });
-      if (dots === "bars") parts.dots.style.strokeWidth = clamp((0.8 * axes.width) / y.length, 2, 12);
-      if (dots === "rings") put(make("holes", "holes"), { d: parts.dots.getAttribute("d") });
+      const dots = look === "marked" ? "dots" : look, bars = look === "bars";
+      const foot = bars ? `V${axes.Y(0).toFixed(1)}` : "h0";
+      const place = j => {
+        const [left, top] = [axes.X(x[j]), axes.Y(y[j])], { width, height } = axes;
+        const within = bars || (left > -1 && left < width + 1 && top > -1 && top < height + 1);
+        return within ? `M${left.toFixed(1)} ${top.toFixed(1)}${foot}` : "";
+      };
+      const d = Array.from({ length: n }, (_, j) => place(j)).join("");
+      put(make("dots", dots, bars ? line : drawn.dots), { d });
+      if (bars) parts.dots.style.strokeWidth = clamp((0.8 * axes.width) / y.length, 2, 12);
+      if (dots === "rings") put(make("holes", "holes", drawn.dots), { d });
     }
   }
 

@@ -220,9 +220,21 @@ def test_a_curve_that_changes_its_look_keeps_no_part_of_the_old_one(draw: Any):
             "thin": ["thin", "future"],
         }
         expected = [[name, colour] for look, colour in pair for name in names.get(look, [look])]
+        expected.sort(key=lambda part: part[0] == "dots")  # Dots lie above all lines, where nothing is clipped.
         assert [kind for kind, _ in parts] == [kind for kind, _ in expected]
         colours = [[parts[i][1] == parts[j][1] for j in range(len(parts))] for i in range(len(parts))]
         assert colours == [[a[1] == b[1] for b in expected] for a in expected]
+
+
+def test_a_dot_at_the_edge_stays_whole_and_one_beyond_it_is_left_out(draw: Any):
+    curve = Curve("", "#2b7bbd", np.array([-1.0, 0.0, 2.0, 4.0]), np.array([1.0, 1.0, 2.0, 4.0]), "dots")
+    page, _ = draw(Panel("Dots", [curve], STEP, Axis("nats", (0, 4))))
+    dots = page.locator("path.dots")
+    clips = "it => { const inner = it.ownerSVGElement; return Boolean(inner.closest('svg svg')); }"
+    places = points(dots.get_attribute("d") or "")
+    assert not dots.evaluate(clips)
+    assert len(places) == 3  # without the first, which is below the axes
+    assert places[-1, 1] == 0  # the last one lies on the upper edge
 
 
 def test_a_panel_below_begins_where_the_one_above_does(draw: Any):
