@@ -2,11 +2,11 @@
 
 The course normalises q and k and doubles their scores, so that no score exceeds 2 √D. The papers on models
 without positions do neither. Here q and k stay as their matrices make them, and scores are divided by √D
-alone; everything else is as on the board.
+alone; everything else is as on the board. The board's own models train once more beside them, so that both
+models of a pair come from one program on one machine.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import torch
 from matplotlib.figure import Figure
@@ -32,13 +32,14 @@ from babygpt.models.versions import build
 from babygpt.tables import markdown
 from babygpt_course.studies.board import KNOWN, WORLD, Rung, each_seed, evaluate
 from babygpt_course.studies.clicks import MODELS
-from babygpt_course.studies.results import Results, load_results
+from babygpt_course.studies.results import Results
 from babygpt_course.studies.seed_plots import draw_seed_dots
 
 SCALE = StudySize(steps=600)  # as the board
 BASE = "v4"
 RIVALS = ("nope", "alibi", "v3")
 VERSIONS_MEASURED = (BASE, *RIVALS)
+PLAIN, NORMED = "plain", "normed"  # queries and keys
 
 
 class PlainAttention(Attention):
@@ -72,57 +73,59 @@ def with_plain_attention(model: LanguageModel) -> LanguageModel:
 
 
 def measure_plain(workers: Workers, scale: StudySize = SCALE) -> Results:
-    """Train models of the board with plain queries and keys, and measure them as the board does.
+    """Train models of the board with plain and with normalised queries and keys, and measure them as it does.
 
-    returns  settings, and {"board": name -> what `board.evaluate` returns, one a seed}
+    returns  settings, and for PLAIN and for NORMED: name -> what `board.evaluate` returns, one a seed
     """
     corpus, block_size = load_corpus(WORLD, scale.n_chars), scale.block_size
     quiz = questions(corpus, block_size, scale.n_questions)
     config = small_config(corpus, block_size)
 
-    def run(name: str, seed: int) -> dict[str, float | None]:
-        def build_plain(config: ModelConfig) -> LanguageModel:
-            return with_plain_attention(build(name, config))
+    def run(variant: tuple[str, str], seed: int) -> dict[str, float | None]:
+        name, kind = variant
+
+        def build_kind(config: ModelConfig) -> LanguageModel:
+            model = build(name, config)
+            return with_plain_attention(model) if kind == PLAIN else model
 
         rung, plan = Rung(name, name), TrainConfig(scale.steps, seed=seed)
         objective = rung.objective({False: corpus}, block_size)
-        model, _ = train_from_seed(build_plain, config, objective, plan, f"{name} plain, seed {seed}")
+        model, _ = train_from_seed(build_kind, config, objective, plan, f"{name} {kind}, seed {seed}")
         return evaluate(rung, model, corpus, quiz)
 
-    return {**scale.settings(), "board": sweep(VERSIONS_MEASURED, scale.seeds, run, workers)}
+    kinds = (PLAIN, NORMED)
+    finished = sweep(
+        [(name, kind) for name in VERSIONS_MEASURED for kind in kinds], scale.seeds, run, workers
+    )
+    return {
+        **scale.settings(),
+        **{kind: {name: finished[name, kind] for name in VERSIONS_MEASURED} for kind in kinds},
+    }
 
 
 # ---------------------------------------------------------------- of stored results
 
 
-def normed_losses(results: Results, name: str, key: str = "1x") -> list[float]:
-    """Return the board's numbers of one model for the seeds of this study.
-
-    Raises BadInput if the board lacks one of these seeds.
-    """
-    ladder = load_results("ladder")
-    by_seed = dict(zip(ladder["seeds"], ladder["board"][name][key], strict=True))
-    if missing := [seed for seed in results["seeds"] if seed not in by_seed]:
-        raise BadInput(f"the board has no seed {', '.join(map(str, missing))}, which this study would pair")
-    return [by_seed[seed] for seed in results["seeds"]]
-
-
 def effects_of_norm(results: Results) -> dict[str, Comparison]:
     """Return the loss without the norm minus that with it, by seed: name -> comparison."""
+    normed = results[NORMED]
     return {
-        name: compare(differences(row["1x"], normed_losses(results, name)), LEAST_LOSS)
-        for name, row in results["board"].items()
+        name: compare(differences(row["1x"], normed[name]["1x"]), LEAST_LOSS)
+        for name, row in results[PLAIN].items()
     }
 
 
 def gaps_to_rope(results: Results) -> dict[str, tuple[Comparison, Comparison, Comparison]]:
     """Return each rival's loss minus RoPE's: name -> with the norm, without it, and the gap's change."""
-    board, gaps = results["board"], {}
-    for name in RIVALS:
-        normed = differences(normed_losses(results, name), normed_losses(results, BASE))
-        plain = differences(board[name]["1x"], board[BASE]["1x"])
-        gaps[name] = (compare(normed), compare(plain), compare(differences(plain, normed)))
-    return gaps
+
+    def gaps(kind: str, name: str) -> list[float]:
+        return differences(results[kind][name]["1x"], results[kind][BASE]["1x"])
+
+    pairs = {name: (gaps(NORMED, name), gaps(PLAIN, name)) for name in RIVALS}
+    return {
+        name: (compare(normed), compare(plain), compare(differences(plain, normed)))
+        for name, (normed, plain) in pairs.items()
+    }
 
 
 def table(results: Results) -> str:
@@ -132,41 +135,43 @@ def table(results: Results) -> str:
         "loss with the norm",
         "loss without",
         "without minus with",
-        "right answers, each seed",
+        "right answers with the norm, each seed",
+        "right answers without",
     )
     rows = []
     for name, comparison in effects_of_norm(results).items():
-        losses = (normed_losses(results, name), results["board"][name]["1x"])
-        cells = [format_mean_sd(mean_sd(seeds)) for seeds in losses]
-        answers = each_seed(results["board"][name]["roles"])
-        rows.append((MODELS[name], *cells, f"{comparison:+.3f}", answers))
+        both = [results[kind][name] for kind in (NORMED, PLAIN)]
+        losses = [format_mean_sd(mean_sd(numbers["1x"])) for numbers in both]
+        answers = [each_seed(numbers["roles"]) for numbers in both]
+        rows.append((MODELS[name], *losses, f"{comparison:+.3f}", *answers))
     gaps = [
         (MODELS[name], *(f"{comparison:+.3f}" for comparison in row), row[2].side)
         for name, row in gaps_to_rope(results).items()
     ]
     gap_heading = ("model minus RoPE", "with the norm", "without", "change", "the change is")
     head = (
-        f"{table_head(results)} Losses in nats per character; those with the norm are the board's, "
-        f"from the same seeds. Right answers of each seed, in per cent.\n\n"
+        f"{table_head(results)} Losses in nats per character, right answers in per cent. Pairs share their "
+        f"seed.\n\n"
     )
     return head + markdown(heading, rows) + "\n" + markdown(gap_heading, gaps)
 
 
 def draw_plain(figure: Figure, results: Results) -> None:
-    """Draw losses and right answers with plain queries and keys, and the board's as rings."""
+    """Draw losses and right answers with plain queries and keys, and those with normalised ones as rings."""
     loss, answers = figure.subplots(1, 2)
-    board: Mapping[str, Mapping[str, Sequence[Any]]] = results["board"]
+
+    def by_model(kind: str, key: str) -> dict[str, Sequence[float]]:
+        return {MODELS[name]: numbers[key] for name, numbers in results[kind].items()}
+
     normed, plain, _ = gaps_to_rope(results)["nope"]
     title = (
         f"NoPE is {plain.mean:.2f} nats above RoPE with plain q and k,\n"
         f"and {normed.mean:.2f} with normalised ones"
     )
-    dots = {MODELS[name]: row["1x"] for name, row in board.items()}
-    rings = {MODELS[name]: normed_losses(results, name) for name in board}
+    dots, rings = (by_model(kind, "1x") for kind in (PLAIN, NORMED))
     draw_seed_dots(loss, dots, title, "loss (nats per character; rings: with the norm)", rings=rings)
-    shares = {MODELS[name]: row["roles"] for name, row in board.items()}
-    normed_shares = {MODELS[name]: normed_losses(results, name, "roles") for name in board}
-    n = sum(share >= KNOWN for share in board["nope"]["roles"])
+    shares, normed_shares = (percent(by_model(kind, "roles")) for kind in (PLAIN, NORMED))
+    n = sum(share >= KNOWN for share in results[PLAIN]["nope"]["roles"])
     title = f"NoPE answers from {n} of {len(results['seeds'])} seeds without the norm"
     label, span = "right answers (%; rings: with the norm)", (-3.0, 103.0)
-    draw_seed_dots(answers, percent(shares), title, label, {"chance": 50.0}, span, percent(normed_shares))
+    draw_seed_dots(answers, shares, title, label, {"chance": 50.0}, span, normed_shares)
