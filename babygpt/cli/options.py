@@ -180,7 +180,10 @@ def adopt(ctx: click.Context, values: dict[str, Any], began: Mapping[str, Any], 
         if name not in typed_names:
             values[name] = began[name]
         elif values[name] != began[name]:
-            raise BadInput(f"{flag_of(name)} ({values[name]}): the run in {path} began with {began[name]}")
+            raise BadInput(
+                f"{flag_of(name)} ({values[name]}): the run in {path} began with {began[name]}; "
+                "to go on with other numbers, begin a new run with --from"
+            )
 
 
 def list_of(kind: type[int] | type[float] | type[str]) -> Callable[..., list[Any]]:
