@@ -89,7 +89,10 @@ def source(thing: Any) -> Source:
     return Source(thing)
 
 
-def markdown(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a Markdown table of texts, one for each column; it ends with a line end."""
-    lines = [heading, ["---"] * len(heading), *rows]
+def markdown(heading: Sequence[str], rows: Iterable[Sequence[str]], align: str = "---") -> str:
+    """Return a Markdown table of texts, one for each column; it ends with a line end.
+
+    align  of all columns but the first: "---" is at the left, "---:" at the right
+    """
+    lines = [heading, ["---", *[align] * (len(heading) - 1)], *rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)

@@ -32,9 +32,8 @@ from babygpt_live.view import Output, current_cell
 NO_GUESS = "No guess was made before this was shown."
 KEPT = "Your guess is kept, and not in the notebook."
 GUESS_FILE = Path(".guesses.json")  # The kernel runs in the notebook's folder, so the guesses lie beside it.
-GUESSES: dict[
-    str, Guess
-] = {}  # guesses of this kernel, by question, in the order in which they were first asked
+# Guesses of this kernel by question, in the order in which they were first asked.
+GUESSES: dict[str, Guess] = {}
 SAID: set[str] = set()  # Reasons why guesses cannot be kept are shown once.
 
 

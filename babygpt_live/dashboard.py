@@ -493,7 +493,8 @@ def status_words(run: LoopRun, awaited: str) -> str:
     awaited  titles of the runs that it waits for, or nothing
     """
     n_steps = len(run.history)
-    under_way = run.state is State.RUNNING and run.history  # which the seconds that are left say
+    # The seconds that are left already say that it runs.
+    under_way = run.state is State.RUNNING and run.history
     words = [] if under_way else [f"{run.state}{awaited and f' for {awaited}'}"]
     if run.history:
         last = run.history[-1]

@@ -77,7 +77,7 @@ class LoopRun:
     dashboard   that shows it, or None
     """
 
-    uniform_loss = 0.0  # of uniform guesses, where the task has any; the axis of losses reaches it
+    uniform_loss = 0.0  # Uniform guesses have this loss; the axis of losses reaches it.
 
     def __init__(
         self,

@@ -146,7 +146,7 @@ def one_text(standing: Callable[..., Positions]) -> Callable[..., Positions]:
 
 @pytest.fixture(scope="session")
 def woven(text: Callable[..., torch.Tensor]) -> Callable[..., BranchBatch]:
-    """Draw random texts in one sequence: so many tokens of each, the first ones at these times."""
+    """Draw random texts in one sequence: a number of tokens of each, the first ones at these times."""
 
     def make(lengths: Sequence[int] = (5, 9, 3), offsets: Sequence[int] = (1, 0, 4)) -> BranchBatch:
         sizes = [length + 1 for length in lengths]

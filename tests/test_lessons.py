@@ -20,7 +20,10 @@ from tools.graders import find_tasks
 from tools.notebooks import ANSWER, ROOT
 
 MOST = 75  # minutes to read and guess, until the exercises begin
-WORDS, LINES, GUESS, PICTURE = 80, 6, 1.5, 0.6  # a minute reads so many; minutes that one takes
+WORDS = 80  # A minute reads this many words,
+LINES = 6  # and this many lines of code.
+GUESS = 1.5  # minutes
+PICTURE = 0.6  # minutes
 OFF = 0.2  # how far the stated minutes may be from the counted ones, as a share
 TAKES = re.compile(
     r"\*\*Takes:\*\* about .+? to run on two cores, and by our estimate (\d+) minutes to read and guess\."

@@ -267,7 +267,8 @@ def table_lines(measures: Mapping[str, Mapping[str, list[float]]]) -> list[str]:
     """Return the lines to print: a column for each model, mean ± sd over its texts."""
     from babygpt.experiments.paired import format_mean_sd
 
-    names = [Path(name).stem for name in measures]
+    stems = [Path(name).stem for name in measures]
+    names = stems if len(set(stems)) == len(stems) else list(measures)
     lines = [f"{'mean ± sd over texts':<24}" + "".join(f"{name:>20}" for name in names)]
     for measure in dict.fromkeys(measure for each in measures.values() for measure in each):
         cells = [format_mean_sd(summary(each.get(measure, []))) for each in measures.values()]

@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from babygpt.training.saved_run import SavedRun
 
 BRANCH_TEXTS = 256  # fewest texts that the interference gap is measured on; every sequence is full
-BRANCH_FLAGS = ("branches", "length", "by_samples")  # of the objective of several texts in one sequence
+# Only the objective of several texts in one sequence has these flags.
+BRANCH_FLAGS = ("branches", "length", "by_samples")
 
 
 class TrainCommand(click.Command):

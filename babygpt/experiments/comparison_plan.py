@@ -24,13 +24,14 @@ Curve = list[list[float]]  # validation losses as [step, loss]
 # Receives the name of a variant, the seed of one of its runs, and the curve of this run so far.
 CurveWatch = Callable[[str, int, Curve], None]
 CURVE_POINTS = 8  # validations of a run, unless `eval_every` says otherwise
-VAL_TOKENS = 20_000  # of the validation text that every run is measured on
+VAL_TOKENS = 20_000  # Every run is measured on this many tokens of the validation text.
 LEAST_VAL_WINDOWS = 512  # the fewest for versions that fill in, whose masks are drawn
 N_QUESTIONS = 400
 N_MASKED_QUESTIONS = 100  # the exact bound of an answer takes up to 31 passes
 FURTHEST = 4  # windows that are read to measure the loss beyond the first
-FEW_NUMBERS = 64  # of an encoding's weight, so that its values are kept and a reader can look at them
-TRIAL_STEPS = 10  # of each variant, to say how long all will take
+# Weights of an encoding with at most this many numbers are stored, so that a reader can see them.
+FEW_NUMBERS = 64
+TRIAL_STEPS = 10  # Each variant makes this many steps first, which tell how long all runs will take.
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,8 @@ from babygpt.invariants.precision import bfloat16_is_near, float32_is_exact, tra
 from babygpt.invariants.subject import Subject
 from babygpt.positions import Positions
 
-DISTANCES = (2, 3, 5, 12, 40, 100)  # of two tokens with a gap between them, inside the window
+# Two tokens this far apart, with a gap between them, fit into the window.
+DISTANCES = (2, 3, 5, 12, 40, 100)
 SHIFTS = (1, 2, 7, 60)
 FAR = 1_000_000  # a float32 angle of that many radians is off by up to 0.03
 ROUNDING = 1e-6  # a smaller change says that two readings are one

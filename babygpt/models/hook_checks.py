@@ -17,7 +17,7 @@ from babygpt.errors import BadInput
 from babygpt.models.own_encodings import encoding_name, name_faults
 from babygpt.positions import Positions
 
-N_TOKENS = 5  # of the texts that the hooks get
+N_TOKENS = 5  # The hooks get texts of this many tokens.
 TEXTS = 3  # of a batch: at the window's beginning, middle and end. No other axis has this size
 
 

@@ -29,8 +29,9 @@ SHAPE = ("block_size", "head_dim", "n_embd", "n_head", "n_layer", "vocab_size") 
 RESERVED = ("version", "config", "per_layer", "layers", "isolated")  # arguments of `build` itself
 # A folder may hold a colon, as C:\ does, so the class is what follows the ending.
 FILE_AND_CLASS = re.compile(r"(?P<file>.+\.py)(:(?P<class>.*))?", re.DOTALL)
-DIGESTS: WeakKeyDictionary[type[Encoding], str | None] = WeakKeyDictionary()  # of the files of classes
-SESSION_TOKENS: WeakKeyDictionary[type[Encoding], str] = WeakKeyDictionary()  # in place of digests
+# Digests of the files of classes; a class without a file has a random text instead.
+DIGESTS: WeakKeyDictionary[type[Encoding], str | None] = WeakKeyDictionary()
+SESSION_TOKENS: WeakKeyDictionary[type[Encoding], str] = WeakKeyDictionary()
 
 
 def is_file_and_class(name: Any) -> bool:
@@ -131,7 +132,7 @@ def run_file(path: Path, source: bytes) -> ModuleType:
     sha256 = hashlib.sha256(source).hexdigest()
     module = ModuleType(f"{path.stem}_{sha256[:12]}")
     module.__file__ = str(path)
-    module.__dict__["__sha256__"] = sha256  # of what is run, however the file changes later
+    module.__dict__["__sha256__"] = sha256  # of what is run, if the file changes later
     sys.modules[module.__name__] = module  # torch.compile and dataclasses look it up there
     sys.path.insert(0, str(path.parent))
     try:

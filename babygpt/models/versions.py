@@ -206,7 +206,6 @@ def build(
     option.
     """
     kind = require_version(version)
-    version = kind.own or kind.name
     require_memory_to_build(config, 0 if kind.bag else config.n_layer)
     chosen, rows = dict(options), list[Version]()
     if kind.bag and (per_layer or layers is not None):
@@ -221,13 +220,16 @@ def build(
         with refuse_impossible_sizes(f"{kind.name} with {config}"):
             model = kind.bag(config, **options)
     else:
-        isolated = {"isolated": options.pop("isolated", False)} if kind.branches else {}
+        # For several texts `isolated` belongs to the body; all other options belong to the encoding.
+        of_body = {"isolated"} if kind.branches else set()
+        settings = {name: value for name, value in options.items() if name not in of_body}
         if rows:
-            encoding: enc.Encoding = encoding_per_layer(config, rows, **options)
+            encoding: enc.Encoding = encoding_per_layer(config, rows, **settings)
         else:
-            encoding = kind.make_encoding(config, **options)
-        model = Transformer(config, encoding, causal=not kind.masks, **isolated)
-    model.version, model.options = version, chosen
+            encoding = kind.make_encoding(config, **settings)
+        is_isolated = kind.branches and options.get("isolated", False)
+        model = Transformer(config, encoding, causal=not kind.masks, isolated=is_isolated)
+    model.version, model.options = kind.own or kind.name, chosen
     return model
 
 

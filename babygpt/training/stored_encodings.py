@@ -24,7 +24,7 @@ from babygpt.models.own_encodings import (
 from babygpt.models.versions import VERSIONS, VersionName, require_version
 from babygpt.training.lost_changes import add_noise, nearly_equal, outputs
 
-N_LOGITS = 32  # of the last token in each text that is read: enough to notice another encoding
+N_LOGITS = 32  # This many logits of the last token suffice to notice another encoding.
 Given = VersionName | Sequence[VersionName] | None  # what `load` takes as its encoding
 Classes = Mapping[str, type[Encoding]]  # by the names that a checkpoint gives them
 Digests = Mapping[str, str | None]  # of the file of each, None if it was written in a notebook

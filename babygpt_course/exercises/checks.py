@@ -97,14 +97,14 @@ def expect(
 
 
 def read_parts(got: Any, what: str, expected: str, number: int = 2) -> tuple[Any, ...]:
-    """Return the parts of a result that should have so many. Raises Wrong if not; `expected` names them."""
+    """Return the `number` parts of a result, which `expected` names. Raises Wrong if it has others."""
     if (parts := things(got)) is None or len(parts) != number:
         raise Wrong(f"{f'for {what} ' * bool(what)}{came_out(got, f'should be {expected}')}")
     return tuple(parts)
 
 
 def ask_parts(attempt: Any, *arguments: Any, what: str, expected: str, number: int = 2) -> tuple[Any, ...]:
-    """Call an answer that should return so many things, named in `expected`. Raises Wrong if it does not."""
+    """Call an answer that should return `number` values, named in `expected`. Raises Wrong if it does not."""
     return read_parts(ask(attempt, *arguments, what=what), what, expected, number)
 
 
@@ -153,7 +153,7 @@ def ask_bool(attempt: Any, *arguments: Any, what: str) -> bool:
 
 
 def require_texts(value: Any, number: int | None = None) -> tuple[str, ...]:
-    """Return an answer that is a list of texts, so many if `number` is given. Raises Unusable if not."""
+    """Return an answer that is a list of texts, `number` of them if that is given. Raises Unusable if not."""
     rule = f"this should be {number or 'some'} texts in a tuple or list, and"
     parts = things(value)
     if parts is None or not all(isinstance(text, str) for text in parts):

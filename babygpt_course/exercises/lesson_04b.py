@@ -73,7 +73,7 @@ def has_clear_winner(numbers: Tensor) -> bool:
 
 
 def draw_weights_on_names(draw: Generator, sizes: Sequence[tuple[int, int]], longest: int) -> Iterator[Case]:
-    """Draw attention of models of so many layers and heads to names of 1 to `longest` letters."""
+    """Draw attention of models of these sizes (layers, heads) to names of 1 to `longest` letters."""
     for n_layer, n_head in sizes:
         cases = 0
         while cases < 6:
@@ -197,7 +197,7 @@ def drawn_model(draw: Generator, n_layer: int, n_head: int) -> tuple[Any, Callab
 
 
 def measures(attempt: Any, draw: Generator, sizes: Sequence[tuple[int, int]], calls: int = 1) -> None:
-    """Ask for the effect of each head of models of so many layers and heads, so many times."""
+    """Ask for the effect of each head of models of these sizes (layers, heads), `calls` times."""
     for n_layer, n_head in sizes:
         model, score, what = drawn_model(draw, n_layer, n_head)
         without, whole = dict[tuple[int, int], float](), score(model)

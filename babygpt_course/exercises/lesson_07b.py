@@ -30,7 +30,7 @@ def controls_answer(arms: Arms, one: str, other: str) -> list[str]:
 
 
 def draw_arms(toss: random.Random, number: int) -> tuple[Arms, str, str]:
-    """Draw arms, among them two that differ in so many settings, and return these two names as well."""
+    """Draw arms, among them two that differ in `number` settings, and return these two names as well."""
     first = {s: toss.choice(values) for s, values in SETTINGS.items()}
     moved = {s: toss.choice([v for v in values if v != first[s]]) for s, values in SETTINGS.items()}
     second = {**first, **{s: moved[s] for s in toss.sample(sorted(SETTINGS), number)}}
@@ -47,7 +47,7 @@ def draw_arms(toss: random.Random, number: int) -> tuple[Arms, str, str]:
 
 
 def find_controls(attempt: Any, draw: Generator, *numbers: int) -> None:
-    """Ask for the controls of two arms that differ in so many settings, nine times each."""
+    """Ask for the controls of two arms that differ in 0 to 5 settings, nine times each."""
     for number in 9 * numbers:
         arms, first_name, second_name = draw_arms(dice(draw), number)
         first, second = arms[first_name], arms[second_name]

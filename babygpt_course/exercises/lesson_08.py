@@ -221,7 +221,7 @@ def new_encoding(make: Any, _: Any = None) -> Encoding:
 
 
 def random_model(make: Any, draw: Generator, length: int) -> tuple[Transformer, Tensor]:
-    """Return a model with the learner's encoding and random weights, and a text of so many tokens."""
+    """Return a model with the learner's encoding and random weights, and a text of `length` tokens."""
     corpus, config = small_world()
     model = randomize_(Transformer(config, new_encoding(make)), draw)
     start = integer(draw, 0, len(corpus.val) - length)

@@ -222,7 +222,8 @@ def listening(reader: Callable[[str], str], heard: list[str]) -> Callable[[str],
 
     def listen(text: str) -> str:
         answer = reader(text)
-        heard.append(f"Your first text was {describe(text)}, and it said {answer}") if not heard else None
+        if not heard:
+            heard.append(f"Your first text was {describe(text)}, and it said {answer}")
         return answer
 
     return listen

@@ -152,7 +152,7 @@ def stands_out_answer(
 
 
 def black_box(whole: float, costs: dict[Head, float], rng: random.Random) -> Callable[[Any], float]:
-    """Return the loss of a model whose heads cost so many nats each, with noise in every call."""
+    """Return the loss of a model whose heads cost these nats each, with noise in every call."""
 
     def loss(silent: Any) -> float:
         listed = isinstance(silent, list | tuple | set) and all(isinstance(head, tuple) for head in silent)

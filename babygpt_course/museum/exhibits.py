@@ -227,9 +227,7 @@ class WithoutScale(Specimen):
 # ---------------------------------------------------------------- labels
 
 Make = Callable[..., Specimen]  # given a ModelConfig
-SHAPE = ModelConfig(
-    12, block_size=32, n_layer=2, n_head=2, n_embd=32
-)  # shape of the models that are measured
+SHAPE = ModelConfig(12, block_size=32, n_layer=2, n_head=2, n_embd=32)  # Every promise is measured on it.
 
 
 @dataclass(frozen=True)

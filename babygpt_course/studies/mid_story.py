@@ -21,9 +21,8 @@ from babygpt.errors import BadInput
 
 WordId = tuple[str, object]  # kind of a word, and what tells the variables of that kind apart
 Bound = Mapping[tuple[str, str], WordId]  # (kind, var) of a template -> the number of its word
-Callers = dict[
-    tuple, list[tuple[float, "OpenTemplate | None"]]
-]  # (rule, its names) -> how often, who calls it
+# (rule, its names) -> how often it is called, and the frame that calls it
+Callers = dict[tuple, list[tuple[float, "OpenTemplate | None"]]]
 REMEMBERED = 3  # characters: the hypotheses after one to three are kept, as many windows begin alike
 
 

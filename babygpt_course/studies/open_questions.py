@@ -349,7 +349,7 @@ ARMS: dict[str, Run] = {
     "v4": run_v4,
     "v3, lesson 03b": run_lesson("v3", 400 / 1800, aligned=True),
     "v4, as in 03b": run_lesson("v4", 400 / 1800, aligned=True),
-    # v4 as in lesson 04 (now 04a and 04b) is stored by the study of needed heads.
+    # The study of needed heads stores v4 as lesson 04b trains it.
     "v3, lesson 04": run_lesson("v3", 450 / 1800, aligned=False),
     "nope": run_nope,
 }

@@ -105,9 +105,13 @@ def half_split(theta: float) -> Function:
     return turned
 
 
-def freeze_pairs(own: Rotary, stays: Tensor) -> Function:
-    """Return a rotation in which some pairs of channels do not turn. stays  (D / 2,)  whether a pair turns"""
-    return lambda x, position: rotate_pairs(x, angles_at(position, own.frequencies().where(stays, 0.0)))
+def freeze_pairs(own: Rotary, is_turning: Tensor) -> Function:
+    """Return a rotation in which some pairs of channels stand still.
+
+    is_turning  (D / 2,)  whether a pair turns
+    """
+    frequencies = own.frequencies().where(is_turning, 0.0)
+    return lambda x, position: rotate_pairs(x, angles_at(position, frequencies))
 
 
 def rotations(own: Rotary, n: int) -> dict[str, Encoding | Function]:

@@ -38,6 +38,7 @@ from babygpt.experiments.sweep import StudySize, Workers, finish, small_config, 
 from babygpt.models.language_model import LanguageModel
 from babygpt.models.transformer import Transformer
 from babygpt.models.versions import build
+from babygpt.tables import markdown
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.seed_plots import draw_seed_dots
 from babygpt_course.studies.stretching import stretched, with_encoding
@@ -372,11 +373,6 @@ def draw_stretch(figure: Figure, results: Results) -> None:
         draw_seed_dots(ax, last, title, label, chance, span, alone)
 
 
-def lines(head: Sequence[str], rows: Sequence[Sequence[str]], align: str = "---:") -> list[str]:
-    """Return a Markdown table; the columns after the first are aligned alike."""
-    return [f"| {' | '.join(cells)} |" for cells in (head, ["---", *[align] * (len(head) - 1)], *rows)]
-
-
 def table(results: Results) -> str:
     """Return each run's losses and shares, mean ± deviation over seeds; then the statements."""
     losses = ("loss", f"own {FACTOR}", f"cost {FACTOR}", f"own {LONG}", f"cost {LONG}")
@@ -391,9 +387,10 @@ def table(results: Results) -> str:
             return ""
 
     parts = [
-        lines(
+        markdown(
             ["nats per character", *numbers],
             [[run, *(cell(run, number) for number in numbers)] for run in runs],
+            "---:",
         )
         for numbers in (losses, shares)
     ]
@@ -402,7 +399,7 @@ def table(results: Results) -> str:
         for statement in STATEMENTS
     ]
     parts.append(
-        lines(["statement", "source", "its setting", "ours", "higher minus lower", "verdict"], rows, "---")
+        markdown(["statement", "source", "its setting", "ours", "higher minus lower", "verdict"], rows)
     )
-    parts.append([f"{table_head(results)} A rival with more than {ROOM:.0%} of right digits leaves no room."])
-    return "\n\n".join("\n".join(part) for part in parts) + "\n"
+    parts.append(f"{table_head(results)} A rival with more than {ROOM:.0%} of right digits leaves no room.\n")
+    return "\n".join(parts)

@@ -49,7 +49,7 @@ LIKELY_LETTERS = """() => [...document.querySelectorAll(".lab-next")].map(list =
 
 
 def start(page: Page, losses: int) -> None:
-    """Press the button of the time line, and wait for so many losses of both models."""
+    """Press the button of the time line, and wait for this number of losses of both models."""
     page.get_by_role("button", name="train", exact=True).click()
     wait(page, f"runs?.every(run => run.losses.length >= {losses})")
 

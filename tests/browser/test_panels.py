@@ -220,7 +220,7 @@ def test_a_curve_that_changes_its_look_keeps_no_part_of_the_old_one(draw: Any):
             "thin": ["thin", "future"],
         }
         expected = [[name, colour] for look, colour in pair for name in names.get(look, [look])]
-        expected.sort(key=lambda part: part[0] == "dots")  # Dots lie above all lines, where nothing is clipped.
+        expected.sort(key=lambda part: part[0] == "dots")  # Dots lie above all lines.
         assert [kind for kind, _ in parts] == [kind for kind, _ in expected]
         colours = [[parts[i][1] == parts[j][1] for j in range(len(parts))] for i in range(len(parts))]
         assert colours == [[a[1] == b[1] for b in expected] for a in expected]

@@ -48,7 +48,7 @@ def corpus(tmp_path: Path) -> str:
 
 @pytest.fixture
 def train(run, tmp_path: Path, corpus: str) -> Callable[..., Path]:
-    """Train a version for so many steps, and return its checkpoint's path."""
+    """Train a version for some steps, and return its checkpoint's path."""
 
     def trained(version: str, *args: object, steps: int = 1, name: str = "m") -> Path:
         out = tmp_path / f"{name}.safetensors"

@@ -24,7 +24,7 @@ ASKED = [  # prompts, names and ends of different lengths; the first fills the w
 
 
 class Writer(LanguageModel):
-    """Model that writes a given token after so many tokens, almost surely."""
+    """Model that writes a given token after a given number of tokens, almost surely."""
 
     def __init__(self, written: str, after: int) -> None:
         super().__init__(ModelConfig(TOKENIZER.vocab_size, block_size=22), Encoding())

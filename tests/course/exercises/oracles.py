@@ -37,7 +37,7 @@ from babygpt_course.exercises.guard import run_with_timeout
 
 Draw = Callable[[random.Random], tuple[Any, ...]]
 Right = Callable[[Any, random.Random], bool]
-INPUTS = 150  # Each exercise is checked with so many inputs.
+INPUTS = 150  # Each exercise is checked with this number of inputs.
 
 
 def same(got: Any, want: Any, off: float = 1e-3) -> bool:
