@@ -374,7 +374,7 @@ def draw_neighbours(figure: Figure, results: Results) -> None:
         return
     dots, counts = figure.subplots(1, 2, width_ratios=(5, 6))
     draw_gifts(dots, results, [*results["short"]], dots_title(results))
-    draw_spelling_counts(counts, spelling_clicks(results), results)
+    draw_spelling_counts(counts, spelling_clicks(results), results, "Seeds that spell, by step")
 
 
 def draw_gifts(ax: Axes, results: Results, names: Sequence[str], title: str) -> None:
@@ -406,7 +406,9 @@ def dots_title(results: Results) -> str:
     return f"After {steps} steps {alone} of {n} seeds spell with RoPE\nalone, {given} with the token before"
 
 
-def draw_spelling_counts(ax: Axes, clicks: Mapping[str, Sequence[float]], results: Results) -> None:
+def draw_spelling_counts(
+    ax: Axes, clicks: Mapping[str, Sequence[float]], results: Results, title: str
+) -> None:
     """Draw how many seeds spell by each step: a solid line with the token before, a dashed one without."""
     styles = {PLAIN: "--", BEFORE: "-"}
     drawn = [name for name in clicks if name.split(", ")[1] in styles]
@@ -419,5 +421,5 @@ def draw_spelling_counts(ax: Axes, clicks: Mapping[str, Sequence[float]], result
         ax.step(steps, raised, line, where="post", lw=2, color=colour, label=in_words(name))
     n = len(results["seeds"])
     ax.set_ylim(-0.9, n + 0.9)
-    set_labels(ax, "Seeds that spell, by step", "step", f"seeds that spell, of {n}")
+    set_labels(ax, title, "step", f"seeds that spell, of {n}")
     ax.legend(fontsize=9)

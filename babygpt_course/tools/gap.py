@@ -15,7 +15,12 @@ from babygpt_live.panel import Mark
 
 RIVAL = "v4"
 FIRST = 2  # measurement that is shown first: earlier losses would need another scale
-SIDES = {"above": "decided, it loses more", "below": "decided, it loses less", UNDECIDED: UNDECIDED}
+# Nobody named all of these steps beforehand, so a picture of them decides nothing.
+SIDES = {
+    "above": "the interval leaves out 0, it loses more",
+    "below": "the interval leaves out 0, it loses less",
+    UNDECIDED: UNDECIDED,
+}
 LINES = {"mean": "mean", "low": "99% interval", "high": ""}
 
 
@@ -49,29 +54,28 @@ def gap_frames(
 ) -> list[list[Panel]]:
     """Return mean losses, and differences from RoPE, up to each measured step: a reader guesses the rest."""
     ours, rivals = losses.values()
-    label, x, xs = (
-        MODELS[values["name"]],
-        Axis("step", (0, 1.03 * steps[-1]), digits=0),
-        np.array(steps, float),
-    )
+    label, x = MODELS[values["name"]], Axis("step", (0, 1.03 * steps[-1]), digits=0)
+    xs = np.array(steps, float)
     gaps = [differences(*pair) for pair in zip(ours, rivals, strict=True)]
     intervals = [compare(sample) for sample in gaps]
     bounds = {end: np.array([getattr(interval, end) for interval in intervals]) for end in LINES}
     means = {name: sample.mean(axis=1) for name, sample in losses.items()}
     top = max(float(mean[FIRST]) for mean in means.values())
-    every = np.concatenate([np.ravel(gaps[FIRST:]), bounds["low"][FIRST:], bounds["high"][FIRST:]])
-    y = Axis(f"{label} minus {MODELS[RIVAL]} (nats)", (every.min() - 0.01, every.max() + 0.01), digits=3)
+    all_gaps = np.concatenate([np.ravel(gaps[FIRST:]), bounds["low"][FIRST:], bounds["high"][FIRST:]])
+    y = Axis(
+        f"{label} minus {MODELS[RIVAL]} (nats)", (all_gaps.min() - 0.01, all_gaps.max() + 0.01), digits=3
+    )
 
     def frame(i: int) -> list[Panel]:
-        level, until = Level(f"step {steps[i]:,}", steps[i], "x"), slice(FIRST, i + 1)
+        level, so_far = Level(f"step {steps[i]:,}", steps[i], "x"), slice(FIRST, i + 1)
         comparison = " and ".join(f"{mean[i]:.3f} nats with {MODELS[name]}" for name, mean in means.items())
         curves: list[Mark] = [level]
         marks: list[Mark] = [Level("equal", 0.0)]
         for name, mean in means.items():
-            curves.append(Curve(MODELS[name], ENCODING_COLOURS[name], mean[until], xs[until]))
+            curves.append(Curve(MODELS[name], ENCODING_COLOURS[name], mean[so_far], xs[so_far]))
         for end, words in LINES.items():
             colour = COLOURS["red" if end == "mean" else "grey"]
-            marks.append(Curve(words, colour, bounds[end][until], xs[until]))
+            marks.append(Curve(words, colour, bounds[end][so_far], xs[so_far]))
         marks.append(
             Curve("a seed", COLOURS["blue"], np.array(gaps[i]), np.full(len(gaps[i]), xs[i]), "dots")
         )

@@ -449,7 +449,7 @@ export class Board {
   }
 
   // A tick on the timeline for each mark [step, words]: moves of dials. Words that would lie on others stand
-  // in two rows; those that have no room there are left out, and stay in the tick's title.
+  // in two rows; those that have no room there are left out, and stay in the title of the slider.
   drawMoves(total, marks = this.run.moves) {
     const key = JSON.stringify([marks, this.views[0]?.wide]);
     if (key === this.marked) return; // A measurement lays out the page, which is slow.
@@ -466,6 +466,7 @@ export class Board {
       words.hidden = row < 0;
       write(words, name);
     });
+    put(this.slider, { title: marks.map(([at, name]) => `step ${at}: ${name}`).join("\n") });
   }
 
   // Room that a long title has once taken is kept, so that nothing below moves up and down.

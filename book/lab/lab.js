@@ -137,7 +137,7 @@ class Lab {
     };
     this.over.onclick = () => this.train();
     this.keep.onclick = () => this.workers[0].postMessage({ keep: true });
-    find("full").onclick = () => this.el.requestFullscreen();
+    find("full").onclick = () => (document.fullscreenElement ? document.exitFullscreen() : this.el.requestFullscreen());
     find("full").hidden = !document.fullscreenEnabled;
     find("link").onclick = async () => {
       this.writeAddress();
@@ -531,7 +531,7 @@ class Lab {
       curve("thin", fill(this.words.earlier, { name }), colourOfEncoding(encoding),
         [...mean].slice(0, this.total)));
     const levels = Object.entries(this.text.floors).map(([name, at]) =>
-      ({ kind: "level", axis: "y", at, name: name === "floor" ? `${name} ${fixed(at)}` : "", colour: "" }));
+      ({ kind: "level", axis: "y", at, name: name === "floor" ? `${name} ${fixed(at)}` : "no look back", colour: "" }));
     const own = this.curveOf(0), beside = this.runs[1] && this.curveOf(1);
     const marks = [
       ...levels,
@@ -674,6 +674,7 @@ class Lab {
     const right = answer && more.trim() ? more.trim()[0] === answer[0] : undefined;
     run.looks.push({
       step, text, letters, lead, next, written: more, right, number: run.looks.length,
+      answerAt: answer ? letters.join("").indexOf(answer) : -1,
       weights: Uint8Array.from(weights, weight => Math.round(255 * weight)),
     });
     if (!silenced) return off.length || write(lane.silenced, "");

@@ -101,12 +101,13 @@ class Lane {
     return weights.indexOf(Math.max(...weights));
   }
 
-  // The head that looks farthest back with most of its weight, until the reader chooses one.
+  // The head that gives most of its weight to the right answer, until the reader chooses one. Where nobody knows
+  // the answer, it is the head that looks farthest back with most of its weight.
   get chosen() {
     if (this.head !== null) return this.head;
-    const last = this.count - 1;
+    const last = this.count - 1, { answerAt } = this.frame;
     const far = range(this.layers * this.heads, number => {
-      const target = this.target(number, last);
+      const target = answerAt >= 0 ? answerAt : this.target(number, last);
       return target < last - NEAR ? this.weight(number, last, target) : 0;
     });
     const best = far.indexOf(Math.max(...far));
@@ -267,7 +268,7 @@ class Bench extends Board {
   drawHead(step) {
     const { run } = this, { state } = run.head;
     this.drawTime(step);
-    this.pace.hidden = !run.head.over;
+    this.pace.style.visibility = run.head.over ? "" : "hidden"; // its room is kept
     const orders = { ready: "train", running: "pause", "getting ready": "pause", paused: "go on" };
     const title = orders[state] ?? "play the run";
     put(this.play, { "aria-label": title, title });

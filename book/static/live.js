@@ -49,8 +49,9 @@ function keepInAddress(name, state) {
   };
 }
 
-function localModel(state) {
-  const calls = new Map(), save = state.name ? keepInAddress(state.name, state) : () => {};
+// The n-th explorer of its kind on a page has an address of its own.
+function localModel(state, n) {
+  const calls = new Map(), save = state.name ? keepInAddress(`${state.name}${n || ""}`, state) : () => {};
   if (state.answers) state.shown = answer(state, {});
   return {
     get: key => state[key],
@@ -83,8 +84,9 @@ function playOnce(el) {
 for (const figure of document.querySelectorAll(`[data-live="${MODULE}"]:has(> script)`)) {
   const data = figure.querySelector("script"), el = document.createElement("div");
   const isFirst = figure === document.querySelector("figure.live[data-live=dashboard]");
+  const n = [...document.querySelectorAll(`figure[data-live="${MODULE}"]`)].indexOf(figure);
   const show = state => {
-    widget.render({ model: localModel(state), el });
+    widget.render({ model: localModel(state, n), el });
     if (isFirst) playOnce(el);
   };
   data.replaceWith(el); // a page that has this script twice mounts nothing twice

@@ -192,7 +192,7 @@ print(f"the second letter of the answer: {losses[-5]:.1f}")
 # %% [markdown]
 # The difference is about as large as the one orange bar. Spread over the 36 letters of the story it is so small that the loss alone would not have told you that v4 cannot spell.
 #
-# Over all stories, the best reader loses 0.326 nats per character on average if each is read from its beginning. This is the [entropy floor](../docs/glossary.md#entropy). Our models train on windows that begin anywhere, mostly in the middle of a story. Nobody can know the names that stood before the window, so there the best reader loses more: 0.468 nats per character ([how we computed it](../docs/results.md#the-floor-of-a-window-that-begins-anywhere)). This is the dashed line *best reader* in the dashboards. After 600 steps our stored v4 loses 0.53 in such windows, only 0.06 above the line.
+# Over all stories, the best reader loses 0.326 nats per character on average if each is read from its beginning. This is the [entropy floor](../docs/glossary.md#entropy). Our models train on windows that begin anywhere, mostly in the middle of a story. Nobody can know the names that stood before the window, so there the best reader loses more: 0.468 nats per character ([how we computed it](../docs/results.md#the-floor-of-a-window-that-begins-anywhere)). This is the dashed line *best reader* in the dashboards. After 600 steps our stored v4 from the seed of this page loses 0.53 in such windows, only 0.06 above the line.
 #
 # ## A map of the course
 #

@@ -298,7 +298,7 @@ vowel_guess.compare(numbers[(many > 0) + (many > 5) + (many > 10)])
 #
 # ## The case
 #
-# *It recalls the vowel only in part* is true of four seeds after 450 steps, and one is doubtful. It cannot explain the case, because from 12 of 17, v4 pays what a guess among five costs, and writes about as many names as such a guess. For the 600 steps of lesson 00 we stored only names: three of the ten seeds that cannot spell write 25 to 32%. So we strike the explanation for most seeds. With the two that lesson 00 struck, six are left, and v1 cannot test them, because it never sees a second token.
+# *It recalls the vowel only in part* is true of four seeds after 450 steps, and one is doubtful. It cannot explain the case, because from 12 of 17, v4 pays what a guess among five costs, and writes about as many names as such a guess. So we strike it as an explanation of the case, although it is true of a few seeds, which is why lesson 12 calls it right in part. With the two that lesson 00 struck, six are left. v1 cannot test them, because it never sees a second token.
 
 # %%
 tally()

@@ -129,7 +129,7 @@ n_changed = int(((new_mix - mix).abs() > 1e-5).sum())
 exchange_guess.compare("none" if n_changed == 0 else "all" if n_changed > 2 else "those of A and B")
 
 # %% [markdown]
-# Each letter has taken its weight and its value along, and a sum does not depend on the order of its terms. So the space reads a *bag*: which letters occur and how often, without their order. Other vectors would give another mix, but the same one for both stories, as long as the vectors of a letter come from this letter alone.
+# Each letter has taken its weight and its value along, and a sum does not depend on the order of its terms. So the space reads a *bag*: which letters occur and how often, without their order. Other vectors would give another mix. But if the query, key and value of a letter come from this letter alone, both stories still give the same mix.
 #
 # ## The causal mask
 #
@@ -348,7 +348,7 @@ inside
 #
 # *It ignores order* is out since lesson 00, because v4 knows 98% of the answers. Now we know how order can be known without positions: the mask can tell it. On v4's stories the mask alone does not suffice within 600 steps: nope has the mask and stays near half, so there RoPE makes the difference. But nope is not blind to order, so its shares of 47 to 52% need not be exactly 50%.
 #
-# This lesson strikes no explanation, and it gives a clue for spelling: after layer 1 the vector of a letter can hold something about the letters before it. *Its positions do not tell neighbours apart* is about the order *inside* a name, which names of one letter cannot test. It stays open, like five others. [Lesson 01](01_bag_of_tokens.ipynb), a side trip, strikes *it recalls the vowel only in part* for most seeds.
+# This lesson strikes no explanation, and it gives a clue for spelling: after layer 1 the vector of a letter can hold something about the letters before it. *Its positions do not tell neighbours apart* is about the order *inside* a name, which names of one letter cannot test. It stays open, like five others. [Lesson 01](01_bag_of_tokens.ipynb), a side trip, strikes *it recalls the vowel only in part*, which is true of a few seeds only.
 
 # %% tags=["nbval-ignore-output"]
 tally()

@@ -68,7 +68,7 @@ print("right name more probable:", paired.beside(right, study["accuracy"], "%"))
 print("right name written:      ", paired.beside(written, study["whole"], "%"))
 
 # %% [markdown]
-# To prefer the right name, v4 has to look back at it when the first letter of the answer is due, that is, from the last token of the question. Write the function that finds the head which does so. For your v4 `names` also marks the character behind a name, because a head may look there. If you would rather read on, leave the stub as it is.
+# To prefer the right name, v4 has to look back at it when the first letter of the answer is due, that is, from the last token of the question. Write the function that finds the head which does so. For your v4 `names` also marks the character right after a name, because a head may look there. If you would rather read on, leave the stub as it is.
 
 # %%
 lesson_04b.READER

@@ -308,7 +308,7 @@ plt.show()
 #
 # ## Is a kernel worth it?
 #
-# No gain by training the kernel is decided. Does the note's own kernel gain something beside RoPE? We compare both after 1,200 steps, seed by seed: inside the window, and in the last window of a text that is four windows long. The brackets hold the 99% interval of [08](08_the_ladder.ipynb).
+# No gain by training the kernel is decided. Does the note's own kernel gain something beside RoPE? We compare both after 1,200 steps, seed by seed: inside the window, and in the last window of a text that is four windows long. The brackets hold the [99% interval](../docs/glossary.md#interval): if we repeated the study a hundred times, about 99 of such intervals would hold the true mean.
 
 # %%
 for place, number in {"inside the window": "val_loss", "in the last of four windows": "far"}.items():

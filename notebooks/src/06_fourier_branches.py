@@ -444,7 +444,7 @@ tasks.SPLIT_GAP.check(split_gap)
 # %% [markdown]
 # ## What the source notes say
 #
-# - *2-D RoPE leaves branches 93 to 99% alike.* This fails for the cosine over all pairs that rotate with the branch. Inside our models at stride 4096 we have six seeds only, so the table says *undecided*.
+# - *2-D RoPE leaves branches 93 to 99% alike.* This fails for the cosine over all pairs that rotate with the branch. Inside trained models we measured it at stride 4096 from six seeds only. Six never decide, so the table says *undecided*.
 # - *Training must begin with single texts, or it collapses.* With such a stage our models lose 0.045 nats *more* among four texts ([results](../docs/results.md#several-texts-in-one-sequence)).
 # - *The Fourier code reaches a lower loss, 2-D RoPE is stuck at 2.5.* At equal training they are [undecided](../docs/glossary.md#undecided): 2-D RoPE loses at most 0.023 nats more and 0.009 less.
 #

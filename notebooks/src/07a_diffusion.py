@@ -300,7 +300,7 @@ cold_guess.compare(cold_guess.options[0 if cold - remasking > 5 else 1 if remask
 # %% [markdown]
 # ## The case
 #
-# v4 at least knows who did it. Of a model that fills in we cannot say so: after 600 steps it prefers the right of two names in 49 to 51% of the questions, from each of twelve seeds (RoPE). But no such model of ours has ever passed this test. It strikes no explanation of the list.
+# v4 at least knows who did it. Of a model that fills in we cannot say so: after 600 steps it prefers the right of two names in 49 to 51% of the questions, from each of twelve seeds (RoPE, [each seed](../figures/ladder.md)). But no such model of ours has ever passed this test, so this strikes no explanation of the list.
 
 # %%
 tally()

@@ -291,7 +291,7 @@ tasks.FORGETS.check(forgets)
 # 1. A digit that stays 48 back is found in 91% of the texts of one window, and in 57% of those of eight. With the far keys hidden it is 91 or 92% at each length, so far text can make v4 forget a near digit.
 # 2. A pair of RoPE that never finished a turn in training reaches new angles in a longer text. In our heads these are 8 of 12 pairs.
 # 3. Many keys alone need not hide a digit: without its rotation the same v4 finds 89% of the digits 384 back, and with it 57% of those 48 back. In four windows interpolation hides no key, and finds 13 points more than v4 does at 48.
-# 4. Interpolation removes the new angles and slows the quick pairs, so it finds 84% of the digits 192 back and costs 1.47 nats. NTK-aware scaling costs least, and YaRN gives the last of two digits most often.
+# 4. Interpolation removes the new angles and slows the quick pairs, so it finds 84% of the digits 192 back and costs 1.47 nats. NTK-aware scaling costs least, and YaRN gives the later of two digits most often.
 # 5. The loss does not tell what a model remembers. In eight windows ALiBi's loss rises by 0.05 nats and it finds 45% of the digits, whereas NoPE's rises by 0.77 and it finds 98%.
 
 # %% [markdown]
@@ -309,7 +309,7 @@ tasks.FORGETS.check(forgets)
 #
 # </details>
 #
-# **2.** Untuned interpolation by 4 raises the loss also on texts of 64 characters. Why?
+# **2.** Interpolation by 4, without further training, raises the loss also on texts of 64 characters. Why?
 #
 # - a) neighbours stand at a quarter of the angle that heads have learned
 # - b) the text has new angles

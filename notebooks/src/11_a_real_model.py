@@ -46,7 +46,7 @@ device = model.token_embedding.weight.device
 views.attention(model, tokenizer, "Sam chased Anna. Who chased Anna? Sam.", layer=12, head=2)
 
 # %% [markdown]
-# A token of this model is a word or a piece of a word, and each row of the picture shows where one token looks. We begin every text with a line end, ↵, which means nothing. Layer 12, head 2 looks at the token before. Move both sliders: many heads look at the line end, the [attention sink](../docs/glossary.md#attention-sink) of [03a](03a_attention.ipynb).
+# A token of this model is a word or a piece of a word, so its losses are in nats a *token*, and cannot be compared with our nats a character. Each row of the picture shows where one token looks. We begin every text with a line end, ↵, which means nothing. Layer 12, head 2 looks at the token before. Move both sliders: many heads look at the line end, the [attention sink](../docs/glossary.md#attention-sink) of [03a](03a_attention.ipynb).
 
 # %% [markdown]
 # ## Take the rotation away
@@ -115,7 +115,7 @@ plt.show()
 pairs_guess.compare(pairs[0 if slow - quick > 0.1 else 1 if quick - slow > 0.1 else 2])
 
 # %% [markdown]
-# The slower half of all pairs can stand still (the blue line), and the texts cost 0.005 nats more. But without the four quickest pairs the texts cost 1.04 nats more, of the 1.89 nats that the whole rotation is worth. **In texts of this length the model needs the quicker half of its pairs. The slower half, which turns by 49° at most, hardly matters.**
+# The slower half of all pairs can stand still (the blue line), and the texts cost 0.005 nats more. But without the four quickest pairs the texts cost 1.04 nats more, of the 1.89 nats that the whole rotation is worth ([all numbers](../docs/results.md#a-published-model)). **In texts of this length the model needs the quicker half of its pairs. The slower half, which turns by 49° at most, hardly matters.**
 #
 # So interpolation by 4 ([lesson 10](10_beyond_the_window.ipynb)) costs these short texts 1.43 nats, and NTK-aware scaling, which spares the quick pairs, 0.02.
 #
@@ -153,7 +153,7 @@ proof_guess.compare(proofs[1])
 # %% [markdown]
 # The answer to *Who chased Anna?* is the name that the question does not hold, so the order of the words is not needed. So we asked for the same stories *Who chased?* and *Who was chased?* A model that answers by habit, say with the first name, gets one of the two right and the other wrong. After four examples, two of each kind, both are right in 10 of 30 stories. **So 30 of 30 looked like proof and was none.**
 #
-# But *both right* is a threshold. A habit is the same in both questions, so it cancels in the *change* of the preference for the first name. Without an example this goes the right way in 17 of 30 stories, and after one to four examples in at least 25, by 0.30 to 0.80 nats. This suggests that the order counts then, by less than the habits. (These stories suggested the measure, so others have to decide it.) Our v4 answers by order, in its tales ([04](04a_rope.ipynb)).
+# But *both right* is a threshold. A habit is the same in both questions, so it cancels in the *change* of the preference for the first name. Without an example this goes the right way in 17 of 30 stories, and after one to four examples in at least 25, by 0.30 to 0.80 nats. This suggests that the order counts then, by less than the habits. (These stories suggested the measure, so others have to decide it.) Our v4 answers by order, in its tales ([00](00_start_here.ipynb)).
 
 # %% [markdown]
 # ## What do 270 heads look at?
@@ -181,7 +181,7 @@ twice_guess.compare(falls[0 if second > 0.75 * first else 1 if second > 0.25 * f
 # %% [markdown]
 # The map has one cell for each head, and its colour tells what the head looks at in these texts. Nearly half of all heads, 123 of 270, give more than half of their weight to the first token. Six give it to the token before (blue). Six give it to what followed the present token last time (green), and such heads are called [induction heads](../docs/glossary.md#induction-head).
 #
-# How can a head find what *followed* a token? It would be easy if each token carried a note on which token stands before it. Then a head would only have to search for the note that names the present token. So the conjecture is a circuit in two steps: a blue head leaves notes, and the green heads of later layers search for them.
+# How can a head find what *followed* a token? It would be easy if each token carried a note on which token stands before it. Then a head would only have to search for the note that names the present token. So we guess that two steps work together: a blue head leaves notes, and the green heads of later layers search for them.
 #
 # ## Silence a head
 #
@@ -240,7 +240,14 @@ switchboard(model, copy_and_read, some.values(), looks.max(axis=0).tolist(), kin
 #
 # ## Exchange what it wrote
 #
-# The ablation does not show *what the head says*. If its output at a token is a note such as "before me stands X", then we can forge the notes. We take two tokens X and Y of the first half. Then the head should write the note "X" at the token behind X, and "Y" at the token behind Y. We exchange these two outputs of the head, and nothing else. When X comes again, a green head that searches for the note "X" should now find it behind Y. Layer 12, head 2 is the control, and 19.7 is layer 19, head 7.
+# The ablation does not show *what the head says*. Suppose that it writes a note at each token on the token before it. Take two tokens X and Y of the first half, which X′ and Y′ follow. We exchange what the head wrote at X′ and at Y′, and nothing else:
+#
+# | | its own note | the forged note |
+# |---|---|---|
+# | at X′ | *before me stands X* | *before me stands Y* |
+# | at Y′ | *before me stands Y* | *before me stands X* |
+#
+# When X comes again, a green head searches for the note *before me stands X*. With its own notes it finds X′, and with the forged ones it should find Y′. Layer 12, head 2 is the control, and 19.7 is layer 19, head 7.
 
 # %% tags=["nbval-ignore-output"]
 x, y = 20, 45  # places of the two tokens in the first half
@@ -256,13 +263,13 @@ for name, change in changes.items():
     margin = logits[random[x + 1]] - logits[random[y + 1]]
     rows.append((name, f"{gaze[x + 1]:.0%}", f"{gaze[y + 1]:.0%}", f"{margin:+.1f}"))
 Table(
-    ("notes", "19.7 looks behind X", "behind Y", "what followed X, less what followed Y (nats)"),
+    ("notes", "19.7 looks at X′", "at Y′", "logit of X′ less that of Y′ (nats)"),
     rows,
     stable=1,
 )
 
 # %% [markdown]
-# With its own notes, layer 19, head 7 gives 97% of its weight to the token behind X (24 draws). With the two notes exchanged, the token behind X gets 6% and the token behind Y 51%. In the control X keeps 97%. So **layer 17, head 1 writes notes on what stands before, and the strongest induction head finds its place by them.** The answer turns less often: what followed Y wins in 11 of 24 draws.
+# The table has one draw. In the mean over 24 draws layer 19, head 7 gives X′ 97% of its weight with its own notes. With forged notes X′ gets 6% and Y′ 51%, and in the control X′ keeps 97%. So **layer 17, head 1 writes notes on what stands before, and the strongest induction head finds its place by them.** The answer turns less often: Y′ wins in 11 of 24 draws.
 #
 # ## Do real models work like ours?
 #
@@ -270,8 +277,8 @@ Table(
 #
 # | | the note says | where it lies | the later head |
 # |---|---|---|---|
-# | SmolLM2 | before me stands X | on the token behind X | *searches* for the note, and reads the token |
-# | v4, three seeds (lesson 12) | before me stands *i* | on the letter behind *i* | *reads* the note |
+# | SmolLM2 | before me stands X | on the token right after X | *searches* for the note, and reads the token |
+# | v4, three seeds (lesson 12) | before me stands *i* | on the letter right after *i* | *reads* the note |
 #
 # So SmolLM2 searches for the place that a note marks, whereas these seeds of v4 read what the note says. For the rest, the published model works like ours as far as we compared them: few heads are needed for copying, and a head that looks at a token need not be one of them.
 

@@ -105,7 +105,7 @@ spelling.draw_endings(ax, stored)
 plt.show()
 
 # %% [markdown]
-# In nine seeds one head of layer 2 gives the name more than half of its weight when the vowel is due, and without this head the vowel is a guess. But 150 steps before a seed spells, no head gives the name half of its weight. One gives it 34 to 48% already, so *it does not look at the name* is right in part only: v4 looks, and not enough. **In nine of twelve seeds one head of layer 2 learns to look at the name when the vowel is due, and the model needs it.**
+# In nine seeds one head of layer 2 gives the name more than half of its weight when the vowel is due, and without this head the vowel is a guess. But 150 steps before a seed spells, no head gives the name half of its weight. One gives it 34 to 48% already ([results](../docs/results.md#who-spells)). So *it does not look at the name* is right in part only: v4 looks, and not enough. **In nine of twelve seeds one head of layer 2 learns to look at the name when the vowel is due, and the model needs it.**
 #
 # It does not suffice, because three of the nine seeds still write fewer than 80% of the names. (Seed 2027 is one of them. In the first picture, where it was asked more questions, it just reached 80%.)
 #
@@ -135,7 +135,7 @@ note_guess.compare(vowels[shares.index(max(shares))])
 #
 # The other six seeds look at the vowel itself, or at both letters. They may need a note as well, which we did not test. To be found after *m*, the vowel has to say that *m* stands before it, and *i* alone does not say this.
 #
-# A note takes two steps: layer 1 has to look one letter back and write what stands there, and a head of layer 2 has to learn to use it. Neither pays without the other. The first step may come early, because 150 steps before a seed spells one head of layer 1, reading at the third letter, gives 41 to 72% of its weight to the vowel. Our hypothesis is that *v4 waits for the note about the letter before*. Then it should spell early as soon as somebody writes the note.
+# A note takes two steps: layer 1 has to look one letter back and write what stands there, and a head of layer 2 has to learn to use it. Neither pays without the other. The first step may come early, because 150 steps before a seed spells one head of layer 1 already looks from the third letter at the vowel, with 41 to 72% of its weight. Our hypothesis is that *v4 waits for the note about the letter before*. Then it should spell early as soon as somebody writes the note.
 #
 # > **In a real model.** One head of SmolLM2-135M marks each token with the token before it, and a later head searches for these marks. [Lesson 11](11_a_real_model.ipynb) forges them, too.
 #
@@ -226,7 +226,7 @@ gap = neighbours.compare_written(gifts, "v4, the token itself").mean
 control_guess.compare(controls[(gap > -5) + (gap >= 5)])
 
 # %% [markdown]
-# The token before adds 49 points (25 to 73). This is 46 more than the same numbers add on the token itself (20 to 72), and 43 more than the vectors add (11 to 75), so it is not their number that helps. But it is only 28 more than the token five before adds, which is undecided (−8 to 63). With the token before three of the twelve seeds spell after 600 steps, where we expected four to nine, and alone none. Seed 1337 was a lucky one.
+# The token before adds 49 points (25 to 73), which is 46 more than the same numbers add on the token itself (20 to 72), so it is not their number that helps. Beside the token five before, which adds 21, nothing is decided. With the token before three of the twelve seeds spell after 600 steps, fewer than we expected, and alone none. Seed 1337 was a lucky one.
 #
 # ## The token two before
 #
@@ -263,9 +263,9 @@ nope_guess
 clicks_of = neighbours.spelling_clicks(gifts)
 rows = [f"{model}, {gift}" for model in ("v4", "nope") for gift in ("nothing", "the token before")]
 fig, ax = plt.subplots(figsize=(8, 3.8))
-neighbours.draw_spelling_counts(ax, {row: clicks_of[row] for row in rows}, gifts)
 alone, given = (sum(step <= gifts["steps"] for step in clicks_of[row]) for row in rows[2:])
-ax.set_title(f"NoPE spells from {alone} of 12 seeds alone, and from {given} with the token before")
+title = f"NoPE spells from {alone} of 12 seeds alone, and from {given} with the token before"
+neighbours.draw_spelling_counts(ax, {row: clicks_of[row] for row in rows}, gifts, title)
 plt.show()
 nope_guess.compare(spelling_seeds[(given > 3) + (given > 9)])
 
