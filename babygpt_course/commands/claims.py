@@ -67,13 +67,13 @@ def write_verdicts(folder: Path, note: str, verdicts: list[tuple[Claim, str]]) -
 def with_verdicts(page: str, rows: Mapping[str, str]) -> str:
     """Replace the rows of a page's tables; a new claim joins the table of the claim before it."""
     start, *tables = page.split(HEADING)
-    inside = ["" for _ in tables]
-    at = 0
+    rows_of_tables = ["" for _ in tables]
+    number = 0
     for text, row in rows.items():
-        at = next((i for i, table in enumerate(tables) if f" | {text} |\n" in table), at)
-        inside[at] += row
+        number = next((i for i, table in enumerate(tables) if f" | {text} |\n" in table), number)
+        rows_of_tables[number] += row
     after = (re.sub(r"\A(\|.*\n)*", "", table) for table in tables)
-    return start + "".join(HEADING + new + rest for new, rest in zip(inside, after, strict=True))
+    return start + "".join(HEADING + new + rest for new, rest in zip(rows_of_tables, after, strict=True))
 
 
 def describe_claim(claim: Claim, finding: Finding) -> Iterator[str]:
@@ -93,8 +93,8 @@ def describe_claim(claim: Claim, finding: Finding) -> Iterator[str]:
             yield textwrap.fill(words, WIDTH, initial_indent=start, subsequent_indent=rest)
 
 
-def count_in_words(found: VerdictCounts) -> str:
+def count_in_words(counts: VerdictCounts) -> str:
     """Return the counts in words."""
-    faults = f"{found.faults} fault{'s' * (found.faults != 1)}"
-    parts = f"{found.holds} hold, {found.depends} depend, {found.undecided} undecided, {found.fails} fail"
+    faults = f"{counts.faults} fault{'s' * (counts.faults != 1)}"
+    parts = f"{counts.holds} hold, {counts.depends} depend, {counts.undecided} undecided, {counts.fails} fail"
     return f"{parts}, by {faults}"

@@ -85,7 +85,9 @@ BIGRAM_LOSS = Exercise(
 )
 
 
-LEAST, KINDS, DOUBT = 12, 3, 0.8
+LEAST = 12
+KINDS = 3
+DOUBT = 0.8
 
 
 def two_texts(answer: Any, _: Generator) -> None:

@@ -83,7 +83,11 @@ LOOK_BACK = Exercise(
 )
 
 
-WINDOW, PAIRS, SHARPNESS, MOST, LEAST = 64, 48, 20.0, 2, 0.9
+WINDOW = 64
+PAIRS = 48
+SHARPNESS = 20.0
+MOST = 2
+LEAST = 0.9
 
 
 def kept_pairs(answer: Any) -> list[int]:
@@ -124,7 +128,9 @@ FEWEST_PAIRS = Exercise(TASKS["Which pairs can it do without?"], [few_pairs, fin
 
 Loss = Callable[[int], float]
 Train = Callable[[Iterable[int]], Loss]
-END, NOISE, SHARED = 1000, 0.05, 0.3  # last position; of a loss; what several places cost a model, in nats
+END = 1000  # last position
+NOISE = 0.05  # noise of a loss, in nats
+SHARED = 0.3  # what training at several positions costs a model, in nats
 RISES: dict[str, dict[str, Callable[[int, int], float]]] = {  # by position, and distance to training
     "neither": {"the loss is the same everywhere": lambda at, gap: 0.0},
     "not met": {

@@ -166,7 +166,11 @@ HEAD_BIAS = Exercise(
     picture=(kernel_drawn, "key, of the first head and then of the second", "query, the last one first"),
 )
 
-NAME_AT, COST, FAR, SHARE, LONG = 40, 0.5, 100, 0.02, 256
+NAME_AT = 40
+COST = 0.5
+FAR = 100
+SHARE = 0.02
+LONG = 256
 
 
 def width(answer: Any, _: Any = None) -> float:

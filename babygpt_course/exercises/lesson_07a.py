@@ -84,7 +84,9 @@ NELBO = Exercise(
     TASKS["The bound of three tokens"], [*each(ask_bounds, (1, 1), 2, (3, 4, 5)), is_tight], nelbo_answer
 )
 
-MOST, LETTERS, IMPOSSIBLE = 8, 6, 0.8
+MOST = 8
+LETTERS = 6
+IMPOSSIBLE = 0.8
 
 
 def language(answer: Any, _: Any = None) -> list[str]:

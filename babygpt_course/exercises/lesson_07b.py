@@ -151,7 +151,10 @@ FIXED_PHASE = Exercise(
     fixed_phase_answer,
 )
 
-OMEGA, RIGHT, FAR, LEAD = (1.0, 0.5, 0.25, 0.125), 2, 8, 0.5
+OMEGA = (1.0, 0.5, 0.25, 0.125)
+RIGHT = 2
+FAR = 8
+LEAD = 0.5
 
 
 def phases(answer: Any, _: Any = None) -> Tensor:

@@ -172,8 +172,12 @@ CLICK = Exercise(
     click_answer,
 )
 
-SEEDS, WINDOW, STEPS, TIMES = (1, 2, 3), 24, 80, 4
-INSIDE, NOISE = 0.02, 2.0  # nats that it may lose inside; by how many deviations it must win outside
+SEEDS = (1, 2, 3)
+WINDOW = 24
+STEPS = 80
+TIMES = 4
+INSIDE = 0.02  # nats that it may lose inside
+NOISE = 2.0  # by how many deviations it must win outside
 
 
 def plain_rope(head_dim: int, _: int) -> Encoding:

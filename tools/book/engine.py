@@ -14,7 +14,9 @@ HERE = Path(__file__).parents[2] / "book" / "lab"
 ENGINE = HERE / "gpt.wasm"
 CORPUS = "plain-tales"  # the lessons' plain tales
 TEXTS = {CORPUS: 200_000, "tales-zh": 60_000}  # characters of training text
-VALIDATION, QUESTIONS, BLOCK = 6_000, 40, 64  # characters of other text; questions; tokens of a window
+VALIDATION = 6_000  # characters of other text
+QUESTIONS = 40
+BLOCK = 64  # tokens of a window
 EXPORTS = (
     "make forward backward update w grad mean square tokens targets likelihood logits attention heard "
     "learned shifts cosine sine bias"

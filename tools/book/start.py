@@ -24,11 +24,19 @@ HERE = Path(__file__).parents[2] / "book" / "start"
 RECORDING = HERE / "reading.json"
 FOLDER = "_static/start"
 MODELS = {"rope": "v4", "none": "nope"}  # encoding -> version; each has a lane
-CORPUS, CHARACTERS, WINDOW = "plain-tales", 400_000, 64
-SEED, STEPS, BATCH, LAYERS, HEADS, CHANNELS = 1, 600, 12, 2, 4, 96
+CORPUS = "plain-tales"
+CHARACTERS = 400_000
+WINDOW = 64
+SEED = 1
+STEPS = 600
+BATCH = 12
+LAYERS = 2
+HEADS = 4
+CHANNELS = 96
 QUESTIONS = 400
 ASKED = ("rora chased lola. who chased? ", "lola chased rora. who chased? ")
-LEAST, MOST_LETTERS = 0.01, 12  # share of a letter that is recorded; letters of a place
+LEAST = 0.01  # share of a letter that is recorded
+MOST_LETTERS = 12  # letters of a place
 ANSWER = 6  # letters of an answer, at most
 
 
