@@ -137,7 +137,8 @@ class Lab {
     };
     this.over.onclick = () => this.train();
     this.keep.onclick = () => this.workers[0].postMessage({ keep: true });
-    find("full").onclick = () => (document.fullscreenElement ? document.exitFullscreen() : this.el.requestFullscreen());
+    find("full").onclick = () =>
+      document.fullscreenElement ? document.exitFullscreen() : this.el.requestFullscreen();
     find("full").hidden = !document.fullscreenEnabled;
     find("link").onclick = async () => {
       this.writeAddress();
@@ -530,8 +531,10 @@ class Lab {
     const earlier = this.earlier.map(({ name, mean, encoding }) =>
       curve("thin", fill(this.words.earlier, { name }), colourOfEncoding(encoding),
         [...mean].slice(0, this.total)));
-    const levels = Object.entries(this.text.floors).map(([name, at]) =>
-      ({ kind: "level", axis: "y", at, name: name === "floor" ? `${name} ${fixed(at)}` : "no look back", colour: "" }));
+    const levels = Object.entries(this.text.floors).map(([floor, at]) => {
+      const name = floor === "floor" ? `floor ${fixed(at)}` : "no look back";
+      return { kind: "level", axis: "y", at, name, colour: "" };
+    });
     const own = this.curveOf(0), beside = this.runs[1] && this.curveOf(1);
     const marks = [
       ...levels,
@@ -669,11 +672,16 @@ class Lab {
     const { words, text: { characters, questions } } = this, run = this.runs[side], lane = this.lanes[side];
     const read = tokens => Array.from(tokens, token => characters[token]).join("");
     const before = run.looks.at(-1), { answer, lead } = this.question(side), letters = [...read(text)];
+    // It does not write at every look. In between its likeliest letter stands for what it would write.
+    const likeliest = characters[next.indexOf(Math.max(...next))];
+    const earlier = before?.text.join() === text.join() ? before.written : "";
     const more = written ? [...read(written)].slice(letters.length).join("")
-      : before?.text.join() === text.join() ? before.written : "";
-    const right = answer && more.trim() ? more.trim()[0] === answer[0] : undefined;
+      : this.drawn.checked || earlier.trim()[0] === likeliest ? earlier : `${likeliest}…`;
+    const [name] = more.trim().split(/[.。]/), ended = name !== more.trim();
+    const right = answer && /^[^…]/.test(name) ? name[0] === answer[0] : undefined;
     run.looks.push({
       step, text, letters, lead, next, written: more, right, number: run.looks.length,
+      spelled: right && ended ? name === answer : undefined,
       answerAt: answer ? letters.join("").indexOf(answer) : -1,
       weights: Uint8Array.from(weights, weight => Math.round(255 * weight)),
     });

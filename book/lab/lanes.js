@@ -101,8 +101,8 @@ class Lane {
     return weights.indexOf(Math.max(...weights));
   }
 
-  // The head that gives most of its weight to the right answer, until the reader chooses one. Where nobody knows
-  // the answer, it is the head that looks farthest back with most of its weight.
+  // The head that gives most of its weight to the right answer, until the reader chooses one. Where nobody
+  // knows the answer, it is the head that looks farthest back with most of its weight.
   get chosen() {
     if (this.head !== null) return this.head;
     const last = this.count - 1, { answerAt } = this.frame;
@@ -197,7 +197,7 @@ class Lane {
 
   // The likeliest letters. They keep their places, by the alphabet, until training rests.
   drawNext() {
-    const { next, written, right } = this.frame, { characters } = this.lab.text;
+    const { next, written, right, spelled } = this.frame, { characters } = this.lab.text;
     const likely = range(next.length).sort((a, b) => next[b] - next[a]).slice(0, LIKELY);
     const rows = likely.filter(i => next[i] >= LEAST);
     if (!this.resting) rows.sort((a, b) => a - b);
@@ -212,10 +212,14 @@ class Lane {
     if (!written) return;
     this.written.replaceChildren(`${this.lab.words.writes} `, html("b", {}, null, written.trim() || "…"));
     if (right === undefined) return;
-    const kind = { class: right ? "right" : "wrong", role: "img" };
-    const mark = html("span", kind, null, `${right ? "✓" : "✗"} ${written.trim()[0]} `);
-    put(mark, { "aria-label": right ? "right" : "wrong", title: "its first letter" });
-    this.written.prepend(mark); // what is written may be cut at its end
+    const mark = (is, what, title) => {
+      const verdict = is ? "right" : "wrong", sign = is ? "✓" : "✗";
+      const look = { class: verdict, role: "img", title, "aria-label": `${title}: ${verdict}` };
+      return html("span", look, null, `${sign} ${what} `);
+    };
+    // The marks come first, because what is written may be cut at its end.
+    if (spelled !== undefined) this.written.prepend(mark(spelled, "name", "the whole name"));
+    this.written.prepend(mark(right, written.trim()[0], "the first letter"));
   }
 }
 

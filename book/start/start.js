@@ -200,7 +200,7 @@ class Stage {
     const to = share => this.lanes.forEach((lane, side) => {
       lane.at = lane.turned = share * asked - 0.001;
       lane.draw();
-      lane.listNext(readings[side].next[clamp(Math.floor(share * asked), 0, asked)]);
+      lane.listNext(readings[side].next[Math.floor(lane.at) + 1]); // what comes after the letter of the arcs
     });
     if (!(await this.tween(milliseconds, run, to))) return;
     this.compare();

@@ -298,7 +298,8 @@ assert all(promise.holds for promise in asked)
 invariants.promises(asked)
 
 # %% [markdown]
-# v4 keeps all seven, and the two programs agree. Ten of the museum's sixteen bugs change the training curve, so they change logits, and the second program would show it. Of the six that leave the curve as it is, the promises find five. Only *padding counted* was not tested, and v4 never reads padding in this course. Both checks use random weights at the museum's size, and neither looks at the training code, that is at targets, batches and optimizer. Nor do they find a mistake that both programs share. Such faults might slow the learning. If one made spelling impossible, however, v4 would not spell from seven of twelve seeds in [lesson 08](08_the_ladder.ipynb). The same training code lets the sinusoid spell from all twelve, so a fault in it alone does not explain why v4 is late.#
+# v4 keeps all seven, and the two programs agree. Ten of the museum's sixteen bugs change the training curve, so they change logits, and the second program would show it. Of the six that leave the curve as it is, the promises find five. Only *padding counted* was not tested, and v4 never reads padding in this course. Both checks use random weights at the museum's size, and neither looks at the training code, that is at targets, batches and optimizer. Nor do they find a mistake that both programs share. Such faults might slow the learning. If one made spelling impossible, however, v4 would not spell from seven of twelve seeds in [lesson 08](08_the_ladder.ipynb). The same training code lets the sinusoid spell from all twelve, so a fault in it alone does not explain why v4 is late.
+#
 # So *it has a bug* is out, as far as we can test it.
 
 # %% tags=["nbval-ignore-output"]

@@ -1,5 +1,6 @@
 """The start page's first screen: two models read one question, from a recording or while they train there."""
 
+import json
 import re
 import subprocess
 import sys
@@ -109,6 +110,23 @@ def at_rest(page: Page) -> Page:
 
 def drawn(page: Page) -> list[dict[str, Any]]:
     return page.evaluate(DRAWN)
+
+
+def test_the_listed_letters_are_those_that_come_after_the_letter_of_the_arcs(open_page):
+    page = open_page(stopped=True)
+    recorded = json.loads(page.locator(".first-screen script").text_content() or "")["readings"][0]
+    moment = f"""{STAGE}.lanes.map(({{ at, list }}) => [Math.floor(at),
+        list.map(([letter]) => letter.textContent).filter(Boolean)])"""
+    seen = set()
+    for _ in range(12):
+        page.clock.run_for(150)
+        for lane, (at, letters) in zip(recorded, page.evaluate(moment), strict=True):
+            expected = [letter for letter, _ in lane["next"][at + 1]]
+            assert (
+                letters == [{" ": "␣", "\n": "↵"}.get(letter, letter) for letter in expected][: len(letters)]
+            ), at
+            seen.add(at)
+    assert len(seen) > 5
 
 
 def test_both_models_read_within_a_second_without_a_click_and_rest_within_seven(open_page):
