@@ -214,7 +214,7 @@ print(f"the second letter of the answer: {losses[-5]:.1f}")
 #
 # v4 knows who did it, and cannot spell: it tells a story from its mirror, and then pays for the vowel what a guess among five costs. A model that ignores the order of the names knows exactly 50% of the answers, and v4 knows 98%. So *it ignores order* is out already; lesson 03a asks how a model can know order at all. The order of the letters *inside* a name is another matter, because a mirror leaves each name as it is: *its positions do not tell neighbours apart* stays on the list.
 #
-# The one high ring strikes a second explanation. A model of this size writes 93% of the names, so *the model is too small to copy* is out. It weakens three others, *its positions do not tell neighbours apart*, *the vowel is too far away* and *it has a bug*. For this model has the same position encoding, reads names that stand as far away, and runs the same code. So none of the three makes spelling impossible, although each may still make it late. Seven explanations are left. At the end of the way you will know what helps v4 to spell, and what nobody knows yet.
+# The one high ring strikes a second explanation. A model of this size writes 93% of the names, so *the model is too small to copy* is out. It weakens four others, *its positions do not tell neighbours apart*, *the vowel is too far away*, *it needs more steps* and *it has a bug*. For this model has the same position encoding, reads names that stand as far away, trained for 600 steps, and runs the same code. So none of the four makes spelling impossible, although each, like the size, may still make it late. Seven explanations are left. At the end of the way you will know what helps v4 to spell, and what nobody knows yet.
 
 # %% tags=["nbval-ignore-output"]
 tally()
@@ -278,7 +278,7 @@ print(format_diagnoses(checks()))
 # 2. After 600 steps v4 knows nearly all answers from eleven of twelve seeds, and ten of these write at most a third of the names (2 layers of 96 channels). The second letter costs as much as a guess among five.
 # 3. A story and its mirror have the same characters and different answers, so a model that ignores order knows exactly half of them.
 # 4. All twelve runs of nope, which gets no positions, stay near 50%.
-# 5. The best reader loses only where the grammar had a choice: 0.326 nats per character in whole stories, and 0.468 in windows of 64 characters that begin anywhere.
+# 5. In whole stories the best reader loses only where the grammar had a choice: 0.326 nats per character. In windows of 64 characters that begin anywhere it loses 0.468, because names before the window are unknown.
 
 # %% [markdown]
 # ## Self-test

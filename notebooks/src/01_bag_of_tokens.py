@@ -219,7 +219,7 @@ print(f"your run: {val_loss - floor:+.4f} nats from the bigram floor")
 print(f"our {len(ours)} runs: {min(ours):+.4f} to {max(ours):+.4f}")
 
 # %% [markdown]
-# All twelve stored runs, each from another seed, end within 0.005 nats of the floor. The entropy floor, the loss of the best reader of whole stories, lies more than 1.5 nats lower. A model can gain these nats only if it reads what came *before* the present character.
+# All twelve stored runs, each from another seed, end within 0.005 nats of the floor. The entropy floor, the loss of the best reader of whole stories, lies more than 1.5 nats lower. In windows that begin anywhere, a model gets clearly below this floor only if it reads what came *before* the present character.
 #
 # ## Who did it?
 #
@@ -244,7 +244,7 @@ assert accuracy == 0.5
 # %% [markdown]
 # ## Does v4 recall a part of the vowel?
 #
-# What does a model that recalls nothing pay for each letter of a name? The next table has two readers that recall nothing of the story. *v1* is the best table for the plain tales of lesson 00, which sees the letter before and nothing else. *Names alone* also knows that a name is due, and how the 160 names of these tales are made. Below them stands v4, from 17 stored runs of 450 steps that know who did it.
+# What does a model that recalls nothing pay for each letter of a name? The next table has two readers that recall nothing of the story. *v1* is the best table for the plain tales of lesson 00, which sees the letter before and nothing else. *Names alone* also knows that a name is due, and how the 160 names of these tales are made. Below them stands v4, from those 17 of 20 stored runs of 450 steps that know who did it.
 
 # %%
 names, pairs = plain().words["name"], plain().bigrams()  # pairs: (a, b) -> how often b comes after a

@@ -231,7 +231,7 @@ row_used.compare(f"always {used[-1]}" if stays else answers[0 if used[64] == 64 
 #
 # ## The case
 #
-# From the present token and its position alone, v2 knows that a vowel is due as the second letter of the first name. Which vowel it is, v2 has to guess, and a guess among five costs at least ln 5 = 1.61 nats. v4 pays about as much for this letter of the answer: 1.48 to 1.62 nats in our 17 stored runs of 450 steps that know who did it ([results](../docs/results.md#knowing-who-and-writing-the-name)). v4 knows only distances, so it learns the kind from the letter before: in the plain tales of lesson 00 a vowel follows every *z* and *p*.
+# From the present token and its position alone, v2 knows that a vowel is due as the second letter of the first name. Which vowel it is, v2 has to guess, and a guess among five costs at least ln 5 = 1.61 nats. v4 pays about as much for this letter of the answer: 1.48 to 1.62 nats in our 17 stored runs of 450 steps that know who did it ([results](../docs/results.md#knowing-who-and-writing-the-name)). v4's encoding gives distances only, and the letter before tells the kind: in the plain tales of lesson 00 a vowel follows every *z* and *p*. Where v4 takes the kind from, we have not tested.
 #
 # Our case is only about *which* vowel it is, and the answer stands in the story, where v2 cannot look. No explanation is struck here.
 

@@ -96,7 +96,7 @@ print("the three tokens read", [round(float(mix), 2) for mix in attention(q, k, 
 #
 # ## A block: read, then think
 #
-# A [block](../docs/glossary.md#block) wraps attention in the rest of a layer. The [stream](../docs/glossary.md#stream) x holds a vector for each token, and a block adds to it twice: what attention has read, and then what an [MLP](../docs/glossary.md#mlp) computes token by token. Because both are *added*, nothing that an earlier block has written gets lost.
+# A [block](../docs/glossary.md#block) wraps attention in the rest of a layer. The [stream](../docs/glossary.md#stream) x holds a vector for each token, and a block adds to it twice: what attention has read, and then what an [MLP](../docs/glossary.md#mlp) computes token by token. Because both are *added*, what an earlier block has written stays, unless a later one cancels it.
 #
 # The matrices are given, and your function says how they are used. It is also the place where positions enter, because `rotate` turns queries and keys by [RoPE](../docs/glossary.md#rope).
 
@@ -278,7 +278,7 @@ true_guess.compare(sum(map(is_true, written)))
 
 
 # %% [markdown]
-# Most lines look like stories, and few are true, because your GPT has learned how words follow each other, and not yet to look back for the right name. The loss hardly shows this: the ln 12 nats of a guess among twelve names are spread over forty characters, which makes only 0.06 nats for each. (The dashed line is lower than any reader of windows can get, because windows begin anywhere.) Does it learn to look back in the end? Set `steps=900` above, where `config` is made, run the cells from there again, and count.
+# Most lines look like stories, and few are true. A guess among twelve names would make about 8 of 100 true, so nothing shows yet that your GPT looks back for the right name. The loss hardly shows this: the ln 12 nats of a guess among twelve names are spread over forty characters, which makes only 0.06 nats for each. (The dashed line is lower than any reader of windows can get, because windows begin anywhere.) Does it learn to look back in the end? Set `steps=900` above, where `config` is made, run the cells from there again, and count.
 #
 # **This is a whole GPT: four functions, a list of matrices, and a text.** Larger ones differ in the size and number of their matrices, and in a few details, so you can now read their code.
 #
@@ -287,7 +287,7 @@ true_guess.compare(sum(map(is_true, written)))
 # One line of your block, the one with `rotate`, decides how the model knows a position. What would you put in its place? Here is our wish list.
 #
 # - *A text means the same wherever it stands*, so scores depend on distances and not on positions.
-# - *Neighbours differ, and left differs from right*, because otherwise names are hard to spell.
+# - *Neighbours differ, and left differs from right*, because *ab* and *ba* are different words.
 # - *Nothing looks ahead*, and reading in pieces gives what reading at once gives.
 # - *It goes on beyond the window*, because a text is always longer than you thought.
 # - *It costs little*: few weights, little time, nothing more in the [cache](../docs/glossary.md#cache).
@@ -306,7 +306,7 @@ true_guess.compare(sum(map(is_true, written)))
 # | `score_bias` | scores, by position | ALiBi |
 # | `content_bias` | scores, by position and by what tokens hold | forgetting gates |
 #
-# As an example we take the smallest idea that we could think of. To continue a word, an earlier letter helps ([12](12_the_case_is_closed.ipynb)). RoPE can find the nearest one, although each head has to learn it. So we give each head one trained number, which is added to the score of the token right before the query. [T5](https://arxiv.org/abs/1910.10683) trains such a number for every range of distances, in place of a rotation.
+# As an example we take the smallest idea that we could think of. In [12](12_the_case_is_closed.ipynb) an earlier letter helped v4 to spell. RoPE can find the nearest one, although each head has to learn it. So each head gets a trained number, which it shares with the same head of the other layer. It is added to the score of the token right before the query. [T5](https://arxiv.org/abs/1910.10683) trains such a number for every range of distances, in place of a rotation.
 
 # %%
 class Neighbour(Rotary):
@@ -452,7 +452,7 @@ tally()
 # **1.** In `my_attention` you forget the mask. What do you notice first?
 #
 # - a) an error
-# - b) the training loss falls lower than it can
+# - b) the training loss falls below that of the best reader
 # - c) nothing before the model writes
 #
 # <details><summary>Answer</summary>
@@ -515,7 +515,7 @@ tally()
 # - [nanoGPT's `model.py`](https://github.com/karpathy/nanoGPT/blob/master/model.py), a GPT-2 in one file, in which you will find three of your functions again.
 # - [A recipe for training neural networks](https://karpathy.github.io/2019/04/25/recipe/): networks fail silently, and what to check before a long training. *Verify loss @ init* is on its list.
 # - [Narang et al. 2021](https://arxiv.org/abs/2102.11972) trained many proposed changes of the Transformer in one code base. Most of them did not help, so a careful *undecided* is the usual result.
-# - [Your own encoding](../docs/own_encoding.md): three worked examples, and how to compare them from the shell.
+# - [Your own encoding](../docs/own_encoding.md): four worked examples, and how to compare them from the shell.
 
 # %% [markdown]
 # ## What comes next
