@@ -31,7 +31,7 @@ from babygpt.models.transformer import Attention, Context
 from babygpt.models.versions import build
 from babygpt.tables import markdown
 from babygpt_course.studies.board import KNOWN, WORLD, Rung, each_seed, evaluate
-from babygpt_course.studies.clicks import MODELS
+from babygpt_course.studies.clicks import MODELS, require_same_settings
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.seed_plots import draw_seed_dots
 
@@ -40,6 +40,7 @@ BASE = "v4"
 RIVALS = ("nope", "alibi", "v3")
 VERSIONS_MEASURED = (BASE, *RIVALS)
 PLAIN, NORMED = "plain", "normed"  # queries and keys
+FRESH_KEYS = ("command", "minutes", "commit", "seeds", PLAIN, NORMED)
 
 
 class PlainAttention(Attention):
@@ -94,13 +95,29 @@ def measure_plain(workers: Workers, scale: StudySize = SCALE) -> Results:
         return evaluate(rung, model, corpus, quiz)
 
     kinds = (PLAIN, NORMED)
-    finished = sweep(
-        [(name, kind) for name in VERSIONS_MEASURED for kind in kinds], scale.seeds, run, workers
-    )
+    variants = [(name, kind) for name in VERSIONS_MEASURED for kind in kinds]
+    finished = sweep(variants, scale.seeds, run, workers)
     return {
         **scale.settings(),
-        **{kind: {name: finished[name, kind] for name in VERSIONS_MEASURED} for kind in kinds},
+        **{
+            kind: {name: finished[name, kind] for name in VERSIONS_MEASURED if (name, kind) in finished}
+            for kind in kinds
+        },
     }
+
+
+def join_fresh(stored: Results, new: Results) -> Results:
+    """Return stored results with runs from other seeds, which decide what the stored ones suggested.
+
+    They come from `figures plain --seeds ... --only ...`.
+
+    returns  the stored results and "fresh": command, minutes, commit, seeds, and the numbers
+    Raises BadInput if the runs differ in anything but their seeds and the commit, or if they share a seed.
+    """
+    require_same_settings(stored, new, ("device", "threads", "instructions", "steps", "block_size"))
+    if shared := sorted({*stored["seeds"]} & {*new["seeds"]}):
+        raise BadInput(f"seeds {shared} are those of the stored runs, so they are not fresh")
+    return {**stored, "fresh": {key: new[key] for key in FRESH_KEYS}}
 
 
 # ---------------------------------------------------------------- of stored results
