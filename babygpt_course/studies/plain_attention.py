@@ -6,7 +6,8 @@ alone; everything else is as on the board. The board's own models train once mor
 models of a pair come from one program on one machine.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import torch
 from matplotlib.figure import Figure
@@ -30,8 +31,8 @@ from babygpt.models.language_model import LanguageModel
 from babygpt.models.transformer import Attention, Context
 from babygpt.models.versions import build
 from babygpt.tables import markdown
-from babygpt_course.studies.board import KNOWN, WORLD, Rung, each_seed, evaluate
-from babygpt_course.studies.clicks import MODELS, require_same_settings
+from babygpt_course.studies.board import WORLD, Rung, each_seed, evaluate
+from babygpt_course.studies.clicks import LEAST, MODELS, require_same_settings
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.seed_plots import draw_seed_dots
 
@@ -123,12 +124,14 @@ def join_fresh(stored: Results, new: Results) -> Results:
 # ---------------------------------------------------------------- of stored results
 
 
-def effects_of_norm(results: Results) -> dict[str, Comparison]:
-    """Return the loss without the norm minus that with it, by seed: name -> comparison."""
-    normed = results[NORMED]
+def effects_of_norm(block: Mapping[str, Any]) -> dict[str, Comparison]:
+    """Return the loss without the norm minus that with it, by seed: name -> comparison.
+
+    block  the stored results, or their "fresh" ones
+    """
     return {
-        name: compare(differences(row["1x"], normed[name]["1x"]), LEAST_LOSS)
-        for name, row in results[PLAIN].items()
+        name: compare(differences(row["1x"], block[NORMED][name]["1x"]), LEAST_LOSS)
+        for name, row in block[PLAIN].items()
     }
 
 
@@ -145,6 +148,16 @@ def gaps_to_rope(results: Results) -> dict[str, tuple[Comparison, Comparison, Co
     }
 
 
+def blocks_of(results: Results) -> dict[str, Mapping[str, Any]]:
+    """Return the stored results, and the fresh ones if there are any, by what follows a model's name."""
+    return {"": results, **({", fresh seeds": results["fresh"]} if "fresh" in results else {})}
+
+
+def count_spelling(names: Sequence[float]) -> int:
+    """Return how many seeds write at least 80% of the names."""
+    return sum(share >= LEAST["spells"] for share in names)
+
+
 def table(results: Results) -> str:
     """Return as Markdown what the norm changes in each model, and in each model's distance from RoPE."""
     heading = (
@@ -154,31 +167,38 @@ def table(results: Results) -> str:
         "without minus with",
         "right answers with the norm, each seed",
         "right answers without",
+        "names written with the norm, each seed",
+        "names without",
     )
     rows = []
-    for name, comparison in effects_of_norm(results).items():
-        both = [results[kind][name] for kind in (NORMED, PLAIN)]
-        losses = [format_mean_sd(mean_sd(numbers["1x"])) for numbers in both]
-        answers = [each_seed(numbers["roles"]) for numbers in both]
-        rows.append((MODELS[name], *losses, f"{comparison:+.3f}", *answers))
+    for suffix, block in blocks_of(results).items():
+        for name, comparison in effects_of_norm(block).items():
+            both = [block[kind][name] for kind in (NORMED, PLAIN)]
+            losses = [format_mean_sd(mean_sd(numbers["1x"])) for numbers in both]
+            shares = [each_seed(numbers[key]) for key in ("roles", "whole") for numbers in both]
+            rows.append((MODELS[name] + suffix, *losses, f"{comparison:+.3f}", *shares))
     gaps = [
         (MODELS[name], *(f"{comparison:+.3f}" for comparison in row), row[2].side)
         for name, row in gaps_to_rope(results).items()
     ]
     gap_heading = ("model minus RoPE", "with the norm", "without", "change", "the change is")
     head = (
-        f"{table_head(results)} Losses in nats per character, right answers in per cent. Pairs share their "
-        f"seed.\n\n"
+        f"{table_head(results)} Losses in nats per character, right answers and names in per cent. "
+        f"Pairs share their seed.\n\n"
     )
     return head + markdown(heading, rows) + "\n" + markdown(gap_heading, gaps)
 
 
 def draw_plain(figure: Figure, results: Results) -> None:
-    """Draw losses and right answers with plain queries and keys, and those with normalised ones as rings."""
-    loss, answers = figure.subplots(1, 2)
+    """Draw losses and names with plain queries and keys, and those with normalised ones as rings."""
+    loss, names = figure.subplots(1, 2)
 
     def by_model(kind: str, key: str) -> dict[str, Sequence[float]]:
-        return {MODELS[name]: numbers[key] for name, numbers in results[kind].items()}
+        return {
+            MODELS[name] + suffix: numbers[key]
+            for suffix, block in blocks_of(results).items()
+            for name, numbers in block[kind].items()
+        }
 
     normed, plain, _ = gaps_to_rope(results)["nope"]
     title = (
@@ -187,8 +207,10 @@ def draw_plain(figure: Figure, results: Results) -> None:
     )
     dots, rings = (by_model(kind, "1x") for kind in (PLAIN, NORMED))
     draw_seed_dots(loss, dots, title, "loss (nats per character; rings: with the norm)", rings=rings)
-    shares, normed_shares = (percent(by_model(kind, "roles")) for kind in (PLAIN, NORMED))
-    n = sum(share >= KNOWN for share in results[PLAIN]["nope"]["roles"])
-    title = f"NoPE answers from {n} of {len(results['seeds'])} seeds without the norm"
-    label, span = "right answers (%; rings: with the norm)", (-3.0, 103.0)
-    draw_seed_dots(answers, shares, title, label, {"chance": 50.0}, span, normed_shares)
+    written, normed_written = (by_model(kind, "whole") for kind in (PLAIN, NORMED))
+    alibi, rope = (count_spelling(written[MODELS[name]]) for name in ("alibi", BASE))
+    title = (
+        f"With plain q and k ALiBi spells from {alibi} of {len(results['seeds'])} seeds, and RoPE from {rope}"
+    )
+    label, span = "names written (%; rings: with the norm)", (-3.0, 103.0)
+    draw_seed_dots(names, percent(written), title, label, None, span, percent(normed_written))

@@ -65,7 +65,7 @@ def test_the_courses_model_and_its_random_numbers_stay_as_they_are():
 def test_every_seed_is_paired_with_itself():
     """Give each model the board's losses plus a shift, and expect this shift and the difference of two."""
     board, shifts = load_results("ladder")["board"], {"v4": 0.0, "nope": -0.1, "alibi": 0.2, "v3": 0.0}
-    normed = {name: {key: board[name][key] for key in ("1x", "roles")} for name in shifts}
+    normed = {name: {key: board[name][key] for key in ("1x", "roles", "whole")} for name in shifts}
     plain = {name: {**row, "1x": [loss + shifts[name] for loss in row["1x"]]} for name, row in normed.items()}
     results = {"command": "made", "minutes": 1.0, "seeds": list(SEEDS), "plain": plain, "normed": normed}
     assert {k: round(c.mean, 6) for k, c in study.effects_of_norm(results).items()} == shifts
@@ -75,6 +75,16 @@ def test_every_seed_is_paired_with_itself():
     assert round(change.mean, 6) == -0.1
     assert change.side == "below"
     assert "+0.234" in study.table(results)
+    settings = dict.fromkeys(("device", "threads", "instructions", "steps", "block_size"), 1)
+    new = {**results, **settings, "commit": "abc", "seeds": [2001], "normed": {"v4": normed["v4"]}}
+    new["plain"] = {"v4": plain["v4"]}
+    joined = study.join_fresh({**results, **settings}, new)
+    assert joined["fresh"]["seeds"] == [2001]
+    assert "| RoPE, fresh seeds |" in study.table(joined)
+    with pytest.raises(BadInput, match="not fresh"):
+        study.join_fresh({**results, **settings}, {**new, "seeds": [2001, 1337]})
+    with pytest.raises(BadInput, match="differ"):
+        study.join_fresh({**results, **settings}, {**new, "steps": 2})
 
 
 def test_models_are_trained_and_measured_as_on_the_board(monkeypatch):
