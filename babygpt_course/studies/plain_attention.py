@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
@@ -209,8 +210,21 @@ def draw_plain(figure: Figure, results: Results) -> None:
     draw_seed_dots(loss, dots, title, "loss (nats per character; rings: with the norm)", rings=rings)
     written, normed_written = (by_model(kind, "whole") for kind in (PLAIN, NORMED))
     alibi, rope = (count_spelling(written[MODELS[name]]) for name in ("alibi", BASE))
-    title = (
-        f"With plain q and k ALiBi spells from {alibi} of {len(results['seeds'])} seeds, and RoPE from {rope}"
-    )
+    n = len(results["seeds"])
+    title = f"With plain q and k ALiBi spells from\n{alibi} of {n} seeds, and RoPE from {rope}"
     label, span = "names written (%; rings: with the norm)", (-3.0, 103.0)
     draw_seed_dots(names, percent(written), title, label, None, span, percent(normed_written))
+
+
+def draw_names(ax: Axes, block: Mapping[str, Any], title: str) -> None:
+    """Draw the names that RoPE and ALiBi write with normalised and with plain queries and keys.
+
+    block  the stored results, or their "fresh" ones
+    """
+    words = {NORMED: "normalised", PLAIN: "plain"}
+    written = {
+        f"{MODELS[name]}, {words[kind]}": block[kind][name]["whole"]
+        for name in (BASE, "alibi")
+        for kind in (NORMED, PLAIN)
+    }
+    draw_seed_dots(ax, percent(written), title, "names written (%)", span=(-3.0, 103.0))

@@ -134,7 +134,8 @@ def draw_seed_dots(
 ) -> None:
     """Draw a row for each name, with a dot for each seed.
 
-    values  name -> a number for each seed, or none; the first name is on top
+    values  name -> a number for each seed, or none; the first name is on top, and the part before its comma
+            gives the colour
     marks   name -> a number that all rows are compared with, drawn as an upright line
     span    of the horizontal axis; None to fit it
     rings   name -> a second measurement of each seed, drawn as rings
@@ -143,7 +144,8 @@ def draw_seed_dots(
     """
     marks, rings, notes = marks or {}, rings or {}, notes or {}
     for row, (name, seeds) in enumerate(values.items()):
-        colour, second = ENCODING_COLOURS.get(name, COLOURS["blue"]), list(rings.get(name, ()))
+        colour = ENCODING_COLOURS.get(name.split(", ")[0], COLOURS["blue"])
+        second = list(rings.get(name, ()))
         ax.plot(seeds, [row] * len(seeds), "o", color=colour, ms=7, alpha=0.7, zorder=2.1)
         ring: Any = {"ms": 8, "mfc": "none", "mew": 1.5, "zorder": 2.2}
         ax.plot(second, [row] * len(second), "o", color=colour, **ring)

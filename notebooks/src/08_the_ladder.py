@@ -210,7 +210,7 @@ sooner_guess.compare(sooner[2 if abs(sinusoid - rope) <= 2 else 0 if sinusoid > 
 #
 # ## The case
 #
-# Of the twelve seeds of RoPE, which is our v4, 1, 2 and 7 spell by step 600, 1,200 and 1,800. So *it needs more steps* is right for six of twelve seeds. *Its encoding makes it late* is suggested, since at step 1,200 the sinusoid is far ahead from the same seeds, and so is ALiBi with nine ([results](../docs/results.md#the-time-of-the-click)). Of the five other seeds three write 67.5 to 79.5% of the names at the end, one writes 40%, and only one (20%) is near a guess of the vowel.
+# Of the twelve seeds of RoPE, which is our v4, 1, 2 and 7 spell by step 600, 1,200 and 1,800. So *it needs more steps* is right for six of twelve seeds. *Its encoding makes it late* is suggested, since at step 1,200 the sinusoid is far ahead from the same seeds, and so is ALiBi with nine ([results](../docs/results.md#the-time-of-the-click)). Lesson 12 exchanges the encoding to decide it. Of the five other seeds three write 67.5 to 79.5% of the names at the end, one writes 40%, and only one (20%) is near a guess of the vowel.
 #
 # Neither says what the steps are for. [Lesson 12](12_the_case_is_closed.ipynb) looks at what forms in a seed that spells, and gives it to v4.
 
