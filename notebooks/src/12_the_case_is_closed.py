@@ -20,7 +20,7 @@
 # 3. test a cause: give a model what it seems to lack, beside controls of the same size,
 # 4. say which explanations a test has left, and which it has not touched.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about 60 seconds to run on two cores, and by our estimate 50 minutes to read and guess. The exercises take about 14 minutes, and those marked *stretch* take 10 more.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about 60 seconds to run on two cores, and by our estimate 52 minutes to read and guess. The exercises take about 14 minutes, and those marked *stretch* take 10 more.
 
 # %% tags=["nbval-ignore-output"]
 import torch
@@ -107,7 +107,7 @@ plt.show()
 # %% [markdown]
 # In nine seeds one head of layer 2 gives the name more than half of its weight when the vowel is due, and without this head the vowel is a guess. But 150 steps before a seed spells, no head gives the name half of its weight. One gives it 34 to 48% already ([results](../docs/results.md#who-spells)). So *it does not look at the name* is right in part only: v4 looks, and not enough. **In nine of twelve seeds one head of layer 2 learns to look at the name when the vowel is due, and the model needs it.**
 #
-# It does not suffice, because three of the nine seeds still write fewer than 80% of the names. (Seed 2027 is one of them. In the first picture, where it was asked more questions, it just reached 80%.)
+# It does not suffice, because three of the nine seeds still write fewer than 80% of the names.
 #
 # Why does it form so late? The right panel of the explorer holds a clue. In this seed, and in two more of the nine, the head looks mostly at the *third* letter of the name, right after the vowel. How can a head write a vowel that it hardly looks at?
 #
@@ -135,7 +135,7 @@ note_guess.compare(vowels[shares.index(max(shares))])
 #
 # The other six seeds look at the vowel itself, or at both letters. They may need a note as well, which we did not test. To be found after *m*, the vowel has to say that *m* stands before it, and *i* alone does not say this.
 #
-# A note takes two steps: layer 1 has to look one letter back and write what stands there, and a head of layer 2 has to learn to use it. Neither pays without the other. The first step may come early, because 150 steps before a seed spells one head of layer 1 already looks from the third letter at the vowel, with 41 to 72% of its weight. Our hypothesis is that *v4 waits for the note about the letter before*. Then it should spell early as soon as somebody writes the note.
+# A note takes two steps: layer 1 has to look one letter back and write what stands there, and a head of layer 2 has to learn to use it. Neither pays without the other. Our hypothesis is that *v4 waits for the note about the letter before*. Then it should spell early as soon as somebody writes the note.
 #
 # > **In a real model.** One head of SmolLM2-135M marks each token with the token before it, and a later head searches for these marks. [Lesson 11](11_a_real_model.ipynb) forges them, too.
 #
@@ -274,7 +274,7 @@ nope_guess.compare(spelling_seeds[(given > 3) + (given > 9)])
 #
 # For NoPE the gain is far larger. With the token before all twelve seeds spell, and all know who did it. They write 81 points more names than alone (75 to 88). **With one look back a model without positions is within 11 points of v4 that has the same look back.**
 #
-# To give a token its neighbour is common practice. In [Olsson et al. 2022](https://arxiv.org/abs/2209.11895) keys carry the key before them, and even one layer learns to copy. [RWKV](https://arxiv.org/abs/2305.13048) mixes the two tokens in every layer (*token shift*), and [Mamba](https://arxiv.org/abs/2312.00752) four of them by a short convolution. [Allen-Zhu 2025](https://arxiv.org/abs/2512.17351) adds weighted sums of nearby tokens, and reports that models without a position encoding then match RoPE in his tasks.
+# To give a token its neighbour is common practice. In [Olsson et al. 2022](https://arxiv.org/abs/2209.11895) keys carry the key before them. [RWKV](https://arxiv.org/abs/2305.13048) mixes the two tokens in every layer (*token shift*), [Mamba](https://arxiv.org/abs/2312.00752) four of them by a short convolution, and [Allen-Zhu 2025](https://arxiv.org/abs/2512.17351) adds weighted sums of nearby tokens.
 #
 # ## Another encoding, and nothing else
 #
