@@ -11,7 +11,7 @@
 #
 # **How does a language model know where its tokens stand?**
 #
-# *The way, page 1 of 8. Left to read: about 5 hours.*
+# *The way, page 1 of 8. Left to read: about 5½ hours.*
 #
 # *zira chased wula* and *wula chased zira* hold the same letters, so only their order tells who chased whom. Run the next cell with Shift+Enter: a small model, called **v4**, learns from such stories. In less than half a minute it knows who did it, and it still writes a wrong name.
 #

@@ -11,7 +11,7 @@
 #
 # **How does a token use earlier tokens, and does it notice their order?**
 #
-# *The way, page 2 of 8. Left to read: about 4½ hours.*
+# *The way, page 2 of 8. Left to read: about 5 hours.*
 #
 # A model that ignores the order of the names gives the same answer to a story and to its mirror, so it is right in exactly half of the questions. The model below has no position encoding: its input tells *which* letters stand in a text, and not *where*. Yet it will answer nearly every question. How can a model know order at all? [Lesson 00](00_start_here.ipynb) left this question open. You will be able to
 #

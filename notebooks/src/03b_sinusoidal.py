@@ -11,7 +11,7 @@
 #
 # **Can we tell a model each token's position, in a form that attention can use?**
 #
-# *The way, page 3 of 8. Left to read: about 3½ hours.*
+# *The way, page 3 of 8. Left to read: about 4 hours.*
 #
 # In lesson 03a one attention layer gave the same answer to a story and to its mirror, because it reads a bag of letters. So we want to tell each token its position. A score compares a query q at position m with a key k at position n. How would *you* make it depend on m and n?
 #
