@@ -333,7 +333,6 @@ class Lab {
     this.trained = this.settings;
     const [layers, , batch, rate, steps, seed] = SIZES.map(name => Number(this.trained[name]));
     this.begun({ step: state?.steps ?? 0, ...state?.run }, "getting ready");
-    this.started = performance.now();
     const { train, valid, questions, newline, characters: { length: vocabSize } } = this.text;
     const task = {
       text: train,
@@ -394,8 +393,6 @@ class Lab {
       this.steer(name, `${short(label)} ${rounded(value)}`);
     } else if (["pause", "resume"].includes(what)) {
       this.state = { pause: "paused", resume: "running" }[what];
-      if (what === "resume") this.started += performance.now() - this.rested;
-      this.rested = performance.now();
       for (const worker of this.workers) worker.postMessage({ paused: what === "pause" });
     }
     this.board.pull();
@@ -491,11 +488,8 @@ class Lab {
 
   head() {
     const { losses } = this.runs[0], { state, total, values, heard } = this, made = losses.length;
-    const last = losses.slice(-this.smooth), took = performance.now() - this.started;
-    const pace = made > this.from ? (took / (made - this.from)).toFixed(0) : "–";
-    this.pace = ["finished", "paused"].includes(state) ? this.pace ?? pace : pace;
-    const facts = { loss: fixed(sum(last) / last.length), pace: this.pace };
-    const words = made ? fill(this.words.pace, facts) : state;
+    const last = losses.slice(-this.smooth);
+    const words = made ? fill(this.words.loss_now, { loss: fixed(sum(last) / last.length) }) : state;
     const frames = this.frames.slice(0, this.el.dataset.watches).map(all => all.length);
     const over = state === "finished";
     return { made, frames, state, over, words, offer: "", reading: "", values, heard, problem: "" };

@@ -112,7 +112,7 @@ WORDS = {  # The page shows these texts, and lab.js fills in the braces.
     "shift": " + shift",
     "usual": "usual dials",
     "twin": "Its twin, which no dial moves",
-    "pace": "loss {loss}, {pace} ms a step",
+    "loss_now": "loss {loss}",
     "right": "Right answers, % of {count} questions",
     "valid": "Loss on text that was not read",
     "loss_of": "Loss, nats a letter",
