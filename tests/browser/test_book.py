@@ -25,7 +25,7 @@ PHONE = {"width": 360, "height": 780}
 DESK = {"width": 1280, "height": 900}
 PAGE_BYTES, SITE_MEGABYTES = 1_200_000, 10
 LESSON = "notebooks/07a_diffusion.html"
-TWO_RUNS = "notebooks/03b_sinusoidal.html"  # page with two dashboards
+TWO_RUNS = "notebooks/03a_attention.html"  # page with two dashboards, among those of SOME
 KINDS = [
     *("index.html", LESSON, "board.html", "claims.html", "search.html?q=10000", "404.html", "api/index.html"),
     *("docs/glossary.html", "docs/notes/004.html", "api/encodings.html", "figures/ladder.html"),
