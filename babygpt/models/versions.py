@@ -220,14 +220,12 @@ def build(
         with refuse_impossible_sizes(f"{kind.name} with {config}"):
             model = kind.bag(config, **options)
     else:
-        # For several texts `isolated` belongs to the body; all other options belong to the encoding.
-        of_body = {"isolated"} if kind.branches else set()
-        settings = {name: value for name, value in options.items() if name not in of_body}
+        settings = dict(options)  # of the encoding; for several texts `isolated` belongs to the body
+        is_isolated = settings.pop("isolated", False) if kind.branches else False
         if rows:
             encoding: enc.Encoding = encoding_per_layer(config, rows, **settings)
         else:
             encoding = kind.make_encoding(config, **settings)
-        is_isolated = kind.branches and options.get("isolated", False)
         model = Transformer(config, encoding, causal=not kind.masks, isolated=is_isolated)
     model.version, model.options = kind.own or kind.name, chosen
     return model

@@ -7,7 +7,7 @@ step 600 is not one that was trained for 600 steps.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import inf
 from statistics import median_low
 from typing import TYPE_CHECKING
@@ -94,6 +94,11 @@ def measure_clicks(workers: Workers, scale: StudySize = SCALE, every: int = EVER
     numbers = {"questions": [FEW_QUESTIONS, scale.n_questions], "windows": [FEW_WINDOWS, all_windows]}
     models = sweep(MODELS, scale.seeds, run, workers)
     return {**scale.settings(), "at": steps, "asked": numbers, "models": models}
+
+
+def count_spelling(names: Iterable[float]) -> int:
+    """Return how many seeds spell, by the shares of names that they write."""
+    return sum(share >= LEAST["spells"] for share in names)
 
 
 def require_same_settings(stored: Results, new: Results, settings: Sequence[str] = SETTINGS) -> None:

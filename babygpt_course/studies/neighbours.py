@@ -42,7 +42,14 @@ from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import Objective
 from babygpt.tables import markdown
 from babygpt_course.studies.board import RUNGS, WORLD, SingleBranch
-from babygpt_course.studies.clicks import LEAST, MODELS, STOPS, click_step, require_same_settings
+from babygpt_course.studies.clicks import (
+    LEAST,
+    MODELS,
+    STOPS,
+    click_step,
+    count_spelling,
+    require_same_settings,
+)
 from babygpt_course.studies.needed_heads import PromptRows, dissect_answers
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.seed_plots import draw_seed_dots
@@ -311,7 +318,7 @@ def short_rows(results: Results) -> list[tuple[str, ...]]:
             (
                 in_words(name),
                 " ".join(f"{100 * share:.0f}" for share in written),
-                str(sum(share >= LEAST["spells"] for share in written)),
+                str(count_spelling(written)),
                 written_gap(results, name),
                 f"{100 * min(numbers['known']):.0f} to {100 * max(numbers['known']):.0f}",
                 f"{min(vowel):.2f} to {max(vowel):.2f}",
@@ -397,10 +404,7 @@ def draw_gifts(ax: Axes, results: Results, names: Sequence[str], title: str) -> 
 
 def dots_title(results: Results) -> str:
     """Return a title: how many seeds of v4 spell after a short run, alone and with the token before."""
-    alone, given = (
-        sum(share >= LEAST["spells"] for share in results["short"][f"v4, {gift}"]["written"])
-        for gift in (PLAIN, BEFORE)
-    )
+    alone, given = (count_spelling(results["short"][f"v4, {gift}"]["written"]) for gift in (PLAIN, BEFORE))
     n = len(results["seeds"])
     steps = results["short_steps"]
     return f"After {steps} steps {alone} of {n} seeds spell with RoPE\nalone, {given} with the token before"

@@ -33,7 +33,7 @@ from babygpt.models.transformer import Attention, Context
 from babygpt.models.versions import build
 from babygpt.tables import markdown
 from babygpt_course.studies.board import WORLD, Rung, each_seed, evaluate
-from babygpt_course.studies.clicks import LEAST, MODELS, require_same_settings
+from babygpt_course.studies.clicks import MODELS, count_spelling, require_same_settings
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.seed_plots import draw_seed_dots
 
@@ -152,11 +152,6 @@ def gaps_to_rope(results: Results) -> dict[str, tuple[Comparison, Comparison, Co
 def blocks_of(results: Results) -> dict[str, Mapping[str, Any]]:
     """Return the stored results, and the fresh ones if there are any, by what follows a model's name."""
     return {"": results, **({", fresh seeds": results["fresh"]} if "fresh" in results else {})}
-
-
-def count_spelling(names: Sequence[float]) -> int:
-    """Return how many seeds write at least 80% of the names."""
-    return sum(share >= LEAST["spells"] for share in names)
 
 
 def table(results: Results) -> str:

@@ -461,7 +461,7 @@ export class Board {
       const long = MARK * name.length + 8, left = share * (wide - long);
       const row = ends.findIndex(end => left > end);
       if (row >= 0) ends[row] = left + long;
-      put(tick, { style: `--share: ${100 * share}%; --row: ${Math.max(0, row)}`, title: name });
+      put(tick, { style: `--share: ${100 * share}%; --row: ${Math.max(0, row)}` });
       const words = tick.firstChild ?? html("i", {}, tick);
       words.hidden = row < 0;
       write(words, name);

@@ -79,6 +79,11 @@ def layer_2_costs(gift: str) -> np.ndarray:
     return np.array([100 * (seed["second"] - min(seed["without"][1])) for seed in dissected])
 
 
+def plain_run(name: str, kind: str, number: str, *block: str) -> np.ndarray:
+    """Return a number of a model with "plain" or "normed" queries and keys, one a seed of the block."""
+    return pool("plain", *block, kind, name, number)
+
+
 def side(gaps: np.ndarray) -> str:
     """Return on which side of 0 the rule decides that gaps are, or "undecided"."""
     return compare(gaps.tolist()).side
@@ -106,7 +111,7 @@ def ends(values: Iterable[float]) -> tuple[float, float]:
 
 NAMES = {
     **{f.__name__: f for f in (one, pool, board, among, reading, side, interval, family, ends)},
-    **{f.__name__: f for f in (long_run, spelled, turned, layer_2_costs)},
+    **{f.__name__: f for f in (long_run, spelled, turned, layer_2_costs, plain_run)},
     **{f.__name__: f for f in (Counter, combinations, compare, share_decided)},
     **{"np": np, "array": np.array, "mean": np.mean, "word": NUMBERS.__getitem__},
     **{
