@@ -396,7 +396,7 @@ def draw_gifts(ax: Axes, results: Results, names: Sequence[str], title: str) -> 
     notes = {
         label: "{:+.0f} ({:+.0f} to {:+.0f})".format(*(round(x) + 0.0 for x in (gap.mean, gap.low, gap.high)))
         for label, gap in gaps.items()
-        if gap
+        if gap and gap.low > -inf  # A single seed has no interval.
     }
     draw_seed_dots(ax, percent(written), title, "names written (%)", span=(-3.0, 150.0), notes=notes)
     ax.set_xticks(range(0, 101, 25))
