@@ -92,6 +92,7 @@ def open_page(browser: Browser, address: str) -> Iterator[Callable[..., Page]]:
         )
         if stopped:  # time passes by page.clock alone
             page.clock.install(time=0)
+            page.clock.pause_at(1000)  # an installed clock runs on until it is paused
         page.goto(address)
         pages.append(page)
         return page
@@ -137,11 +138,10 @@ def test_both_models_read_within_a_second_without_a_click_and_rest_within_seven(
     for _ in range(8):  # which letter is read when depends on the frames that a machine makes
         page.clock.run_for(100)
         moments.append(drawn(page))
-    second = moments[-1]
     assert all(any(lanes[side]["arcs"] for lanes in moments) for side in (0, 1))
-    assert first[0]["hands"] != second[0]["hands"]
-    assert first[1]["hands"] == second[1]["hands"] == []
-    assert all(before["next"] != now["next"] for before, now in zip(first, second, strict=True))
+    assert all(any(lanes[side]["next"] != first[side]["next"] for lanes in moments) for side in (0, 1))
+    assert any(lanes[0]["hands"] != first[0]["hands"] for lanes in moments)
+    assert all(lanes[1]["hands"] == [] for lanes in [first, *moments])
     assert page.evaluate(f"{STAGE}.run !== null")
     expect(page.locator(".first-hold")).to_have_text("Pause")
     page.clock.run_for(LONGEST - 1000)
