@@ -52,6 +52,12 @@ def test_any_text_is_decoded_or_its_first_unknown_character_is_named(text: str, 
         assert tokenizer.decode(tokenizer.encode(text)) == text
 
 
+@pytest.mark.parametrize("wrong", [["a", "b"], b"ab", 3, None])
+def test_only_a_text_is_encoded(wrong) -> None:
+    with pytest.raises(BadInput, match=f"a text is needed, and this is a {type(wrong).__name__}"):
+        CharTokenizer("ab").encode(wrong)
+
+
 @pytest.mark.parametrize("wrong", [-1, -100, 3, 1.0, "a"])
 @pytest.mark.parametrize("kind", [list, torch.tensor])
 def test_ids_that_are_no_tokens_are_refused(wrong, kind) -> None:

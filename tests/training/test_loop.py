@@ -19,6 +19,7 @@ from babygpt.models.versions import VERSIONS, build
 from babygpt.objectives import Branches, DiffusionBound, MaskedDiffusion, NextToken, Objective
 from babygpt.positions import Positions
 from babygpt.training import Step, Training, follow, replay, snapshot, train
+from babygpt.training.guard import broken_part
 from babygpt.training.optimizers import schedule
 
 BLOCK = 24
@@ -195,6 +196,17 @@ def test_a_number_that_does_not_exist_stops_before_its_step(make, objective: Nex
 
 
 # ---------------------------------------------------------------- errors
+
+
+@pytest.mark.parametrize(
+    ("n", "end"),
+    [(1, "finite"), (2, "and so does 1 of the other weights"), (3, "and so do 2 of the other weights")],
+)
+def test_an_error_counts_the_weights_that_are_not_finite(make, n: int, end: str) -> None:
+    model = make("v4")
+    for _, p in zip(range(n), model.parameters(), strict=False):
+        p.data.view(-1)[0] = math.inf
+    assert broken_part(model).endswith(end)
 
 
 def test_a_nan_loss_stops_at_its_step_and_names_remedies(make, objective: NextToken) -> None:
