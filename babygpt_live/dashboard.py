@@ -97,7 +97,7 @@ def show_dashboard(
     display(run.dashboard)
 
 
-class Page(anywidget.AnyWidget):
+class DashboardWidget(anywidget.AnyWidget):
     """The page's side of a dashboard. Parts of the run that were sent stay in the page until it is closed.
 
     facts       that never change
@@ -154,7 +154,7 @@ class Dashboard(LiveOutput):
         self.collected = 0  # steps of the run that `collect` has read
         self.collect()
         self.facts = self.facts_of(controls)
-        self.page = Page(self.facts, self.everything)
+        self.page = DashboardWidget(self.facts, self.everything)
         words = f"training: {run.title}"
         super().__init__(self.page, f"<{words}>", lambda: self.draw_picture(words))
         self.page.add_class("babygpt-dashboard")  # Tests and your own style sheet find it by this class.

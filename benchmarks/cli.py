@@ -136,10 +136,10 @@ def report(page: Path) -> None:
 @benchmark
 def recipe(corpus: str, target: float, only: list[str], seeds: list[int]) -> Results:
     """Race to a validation loss: v4 by our recipe, a GPT-2 by the plain one, both also with token shift."""
-    from benchmarks.recipe import chosen, compare, prepare
+    from benchmarks.recipe import chosen, prepare, race_recipes
 
     race, recipes = prepare("recipe", corpus, target)
-    return compare(race, chosen(recipes, only), seeds)
+    return race_recipes(race, chosen(recipes, only), seeds)
 
 
 @main.command()
@@ -149,9 +149,9 @@ def recipe(corpus: str, target: float, only: list[str], seeds: list[int]) -> Res
 @benchmark
 def diffusion(corpus: str, target: float, seeds: list[int]) -> Results:
     """Race to a loss of masked diffusion with RoPE: our recipe, and the plain one, as published and tuned."""
-    from benchmarks.recipe import compare, prepare
+    from benchmarks.recipe import prepare, race_recipes
 
-    return compare(*prepare("diffusion", corpus, target), seeds)
+    return race_recipes(*prepare("diffusion", corpus, target), seeds)
 
 
 @main.command()

@@ -81,7 +81,7 @@ def chosen(recipes: Mapping[str, Recipe], names: Sequence[str]) -> dict[str, Rec
     return {name: recipe for name, recipe in recipes.items() if not names or name in names}
 
 
-def compare(race: Race, recipes: Mapping[str, Recipe], seeds: Sequence[int]) -> dict[str, Any]:
+def race_recipes(race: Race, recipes: Mapping[str, Recipe], seeds: Sequence[int]) -> dict[str, Any]:
     """Race recipes from several seeds, and compare the seconds of ours with those of the others.
 
     recipes  each by its name; those of OURS are ours

@@ -59,13 +59,13 @@ def switchboard(
         with without_heads(frozen_model, off):
             return measure(frozen_model)
 
-    def compare(off: Sequence[Head]) -> tuple[Measured, Measured]:
+    def measure_both(off: Sequence[Head]) -> tuple[Measured, Measured]:
         return measured(()), measured(tuple(sorted(set(off))))
 
     label = "Click a head to switch it off"
     label += ". The fuller its colour, the more attention it gives:" if shades is not None else ""
     grid = Switches("off", layers, per_layer, label, "layer", "head", shades, kinds, options)
-    return Switchboard("switchboard", compare, partial(panels, per_layer), [grid], together=("off",))
+    return Switchboard("switchboard", measure_both, partial(panels, per_layer), [grid], together=("off",))
 
 
 def names_of(off: Iterable[Head], per_layer: int) -> str:

@@ -113,12 +113,16 @@ def small(recipes: dict[str, Recipe]) -> dict[str, Recipe]:
 
 
 def test_every_recipe_runs_in_either_race(monkeypatch: pytest.MonkeyPatch) -> None:
-    comparison = recipe.compare(recipe.next_token_race(CORPUS, 9.0, 16), small(recipe.NEXT_RECIPES), (1, 2))
+    comparison = recipe.race_recipes(
+        recipe.next_token_race(CORPUS, 9.0, 16), small(recipe.NEXT_RECIPES), (1, 2)
+    )
     assert comparison["reached"] == dict.fromkeys(recipe.NEXT_RECIPES, 2)
     assert set(comparison["ratios"]["shift"]) == {"tuned", "tuned_shift"}
     monkeypatch.setattr(recipe, "MaskedDiffusion", partial(MaskedDiffusion, val_windows=64))
     masked = from_text("abc", "abcdefgh" * 300, with_mask=True)
-    comparison = recipe.compare(recipe.diffusion_race(masked, 0.0, 16), small(recipe.DIFFUSION_RECIPES), (1,))
+    comparison = recipe.race_recipes(
+        recipe.diffusion_race(masked, 0.0, 16), small(recipe.DIFFUSION_RECIPES), (1,)
+    )
     assert comparison["reached"] == dict.fromkeys(recipe.DIFFUSION_RECIPES, 0)
     assert all(runs[0]["steps"] == 20 for runs in comparison["runs"].values())
 

@@ -285,9 +285,9 @@ def test_a_second_view_shows_the_same_run_and_both_obey(notebook: Notebook):
 
 def test_lost_messages_are_asked_for(notebook: Notebook):
     lose = """
-send, sent = dashboard.Page.send_state, iter(range(10**6))
+send, sent = dashboard.DashboardWidget.send_state, iter(range(10**6))
 lost = lambda parts: isinstance(parts, dict) and next(sent) % 3 == 2
-dashboard.Page.send_state = lambda page, key=None: lost(key) or send(page, key)
+dashboard.DashboardWidget.send_state = lambda page, key=None: lost(key) or send(page, key)
 run = start("v4", steps=150)
 run.result();"""
     notebook.run(notebook.add_cell(lose))

@@ -24,7 +24,7 @@ from babygpt_live.dashboard import Dashboard
 from babygpt_live.panel import Cells, Curve, Panel, as_plain, unpack
 from babygpt_live.run import Run
 from tools.book.live_parts import formula_html, pack
-from tools.book.outputs import Page, key_of
+from tools.book.outputs import NotebookPage, key_of
 from tools.book.recorder import exercise_facts, guess_facts
 from tools.book.recording import FRAMES, record_explorer, record_run
 from tools.notebooks import ANSWER, WIDGET
@@ -44,7 +44,7 @@ def widget(model: str, text: str = "", **more: Any) -> NotebookNode:
 def convert(
     noted: dict[str, Any], folder: Path, *cells: NotebookNode, name: str = "04a_rope"
 ) -> NotebookNode:
-    return Page(name, noted, folder, "../pictures/").convert(new_notebook(cells=list(cells)))
+    return NotebookPage(name, noted, folder, "../pictures/").convert(new_notebook(cells=list(cells)))
 
 
 def html_of(cell: NotebookNode) -> BeautifulSoup:

@@ -30,7 +30,7 @@ from tools.book.lab import LESSONS, lab_html, write_lab
 from tools.book.lessons import Ran, fingerprint, read_stored, run_all
 from tools.book.live_parts import formula_html, write_scripts
 from tools.book.opening import ON_A_PAGE, fold_goals, fold_setup
-from tools.book.outputs import Page, picture_html
+from tools.book.outputs import NotebookPage, picture_html
 from tools.book.reference import write_reference
 from tools.book.start import start_html, write_start
 from tools.notebooks import ROOT, pick, quantise
@@ -157,7 +157,7 @@ def start_page(pictures: Path) -> str:
 def write_lesson(lesson: Ran, source: Path, pictures: Path, book: Site) -> None:
     """Write a lesson as its page shows it."""
     place = f"notebooks/{lesson.name}.ipynb"
-    notebook = Page(lesson.name, lesson.facts, pictures, f"../{PICTURES}/").convert(lesson.notebook)
+    notebook = NotebookPage(lesson.name, lesson.facts, pictures, f"../{PICTURES}/").convert(lesson.notebook)
     head = notebook.cells[0]
     head.source = fold_goals(head.source)
     if lesson.facts["recorded"] or lesson.facts["formulas"]:

@@ -28,7 +28,7 @@ PNG = b"\x89PNG"  # the first bytes of one
 NAMELESS = "a picture, as the notebook stores it"  # The book knows no titles of a figure that it did not run.
 
 
-class Page:
+class NotebookPage:
     """A notebook on its way to being a page.
 
     facts     what `Recorder.write` noted while it ran
