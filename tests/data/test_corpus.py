@@ -15,7 +15,9 @@ import pytest
 import torch
 
 from babygpt.data import corpus as corpora
+from babygpt.data import tales
 from babygpt.data.corpus import Corpus, as_text, from_text, load_corpus
+from babygpt.data.tales import ENGLISH_NAMES
 from babygpt.data.tokenizer import MASK
 from babygpt.errors import BadInput
 from babygpt.objectives import NextToken
@@ -51,6 +53,12 @@ def test_tales_have_the_wanted_size_and_their_grammars_floors(name: str) -> None
     assert corpus.tokenizer.characters == corpus.grammar.alphabet()
     masking = load_corpus(name, n_chars=1000, with_mask=True).tokenizer
     assert masking.vocab_size == corpus.tokenizer.vocab_size + 1 == masking.mask_id + 1
+
+
+def test_plain_tales_tell_one_kind_of_fact_of_people_whose_names_end_alike() -> None:
+    words = tales.plain().write(20_000, seed=1).replace(".", " ").replace("?", " ").split()
+    assert {word[-2:] for word in words if word in ENGLISH_NAMES} == {"la", "ra"}
+    assert not {word for thing in tales.english().words["thing"] for word in thing.split()} & set(words)
 
 
 def test_validation_stories_are_new() -> None:

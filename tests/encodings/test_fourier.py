@@ -84,6 +84,12 @@ def test_random_codes_are_as_long_as_fourier_codes_on_average() -> None:
     assert table.square().sum(dim=1).mean().item() == pytest.approx(32.0, rel=0.02)
 
 
+def test_learned_codes_begin_different_and_hardly_longer_than_nothing() -> None:
+    """A code of a sine has a mean square of 1/2, and an embedding 1."""
+    table = LearnedBranches(D, 64, max_branches=2000).table
+    assert 0 < table.square().mean().item() < 0.001
+
+
 # ---------------------------------------------------------------- beside 2-D RoPE
 
 
