@@ -141,3 +141,16 @@ def test_a_hook_that_would_never_run_is_refused(awake, text, name: str) -> None:
         model(text(4)[None])
     hook.remove()
     model(text(4)[None])
+
+
+class Doubled(torch.nn.Linear):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return 2 * super().forward(x)
+
+
+@pytest.mark.parametrize("name", ["to_q", "to_k", "to_v"])
+def test_a_layer_whose_own_product_would_be_skipped_is_refused(awake, text, name: str) -> None:
+    model = awake("v4")
+    setattr(model.blocks[0].attention, name, Doubled(32, 32, bias=False))
+    with pytest.raises(BadInput, match="matrices alone, and one is a Doubled"):
+        model(text(4)[None])
