@@ -46,7 +46,7 @@ def visit(browser: Browser, address: str) -> Iterator[Visit]:
     pages, wrong = list[Page](), list[str]()
 
     def open_page(query: str = "", **options: Any) -> Page:
-        page = browser.new_page(**options)
+        page = browser.new_page(**{"reduced_motion": "reduce", **options})
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
         ours = (address, "data:")

@@ -279,6 +279,27 @@ def test_a_last_panel_is_as_wide_as_those_above_it(visit: Visit):
     assert first["width"] == pytest.approx(second["width"]) == pytest.approx(last["width"])
 
 
+def test_the_query_of_rope_walks_once_with_its_key_and_a_hand_stops_it(visit: Visit):
+    page = visit(reduced_motion="no-preference")
+    root, first = explorer(page, "rope"), shown(page)
+    query, key = (root.locator(".handle").nth(n) for n in (0, 1))
+    root.locator("[data-part=clock]").scroll_into_view_if_needed()
+    angle = root.locator("[data-part=clock] .explorer-title").inner_text()
+    walked = "position => document.querySelector('[data-live=rope] .handle').ariaValueNow {} position"
+    page.wait_for_function(walked.format(">"), arg=40)
+    assert key.get_attribute("aria-valuenow") == "3"
+    assert root.locator("[data-part=clock] .explorer-title").inner_text() == angle
+    page.wait_for_function(walked.format("==="), arg="30")
+    assert shown(page) == first
+    page.reload()
+    root.locator("[data-part=clock]").scroll_into_view_if_needed()
+    page.wait_for_function(walked.format(">"), arg=32)
+    root.locator("[data-part=clock] .explorer-plot").click()
+    stopped = query.get_attribute("aria-valuenow")
+    page.wait_for_timeout(300)
+    assert query.get_attribute("aria-valuenow") == stopped != "30"
+
+
 def test_keys_move_a_handle_from_stop_to_stop(visit: Visit):
     page = visit()
     steps = {

@@ -345,6 +345,7 @@ def test_a_saved_notebook_shows_its_pictures_on_a_new_kernel(notebook: Notebook)
 
 
 def test_pointer_and_cell_move_an_explorer_of_the_page_while_a_cell_runs(notebook: Notebook):
+    notebook.page.emulate_media(reduced_motion="reduce")  # Its query would walk by itself.
     notebook.run(MOUNT, TRAIN)
     until_it_goes_on(notebook)
     notebook.start_cell(WAIT)

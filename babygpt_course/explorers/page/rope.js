@@ -22,6 +22,7 @@ const TEXT = "ada chased ben. ben fed eva. who chased ben?";
 const CENTRE = [110, 105];
 const RADII = [90, 72]; // The hands have different lengths, so that neither hides the other.
 const LETTER = 19;
+const WALK = 5000; // milliseconds
 
 // Return the difference of two angles of a hand, by the shorter way, in degrees.
 const apart = angle => Math.abs(angle - 2 * Math.PI * Math.round(angle / (2 * Math.PI))) * (180 / Math.PI);
@@ -73,6 +74,32 @@ function turned([x, y], angle) {
   return away - 2 * Math.PI * Math.round(away / (2 * Math.PI));
 }
 
+// When it comes into view, the query walks to the end of the text and back once, and the key follows at its
+// distance. A hand or a key that touches the explorer stops both where they are.
+function walk(page, show) {
+  if (matchMedia("(prefers-reduced-motion: reduce)").matches) return;
+  let begun = 0, first = 0, position = 0, over = false;
+  const frame = now => {
+    if (over || !page.root.isConnected) return;
+    if (!begun) [begun, first] = [now, page.model.get("position")];
+    const share = Math.min(1, (now - begun) / WALK), furthest = page.controls.position.stops.at(-1);
+    position = first + (furthest - first) * Math.sin(Math.PI * share) ** 2;
+    show({ ...page.values(), position });
+    over = share === 1;
+    requestAnimationFrame(frame);
+  };
+  const stop = () => {
+    if (begun && !over) page.set("position", position);
+    over = true;
+  };
+  for (const kind of ["pointerdown", "keydown"]) page.root.addEventListener(kind, stop, { capture: true });
+  new IntersectionObserver(([{ isIntersecting }], observer) => {
+    if (!isIntersecting) return;
+    observer.disconnect();
+    requestAnimationFrame(frame);
+  }, { threshold: 0.5 }).observe(page.panels.children[1]); // the first clock
+}
+
 function build(page) {
   const { blue, red } = COLOURS;
   const text = page.panel("text", null, [TEXT.length * LETTER, 98]);
@@ -115,7 +142,7 @@ function build(page) {
     ([x]) => ({ distance: axes.x(x) }),
   );
 
-  return ({ position, distance, pair, n_hands }, found) => {
+  const draw = ({ position, distance, pair, n_hands }, found) => {
     text.say("Drag the blue query: the orange key follows. Drag the key alone.");
     letters.forEach((letter, i) => {
       const colours = { [Math.round(position - distance)]: red, [Math.round(position)]: blue };
@@ -138,6 +165,12 @@ function build(page) {
             `${n_hands > 1 ? "all hands" : "this hand"}.`,
     );
   };
+  walk(page, values => {
+    const found = measure(values);
+    draw(values, found);
+    for (const knob of page.knobs) knob(values, found);
+  });
+  return draw;
 }
 
 export default explorer(measure, build);
