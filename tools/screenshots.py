@@ -152,8 +152,9 @@ def take_stills() -> list[Path]:
     formulas, paths = [explore() for explore in STILLS], []
     with TemporaryDirectory() as folder, chromium() as browser:
         write_explorers(Path(folder), formulas)
-        size = {"width": 924, "height": 1000}
-        page = browser.new_page(viewport=size, device_scale_factor=PIXELS, reduced_motion="reduce")
+        page = browser.new_page(
+            viewport={"width": 924, "height": 1000}, device_scale_factor=PIXELS, reduced_motion="reduce"
+        )
         page.goto((Path(folder) / "index.html").as_uri())
         for nth, formula in enumerate(formulas):
             panels = page.locator("[data-live] .explorer-panels").nth(nth)

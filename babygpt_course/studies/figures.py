@@ -36,6 +36,7 @@ from babygpt_course.studies import (
     practice,
     published_model,
     remasking,
+    slopes,
     spelling,
     stretch,
     strides,
@@ -116,6 +117,7 @@ PLANNED: dict[str, Study] = {
         (14.0, 4.8),
         dropped_positions.table,
     ),
+    "slopes": Study(slopes.measure_slopes, slopes.draw_slopes, (9.0, 4.8), slopes.table),
     "sinks": Study(
         first_token.measure_first_token, first_token.draw_first_token, (15.0, 4.4), first_token.table
     ),

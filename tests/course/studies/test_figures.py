@@ -22,6 +22,7 @@ from babygpt_course.studies import (
     polar_repairs,
     published_model,
     remasking,
+    slopes,
     stretch,
     strides,
 )
@@ -136,6 +137,7 @@ QUICK_STUDIES = {
     "branches": {"scale": replace(QUICK, seeds=(1,))},
     "strides": {"scale": replace(QUICK, seeds=SEEDS)},  # paired with those of the stored branches
     "plain": {"scale": replace(QUICK, seeds=SEEDS[:2])},  # paired with those of the stored board
+    "slopes": {"scale": replace(QUICK, seeds=slopes.SCALE.seeds[:2])},  # paired with those of plain
 }
 
 

@@ -1,0 +1,160 @@
+"""Study of what ALiBi has and RoPE lacks: a fall of scores over the distance, given to RoPE and weighed anew.
+
+With plain queries and keys ALiBi spells from all seeds and RoPE from none (`plain_attention`). ALiBi differs
+from RoPE in two ways: it rotates nothing, and its scores fall with the distance. Here RoPE gets this fall,
+and as a control an equal rise. And ALiBi's fall is weighed as it would be with the norm, or without it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from torch import Tensor, nn
+
+from babygpt import TrainConfig, build, load_corpus
+from babygpt.config import ModelConfig
+from babygpt.encodings import Rotary, alibi
+from babygpt.encodings.base import by_distance
+from babygpt.experiments.paired import LEAST_SHARE, Comparison, compare, differences, percent, table_head
+from babygpt.experiments.sweep import (
+    CONFIRMING_SEEDS,
+    StudySize,
+    Workers,
+    questions,
+    small_config,
+    sweep,
+    train_from_seed,
+)
+from babygpt.models.language_model import LanguageModel
+from babygpt.positions import Positions
+from babygpt.tables import markdown
+from babygpt_course.studies import plain_attention
+from babygpt_course.studies.board import WORLD, Rung, each_seed, evaluate
+from babygpt_course.studies.clicks import MODELS, count_spelling
+from babygpt_course.studies.plain_attention import NORMED, PLAIN, with_plain_attention
+from babygpt_course.studies.results import Results, load_results
+from babygpt_course.studies.seed_plots import draw_seed_dots
+
+SCALE = replace(plain_attention.SCALE, seeds=CONFIRMING_SEEDS)
+NORM_WEIGHT = 6.0  # The norm and the factor of 2 make a new model's scores about six times as large.
+
+
+class SlopedRotary(Rotary):
+    """RoPE whose scores also fall with the distance, as ALiBi's do.
+
+    head_dim, n_head  channels of a head, and heads
+    steepness         of the fall, beside ALiBi's; below 0 scores rise with the distance
+    """
+
+    separable = True  # as ALiBi's, whose fall this is
+
+    def __init__(self, head_dim: int, n_head: int, steepness: float = 1.0) -> None:
+        super().__init__(head_dim)
+        self.slopes = nn.Buffer(steepness * alibi.slopes(n_head), persistent=False)
+
+    def score_bias(self, queries: Positions, keys: Positions) -> Tensor:
+        """Compute what is added to each score: (H, Tq, Tk) or (B, H, Tq, Tk)."""
+        fall = -self.slopes[:, None, None]
+        return by_distance(queries, keys, lambda distance: fall * distance.abs().unsqueeze(-3))
+
+
+class Arm(NamedTuple):
+    """A model of the study: its encoding and its options, its queries and keys, and the model beside it."""
+
+    version: str | type
+    options: Mapping[str, Any]
+    kind: str
+    base: str
+
+
+ARMS = {
+    "RoPE with a fall, plain": Arm(SlopedRotary, {}, PLAIN, "v4"),
+    "RoPE with a rise, plain": Arm(SlopedRotary, {"steepness": -1.0}, PLAIN, "v4"),
+    "RoPE with a fall, normalised": Arm(SlopedRotary, {}, NORMED, "v4"),
+    "ALiBi six times as steep, normalised": Arm("alibi", {"steepness": NORM_WEIGHT}, NORMED, "alibi"),
+    "ALiBi a sixth as steep, plain": Arm("alibi", {"steepness": 1 / NORM_WEIGHT}, PLAIN, "alibi"),
+}
+
+
+def measure_slopes(workers: Workers, scale: StudySize = SCALE) -> Results:
+    """Train RoPE and ALiBi with other slopes, and measure them as the board does.
+
+    returns  settings, and "runs": name -> what `board.evaluate` returns, one a seed
+    """
+    corpus, block_size = load_corpus(WORLD, scale.n_chars), scale.block_size
+    quiz = questions(corpus, block_size, scale.n_questions)
+    config = small_config(corpus, block_size)
+
+    def run(name: str, seed: int) -> dict[str, float | None]:
+        arm = ARMS[name]
+
+        def build_arm(config: ModelConfig) -> LanguageModel:
+            model = build(arm.version, config, **arm.options)
+            return with_plain_attention(model) if arm.kind == PLAIN else model
+
+        rung, plan = Rung(name, arm.base), TrainConfig(scale.steps, seed=seed)
+        objective = rung.objective({False: corpus}, block_size)
+        model, _ = train_from_seed(build_arm, config, objective, plan, f"{name}, seed {seed}")
+        return evaluate(rung, model, corpus, quiz)
+
+    return {**scale.settings(), "runs": sweep(tuple(ARMS), scale.seeds, run, workers)}
+
+
+# ---------------------------------------------------------------- of stored results
+
+
+def beside(results: Results, name: str, key: str) -> list[float]:
+    """Return a number of the model without the other slopes, one for each seed of these results.
+
+    It was trained from the same seeds in the study of plain queries and keys.
+    """
+    arm, fresh = ARMS[name], load_results("plain")["fresh"]
+    by_seed = dict(zip(fresh["seeds"], fresh[arm.kind][arm.base][key], strict=True))
+    return [by_seed[seed] for seed in results["seeds"]]
+
+
+def compare_names(results: Results, name: str) -> Comparison:
+    """Compare the names that a model writes with those of the model beside it, by seed, in points."""
+    gaps = differences(results["runs"][name]["whole"], beside(results, name, "whole"))
+    return compare([100 * gap for gap in gaps], 100 * LEAST_SHARE)
+
+
+def table(results: Results) -> str:
+    """Return as Markdown the losses, answers and names of each model, and names beside the model without."""
+    heading = (
+        "model",
+        "loss minus that without",
+        "right answers, each seed",
+        "names written, each seed",
+        "seeds that spell",
+        "names beside the model without",
+    )
+    rows = []
+    for name, run in results["runs"].items():
+        loss = compare(differences(run["1x"], beside(results, name, "1x")))
+        spell, n = count_spelling(run["whole"]), len(results["seeds"])
+        shares = [each_seed(run[key]) for key in ("roles", "whole")]
+        names = f"{compare_names(results, name):+.0f}"
+        rows.append((name, f"{loss:+.3f}", *shares, f"{spell} of {n}", names))
+    about = "Losses in nats per character, right answers and names in per cent. Pairs share their seed."
+    return f"{table_head(results)} {about}\n\n" + markdown(heading, rows)
+
+
+def draw_arms(ax: Axes, results: Results, names: Sequence[str], title: str) -> None:
+    """Draw the names that models of the study write, under those of the models beside them."""
+    written: dict[str, Sequence[float]] = {}
+    for name in names:
+        arm = ARMS[name]
+        words = {PLAIN: "plain", NORMED: "normalised"}[arm.kind]
+        written[f"{MODELS[arm.base]}, {words}"] = beside(results, name, "whole")
+    written |= {name: results["runs"][name]["whole"] for name in names}
+    draw_seed_dots(ax, percent(written), title, "names written (%)", span=(-3.0, 103.0))
+
+
+def draw_slopes(figure: Figure, results: Results) -> None:
+    """Draw the names that all models of the study write, and those of the models beside them."""
+    fall = count_spelling(results["runs"]["RoPE with a fall, plain"]["whole"])
+    title = f"With ALiBi's fall and plain q and k RoPE spells from {fall} of {len(results['seeds'])} seeds"
+    draw_arms(figure.subplots(), results, [*results["runs"]], title)
