@@ -6,6 +6,7 @@ import shlex
 import pytest
 from PIL import Image
 
+from babygpt.cli import main
 from babygpt.cli.compare import compare as command
 from babygpt.experiments.comparison_plan import ComparisonPlan
 
@@ -35,6 +36,18 @@ def test_a_comparison_writes_its_numbers_a_page_and_a_picture(compared):
     assert "](a.png)" in page
     with Image.open(folder / "a.png") as picture:
         assert picture.format == "PNG"
+
+
+def test_a_comparison_needs_no_package_that_draws(run, small, tmp_path, monkeypatch):
+    monkeypatch.delitem(main.lazy, "card")
+    (tmp_path / "text.txt").write_text("the cat sat on the mat. " * 40, encoding="utf-8")
+    words = ["--corpus", tmp_path / "text.txt", "--steps", 2, "--out", tmp_path / "a.json"]
+    result = run("compare", "v4", "alibi", "--seeds", 1, *words, *small)
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "a.json").exists()
+    assert not (tmp_path / "a.md").exists()
+    assert "so there is no page" in result.stderr
+    assert "so there is no page" not in result.stdout
 
 
 def test_the_page_of_a_stored_comparison_is_made_again(compared, run, tmp_path):

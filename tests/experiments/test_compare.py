@@ -3,6 +3,8 @@
 import json
 import math
 import re
+from itertools import count
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -53,6 +55,22 @@ def fake_runs(monkeypatch):
         return runs
 
     return replace_by
+
+
+def test_the_time_that_is_left_is_that_of_the_finished_runs(small_corpus, fake_runs, monkeypatch):
+    """Let each look at the clock take a minute."""
+    fake_runs(lambda candidate, seed: 1.0)
+    monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=count(0, 60).__next__))
+    lines = []
+    compared(PAIR, small_corpus, [1, 2], tell=lines.append)
+    assert lines[1:4] == [
+        f"{name} is finished; {left}"
+        for name, left in (
+            ("v4, seed 1", "3 left, about 3 minutes"),
+            ("alibi, seed 1", "2 left, about 2 minutes"),
+            ("v4, seed 2", "1 left, about 60 seconds"),
+        )
+    ]
 
 
 def test_differences_are_paired_by_seed_and_have_an_interval_from_the_third_on(small_corpus, tmp_path):

@@ -311,6 +311,7 @@ def test_the_gates_shown_are_those_whose_phases_moved_furthest(awake):
         np.testing.assert_array_equal(mark.y, phases)
     below = [mark.at().tolist() for mark in panel.below.marks]
     assert below == [[*range(8)], [*range(8, 16)]] * 2  # Cosines and sines share the phases.
+    assert panel.below.x.span == (-0.5, 15.5)  # that of the columns of cells above
     end = max(0.2, np.ceil(10 * np.abs([first[1][1], now[1][1]]).max()) / 10)
     assert panel.below.y.span == (-end, end)
 
