@@ -75,6 +75,17 @@ def test_the_gap_is_the_paired_difference_from_rope_and_later_ones_are_not_shown
     assert word in pairs.title
 
 
+def test_no_curve_of_the_gap_leaves_its_axes():
+    explorer = gap(CLICKS)
+    (steps,) = (facts["stops"] for facts in explorer.controls if facts["name"] == "step")
+    for explorer.name in ("v3", "alibi"):
+        for explorer.step in (steps[0], steps[-1]):
+            for panel in explorer.now():
+                for curve in (mark for mark in panel.marks if isinstance(mark, Curve)):
+                    for values, axis in ((curve.at(), panel.x), (curve.y, panel.y)):
+                        assert axis.span[0] <= min(values) <= max(values) <= axis.span[1], panel.title
+
+
 def test_vowel_heads_are_those_of_the_stored_seeds():
     explorer = vowel_heads(SPELLING)
     (choices,) = (facts["options"] for facts in explorer.controls if facts["name"] == "seed")
