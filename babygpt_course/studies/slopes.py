@@ -32,7 +32,7 @@ from babygpt.positions import Positions
 from babygpt.tables import markdown
 from babygpt_course.studies import plain_attention
 from babygpt_course.studies.board import WORLD, Rung, each_seed, evaluate
-from babygpt_course.studies.clicks import MODELS, count_spelling
+from babygpt_course.studies.clicks import MODELS, count_spelling, require_same_settings
 from babygpt_course.studies.plain_attention import NORMED, PLAIN, with_plain_attention
 from babygpt_course.studies.results import Results, load_results
 from babygpt_course.studies.seed_plots import draw_seed_dots
@@ -75,6 +75,7 @@ ARMS = {
     "RoPE with a fall, normalised": Arm(SlopedRotary, {}, NORMED, "v4"),
     "ALiBi six times as steep, normalised": Arm("alibi", {"steepness": NORM_WEIGHT}, NORMED, "alibi"),
     "ALiBi a sixth as steep, plain": Arm("alibi", {"steepness": 1 / NORM_WEIGHT}, PLAIN, "alibi"),
+    "NoPE, plain": Arm("nope", {}, PLAIN, "alibi"),
 }
 
 
@@ -100,6 +101,17 @@ def measure_slopes(workers: Workers, scale: StudySize = SCALE) -> Results:
         return evaluate(rung, model, corpus, quiz)
 
     return {**scale.settings(), "runs": sweep(tuple(ARMS), scale.seeds, run, workers)}
+
+
+def join_arms(stored: Results, new: Results) -> Results:
+    """Return stored results with the models that another call of the command trained.
+
+    Raises BadInput if the two differ in anything but their models.
+    """
+    require_same_settings(stored, new, ("device", "threads", "instructions", "steps", "seeds", "block_size"))
+    minutes = round(stored["minutes"] + new["minutes"], 1)
+    runs = stored["runs"] | new["runs"]
+    return {**stored, "minutes": minutes, "runs": {name: runs[name] for name in ARMS if name in runs}}
 
 
 # ---------------------------------------------------------------- of stored results
@@ -153,8 +165,21 @@ def draw_arms(ax: Axes, results: Results, names: Sequence[str], title: str) -> N
     draw_seed_dots(ax, percent(written), title, "names written (%)", span=(-3.0, 103.0))
 
 
+def draw_combinations(ax: Axes, results: Results, title: str) -> None:
+    """Draw the names written with plain q and k, by whether a model rotates and whether its scores fall."""
+    fall, rise, nope = "RoPE with a fall, plain", "RoPE with a rise, plain", "NoPE, plain"
+    written = {
+        "neither (NoPE)": results["runs"][nope]["whole"],
+        "a rotation (RoPE)": beside(results, fall, "whole"),
+        "a fall (ALiBi)": beside(results, nope, "whole"),
+        "a rotation and a fall": results["runs"][fall]["whole"],
+        "a rotation and a rise": results["runs"][rise]["whole"],
+    }
+    draw_seed_dots(ax, percent(written), title, "names written (%)", span=(-3.0, 103.0))
+
+
 def draw_slopes(figure: Figure, results: Results) -> None:
     """Draw the names that all models of the study write, and those of the models beside them."""
-    fall = count_spelling(results["runs"]["RoPE with a fall, plain"]["whole"])
-    title = f"With ALiBi's fall and plain q and k RoPE spells from {fall} of {len(results['seeds'])} seeds"
+    fall, n = count_spelling(results["runs"]["RoPE with a fall, plain"]["whole"]), len(results["seeds"])
+    title = f"With ALiBi's fall and plain q and k RoPE spells from {fall} of {n} seeds"
     draw_arms(figure.subplots(), results, [*results["runs"]], title)
