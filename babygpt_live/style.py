@@ -52,6 +52,7 @@ ENCODING_COLOURS = {
     "v7-pope": COLOURS["pink"],
     "v7-rope": ENCODINGS["rope"],
     "v7-nope": ENCODINGS["none"],
+    "NoPE": ENCODINGS["none"],
     "RoPE": ENCODINGS["rope"],
     "ALiBi": ENCODINGS["alibi"],
     "RoPE, keys equal to the query": COLOURS["grey"],  # lesson 04a draws it beside RoPE

@@ -97,6 +97,7 @@ FIGURES: dict[str, Study] = {
         plain_attention.table,
         plain_attention.join_fresh,
     ),
+    "slopes": Study(slopes.measure_slopes, slopes.draw_slopes, (9.0, 4.8), slopes.table, slopes.join_arms),
     "real": Study(
         published_model.measure_published,
         published_model.draw_published,
@@ -117,7 +118,6 @@ PLANNED: dict[str, Study] = {
         (14.0, 4.8),
         dropped_positions.table,
     ),
-    "slopes": Study(slopes.measure_slopes, slopes.draw_slopes, (9.0, 4.8), slopes.table, slopes.join_arms),
     "sinks": Study(
         first_token.measure_first_token, first_token.draw_first_token, (15.0, 4.4), first_token.table
     ),

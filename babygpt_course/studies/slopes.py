@@ -169,11 +169,11 @@ def draw_combinations(ax: Axes, results: Results, title: str) -> None:
     """Draw the names written with plain q and k, by whether a model rotates and whether its scores fall."""
     fall, rise, nope = "RoPE with a fall, plain", "RoPE with a rise, plain", "NoPE, plain"
     written = {
-        "neither (NoPE)": results["runs"][nope]["whole"],
-        "a rotation (RoPE)": beside(results, fall, "whole"),
-        "a fall (ALiBi)": beside(results, nope, "whole"),
-        "a rotation and a fall": results["runs"][fall]["whole"],
-        "a rotation and a rise": results["runs"][rise]["whole"],
+        "NoPE, neither": results["runs"][nope]["whole"],
+        "RoPE, a rotation": beside(results, fall, "whole"),
+        "ALiBi, a fall": beside(results, nope, "whole"),
+        "RoPE, a rotation and a fall": results["runs"][fall]["whole"],
+        "RoPE, a rotation and a rise": results["runs"][rise]["whole"],
     }
     draw_seed_dots(ax, percent(written), title, "names written (%)", span=(-3.0, 103.0))
 

@@ -57,7 +57,7 @@ from babygpt import metrics
 from babygpt.encodings import Rotary
 from babygpt_course.exercises import lesson_12 as cure
 from babygpt_course.predictions import predict, tally
-from babygpt_course.studies import neighbours, plain_attention, results, spelling
+from babygpt_course.studies import neighbours, plain_attention, results, slopes, spelling
 
 clicks = results.load_results("clicks")
 clicks = clicks | {"models": {name: clicks["models"][name] for name in ("v3", "v4")}}
@@ -230,7 +230,7 @@ control_guess.compare(max(gains, key=gains.get))
 #
 # ## Three times as many steps
 #
-# All this was after 600 steps, and the first picture of this lesson had 1,800. So we trained the fresh seeds for 1,800 steps, too. Alone no seed of NoPE spells by then, and none knows more than 64% of the answers.
+# All this was after 600 steps, and the first picture of this lesson had 1,800. So we trained the fresh seeds for 1,800 steps, too, and also NoPE, a model without any position encoding. Alone no seed of NoPE spells by then, and none knows more than 64% of the answers.
 
 # %%
 spelling_seeds = ["three or fewer", "about half of them", "ten or more"]
@@ -279,19 +279,44 @@ plt.show()
 plain_guess.compare(plain_seeds[(spelling_alibi > 2) + (spelling_alibi > 10)])
 
 # %% [markdown]
-# With plain queries and keys ALiBi writes 84 points more names than RoPE (78 to 89). Four of the plain RoPE seeds do not know who did it either. Other seeds had suggested this, and [we wrote it down](../docs/predictions.md#plain-queries-and-keys) before these were trained. So two layers and 600 steps suffice to spell. But not every other encoding does it: with plain queries and keys the sinusoid spells from one of our first twelve seeds, and NoPE from none.
+# With plain queries and keys ALiBi writes 84 points more names than RoPE (78 to 89). Other seeds had suggested this, and [we wrote it down](../docs/predictions.md#plain-queries-and-keys) before these were trained. So two layers and 600 steps suffice to spell. But not every other encoding does it: the sinusoid spells from one of our first twelve seeds.
 #
 # With the norm ALiBi spells from five seeds, and RoPE, which is our v4, from none. So ALiBi alone brings five seeds, plain queries and keys alone none, and both together twelve.
 #
+# ## Fall or rotation?
+#
+# ALiBi differs from RoPE in two ways: its scores *fall* with the distance, and it *rotates* nothing. NoPE does neither. The fourth combination is RoPE with ALiBi's fall beside its rotation, and its control is RoPE with a *rise* of the same size, so that far letters count more.
+#
+# [We wrote three endings](../docs/predictions.md#what-alibi-has-that-rope-lacks) before these runs. If RoPE with a fall spells from ten seeds or more, the fall is what it lacked. If it spells from two or fewer, its rotation is in the way. Otherwise the fall is a part of it.
+
+# %%
+both_seeds = ["two or fewer", "three to nine", "ten or more"]
+both_guess = predict("From how many of twelve seeds does RoPE with ALiBi's fall spell?", both_seeds)
+both_guess
+
+# %% tags=["answer"]
+combined = results.load_results("slopes")
+spelling_both = slopes.count_spelling(combined["runs"]["RoPE with a fall, plain"]["whole"])
+title = f"With a fall {spelling_alibi} of 12 seeds spell, and with a rotation beside it {spelling_both}"
+fig, ax = plt.subplots(figsize=(9, 3.2))
+slopes.draw_combinations(ax, combined, title)
+plt.show()
+both_guess.compare(both_seeds[(spelling_both > 2) + (spelling_both > 9)])
+
+# %% [markdown]
+# The second ending holds, and we had expected the first. RoPE with a fall spells from one seed, although the fall adds 38 points of names (14 to 63), decided. To take the rotation away, which gives ALiBi, adds 45 more (24 to 67), decided. The rise adds 13, undecided (−5 to 32).
+#
+# The fall has to be steep, since ALiBi with a sixth of its slopes spells from one seed. But the norm takes more from ALiBi than steepness: with slopes six times as steep it spells from none.
+#
 # ## The case
 #
-# **With plain queries and keys, a model of v4's size spells from all of twelve seeds after 600 steps if it has ALiBi, and from none if it has RoPE.** So without the norm another encoding lets the model spell sooner, as the ninth explanation says. Whether RoPE spells later without the norm, we have not measured. For v4 itself, which has the norm, *its encoding makes it late* is suggested.
+# **With plain queries and keys, a model of v4's size spells from all of twelve seeds after 600 steps if its scores fall with the distance and nothing rotates. Beside RoPE's rotation the same fall spells from one, and the rotation alone from none.** So without the norm the encoding decides whether the model spells by then, as the ninth explanation says. Whether plain RoPE spells later, we have not measured. For v4 itself, which has the norm, *its encoding makes it late* is suggested.
 #
-# An earlier letter helps as well: the token before, or the one two before, adds about 50 points of v4's names after 600 steps, and after 1,800 these gains are undecided. This is the second ending, *the neighbour is a part of it*. The first one needed controls below 5 points, and the token five before (21) and the vectors (6) may help, too.
+# An earlier letter helps as well: the token before, or the one two before, adds about 50 points of v4's names after 600 steps, and after 1,800 these gains are undecided. This is the second of our first two endings, *the neighbour is a part of it*.
 #
 # *It needs more steps* is right for 14 of 24 seeds of v4, which spell by step 1,800 and not by 600. In most seeds that spell a head of layer 2 forms, and until then *it does not look at the name* is right in part for the vowel. RoPE's angles tell neighbours apart by construction, and whether trained heads need them to spell stays open.
 #
-# Open is also what ALiBi has that RoPE lacks. To rotate nothing does not suffice, because plain NoPE rotates nothing either. ALiBi also makes near letters count more from the first step, by a fixed slope in each head. Scores begin six times smaller without the norm, so the same slopes weigh more there. Nor do we know why the token two before helps.
+# Open is also *why* a rotation is in the way, what the norm takes from ALiBi, and why the token two before helps as much as the neighbour.
 
 # %% tags=["nbval-ignore-output"]
 tally()
@@ -333,9 +358,8 @@ cure.SHORT_CONVOLUTION.check(my_convolution)
 # 1. In nine of twelve seeds of v4 one head of layer 2 looks at the name when the vowel is due, and without it the vowel is a guess.
 # 2. In three of these seeds the head reads a note of layer 1 on the letter after the vowel: a forged note changes the vowel.
 # 3. Token shift adds 49 points of v4's names after 600 steps, and the token two before adds as many. After 1,800 steps both gains are undecided.
-# 4. Without any encoding and for 1,800 steps the model spells from no seed alone, and from all twelve with the token before.
-# 5. With plain queries and keys ALiBi spells from all of twelve fresh seeds after 600 steps, and RoPE from none. So such a model is large enough, and its encoding decides whether it spells by then.
-# 6. A cause is tested by giving a model what it seems to lack, or by exchanging one part, beside controls, from seeds that did not suggest it.
+# 4. With plain queries and keys the model spells from all of twelve seeds after 600 steps if its scores fall with the distance (ALiBi). With RoPE's rotation on top it spells from one, and with the rotation alone from none. So its size suffices, and its encoding decides.
+# 5. A cause is tested by giving a model what it seems to lack, or by exchanging one part, beside controls, from seeds that did not suggest it.
 
 # %% [markdown]
 # ## Self-test
