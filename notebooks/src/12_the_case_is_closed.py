@@ -84,7 +84,7 @@ seeds_that_click
 # | ● | *it has a bug* | its code keeps seven promises, and agrees with a second program | [09](09_museum_of_bugs.ipynb) |
 # | ○ | *its encoding makes it late* | suggested: by step 1,200 eight seeds spell with the sinusoid and not with RoPE, and none the other way round | above |
 #
-# Eight to none is what luck alone gives in 8 of 1,000 studies. At the last step, which we had named beforehand, it is five to none, and luck alone gives this in 6 of 100. So *its encoding makes it late* is suggested, *it needs more steps* is right in part, and neither says what the steps are *for*.
+# At the last step, which we had named beforehand, it is five to none, and luck alone gives this in 6 of 100 studies. So *its encoding makes it late* is suggested, *it needs more steps* is right in part, and neither says what the steps are *for*.
 #
 # ## What forms in a seed that spells?
 #
@@ -105,9 +105,9 @@ spelling.draw_endings(ax, stored)
 plt.show()
 
 # %% [markdown]
-# In nine seeds one head of layer 2 gives the name more than half of its weight when the vowel is due, and without this head the vowel is a guess. Six of the nine spell in this study. But 150 steps before they do, no head gives the name half of its weight, although one gives it 34 to 48% already ([results](../docs/results.md#who-spells)). So *it does not look at the name* is right in part at most. **In nine of twelve seeds one head of layer 2 learns to look at the name when the vowel is due, and the model needs it.**
+# In nine seeds one head of layer 2 gives the name more than half of its weight when the vowel is due, and without this head the vowel is a guess. Six of the nine spell in this study, which asks fewer questions than the first picture. But 150 steps before they do, no head gives the name half of its weight ([results](../docs/results.md#who-spells)). One gives it 34 to 48% already, so *it does not look at the name* is right in part at most. **In nine of twelve seeds one head of layer 2 learns to look at the name when the vowel is due, and the model needs it.**
 #
-# It does not suffice, because three of the nine still write fewer than 80% of the names.
+# It does not suffice, because three of the nine still write fewer than 80% of the names; two of these miss the third letter.
 #
 # Why does it form so late? The right panel of the explorer holds a clue. In this seed, and in two more of the nine, the head looks mostly at the *third* letter of the name, right after the vowel. How can a head write a vowel that it hardly looks at?
 #
@@ -133,7 +133,7 @@ note_guess.compare(vowels[shares.index(max(shares))])
 # %% [markdown]
 # One seed writes the forged vowel in all questions, although *i* still stands in the story, and two do so in 54 and 41% of them. As a control, we exchanged at the same letter what the three *other* heads of layer 1 write. This turns none, 2 and 31% of the answers, so in one of the seeds, our 1337, several heads share the note. **Layer 1 leaves a note on the letter after the vowel, and a head of layer 2 reads the vowel from it: wholly in one seed, and in part in two.**
 #
-# The other six seeds look at the vowel itself, or at both letters. They may need a note as well, which we did not test. To be found after *m*, the vowel has to say that *m* stands before it, and *i* alone does not say this.
+# The other six may need a note as well, which we did not test. To be found after *m*, the vowel has to say that *m* stands before it, and *i* alone does not say this.
 #
 # A note takes two steps: layer 1 has to look one letter back and write what stands there, and a head of layer 2 has to learn to use it. Neither pays without the other. Our hypothesis is that *v4 waits for the note about the letter before*. Then it should spell early as soon as somebody writes the note.
 #
@@ -205,7 +205,7 @@ cure_guess.compare(amounts[(share > 0.35) + (share > 0.75)])
 #
 # Two doubts are left. Seed 1337 is one of [six that suggested this cure](../docs/predictions.md#the-token-before), so it cannot confirm it, and twelve seeds that nobody had looked at decide. And more numbers may help whatever they carry. So *controls* get at least as many for something else: for the token itself, for the token *two* or *five* before, or for a trained vector in front of each layer.
 #
-# The next picture shows how many more names v4 writes with a gift than alone, in points, and the *99% interval* of this difference. Both models of a pair have the same seed, so we subtract seed by seed. If we repeated the study a hundred times, about 99 of such intervals would hold the true mean ([08](08_the_ladder.ipynb)).
+# The next picture shows how many more names v4 writes with such a *gift* than alone, in points, and the *99% interval* of this difference. Both models of a pair have the same seed, so we subtract seed by seed. If we repeated the study a hundred times, about 99 of such intervals would hold the true mean ([08](08_the_ladder.ipynb)). A difference of at least 5 points, whose interval leaves out 0, is [*decided*](../docs/glossary.md#decided).
 #
 # We wrote two endings before the runs. If the token before adds at least 30 points, decided, and each control less than 5, the case ends with *nothing tells a letter which letter stands before it*. Otherwise it ends with *the neighbour is a part of it*.
 
@@ -224,41 +224,19 @@ gains = {control: neighbours.compare_written(gifts, f"v4, {control}").mean for c
 control_guess.compare(max(gains, key=gains.get))
 
 # %% [markdown]
-# The token before adds 49 points (25 to 73). That is 46 more than the same numbers add on the token itself (20 to 72), and 43 more than twice as many add as vectors (11 to 75). So it is not their number that helps.
+# The token before adds 49 points (25 to 73). The same numbers on the token itself add 46 fewer (20 to 72), and twice as many numbers, as vectors, add 43 fewer (11 to 75). So it is not their number that helps.
 #
-# But the token *two* before, which says nothing of the neighbour, adds 50 points (25 to 76), and beside the token before nothing is decided. So our hypothesis was too narrow: a letter need not hold its *neighbour*. With the token before three of the twelve seeds spell after 600 steps and alone none, which may be luck. We had expected four or more, so seed 1337 was a lucky one.
+# But the token *two* before, which says nothing of the neighbour, adds 50 points (25 to 76), and nothing is decided between the two. So our hypothesis was too narrow: a letter need not hold its *neighbour*, and what it has to hold is open. With the token before three of the twelve seeds spell after 600 steps and alone none, which may be luck. We had expected four or more, so seed 1337 was a lucky one.
 #
-# ## Three times as many steps
+# All this was after 600 steps. **After 1,800 the token before adds 12 points, undecided (−15 to 39)**, so v4 may find most of it alone, and only later ([results](../docs/results.md#the-token-before)). NoPE, a model without any position encoding, spells from no seed alone by then, and with the token before from all twelve.
 #
-# All this was after 600 steps, and the first picture of this lesson had 1,800. So we trained the fresh seeds for 1,800 steps, too, and also NoPE, a model without any position encoding. Alone no seed of NoPE spells by then, and none knows more than 64% of the answers.
-
-# %%
-spelling_seeds = ["three or fewer", "about half of them", "ten or more"]
-nope_guess = predict("With the token before, from how many of twelve seeds does NoPE spell?", spelling_seeds)
-nope_guess
-
-# %% tags=["answer"]
-clicks_of = neighbours.spelling_clicks(gifts)
-rows = [f"{model}, {gift}" for model in ("v4", "nope") for gift in ("nothing", "the token before")]
-fig, ax = plt.subplots(figsize=(8, 3.8))
-alone, given = (sum(step <= gifts["steps"] for step in clicks_of[row]) for row in rows[2:])
-title = f"NoPE spells from {alone} of 12 seeds alone, and from {given} with the token before"
-neighbours.draw_spelling_counts(ax, {row: clicks_of[row] for row in rows}, gifts, title)
-plt.show()
-nope_guess.compare(spelling_seeds[(given > 3) + (given > 9)])
-
-# %% [markdown]
-# Alone v4 spells from eight of these twelve seeds, and with the token before from eleven, which is undecided. **The token before adds 49 points of names after 600 steps, and 12 after 1,800, which is undecided (−15 to 39).** So v4 may find most of it alone, and only later.
-#
-# For NoPE the gain is far larger. With the token before all twelve seeds spell, and all know who did it. They write 81 points more names than alone (75 to 88). **After 1,800 steps a model without positions that has one look back writes as many names as v4 with it, within 12 points.**
-#
-# To give a token its neighbour is common practice. In [Olsson et al. 2022](https://arxiv.org/abs/2209.11895) keys carry the key before them. [RWKV](https://arxiv.org/abs/2305.13048) mixes the two tokens in every layer (*token shift*), [Mamba](https://arxiv.org/abs/2312.00752) four of them by a short convolution, and [Allen-Zhu 2025](https://arxiv.org/abs/2512.17351) adds weighted sums of nearby tokens.
+# To give a token its neighbour is common practice: [RWKV](https://arxiv.org/abs/2305.13048) and [Mamba](https://arxiv.org/abs/2312.00752), which are language models of other kinds, do so in every layer, and [Allen-Zhu 2025](https://arxiv.org/abs/2512.17351) in Transformers.
 #
 # ## Another encoding, and nothing else
 #
-# The token before is only a part of it, so we return to the ninth explanation. *Its encoding makes it late* is only suggested so far, and we exchange the encoding and nothing else. In place of a rotation [ALiBi](../docs/glossary.md#alibi) subtracts from each score a number that grows with the distance. It has no trained numbers, either.
+# The token before is only a part of it, so we return to the ninth explanation. *Its encoding makes it late* is only suggested so far, and we exchange the encoding and nothing else. In place of a rotation [ALiBi](../docs/glossary.md#alibi) lets scores fall with the distance, by a fixed *slope* for each letter, which differs between heads. It has no trained numbers, either.
 #
-# We do so twice. All our models *normalise* queries and keys ([03a](03a_attention.ipynb)), so that no score exceeds 9.8. The papers on RoPE and ALiBi do not, so in a second pair queries and keys stay *plain*, and scores are not doubled. Four kinds of models train for 600 steps, from the same twelve seeds as the gifts, from which no plain model had been trained. All share one learning rate, which was tuned for none of them.
+# We do so twice. All our models *normalise* queries and keys ([03a](03a_attention.ipynb)), so that no score exceeds 9.8. The papers on RoPE and ALiBi do not, so in a second pair queries and keys stay *plain*, and their scores are not doubled, as ours are. All four train for 600 steps, from the twelve seeds of the gifts. No plain model had been trained from these. They share one learning rate, which was tuned for none of them.
 
 # %%
 plain_seeds = ["none", "about half of them", "eleven or twelve"]
@@ -281,13 +259,13 @@ plain_guess.compare(plain_seeds[(spelling_alibi > 2) + (spelling_alibi > 10)])
 # %% [markdown]
 # With plain queries and keys ALiBi writes 84 points more names than RoPE (78 to 89). Other seeds had suggested this, and [we wrote it down](../docs/predictions.md#plain-queries-and-keys) before these were trained. So two layers and 600 steps suffice to spell. But not every other encoding does it: the sinusoid spells from one of our first twelve seeds.
 #
-# With the norm ALiBi spells from five seeds, and RoPE, which is our v4, from none. So ALiBi alone brings five seeds, plain queries and keys alone none, and both together twelve.
+# With the norm ALiBi spells from five seeds and RoPE, which is our v4, from none, which luck alone gives in 6 of 100 studies.
 #
 # ## Fall or rotation?
 #
-# ALiBi differs from RoPE in two ways: its scores *fall* with the distance, and it *rotates* nothing. NoPE does neither. The fourth combination is RoPE with ALiBi's fall beside its rotation, and its control is RoPE with a *rise* of the same size, so that far letters count more.
+# ALiBi differs from RoPE in two ways: it has a *fall* of scores with the distance, and no *rotation*. NoPE has neither. The fourth combination is RoPE with ALiBi's fall beside its rotation, and its control is RoPE with a *rise* of the same size, so that far letters count more.
 #
-# [We wrote three endings](../docs/predictions.md#what-alibi-has-that-rope-lacks) before these runs. If RoPE with a fall spells from ten seeds or more, the fall is what it lacked. If it spells from two or fewer, its rotation is in the way. Otherwise the fall is a part of it.
+# [We wrote three endings](../docs/predictions.md#what-alibi-has-that-rope-lacks) before these runs. If RoPE spells from at least ten seeds with the fall, and from at most two with the rise, near letters that count more are what it lacked. If it spells from at most two with the fall, its rotation is in the way. Otherwise the fall is a part of it.
 
 # %%
 both_seeds = ["two or fewer", "three to nine", "ten or more"]
@@ -304,19 +282,21 @@ plt.show()
 both_guess.compare(both_seeds[(spelling_both > 2) + (spelling_both > 9)])
 
 # %% [markdown]
-# The second ending holds, and we had expected the first. RoPE with a fall spells from one seed, although the fall adds 38 points of names (14 to 63), decided. To take the rotation away, which gives ALiBi, adds 45 more (24 to 67), decided. The rise adds 13, undecided (−5 to 32).
+# We had expected at least eight, and the second ending holds: RoPE with the fall spells from one seed, and without the rotation, as ALiBi, from all twelve. **Beside a fall the rotation is in the way.** Without a fall it is not: RoPE answers from eight of these seeds, and NoPE from none.
 #
-# The fall has to be steep, since ALiBi with a sixth of its slopes spells from one seed. But the norm takes more from ALiBi than steepness: with slopes six times as steep it spells from none.
+# The fall adds 38 points to RoPE's names (14 to 63), decided. The rise adds 13 (−5 to 32), and between the two nothing is decided. So whether the fall helps because near letters count more is open.
+#
+# The slope matters, too: at a sixth of it ALiBi spells from one seed. With the norm, which together with the doubling makes the scores of a new model six times as large, we gave ALiBi six times the slope, and it spells from none. So we do not know what the norm takes from ALiBi.
 #
 # ## The case
 #
-# **With plain queries and keys, a model of v4's size spells from all of twelve seeds after 600 steps if its scores fall with the distance and nothing rotates. Beside RoPE's rotation the same fall spells from one, and the rotation alone from none.** So without the norm the encoding decides whether the model spells by then, as the ninth explanation says. Whether plain RoPE spells later, we have not measured. For v4 itself, which has the norm, *its encoding makes it late* is suggested.
+# **With plain queries and keys, a model of v4's size spells from all of twelve seeds after 600 steps with ALiBi's fall, from one with fall and rotation, and from none with RoPE's rotation alone.** So without the norm the encoding decides whether the model spells by then. Whether plain RoPE spells later, we have not measured. For v4 itself, which has the norm, *its encoding makes it late* is suggested.
 #
-# An earlier letter helps as well: the token before, or the one two before, adds about 50 points of v4's names after 600 steps, and after 1,800 these gains are undecided. This is the second of our first two endings, *the neighbour is a part of it*.
+# An earlier letter helps as well: the token before, or the one two before, adds about 50 points of v4's names after 600 steps, and after 1,800 these gains are undecided. So *the neighbour is a part of it*: the other ending needed controls below 5 points, and the token five before adds 21 (−4 to 47).
 #
 # *It needs more steps* is right for 14 of 24 seeds of v4, which spell by step 1,800 and not by 600. In most seeds that spell a head of layer 2 forms, and until then *it does not look at the name* is right in part for the vowel. RoPE's angles tell neighbours apart by construction, and whether trained heads need them to spell stays open.
 #
-# Open is also *why* a rotation is in the way, what the norm takes from ALiBi, and why the token two before helps as much as the neighbour.
+# Open is also *why* the rotation is in the way of the fall, what the norm takes from ALiBi, and why the token two before helps.
 
 # %% tags=["nbval-ignore-output"]
 tally()
@@ -355,11 +335,10 @@ cure.SHORT_CONVOLUTION.check(my_convolution)
 # %% [markdown]
 # ## Recap
 #
-# 1. In nine of twelve seeds of v4 one head of layer 2 looks at the name when the vowel is due, and without it the vowel is a guess.
-# 2. In three of these seeds the head reads a note of layer 1 on the letter after the vowel: a forged note changes the vowel.
-# 3. Token shift adds 49 points of v4's names after 600 steps, and the token two before adds as many. After 1,800 steps both gains are undecided.
-# 4. With plain queries and keys the model spells from all of twelve seeds after 600 steps if its scores fall with the distance (ALiBi). With RoPE's rotation on top it spells from one, and with the rotation alone from none. So its size suffices, and its encoding decides.
-# 5. A cause is tested by giving a model what it seems to lack, or by exchanging one part, beside controls, from seeds that did not suggest it.
+# 1. In nine of twelve seeds of v4 one head of layer 2 looks at the name when the vowel is due, and without it the vowel is a guess. In three of them it reads a note of layer 1.
+# 2. Token shift adds 49 points of v4's names after 600 steps, and the token two before adds as many. After 1,800 steps both gains are undecided.
+# 3. With plain queries and keys all of twelve seeds spell after 600 steps with ALiBi's fall, one with RoPE's rotation beside it, and none with the rotation alone. So this size suffices.
+# 4. A cause is tested by giving a model what it seems to lack, or by exchanging one part, beside controls, from seeds that did not suggest it.
 
 # %% [markdown]
 # ## Self-test
@@ -388,31 +367,7 @@ cure.SHORT_CONVOLUTION.check(my_convolution)
 #
 # </details>
 #
-# **3.** v4 with token shift writes more names. Which control tells whether the neighbour does it, or 96 more numbers?
-#
-# - a) v4 with more steps
-# - b) the same numbers, given to the token itself
-# - c) a model with another layer
-#
-# <details><summary>Answer</summary>
-#
-# **b.** It has as many numbers and no neighbour. *c* is tempting, but it changes far more than the 96 numbers.
-#
-# </details>
-#
-# **4.** With the token before, v4 writes many more names. What does this *not* show?
-#
-# - a) that an earlier token which is given from outside can help v4
-# - b) that every seed which spells without token shift reads a note on the third letter
-# - c) that v4 has the size to spell
-#
-# <details><summary>Answer</summary>
-#
-# **b.** A cure shows what helps. Which way a seed finds by itself has to be tested in this seed, as with the forged note. *c* is tempting, but some seeds do spell.
-#
-# </details>
-#
-# **5.** The six seeds that suggested the cure all write more names with it. Why are they not counted?
+# **3.** The six seeds that suggested the cure all write more names with it. Why are they not counted?
 #
 # - a) six seeds are always too few
 # - b) they are the reason why this cure was tried, so they had to show it
@@ -420,7 +375,7 @@ cure.SHORT_CONVOLUTION.check(my_convolution)
 #
 # <details><summary>Answer</summary>
 #
-# **b.** The largest of many differences is partly luck. *a* is tempting, and it is a second reason.
+# **b.** The largest of many differences is partly luck. *a* is tempting, but six seeds that had not suggested it would count.
 #
 # </details>
 
@@ -436,4 +391,4 @@ cure.SHORT_CONVOLUTION.check(my_convolution)
 #
 # The case ends here. You began with a model that knew who did it and could not spell, and with a list of guesses. You can now tell in nats what a model knows and what it guesses, derive RoPE, find the heads that a model needs, and test a cause with controls.
 #
-# Three ways lead on. You can write a GPT of your own, and give it an encoding of your own, in the last lesson of the way. You can take a side trip: [08](08_the_ladder.ipynb) asks how many seeds a comparison needs, [09](09_museum_of_bugs.ipynb) hides bugs that no loss shows, [10](10_beyond_the_window.ipynb) reads beyond the window, and [11](11_a_real_model.ipynb) takes a published model apart. Or you can go on with what is open here: give token shift to another encoding, or to your own text. → [13 · Build your own](13_build_your_own.ipynb)
+# Three ways lead on. You can write a GPT and an encoding of your own, in the last lesson of the way. You can take a side trip, such as [09](09_museum_of_bugs.ipynb) on bugs, or [11](11_a_real_model.ipynb) on a published model. Or you can go on with what is open here. → [13 · Build your own](13_build_your_own.ipynb)

@@ -86,7 +86,7 @@ def test_a_dashboard_is_steered_scrubbed_and_stopped_while_a_model_trains(firefo
 
 
 def test_a_handle_of_an_explorer_follows_the_mouse(page: FirefoxPage, tmp_path: Path) -> None:
-    write_explorers(tmp_path, [formulas.rotary()])
+    write_explorers(tmp_path, [formulas.sinusoidal()])
     with serve_folder(tmp_path) as address:
         page.goto(address)
         page.wait_for_function("document.querySelector('.handle') !== null")

@@ -409,6 +409,7 @@ live.Explorer("still", lambda n: n, draw, [live.Slider("n", 1, 0, 9)])"""
 @pytest.mark.parametrize("notebook", [{"size": WIDE}, {"size": WIDE, "dark": True}], indirect=True)
 def test_everything_fits_from_250_px_up_and_can_be_read(notebook: Notebook):
     page = notebook.page
+    page.emulate_media(reduced_motion="reduce")  # A hand that points to the right has its grip outside.
     notebook.run(EXPLORE, MOUNT, TRAIN)
     until_it_goes_on(notebook)
     click(notebook, "Pause")

@@ -17,7 +17,7 @@ from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import NextToken
 from babygpt_course import explorers
 from babygpt_live.dashboard import BLOCK as LOSSES
-from babygpt_live.dashboard import Page, baseline_colour, loss_panel, loss_span, status_words
+from babygpt_live.dashboard import DashboardWidget, baseline_colour, loss_panel, loss_span, status_words
 from babygpt_live.panel import Axis, Curve, Level, Panel, unpack
 from babygpt_live.run import Run, State
 from babygpt_live.view import LiveOutput
@@ -471,7 +471,7 @@ def alive():
             thread.join(LONG)
             assert not thread.is_alive()
     gc.collect()
-    kinds = (LanguageModel, Run, LiveOutput, Page, torch.optim.Optimizer)
+    kinds = (LanguageModel, Run, LiveOutput, DashboardWidget, torch.optim.Optimizer)
     counts = dict.fromkeys(kinds, 0)
     for kind in map(type, gc.get_objects()):
         for base in kinds:

@@ -23,6 +23,7 @@ const CENTRE = [110, 105];
 const RADII = [90, 72]; // The hands have different lengths, so that neither hides the other.
 const LETTER = 19;
 const WALK = 5000; // milliseconds
+const FAR = 40; // where the handle of a walking query still fits on a phone
 
 // Return the difference of two angles of a hand, by the shorter way, in degrees.
 const apart = angle => Math.abs(angle - 2 * Math.PI * Math.round(angle / (2 * Math.PI))) * (180 / Math.PI);
@@ -74,16 +75,16 @@ function turned([x, y], angle) {
   return away - 2 * Math.PI * Math.round(away / (2 * Math.PI));
 }
 
-// When it comes into view, the query walks to the end of the text and back once, and the key follows at its
-// distance. A hand or a key that touches the explorer stops both where they are.
+// When it comes into view, the query walks towards the end of the text and back once, and the key follows at
+// its distance. A hand or a key that touches the explorer stops both where they are.
 function walk(page, show) {
   if (matchMedia("(prefers-reduced-motion: reduce)").matches) return;
   let begun = 0, first = 0, position = 0, over = false;
   const frame = now => {
     if (over || !page.root.isConnected) return;
     if (!begun) [begun, first] = [now, page.model.get("position")];
-    const share = Math.min(1, (now - begun) / WALK), furthest = page.controls.position.stops.at(-1);
-    position = first + (furthest - first) * Math.sin(Math.PI * share) ** 2;
+    const share = Math.min(1, (now - begun) / WALK);
+    position = first + (FAR - first) * Math.sin(Math.PI * share) ** 2;
     show({ ...page.values(), position });
     over = share === 1;
     requestAnimationFrame(frame);
