@@ -16,7 +16,7 @@ from babygpt.encodings.gaussian import Gaussian
 from babygpt.encodings.polar import KeysOnly, Quadrature, RandomPhase
 from babygpt.errors import BadInput
 from babygpt.metrics import ablate_heads, attention_weights, inspection, without_heads
-from babygpt.metrics.inspection import gates_of, kernel_values, phases_of, reach, weights_of
+from babygpt.metrics.inspection import gates_of, kernel_values, phases_of, reach, weights_of, written_by_heads
 from babygpt.models.transformer import Transformer
 from babygpt.positions import Positions
 
@@ -53,6 +53,22 @@ def reproduce(model: Transformer, idx: torch.Tensor) -> float:
         hook.remove()
     assert len(worst) == len(model.blocks)
     return float(max(worst))
+
+
+@torch.no_grad()
+def test_what_heads_write_times_the_last_matrix_is_the_output_of_attention(awake, text) -> None:
+    model, idx = awake("v4"), text(2, 16)
+    outputs: list[torch.Tensor] = []
+    hooks = [
+        block.attention.register_forward_hook(lambda _, inputs, output: outputs.append(output))
+        for block in model.blocks
+    ]
+    model(idx)
+    for hook in hooks:
+        hook.remove()
+    for block, written, output in zip(model.blocks, written_by_heads(model, idx), outputs, strict=True):
+        assert written.shape[:3] == (2, 16, model.config.n_head)
+        torch.testing.assert_close(block.attention.out(written.flatten(2)), output)
 
 
 @pytest.mark.parametrize("version", BODIES)

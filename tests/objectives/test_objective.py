@@ -47,6 +47,12 @@ def test_an_ignored_target_has_no_loss() -> None:
     assert torch.equal(losses[:, [0, 2]], without_ignored)
 
 
+@pytest.mark.parametrize("wrong", [torch.ones(4).long(), torch.ones(2, 4, 1).long(), torch.ones(2, 4), [[1]]])
+def test_targets_that_are_no_rows_of_ids_are_refused(wrong) -> None:
+    with pytest.raises(BadInput, match="targets"):
+        cross_entropy(torch.randn(2, 4, 11), wrong)
+
+
 # ---------------------------------------------------------------- objectives of the versions
 
 
