@@ -97,7 +97,7 @@ FIGURES: dict[str, Study] = {
         plain_attention.table,
         plain_attention.join_fresh,
     ),
-    "slopes": Study(slopes.measure_slopes, slopes.draw_slopes, (9.0, 4.8), slopes.table, slopes.join_arms),
+    "slopes": Study(slopes.measure_slopes, slopes.draw_slopes, (9.0, 4.8), None, slopes.join_arms),
     "real": Study(
         published_model.measure_published,
         published_model.draw_published,
