@@ -94,7 +94,7 @@ FIGURES: dict[str, Study] = {
         plain_attention.measure_plain,
         plain_attention.draw_plain,
         (14.0, 4.6),
-        plain_attention.table,
+        None,
         plain_attention.join_fresh,
     ),
     "slopes": Study(slopes.measure_slopes, slopes.draw_slopes, (9.0, 4.8), None, slopes.join_arms),
