@@ -131,6 +131,11 @@ def compare(
     return Comparison(middle, middle - half, middle + half, n, p, least, of, suggested)
 
 
+def compare_shares(differences: Sequence[float]) -> Comparison:
+    """Compare two variants by paired differences of shares: the comparison is in points."""
+    return compare([100 * difference for difference in differences], 100 * LEAST_SHARE)
+
+
 def holm(chances: Sequence[float], level: float = LEVEL) -> list[bool]:
     """Return which comparisons of a family stand, if luck may decide any of them in 1 - level of all studies.
 

@@ -11,7 +11,7 @@ from babygpt.encodings.base import Encoding
 from babygpt.encodings.gaussian import ALPHAS, SIGMAS, AbsoluteGaussian, RelativeGaussian
 from babygpt.encodings.rotary import Rotary, rotate
 from babygpt.encodings.sinusoidal import frequencies
-from babygpt.experiments.paired import LEAST_SHARE, compare, differences, exceeds
+from babygpt.experiments.paired import compare, compare_shares, differences, exceeds
 from babygpt.models.transformer import norm, score_scale
 from babygpt.positions import Positions
 from babygpt.tables import format_measured
@@ -304,7 +304,7 @@ def adjusts_its_range() -> Finding:
     trainable = sum(p.numel() for p in NoteRotary().parameters())
     (long, steps), start = board(), load_results("gaussian")["start"]["half"]
     halves = [kernel[0]["half"] for kernel in long["v5"]["kernel"]]
-    answers = compare([-100 * x for x in gains_over(long, "accuracy", "v5", DISTANCE)], 100 * LEAST_SHARE)
+    answers = compare_shares([-x for x in gains_over(long, "accuracy", "v5", DISTANCE)])
     reason = (
         f"The note's code has {trainable} trainable parameters. With trained α and σ, K(m − n) halves "
         f"within {start} tokens at first, and after {steps} steps within {', '.join(map(str, halves))} "

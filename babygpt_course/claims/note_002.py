@@ -10,7 +10,15 @@ from babygpt.config import ModelConfig
 from babygpt.encodings import Encoding, Fourier, Rotary2D
 from babygpt.encodings.fourier import fourier
 from babygpt.encodings.rotary import angles, rotate_pairs
-from babygpt.experiments.paired import LEAST_SHARE, UNDECIDED, compare, differences, exceeds, has_more_seeds
+from babygpt.experiments.paired import (
+    LEAST_SHARE,
+    UNDECIDED,
+    compare,
+    compare_shares,
+    differences,
+    exceeds,
+    has_more_seeds,
+)
 from babygpt.models.transformer import norm
 from babygpt.models.versions import build
 from babygpt.positions import Positions
@@ -237,7 +245,7 @@ def no_gibberish() -> Finding:
     keys = ("unknown 2", "unknown 2, isolated", "unknown 4")
     beside, isolated, four = (found_in("two: Fourier", key) for key in keys)
     more = differences(beside, isolated)
-    points = compare([100 * x for x in more], 100 * LEAST_SHARE)
+    points = compare_shares(more)
     reason = (
         f"Two branches write {mean(beside):.1%} unknown words, and isolated branches {mean(isolated):.1%}; "
         f"the difference is {points:+.1f} points. Four branches write {mean(four):.0%}; the models "

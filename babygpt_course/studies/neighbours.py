@@ -20,9 +20,8 @@ from babygpt.data.corpus import Corpus
 from babygpt.device import pick_device
 from babygpt.encodings import Rotary, TokenShift
 from babygpt.experiments.paired import (
-    LEAST_SHARE,
     Comparison,
-    compare,
+    compare_shares,
     differences,
     percent,
     sign_test,
@@ -298,8 +297,8 @@ def compare_written(results: Results, name: str) -> Comparison | None:
     plain = f"{name.split(', ')[0]}, {PLAIN}"
     if name == plain or plain not in results["short"]:
         return None
-    gaps = differences(results["short"][name]["written"], results["short"][plain]["written"])
-    return compare([100 * gap for gap in gaps], 100 * LEAST_SHARE)
+    written = (results["short"][row]["written"] for row in (name, plain))
+    return compare_shares(differences(*written))
 
 
 def written_gap(results: Results, name: str) -> str:
@@ -396,7 +395,7 @@ def draw_gifts(ax: Axes, results: Results, names: Sequence[str], title: str) -> 
     notes = {
         label: "{:+.0f} ({:+.0f} to {:+.0f})".format(*(round(x) + 0.0 for x in (gap.mean, gap.low, gap.high)))
         for label, gap in gaps.items()
-        if gap and gap.low > -inf  # A single seed has no interval.
+        if gap and gap.n > 1  # A single seed has no interval.
     }
     draw_seed_dots(ax, percent(written), title, "names written (%)", span=(-3.0, 150.0), notes=notes)
     ax.set_xticks(range(0, 101, 25))

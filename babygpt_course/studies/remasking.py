@@ -16,7 +16,7 @@ from babygpt.data.batches import IGNORED
 from babygpt.data.corpus import Corpus
 from babygpt.data.grammar import Grammar
 from babygpt.experiments import paired
-from babygpt.experiments.paired import LEAST_SHARE, compare, table_head
+from babygpt.experiments.paired import compare_shares, table_head
 from babygpt.experiments.sweep import StudySize, Workers, small_config, sweep, train_from_seed
 from babygpt.models.language_model import LanguageModel
 from babygpt.objectives import MaskedDiffusion
@@ -203,9 +203,8 @@ def table(results: Results) -> str:
     rows = []
     for a, b in COMPARED:
         for measure in ("sentences", "different"):
-            gaps = way_differences(results, a, b, measure)
             name = "right" if measure == "sentences" else "without repetitions"
-            points = compare([100 * gap for gap in gaps], 100 * LEAST_SHARE)
+            points = compare_shares(way_differences(results, a, b, measure))
             rows.append((a, b, name, f"{points:+.0f}", points.side))
     heading = ["way", "against", "sentences", "difference (points)", "decided"]
     return f"{table_head(results)}\n\n{means}\n{markdown(heading, rows)}"
