@@ -6,7 +6,7 @@ alone; everything else is as on the board. The board's own models train once mor
 models of a pair come from one program on one machine.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -42,6 +42,8 @@ BASE = "v4"
 RIVALS = ("nope", "alibi", "v3")
 VERSIONS_MEASURED = (BASE, *RIVALS)
 PLAIN, NORMED = "plain", "normed"  # queries and keys
+KIND_WORDS = {PLAIN: "plain", NORMED: "normalised"}
+SETTINGS = ("device", "threads", "instructions", "steps", "block_size")  # that runs to be compared share
 FRESH_KEYS = ("command", "minutes", "commit", "seeds", PLAIN, NORMED)
 
 
@@ -75,26 +77,40 @@ def with_plain_attention(model: LanguageModel) -> LanguageModel:
     return model
 
 
+def make_trainer(scale: StudySize) -> Callable[..., dict[str, float | None]]:
+    """Return a function that trains a model as the board does, and measures it likewise.
+
+    It takes the title of the run, the version, PLAIN or NORMED for its queries and keys, the seed, and
+    options of the encoding. It returns what `board.evaluate` does.
+    """
+    corpus, block_size = load_corpus(WORLD, scale.n_chars), scale.block_size
+    quiz = questions(corpus, block_size, scale.n_questions)
+    config, rung = small_config(corpus, block_size), Rung(BASE, BASE)
+
+    def train(
+        title: str, version: str | type, kind: str, seed: int, **options: Any
+    ) -> dict[str, float | None]:
+        def build_kind(config: ModelConfig) -> LanguageModel:
+            model = build(version, config, **options)
+            return with_plain_attention(model) if kind == PLAIN else model
+
+        objective, plan = rung.objective({False: corpus}, block_size), TrainConfig(scale.steps, seed=seed)
+        model, _ = train_from_seed(build_kind, config, objective, plan, f"{title}, seed {seed}")
+        return evaluate(rung, model, corpus, quiz)
+
+    return train
+
+
 def measure_plain(workers: Workers, scale: StudySize = SCALE) -> Results:
     """Train models of the board with plain and with normalised queries and keys, and measure them as it does.
 
     returns  settings, and for PLAIN and for NORMED: name -> what `board.evaluate` returns, one a seed
     """
-    corpus, block_size = load_corpus(WORLD, scale.n_chars), scale.block_size
-    quiz = questions(corpus, block_size, scale.n_questions)
-    config = small_config(corpus, block_size)
+    train = make_trainer(scale)
 
     def run(variant: tuple[str, str], seed: int) -> dict[str, float | None]:
         name, kind = variant
-
-        def build_kind(config: ModelConfig) -> LanguageModel:
-            model = build(name, config)
-            return with_plain_attention(model) if kind == PLAIN else model
-
-        rung, plan = Rung(name, name), TrainConfig(scale.steps, seed=seed)
-        objective = rung.objective({False: corpus}, block_size)
-        model, _ = train_from_seed(build_kind, config, objective, plan, f"{name} {kind}, seed {seed}")
-        return evaluate(rung, model, corpus, quiz)
+        return train(f"{name} {kind}", name, kind, seed)
 
     kinds = (PLAIN, NORMED)
     variants = [(name, kind) for name in VERSIONS_MEASURED for kind in kinds]
@@ -116,7 +132,7 @@ def join_fresh(stored: Results, new: Results) -> Results:
     returns  the stored results and "fresh": command, minutes, commit, seeds, and the numbers
     Raises BadInput if the runs differ in anything but their seeds and the commit, or if they share a seed.
     """
-    require_same_settings(stored, new, ("device", "threads", "instructions", "steps", "block_size"))
+    require_same_settings(stored, new, SETTINGS)
     if shared := sorted({*stored["seeds"]} & {*new["seeds"]}):
         raise BadInput(f"seeds {shared} are those of the stored runs, so they are not fresh")
     return {**stored, "fresh": {key: new[key] for key in FRESH_KEYS}}
@@ -216,9 +232,8 @@ def draw_names(ax: Axes, block: Mapping[str, Any], title: str) -> None:
 
     block  the stored results, or their "fresh" ones
     """
-    words = {NORMED: "normalised", PLAIN: "plain"}
     written = {
-        f"{MODELS[name]}, {words[kind]}": block[kind][name]["whole"]
+        f"{MODELS[name]}, {KIND_WORDS[kind]}": block[kind][name]["whole"]
         for name in (BASE, "alibi")
         for kind in (NORMED, PLAIN)
     }

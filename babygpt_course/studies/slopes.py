@@ -11,29 +11,17 @@ from typing import Any, NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from torch import Tensor, nn
+from torch import Tensor
 
-from babygpt import TrainConfig, build, load_corpus
-from babygpt.config import ModelConfig
-from babygpt.encodings import Rotary, alibi
-from babygpt.encodings.base import by_distance
-from babygpt.experiments.paired import LEAST_SHARE, Comparison, compare, differences, percent, table_head
-from babygpt.experiments.sweep import (
-    CONFIRMING_SEEDS,
-    StudySize,
-    Workers,
-    questions,
-    small_config,
-    sweep,
-    train_from_seed,
-)
-from babygpt.models.language_model import LanguageModel
+from babygpt.encodings import ALiBi, Rotary
+from babygpt.experiments.paired import Comparison, compare, compare_shares, differences, percent, table_head
+from babygpt.experiments.sweep import CONFIRMING_SEEDS, StudySize, Workers, sweep
 from babygpt.positions import Positions
 from babygpt.tables import markdown
 from babygpt_course.studies import plain_attention
-from babygpt_course.studies.board import WORLD, Rung, each_seed, evaluate
+from babygpt_course.studies.board import each_seed
 from babygpt_course.studies.clicks import MODELS, count_spelling, require_same_settings
-from babygpt_course.studies.plain_attention import NORMED, PLAIN, with_plain_attention
+from babygpt_course.studies.plain_attention import KIND_WORDS, NORMED, PLAIN, SETTINGS, make_trainer
 from babygpt_course.studies.results import Results, load_results
 from babygpt_course.studies.seed_plots import draw_seed_dots
 
@@ -48,16 +36,15 @@ class SlopedRotary(Rotary):
     steepness         of the fall, beside ALiBi's; below 0 scores rise with the distance
     """
 
-    separable = True  # as ALiBi's, whose fall this is
+    separable = ALiBi.separable  # it adds ALiBi's bias
 
     def __init__(self, head_dim: int, n_head: int, steepness: float = 1.0) -> None:
         super().__init__(head_dim)
-        self.slopes = nn.Buffer(steepness * alibi.slopes(n_head), persistent=False)
+        self.fall = ALiBi(n_head, steepness)
 
     def score_bias(self, queries: Positions, keys: Positions) -> Tensor:
         """Compute what is added to each score: (H, Tq, Tk) or (B, H, Tq, Tk)."""
-        fall = -self.slopes[:, None, None]
-        return by_distance(queries, keys, lambda distance: fall * distance.abs().unsqueeze(-3))
+        return self.fall.score_bias(queries, keys)
 
 
 class Arm(NamedTuple):
@@ -84,21 +71,11 @@ def measure_slopes(workers: Workers, scale: StudySize = SCALE) -> Results:
 
     returns  settings, and "runs": name -> what `board.evaluate` returns, one a seed
     """
-    corpus, block_size = load_corpus(WORLD, scale.n_chars), scale.block_size
-    quiz = questions(corpus, block_size, scale.n_questions)
-    config = small_config(corpus, block_size)
+    train = make_trainer(scale)
 
     def run(name: str, seed: int) -> dict[str, float | None]:
         arm = ARMS[name]
-
-        def build_arm(config: ModelConfig) -> LanguageModel:
-            model = build(arm.version, config, **arm.options)
-            return with_plain_attention(model) if arm.kind == PLAIN else model
-
-        rung, plan = Rung(name, arm.base), TrainConfig(scale.steps, seed=seed)
-        objective = rung.objective({False: corpus}, block_size)
-        model, _ = train_from_seed(build_arm, config, objective, plan, f"{name}, seed {seed}")
-        return evaluate(rung, model, corpus, quiz)
+        return train(name, arm.version, arm.kind, seed, **arm.options)
 
     return {**scale.settings(), "runs": sweep(tuple(ARMS), scale.seeds, run, workers)}
 
@@ -108,7 +85,7 @@ def join_arms(stored: Results, new: Results) -> Results:
 
     Raises BadInput if the two differ in anything but their models.
     """
-    require_same_settings(stored, new, ("device", "threads", "instructions", "steps", "seeds", "block_size"))
+    require_same_settings(stored, new, (*SETTINGS, "seeds"))
     minutes = round(stored["minutes"] + new["minutes"], 1)
     runs = stored["runs"] | new["runs"]
     return {**stored, "minutes": minutes, "runs": {name: runs[name] for name in ARMS if name in runs}}
@@ -129,8 +106,7 @@ def beside(results: Results, name: str, key: str) -> list[float]:
 
 def compare_names(results: Results, name: str) -> Comparison:
     """Compare the names that a model writes with those of the model beside it, by seed, in points."""
-    gaps = differences(results["runs"][name]["whole"], beside(results, name, "whole"))
-    return compare([100 * gap for gap in gaps], 100 * LEAST_SHARE)
+    return compare_shares(differences(results["runs"][name]["whole"], beside(results, name, "whole")))
 
 
 def table(results: Results) -> str:
@@ -154,17 +130,6 @@ def table(results: Results) -> str:
     return f"{table_head(results)} {about}\n\n" + markdown(heading, rows)
 
 
-def draw_arms(ax: Axes, results: Results, names: Sequence[str], title: str) -> None:
-    """Draw the names that models of the study write, under those of the models beside them."""
-    written: dict[str, Sequence[float]] = {}
-    for name in names:
-        arm = ARMS[name]
-        words = {PLAIN: "plain", NORMED: "normalised"}[arm.kind]
-        written[f"{MODELS[arm.base]}, {words}"] = beside(results, name, "whole")
-    written |= {name: results["runs"][name]["whole"] for name in names}
-    draw_seed_dots(ax, percent(written), title, "names written (%)", span=(-3.0, 103.0))
-
-
 def draw_combinations(ax: Axes, results: Results, title: str) -> None:
     """Draw the names written with plain q and k, by whether a model rotates and whether its scores fall."""
     fall, rise, nope = "RoPE with a fall, plain", "RoPE with a rise, plain", "NoPE, plain"
@@ -179,7 +144,12 @@ def draw_combinations(ax: Axes, results: Results, title: str) -> None:
 
 
 def draw_slopes(figure: Figure, results: Results) -> None:
-    """Draw the names that all models of the study write, and those of the models beside them."""
-    fall, n = count_spelling(results["runs"]["RoPE with a fall, plain"]["whole"]), len(results["seeds"])
+    """Draw the names that all models of the study write, under those of the models beside them."""
+    written: dict[str, Sequence[float]] = {}
+    for name in results["runs"]:
+        arm = ARMS[name]
+        written[f"{MODELS[arm.base]}, {KIND_WORDS[arm.kind]}"] = beside(results, name, "whole")
+    written |= {name: run["whole"] for name, run in results["runs"].items()}
+    fall, n = count_spelling(written["RoPE with a fall, plain"]), len(results["seeds"])
     title = f"With ALiBi's fall and plain q and k RoPE spells from {fall} of {n} seeds"
-    draw_arms(figure.subplots(), results, [*results["runs"]], title)
+    draw_seed_dots(figure.subplots(), percent(written), title, "names written (%)", span=(-3.0, 103.0))

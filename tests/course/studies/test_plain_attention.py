@@ -10,6 +10,7 @@ from babygpt.metrics.inspection import attention_weights
 from babygpt.models.transformer import Attention, Context
 from babygpt.positions import Positions
 from babygpt_course.studies import plain_attention as study
+from babygpt_course.studies import slopes
 from babygpt_course.studies.results import load_results
 
 CONFIG = ModelConfig(20, 16, n_layer=2, n_head=2, n_embd=16)
@@ -95,3 +96,18 @@ def test_models_are_trained_and_measured_as_on_the_board(monkeypatch):
     assert plain.keys() == normed.keys() < stored.keys()
     assert all(len(values) == 1 for values in plain.values())
     assert plain["1x"] != normed["1x"]
+
+
+def test_norm_weight_is_how_much_larger_the_norm_makes_a_new_models_scores():
+    ratios = []
+    for seed in range(5):
+        spreads = []
+        for change in (lambda model: model, study.with_plain_attention):
+            torch.manual_seed(seed)
+            model = change(build("nope", ModelConfig(30, 64, n_layer=1, n_head=4, n_embd=96)))
+            layer, context = model.blocks[0].attention, context_of(model, 64)
+            x = torch.nn.functional.rms_norm(model.token_embedding(torch.arange(64) % 30)[None], (96,))
+            q, k, _ = layer.qkv(x, context)
+            spreads.append((layer.sharpness * q @ k.mT).std().item())
+        ratios.append(spreads[0] / spreads[1])
+    assert sum(ratios) / 5 == pytest.approx(slopes.NORM_WEIGHT, rel=0.15)

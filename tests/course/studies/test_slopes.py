@@ -5,17 +5,11 @@ import torch
 
 from babygpt import ModelConfig, build
 from babygpt.encodings import ALiBi, Rotary
-from babygpt.models.transformer import Context
 from babygpt.positions import Positions
 from babygpt_course.studies import slopes as study
 from babygpt_course.studies.results import load_results
 
 CONFIG = ModelConfig(20, 16, n_layer=2, n_head=4, n_embd=32)
-
-
-def context_of(model, T):
-    positions = Positions.arange(T)
-    return Context(model.encoding.of_layer(0), positions, positions, None, True, None)
 
 
 @pytest.mark.parametrize("steepness", [1.0, -1.0])
@@ -58,18 +52,3 @@ def test_every_arm_is_compared_with_the_model_beside_it_seed_by_seed():
         assert gap.mean == pytest.approx(5.0)
         assert gap.high - gap.low == pytest.approx(0.0, abs=1e-9)
     assert study.table(results).count("| +0.050 (") == len(study.ARMS)
-
-
-def test_norm_weight_is_how_much_larger_the_norm_makes_a_new_models_scores():
-    ratios = []
-    for seed in range(5):
-        spreads = []
-        for change in (lambda model: model, study.with_plain_attention):
-            torch.manual_seed(seed)
-            model = change(build("nope", ModelConfig(30, 64, n_layer=1, n_head=4, n_embd=96)))
-            layer, context = model.blocks[0].attention, context_of(model, 64)
-            x = torch.nn.functional.rms_norm(model.token_embedding(torch.arange(64) % 30)[None], (96,))
-            q, k, _ = layer.qkv(x, context)
-            spreads.append((layer.sharpness * q @ k.mT).std().item())
-        ratios.append(spreads[0] / spreads[1])
-    assert sum(ratios) / 5 == pytest.approx(study.NORM_WEIGHT, rel=0.15)
