@@ -107,7 +107,7 @@ def copy_documents(source: Path, book: Site) -> None:
         text = rewrite_links((book.root / place).read_text(encoding="utf-8"), place, book)
         path = source / place
         path.parent.mkdir(parents=True, exist_ok=True)
-        text = as_page(text, place, book)
+        text = as_page(text, place)
         path.write_text(text, encoding="utf-8")
         copy_linked_files(text, place, source, book)
 
@@ -121,15 +121,12 @@ def copy_linked_files(text: str, place: str, source: Path, book: Site) -> None:
             shutil.copyfile(book.root / path, source / path)
 
 
-def as_page(text: str, place: str, book: Site) -> str:
-    """Return a document with what a page needs: a title, a table of contents."""
-    if not text.startswith("# "):  # a study's table
+def as_page(text: str, place: str) -> str:
+    """Return a document with what a page needs: a title, and whether menus name it."""
+    is_table = not text.startswith("# ")  # of a study; links of its figure lead to it
+    if is_table:
         text = f"# In numbers: {Path(place).stem.replace('_', ' ')}\n\n{text}"
-    if (
-        place == "README.md"
-    ):  # its content stands on the start page, which moves itself; nothing but links leads here
-        text = f"---\norphan: true\n---\n{MOVING_PICTURE.sub('', text)}"
-    if place.endswith("/README.md"):
-        beside = sorted(Path(p).stem for p in book.pages - {place} if dirname(p) == dirname(place))
-        text += "\n```{toctree}\n:hidden:\n\n" + "".join(f"{page}\n" for page in beside) + "```\n"
-    return text
+    if place == "README.md":  # its content stands on the start page, which moves itself
+        text = MOVING_PICTURE.sub("", text)
+    # A page in the menu costs a line on every page.
+    return f"---\norphan: true\n---\n{text}" if is_table or place == "README.md" else text
