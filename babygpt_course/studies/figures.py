@@ -94,10 +94,10 @@ FIGURES: dict[str, Study] = {
         plain_attention.measure_plain,
         plain_attention.draw_plain,
         (14.0, 4.6),
-        None,
+        plain_attention.table,
         plain_attention.join_fresh,
     ),
-    "slopes": Study(slopes.measure_slopes, slopes.draw_slopes, (9.0, 4.8), None, slopes.join_arms),
+    "slopes": Study(slopes.measure_slopes, slopes.draw_slopes, (9.0, 4.8), slopes.table, slopes.join_arms),
     "real": Study(
         published_model.measure_published,
         published_model.draw_published,
