@@ -107,7 +107,7 @@ def copy_documents(source: Path, book: Site) -> None:
         text = rewrite_links((book.root / place).read_text(encoding="utf-8"), place, book)
         path = source / place
         path.parent.mkdir(parents=True, exist_ok=True)
-        text = as_page(text, place)
+        text = as_page(text, place, book)
         path.write_text(text, encoding="utf-8")
         copy_linked_files(text, place, source, book)
 
@@ -121,12 +121,23 @@ def copy_linked_files(text: str, place: str, source: Path, book: Site) -> None:
             shutil.copyfile(book.root / path, source / path)
 
 
-def as_page(text: str, place: str) -> str:
-    """Return a document with what a page needs: a title, and whether menus name it."""
-    is_table = not text.startswith("# ")  # of a study; links of its figure lead to it
-    if is_table:
+def is_table(text: str) -> bool:
+    """Return whether a document is a study's table, which has no title. Links of its figure lead to it."""
+    return not text.startswith("# ")
+
+
+def as_page(text: str, place: str, book: Site) -> str:
+    """Return a document with what a page needs: a title, and a menu of the documents beside it.
+
+    A page that a menu names costs a line on every page, so menus leave out the tables.
+    """
+    orphan = is_table(text) or place == "README.md"  # what that says stands on the start page
+    if is_table(text):
         text = f"# In numbers: {Path(place).stem.replace('_', ' ')}\n\n{text}"
-    if place == "README.md":  # its content stands on the start page, which moves itself
-        text = MOVING_PICTURE.sub("", text)
-    # A page in the menu costs a line on every page.
-    return f"---\norphan: true\n---\n{text}" if is_table or place == "README.md" else text
+    if place == "README.md":
+        text = MOVING_PICTURE.sub("", text)  # the start page moves itself
+    if place.endswith("/README.md"):
+        beside = [p for p in sorted(book.pages - {place}) if dirname(p) == dirname(place)]
+        named = [Path(p).stem for p in beside if not is_table((book.root / p).read_text(encoding="utf-8"))]
+        text += "\n```{toctree}\n:hidden:\n\n" + "".join(f"{page}\n" for page in named) + "```\n"
+    return f"---\norphan: true\n---\n{text}" if orphan else text
