@@ -378,6 +378,30 @@ cure.SHORT_CONVOLUTION.check(my_convolution)
 # **b.** The largest of many differences is partly luck. *a* is tempting, but six seeds that had not suggested it would count.
 #
 # </details>
+#
+# **4.** Token shift has 96 more numbers than v4. Which control tells whether their number is what helps?
+#
+# - a) the same numbers for the token itself
+# - b) a model without position encoding
+# - c) more steps
+#
+# <details><summary>Answer</summary>
+#
+# **a.** It has as many numbers and none of the neighbour, and adds almost nothing. *c* is tempting, but shows what time does.
+#
+# </details>
+#
+# **5.** Beside ALiBi's fall RoPE's rotation is in the way. Why does this not say that a rotation always harms?
+#
+# - a) it was tested from twelve seeds only
+# - b) the models share one learning rate
+# - c) without a fall the model with the rotation answers, and the one without it does not
+#
+# <details><summary>Answer</summary>
+#
+# **c.** What a part does depends on what stands beside it. *a* is tempting, but twelve seeds decide this difference.
+#
+# </details>
 
 # %% [markdown]
 # ## Further reading
