@@ -279,26 +279,59 @@ def test_a_last_panel_is_as_wide_as_those_above_it(visit: Visit):
     assert first["width"] == pytest.approx(second["width"]) == pytest.approx(last["width"])
 
 
-def test_the_query_of_rope_walks_once_with_its_key_and_a_hand_stops_it(visit: Visit):
+def clock_in_view(page: Page) -> Locator:
+    """Bring RoPE's clock to the middle of the window, after all explorers are built: return its panel."""
+    shown(page)
+    clock = explorer(page, "rope").locator("[data-part=clock]")
+    clock.evaluate("it => it.scrollIntoView({ block: 'center' })")
+    return clock
+
+
+def wait_for_query(page: Page, condition: str) -> str:
+    """Wait until a condition holds for the position n of RoPE's query: return the position."""
+    handle = "document.querySelector('[data-live=rope] .handle').ariaValueNow"
+    page.wait_for_function(f"() => {{ const n = Number({handle}); return {condition}; }}")
+    position: str = page.evaluate(handle)
+    return position
+
+
+def test_the_query_of_rope_walks_once_with_its_key_and_comes_back(visit: Visit):
     page = visit(reduced_motion="no-preference")
-    root, first = explorer(page, "rope"), shown(page)
-    query, key = (root.locator(".handle").nth(n) for n in (0, 1))
-    root.locator("[data-part=clock]").scroll_into_view_if_needed()
-    angle = root.locator("[data-part=clock] .explorer-title").inner_text()
-    walked = "position => document.querySelector('[data-live=rope] .handle').ariaValueNow {} position"
-    page.wait_for_function(walked.format(">"), arg=38)
+    key, first = explorer(page, "rope").locator(".handle").nth(1), shown(page)
+    title = clock_in_view(page).locator(".explorer-title")
+    angle = title.inner_text()
+    wait_for_query(page, "n > 38")
     assert page.evaluate("document.documentElement.scrollWidth") <= page.evaluate("innerWidth")
     assert key.get_attribute("aria-valuenow") == "3"
-    assert root.locator("[data-part=clock] .explorer-title").inner_text() == angle
-    page.wait_for_function(walked.format("==="), arg="30")
+    assert title.inner_text() == angle
+    wait_for_query(page, "n === 30")
     assert shown(page) == first
-    page.reload()
-    root.locator("[data-part=clock]").scroll_into_view_if_needed()
-    page.wait_for_function(walked.format(">"), arg=32)
-    root.locator("[data-part=clock] .explorer-plot").click()
-    stopped = query.get_attribute("aria-valuenow")
+
+
+def test_a_hand_stops_the_walking_query_of_rope_where_it_is(visit: Visit):
+    page = visit(reduced_motion="no-preference")
+    clock = clock_in_view(page)
+    wait_for_query(page, "n > 32")
+    clock.locator(".explorer-plot").click()
+    stopped = wait_for_query(page, "Number.isInteger(n)")  # It stops at the letter that is nearest.
     page.wait_for_timeout(300)
-    assert query.get_attribute("aria-valuenow") == stopped != "30"
+    assert wait_for_query(page, "true") == stopped != "30"
+
+
+def test_the_query_of_rope_walks_where_a_busy_page_reports_two_moments_at_once(visit: Visit):
+    page = visit(reduced_motion="no-preference")
+    page.add_init_script("""
+      window.IntersectionObserver = class {
+        constructor(report) { this.report = report; }
+        observe() {
+          const moments = [false, true].map(isIntersecting => ({ isIntersecting }));
+          setTimeout(() => this.report(moments, this));
+        }
+        disconnect() {}
+      };
+    """)
+    page.reload()
+    wait_for_query(page, "n > 32")
 
 
 def test_keys_move_a_handle_from_stop_to_stop(visit: Visit):

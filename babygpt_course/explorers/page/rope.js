@@ -94,8 +94,8 @@ function walk(page, show) {
     over = true;
   };
   for (const kind of ["pointerdown", "keydown"]) page.root.addEventListener(kind, stop, { capture: true });
-  new IntersectionObserver(([{ isIntersecting }], observer) => {
-    if (!isIntersecting) return;
+  new IntersectionObserver((entries, observer) => {
+    if (!entries.at(-1).isIntersecting) return; // a busy page reports several moments at once
     observer.disconnect();
     requestAnimationFrame(frame);
   }, { threshold: 0.5 }).observe(page.panels.children[1]); // the first clock
