@@ -49,13 +49,13 @@ from babygpt_course.studies.spelling import (
     LETTERS,
     VOWELS,
     SecondLetterRows,
+    draw_shares,
     look,
     second_letter_rows,
     second_letters,
     true_share,
 )
 from babygpt_course.studies.stretching import with_encoding
-from babygpt_live import COLOURS, set_labels
 
 SCALE = StudySize(steps=1800)  # of v4, as in the study of clicks
 QUICK = 4  # pairs of 12 that turn by at least 0.1 radians from a letter to the next
@@ -389,11 +389,6 @@ def first_clicks(results: Results) -> list[tuple[float, float]]:
     ]
 
 
-def missed_letter(run: dict[str, Any]) -> int:
-    """Return the letter at which most of the wrong names are first wrong, counted from 1; 5 is the end."""
-    return 1 + int(np.argmax(run["first wrong"]))
-
-
 def without_best_two(run: dict[str, Any]) -> float:
     """Return the lowest share of right second letters without two heads of layer 2."""
     return float(np.min(run["without two"][1]))
@@ -438,15 +433,18 @@ def table(results: Results) -> str:
     return head + markdown(heading, rows) + "\n" + others
 
 
+def note_letter(run: dict[str, Any]) -> str | None:
+    """Return at which letter an exchange of layer 1 turns most vowels: a key of WHERE, or None below half."""
+    turned = {place: run["exchanged"][place]["exchanged"] for place in ("second", "third", "fourth")}
+    place = max(turned, key=lambda place: turned[place])
+    return place if turned[place] > 0.5 else None
+
+
 def draw_open(figure: Figure, results: Results) -> None:
-    """Draw clicks of vowel and answer, missed letters, what the writer follows, and names of all runs."""
-    (clicks, wrong), (follows, names) = figure.subplots(2, 2)
-    draw_first_clicks(clicks, results)
+    """Draw where notes lie, what their writer follows, and the names that all runs write."""
+    notes, follows, names = figure.subplots(1, 3)
+    draw_notes(notes, results)
     runs = v4_of(results)
-    letters = [*map("letter {}".format, range(1, LETTERS + 1)), "end"]
-    missed = {name: [run["first wrong"][i] for run in runs] for i, name in enumerate(letters)}
-    worst = max(missed, key=lambda name: sum(missed[name]))
-    draw_seed_dots(wrong, percent(missed), f"Most wrong names go wrong at {worst}", "questions (%)")
     looks = {
         "as it stands": [run["frozen"]["as trained"]["back"] for run in runs],
         **{f"{kind} inserted": [run["inserted"][kind]["one before"] for run in runs] for kind in INSERTED},
@@ -454,30 +452,31 @@ def draw_open(figure: Figure, results: Results) -> None:
     }
     vowels = {f"{kind} inserted": [run["inserted"][kind]["two before"] for run in runs] for kind in INSERTED}
     means = [100 * np.mean(looks[name]) for name in ("as it stands", "consonant inserted")]
-    title = "The letter before gets {:.0f}% of the writer's weight,\nand {:.0f}% if it is a consonant"
+    title = "The writer gives the letter before {:.0f}% of its weight, and {:.0f}% if it is a consonant"
     label = "weight on the letter before (%; rings: on the name's own vowel)"
     draw_seed_dots(follows, percent(looks), title.format(*means), label, rings=percent(vowels))
-    ends = {name: arm["end"] for name, arm in results["arms"].items()}
+    labels = {"nope": "NoPE, 3,000 steps"}
+    ends = {labels.get(name, name): arm["end"] for name, arm in results["arms"].items()}
     spells, answers = (
         percent({name: [end[key] for end in each] for name, each in ends.items()})
         for key in ("spells", "answers")
     )
-    title = f"NoPE writes {max(spells['nope']):.0f}% of the names at most"
+    shares = [np.mean(spells[name]) for name in ("v3, lesson 03b", "v4, as in 03b")]
+    title = "As in 03b, v3 writes {:.0f}% of the names, and v4 {:.0f}%"
     label = "names written (%; rings: right answers)"
-    draw_seed_dots(names, spells, title, label, span=(-3.0, 103.0), rings=answers)
+    draw_seed_dots(names, spells, title.format(*shares), label, span=(-3.0, 103.0), rings=answers)
 
 
-def draw_first_clicks(ax: Axes, results: Results) -> None:
-    """Draw for each seed the step from which on it knows the vowel, and that from which on it answers."""
-    clicks, most = first_clicks(results), results["steps"]
-    never = most + 2 * results["every"]  # Seeds that never click stand behind the last step.
-    for i, (name, colour) in enumerate({"vowel": COLOURS["red"], "answer": COLOURS["blue"]}.items()):
-        steps = [min(pair[i], never) for pair in clicks]
-        ax.plot(steps, range(len(steps)), "o", ms=8, alpha=0.8, color=colour, label=name)
-    ax.axvline(most, color="black", lw=1, ls="--", label="end of training")
-    ax.set_yticks(range(len(clicks)), [f"seed {seed}" for seed in results["seeds"]])
-    ax.set_ylim(len(clicks) - 0.4, -0.6)
-    n = sum(vowel < answer for vowel, answer in clicks)
-    title = f"With the first letter given, the vowel comes\nbefore the answer in {n} of {len(clicks)} seeds"
-    set_labels(ax, title, "step from which on it is known", "")
-    ax.legend(fontsize=9)
+def draw_notes(ax: Axes, results: Results) -> None:
+    """Draw for each seed of v4 the vowels turned by an exchange of layer 1 at each letter of the name."""
+    runs = dict(zip(results["seeds"], v4_of(results), strict=True))
+    order = ("third", "second", None)
+    runs = dict(sorted(runs.items(), key=lambda item: order.index(note_letter(item[1]))))
+    letters = {"at the fourth letter": "fourth", "at the third": "third", "at the vowel itself": "second"}
+    numbers = {
+        label: lambda run, place=place: run["exchanged"][place]["exchanged"]
+        for label, place in letters.items()
+    }
+    counts = [sum(note_letter(run) == place for run in runs.values()) for place in order]
+    title = f"Layer 1's note lies on the third letter in {counts[0]} seeds, on the vowel in {counts[1]}"
+    draw_shares(ax, runs, numbers, title, "questions in which the exchanged vowel is written")

@@ -40,7 +40,7 @@ BEFORE = 150  # steps before the click
 VOWELS = "aeiou"
 STAGES = ("before", "click", "end")
 LETTERS = 4  # A name has four: consonant, vowel, l or r, a.
-ShareFunctions = dict[
+ShareFunctions = Mapping[
     str, Callable[[dict[str, Any]], float]
 ]  # name -> number of what `dissect_spelling` returns
 
@@ -263,7 +263,9 @@ def draw_exchanged(ax: Axes, results: Results) -> None:
     )
 
 
-def draw_shares(ax: Axes, seeds: Mapping[int, dict[str, Any]], numbers: ShareFunctions, title: str) -> None:
+def draw_shares(
+    ax: Axes, seeds: Mapping[int, dict[str, Any]], numbers: ShareFunctions, title: str, x_label: str = ""
+) -> None:
     """Draw a row for each seed, with a ring, a square and a dot for its three numbers, in per cent."""
     looks: list[dict[str, Any]] = [
         {"marker": "o", "mfc": "none", "mew": 2, "ms": 11, "color": COLOURS["grey"]},
@@ -282,8 +284,9 @@ def draw_shares(ax: Axes, seeds: Mapping[int, dict[str, Any]], numbers: ShareFun
     ax.set_yticks(range(len(seeds)), [f"seed {seed}" for seed in seeds])
     ax.set(xlim=(-3, 103), ylim=(len(seeds) - 0.4, -0.6))
     ax.xaxis.set_major_formatter("{x:.0f}%")
-    set_labels(ax, title, "", "")
-    ax.legend(loc="upper center", bbox_to_anchor=(0.4, -0.1), ncols=2, fontsize=10, frameon=False)
+    set_labels(ax, title, x_label, "")
+    below = -0.2 if x_label else -0.1
+    ax.legend(loc="upper center", bbox_to_anchor=(0.4, below), ncols=2, fontsize=10, frameon=False)
 
 
 def draw_spelling(figure: Figure, results: Results) -> None:

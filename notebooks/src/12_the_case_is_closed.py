@@ -57,7 +57,7 @@ from babygpt import metrics
 from babygpt.encodings import Rotary
 from babygpt_course.exercises import lesson_12 as cure
 from babygpt_course.predictions import predict, tally
-from babygpt_course.studies import neighbours, plain_attention, results, slopes, spelling
+from babygpt_course.studies import neighbours, open_questions, plain_attention, results, slopes, spelling
 
 clicks = results.load_results("clicks")
 clicks = clicks | {"models": {name: clicks["models"][name] for name in ("v3", "v4")}}
@@ -68,23 +68,13 @@ seeds_that_click
 # %% [markdown]
 # With RoPE, which is v4, one seed spells by step 600, two by step 1,200 and seven by the end. With the sinusoid three, ten and twelve do. A seed writes about a fifth of the names for hundreds of steps, and then it leaps: we call this a [click](../docs/glossary.md#click). What does v4 wait for?
 #
-# ## Nine explanations
+# ## What is left of nine explanations
 #
-# Each explanation of lesson 00 was tested on some page, which you need not have read. Struck is ●, right in part is ◐, and open is ○.
+# Lesson 00 listed nine explanations, and each was tested on some page, which you need not have read. Four are struck: *it ignores order* and *the model is too small to copy* ([00](00_start_here.ipynb)), *the vowel is too far away* ([05](05_gaussian_rope.ipynb)) and *it has a bug* ([09](09_museum_of_bugs.ipynb)). Two are right in part. *It recalls the vowel only in part* is true of four of 17 seeds ([01](01_bag_of_tokens.ipynb)). *It needs more steps* is right for six of twelve seeds of v4, which spell by step 1,800 and not by 600. Three are open:
 #
-# | | explanation | what was found | where |
-# |---|---|---|---|
-# | ◐ | *it recalls the vowel only in part* | true of four of 17 seeds after 450 steps; most pay the whole guess | [01](01_bag_of_tokens.ipynb) |
-# | ● | *it ignores order* | it would know exactly half of the answers, and it knows 98% | [00](00_start_here.ipynb) |
-# | ○ | *its positions do not tell neighbours apart* | RoPE's angles do; whether trained heads use them is open | [04a](04a_rope.ipynb), [04b](04b_which_heads.ipynb) |
-# | ○ | *it does not look at the name* | it does for the first letter; for the vowel this is open | [04b](04b_which_heads.ipynb) |
-# | ● | *the vowel is too far away* | it is exactly as far away as the first letter | [05](05_gaussian_rope.ipynb) |
-# | ● | *the model is too small to copy* | a seed of the same size spells | [00](00_start_here.ipynb) |
-# | ◐ | *it needs more steps* | right for six of twelve seeds, which spell by step 1,800 and not by 600 | above |
-# | ● | *it has a bug* | its code keeps seven promises, and agrees with a second program | [09](09_museum_of_bugs.ipynb) |
-# | ○ | *its encoding makes it late* | suggested: by step 1,200 eight seeds spell with the sinusoid and not with RoPE, and none the other way round | above |
-#
-# At the last step, which we had named beforehand, it is five to none, and luck alone gives this in 6 of 100 studies. So *its encoding makes it late* is suggested, *it needs more steps* is right in part, and neither says what the steps are *for*.
+# - *Its positions do not tell neighbours apart.* RoPE's angles do ([04a](04a_rope.ipynb)), but do trained heads use them?
+# - *It does not look at the name.* It does so for the first letter ([04b](04b_which_heads.ipynb)), but for the vowel?
+# - *Its encoding makes it late.* By step 1,200 eight seeds spell with the sinusoid and not with RoPE, and none the other way round. At the last step, which we had named beforehand, it is five to none, and luck alone gives this in 6 of 100 studies. So this is only *suggested*.
 #
 # ## What forms in a seed that spells?
 #
@@ -105,15 +95,13 @@ spelling.draw_endings(ax, stored)
 plt.show()
 
 # %% [markdown]
-# In nine seeds one head of layer 2 gives the name more than half of its weight when the vowel is due, and without this head the vowel is a guess. Six of the nine spell in this study, which asks fewer questions than the first picture. But 150 steps before they do, no head gives the name half of its weight ([results](../docs/results.md#who-spells)). One gives it 34 to 48% already, so *it does not look at the name* is right in part at most. **In nine of twelve seeds one head of layer 2 learns to look at the name when the vowel is due, and the model needs it.**
-#
-# It does not suffice, because three of the nine still write fewer than 80% of the names; two of these miss the third letter.
+# In nine seeds one head of layer 2 gives the name more than half of its weight when the vowel is due, and without this head the vowel is a guess. But 150 steps before a seed spells, no head gives the name half of its weight ([results](../docs/results.md#who-spells)). One gives it 34 to 48% already, so *it does not look at the name* is right in part at most. **In nine of twelve seeds one head of layer 2 learns to look at the name when the vowel is due, and the model needs it.** It does not suffice, because three of the nine still write fewer than 80% of the names.
 #
 # Why does it form so late? The right panel of the explorer holds a clue. In this seed, and in two more of the nine, the head looks mostly at the *third* letter of the name, right after the vowel. How can a head write a vowel that it hardly looks at?
 #
 # ## A forged note
 #
-# After layer 1 a letter can hold something about the letters before it ([03a](03a_attention.ipynb)). So layer 1 may leave a note on the third letter, which says *before me stands i*, and we can test this by forging the note. Suppose that *mila* stands in the story. First v4 reads the story with *mola* instead, and we keep what one head of layer 1 writes at *l*, namely the head that looks most from *l* back to the vowel. Then v4 reads the story with *mila*, but at *l* this head has to write what we kept. All else stays as it is.
+# After layer 1 a letter can hold something about the letters before it ([03a](03a_attention.ipynb)). So layer 1 may leave a note on the third letter, which says *before me stands i*, and we can test this by forging the note. Suppose that *mila* stands in the story. First v4 reads the story with *mola* instead, and we keep what the heads of layer 1 write at *l*. Then v4 reads the story with *mila*, but at *l* they have to write what we kept. All else stays as it is. We forge at the vowel and at the fourth letter, too, in all twelve seeds, which we trained again for this.
 
 # %%
 vowels = ["i, which stands in the story", "o, which the forged note names", "some other vowel"]
@@ -121,23 +109,22 @@ note_guess = predict("Which vowel do the three seeds that look at the third lett
 note_guess
 
 # %% tags=["answer"]
-fig, ax = plt.subplots(figsize=(8, 3.8))
-spelling.draw_exchanged(ax, stored)
+fig, ax = plt.subplots(figsize=(8, 4.6))
+forgeries = results.load_results("open")
+open_questions.draw_notes(ax, forgeries)
 plt.show()
-dissected = spelling.last_of(stored)
-ends = [dissected[seed]["patched"][2] for seed in (1003, 1005, 1337)]  # of the third letter
+runs = dict(zip(forgeries["seeds"], open_questions.v4_of(forgeries), strict=True))
+ends = [runs[seed]["exchanged"]["third"] for seed in (1003, 1005, 1337)]
 kept, forged = (sum(end[key] for end in ends) / 3 for key in ("kept", "exchanged"))
 shares = [kept, forged, 1 - kept - forged]
 note_guess.compare(vowels[shares.index(max(shares))])
 
 # %% [markdown]
-# One seed writes the forged vowel in all questions, although *i* still stands in the story, and two do so in 54 and 41% of them. As a control, we exchanged at the same letter what the three *other* heads of layer 1 write. This turns none, 2 and 31% of the answers, so in one of the seeds, our 1337, several heads share the note. **Layer 1 leaves a note on the letter after the vowel, and a head of layer 2 reads the vowel from it: wholly in one seed, and in part in two.**
+# Three seeds write the forged vowel in 98 to 100% of the questions, although *i* still stands in the story. In seven others nothing happens there. But forged at the vowel itself, whose token stays as it is, the note turns 58 to 98% of the answers, which is most of what they know. The last two guess. **In ten of twelve seeds the vowel is read from a note of layer 1, in three on the letter after it, and in seven on the vowel itself.** To be found after *m*, the vowel needs a note as well: it has to say that *m* stands before it, and *i* alone does not say this.
 #
-# The other six may need a note as well, which we did not test. To be found after *m*, the vowel has to say that *m* stands before it, and *i* alone does not say this.
+# How does layer 1 find the letter before? Let the four quickest pairs of the head that writes the note on the third letter stand still, and the three seeds write 35 to 62% of the vowels in place of 99% or more. Its eight other pairs cost them one point at most, and the quick pairs of another head six ([results](../docs/results.md#where-the-note-lies)). So trained heads do use the angles by which RoPE tells neighbours apart, and *its positions do not tell neighbours apart* is struck.
 #
 # A note takes two steps: layer 1 has to look one letter back and write what stands there, and a head of layer 2 has to learn to use it. Neither pays without the other. Our hypothesis is that *v4 waits for the note about the letter before*. Then it should spell early as soon as somebody writes the note.
-#
-# > **In a real model.** One head of SmolLM2-135M marks each token with the token before it, and a later head searches for these marks. [Lesson 11](11_a_real_model.ipynb) forges them, too.
 #
 # ## The cure
 #
@@ -230,7 +217,7 @@ control_guess.compare(max(gains, key=gains.get))
 #
 # All this was after 600 steps. **After 1,800 the token before adds 12 points, undecided (−15 to 39)**, so v4 may find most of it alone, and only later ([results](../docs/results.md#the-token-before)). NoPE, a model without any position encoding, spells from no seed alone by then, and with the token before from all twelve.
 #
-# To give a token its neighbour is common practice: [RWKV](https://arxiv.org/abs/2305.13048) and [Mamba](https://arxiv.org/abs/2312.00752), which are language models of other kinds, do so in every layer, and [Allen-Zhu 2025](https://arxiv.org/abs/2512.17351) in Transformers.
+# To give a token its neighbour is common practice, as in [RWKV](https://arxiv.org/abs/2305.13048) or in [Allen-Zhu 2025](https://arxiv.org/abs/2512.17351).
 #
 # ## Another encoding, and nothing else
 #
@@ -294,9 +281,9 @@ both_guess.compare(both_seeds[(spelling_both > 2) + (spelling_both > 9)])
 #
 # An earlier letter helps as well: the token before, or the one two before, adds about 50 points of v4's names after 600 steps, and after 1,800 these gains are undecided. So *the neighbour is a part of it*: the other ending needed controls below 5 points, and the token five before adds 21 (−4 to 47).
 #
-# *It needs more steps* is right for 14 of 24 seeds of v4, which spell by step 1,800 and not by 600. In most seeds that spell a head of layer 2 forms, and until then *it does not look at the name* is right in part for the vowel. RoPE's angles tell neighbours apart by construction, and whether trained heads need them to spell stays open.
+# *It needs more steps* is right for 14 of 24 seeds of v4, which spell by step 1,800 and not by 600. What the steps are for, you have seen: notes of layer 1, and a head of layer 2 that reads them. Until they have formed, *it does not look at the name* is right in part for the vowel.
 #
-# Open is also *why* the rotation is in the way of the fall, what the norm takes from ALiBi, and why the token two before helps.
+# Open is *why* the rotation is in the way of the fall, what the norm takes from ALiBi, and why the token two before helps.
 
 # %% tags=["nbval-ignore-output"]
 tally()
@@ -335,7 +322,7 @@ cure.SHORT_CONVOLUTION.check(my_convolution)
 # %% [markdown]
 # ## Recap
 #
-# 1. In nine of twelve seeds of v4 one head of layer 2 looks at the name when the vowel is due, and without it the vowel is a guess. In three of them it reads a note of layer 1.
+# 1. In nine of twelve seeds of v4 one head of layer 2 looks at the name when the vowel is due, and without it the vowel is a guess. In ten of them, trained again, the vowel is read from a note of layer 1, after the vowel or on it.
 # 2. Token shift adds 49 points of v4's names after 600 steps, and the token two before adds as many. After 1,800 steps both gains are undecided.
 # 3. With plain queries and keys all of twelve seeds spell after 600 steps with ALiBi's fall, one with RoPE's rotation beside it, and none with the rotation alone. So this size suffices.
 # 4. A cause is tested by giving a model what it seems to lack, or by exchanging one part, beside controls, from seeds that did not suggest it.

@@ -19,7 +19,15 @@ import pytest
 
 from babygpt.experiments.paired import UNDECIDED, compare, holm, share_decided, sign_test
 from babygpt_course.museum.costs import cost_differences, effect, load_costs
-from babygpt_course.studies import lookup, needed_heads, neighbours, polar_repairs, remasking, stretch
+from babygpt_course.studies import (
+    lookup,
+    needed_heads,
+    neighbours,
+    open_questions,
+    polar_repairs,
+    remasking,
+    stretch,
+)
 from babygpt_course.studies.branches import losses_among
 from babygpt_course.studies.results import load_results
 
@@ -117,6 +125,7 @@ NAMES = {
     **{
         "heads": needed_heads,
         "lookup": lookup,
+        "open_questions": open_questions,
         "polar": polar_repairs,
         "remasking": remasking,
         "sign_test": sign_test,

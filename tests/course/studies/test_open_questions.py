@@ -169,6 +169,20 @@ def test_clicks_of_vowel_and_answer_are_read_from_the_curves():
     assert study.first_clicks(results) == [(50, 100), (inf, 50)]
 
 
+def test_a_note_lies_at_the_letter_where_the_exchange_turns_most_vowels():
+    letters = {"second": (0.1, 0.9, 0.2), "third": (0.8, 0.0, 0.2), "fourth": (0.1, 0.0, 0.2)}
+    letters |= {"second to fourth": (0.9, 0.9, 0.2)}  # which is no single letter
+    exchanged = [{place: {"exchanged": turned[i]} for place, turned in letters.items()} for i in range(3)]
+    assert [study.note_letter({"exchanged": each}) for each in exchanged] == ["third", "second", None]
+    ax = Figure().subplots()
+    study.draw_notes(ax, {"seeds": [7, 8, 9], "arms": {"v4": {"exchanged": exchanged[::-1]}}})
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["seed 9", "seed 8", "seed 7"]
+    assert "third letter in 1 seeds, on the vowel in 1" in ax.get_title().replace("\n", " ")
+    drawn = {line.get_label(): list(line.get_xdata()) for line in ax.lines}
+    assert drawn["at the third"] == pytest.approx([80, 0, 20])
+    assert drawn["at the vowel itself"] == pytest.approx([10, 90, 20])
+
+
 def test_every_arm_is_trained_measured_drawn_and_tabulated():
     results = study.measure_open(in_turn, TINY, every=2)
     arms = results["arms"]
