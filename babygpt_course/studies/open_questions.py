@@ -134,6 +134,23 @@ def without_two(model: LanguageModel, rows: SecondLetterRows) -> list[list[list[
 
 
 @torch.inference_mode()
+def second_letters_exchanged(
+    model: LanguageModel, rows: SecondLetterRows, twins: Tensor, letters: Sequence[int]
+) -> Tensor:
+    """Return the likeliest second letters if all heads of layer 1 write what they write in other stories.
+
+    twins    (Q, T)  token ids of these stories
+    letters  of the name in the story, counted from 0: at these places only
+    returns  (Q,) token ids
+    """
+    written = written_by_heads(model, twins)[0]  # (Q, T, H, D)
+    there = torch.zeros(rows.ids.shape, dtype=torch.bool)
+    there.scatter_(1, rows.mention[:, None] + torch.tensor(letters), True)
+    changes = {(0, head): write_at(there, written[:, :, head]) for head in range(model.config.n_head)}
+    with with_heads(model, changes):
+        return second_letters(model, rows)
+
+
 def exchange_layer(model: LanguageModel, rows: SecondLetterRows, letters: Sequence[int]) -> dict[str, float]:
     """Exchange what all heads of layer 1 write at some letters of the name by what they write in the twin.
 
@@ -141,14 +158,21 @@ def exchange_layer(model: LanguageModel, rows: SecondLetterRows, letters: Sequen
     returns  the shares of questions after which the vowel of the story is predicted ("kept"), and that of the
              twin ("exchanged")
     """
-    twins = written_by_heads(model, rows.twins)[0]  # (Q, T, H, D)
-    there = torch.zeros(rows.ids.shape, dtype=torch.bool)
-    there.scatter_(1, rows.mention[:, None] + torch.tensor(letters), True)
-    changes = {(0, head): write_at(there, twins[:, :, head]) for head in range(model.config.n_head)}
-    with with_heads(model, changes):
-        predicted = second_letters(model, rows)
+    predicted = second_letters_exchanged(model, rows, rows.twins, letters)
     shares = {"kept": rows.vowel, "exchanged": rows.twin_vowel}
     return {name: true_share(predicted == vowel) for name, vowel in shares.items()}
+
+
+def with_other_firsts(corpus: Corpus, rows: SecondLetterRows) -> Tensor:
+    """Return the rows with another first letter in the story's right name, and the same vowel: (Q, T) ids."""
+    assert corpus.grammar is not None
+    firsts = corpus.tokenizer.encode("".join(sorted({name[0] for name in corpus.grammar.words["name"]})))
+    row_numbers = torch.arange(len(rows.ids))
+    own = (rows.ids[row_numbers, rows.mention][:, None] == firsts).int().argmax(dim=1)
+    others = firsts[(own + 1 + row_numbers % (len(firsts) - 1)) % len(firsts)]
+    ids = rows.ids.clone()
+    ids[row_numbers, rows.mention] = others
+    return ids
 
 
 # ---------------------------------------------------------------- position or kind of letter
@@ -261,6 +285,8 @@ class Task:
     few    questions between the steps
     rows   of all questions, whose second letter is asked for
     given  of the few whose two names begin differently: the first letter, which is given, says which name
+    same_first    rows of all questions whose two names begin alike and have another vowel, if there are any
+    other_firsts  (Q, T)  `rows` with another first letter of the right name
     """
 
     def __init__(self, scale: StudySize) -> None:
@@ -269,6 +295,10 @@ class Task:
         self.few = self.quiz[:FEW]
         self.rows = second_letter_rows(self.corpus, self.quiz[: max(1, len(self.quiz) // 2)])
         self.given = second_letter_rows(self.corpus, [q for q in self.few if q.answer[0] != q.rival[0]])
+        # Only something else than its first letter tells the right one of these names.
+        alike = [q for q in self.quiz if q.answer[0] == q.rival[0] and q.answer[1] != q.rival[1]]
+        self.same_first = second_letter_rows(self.corpus, alike) if alike else None
+        self.other_firsts = with_other_firsts(self.corpus, self.rows)
         self.inserted = {kind: InsertedRows(self.corpus, self.quiz, kind) for kind in INSERTED}
         self.config = small_config(self.corpus, block_size)
 
@@ -315,7 +345,15 @@ def run_v4(task: Task, scale: StudySize, every: int, seed: int) -> dict[str, Any
         "end": task.scores(model, task.quiz),
         **measure_letters(model, task.corpus, task.quiz),
         "without two": without_two(model, task.rows),
+        "looks": look(model, task.rows)[0][1].astype(float).round(4).tolist(),
+        "same first": right_without(model, task.same_first, []) if task.same_first else None,
         "exchanged": {name: exchange_layer(model, task.rows, letters) for name, letters in WHERE.items()},
+        "first exchanged": {
+            name: true_share(
+                second_letters_exchanged(model, task.rows, task.other_firsts, letters) == task.rows.vowel
+            )
+            for name, letters in WHERE.items()
+        },
         "writer": writer,
         "inserted": {kind: measure_inserted(model, rows, writer) for kind, rows in task.inserted.items()},
         "frozen": measure_frozen(model, task.rows),
@@ -363,7 +401,11 @@ def measure_open(workers: Workers, scale: StudySize = SCALE, every: int = EVERY)
     """
     task = Task(scale)
     arms = sweep(ARMS, scale.seeds, lambda name, seed: ARMS[name](task, scale, every, seed), workers)
-    return {**scale.settings(), "every": every, "n_questions": scale.n_questions, "arms": arms}
+    counts = {
+        "n_questions": scale.n_questions,
+        "n_same_first": len(task.same_first.ids) if task.same_first else 0,
+    }
+    return {**scale.settings(), "every": every, **counts, "arms": arms}
 
 
 # ---------------------------------------------------------------- of stored results
@@ -403,7 +445,10 @@ def table(results: Results) -> str:
         "vowels without one head of layer 2",
         "without two",
         "exchanged at the third letter, all of layer 1",
-        "at letters 2 to 4",
+        "at the vowel",
+        "another first letter, at the vowel",
+        "at the third letter",
+        "names that begin alike",
         "writer on the letter before",
         "on an inserted vowel",
         "on an inserted consonant",
@@ -416,7 +461,10 @@ def table(results: Results) -> str:
             np.diag(run["without two"][1]).min(),
             without_best_two(run),
             run["exchanged"]["third"]["exchanged"],
-            run["exchanged"]["second to fourth"]["exchanged"],
+            run["exchanged"]["second"]["exchanged"],
+            run["first exchanged"]["second"],
+            run["first exchanged"]["third"],
+            float("nan") if run["same first"] is None else run["same first"],
             frozen["as trained"]["back"],
             *(inserted[kind]["one before"] for kind in INSERTED),
             frozen["writer, quickest frozen"]["back"],

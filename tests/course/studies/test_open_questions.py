@@ -12,7 +12,7 @@ from babygpt.encodings import Encoding, PerLayer
 from babygpt.experiments.sweep import StudySize, in_turn, questions, small_config
 from babygpt.metrics.inspection import attention_weights, written_by_heads
 from babygpt_course.studies import open_questions as study
-from babygpt_course.studies.spelling import look, patch_letters, second_letter_rows
+from babygpt_course.studies.spelling import look, patch_letters, second_letter_rows, second_letters
 from babygpt_course.studies.stretching import with_encoding
 
 TINY = StudySize(steps=6, seeds=(1, 2), n_chars=20_000, n_questions=12)
@@ -78,6 +78,29 @@ def test_all_heads_exchanged_at_one_letter_are_those_of_the_study_of_spelling(co
     for letter in (1, 2):
         together = study.exchange_layer(model, rows, [letter])
         assert together == patch_letters(model, rows, range(4), letter)
+
+
+def test_another_first_letter_changes_nothing_else_in_the_story(corpus):
+    quiz = questions(corpus, 64, 40)
+    rows, decode = second_letter_rows(corpus, quiz), corpus.tokenizer.decode
+    firsts = {name[0] for name in corpus.grammar.words["name"]}
+    new = set()
+    for ids, other, start in zip(rows.ids, study.with_other_firsts(corpus, rows), rows.mention, strict=True):
+        text, changed = decode(ids), decode(other)
+        assert changed[start] in firsts - {text[start]}
+        assert changed[:start] + text[start] + changed[start + 1 :] == text
+        new.add(changed[start])
+    assert len(new) > 3  # not one letter for all
+
+
+def test_an_exchange_before_a_head_that_writes_nothing_changes_nothing(corpus, model):
+    rows = second_letter_rows(corpus, questions(corpus, 64, 40))
+    twins = study.with_other_firsts(corpus, rows)
+    own = second_letters(model, rows)
+    assert not torch.equal(study.second_letters_exchanged(model, rows, twins, [1, 2]), own)
+    torch.nn.init.zeros_(model.blocks[0].attention.out.weight)
+    own = second_letters(model, rows)
+    assert torch.equal(study.second_letters_exchanged(model, rows, twins, [1, 2]), own)
 
 
 def test_silencing_two_heads_has_each_head_alone_on_its_diagonal(corpus, model):
