@@ -74,11 +74,11 @@ seeds_that_click
 #
 # - *Its positions do not tell neighbours apart.* RoPE's angles do ([04a](04a_rope.ipynb)), but do trained heads use them?
 # - *It does not look at the name.* It does so for the first letter ([04b](04b_which_heads.ipynb)), but for the vowel?
-# - *Its encoding makes it late.* By step 1,200 eight seeds spell with the sinusoid and not with RoPE, and none the other way round. At the last step, which we had named beforehand, it is five to none, and luck alone gives this in 6 of 100 studies. So this is only *suggested*.
+# - *Its encoding makes it late.* At the last step, which we had named beforehand, five seeds spell with the sinusoid and not with RoPE, and none the other way round. Luck alone gives this in 6 of 100 studies, so this is only *suggested*.
 #
 # ## What forms in a seed that spells?
 #
-# We took v4 apart with the switchboard of [04b](04b_which_heads.ipynb), 150 steps before a seed begins to spell and at the last step. The first letter of the answer is given, so that the model has to write the second one. In the picture each bar is the share of right vowels while one head is silent, in seed 1337 at the last step.
+# We took v4 apart with the switchboard of [04b](04b_which_heads.ipynb), at the last step, and those seeds that spell also 150 steps before they begin to. The first letter of the answer is given, so that the model has to write the second one. In the picture each bar is the share of right vowels while one head is silent, in seed 1337 at the last step.
 
 # %% tags=["nbval-ignore-output"]
 stored = results.load_results("spelling")
@@ -95,7 +95,7 @@ spelling.draw_endings(ax, stored)
 plt.show()
 
 # %% [markdown]
-# In nine seeds one head of layer 2 gives the name more than half of its weight when the vowel is due, and without this head the vowel is a guess. But 150 steps before a seed spells, no head gives the name half of its weight ([results](../docs/results.md#who-spells)). One gives it 34 to 48% already, so *it does not look at the name* is right in part at most. **In nine of twelve seeds one head of layer 2 learns to look at the name when the vowel is due, and the model needs it.** It does not suffice, because three of the nine still write fewer than 80% of the names.
+# In nine seeds one head of layer 2 gives the name more than half of its weight when the vowel is due, and without this head the vowel is a guess. But 150 steps before a seed spells, no head gives the name half of its weight ([results](../docs/results.md#who-spells)). One gives it 34 to 48% already, so *it does not look at the name* is right in part at most. **In nine of twelve seeds one head of layer 2 learns to look at the name when the vowel is due, and the model needs it.** It does not suffice, because some of the nine still do not spell.
 #
 # Why does it form so late? The right panel of the explorer holds a clue. In this seed, and in two more of the nine, the head looks mostly at the *third* letter of the name, right after the vowel. How can a head write a vowel that it hardly looks at?
 #
@@ -124,7 +124,7 @@ note_guess.compare(vowels[shares.index(max(shares))])
 #
 # How does layer 1 find the letter before? Let the four quickest pairs of the head that writes the note on the third letter stand still, and the three seeds write 35 to 62% of the vowels in place of 99% or more. Its eight other pairs cost them one point at most, and the quick pairs of another head six ([results](../docs/results.md#where-the-note-lies)). So trained heads do use the angles by which RoPE tells neighbours apart, and *its positions do not tell neighbours apart* is struck.
 #
-# A note takes two steps: layer 1 has to look one letter back and write what stands there, and a head of layer 2 has to learn to use it. Neither pays without the other. Our hypothesis is that *v4 waits for the note about the letter before*. Then it should spell early as soon as somebody writes the note.
+# A note takes two steps: layer 1 has to look one letter back and write what stands there, and a head of layer 2 has to learn to use it. Perhaps neither pays without the other. Our hypothesis is that *v4 waits for the note about the letter before*. Then it should spell early as soon as somebody writes the note.
 #
 # ## The cure
 #
@@ -211,19 +211,17 @@ gains = {control: neighbours.compare_written(gifts, f"v4, {control}").mean for c
 control_guess.compare(max(gains, key=gains.get))
 
 # %% [markdown]
-# The token before adds 49 points (25 to 73). The same numbers on the token itself add 46 fewer (20 to 72), and twice as many numbers, as vectors, add 43 fewer (11 to 75). So it is not their number that helps.
+# The token before adds 49 points (25 to 73). The same numbers on the token itself add 3, which is 46 fewer (20 to 72). Twice as many numbers, as vectors, add 6, which is 43 fewer (11 to 75). So it is not their number that helps.
 #
-# But the token *two* before, which says nothing of the neighbour, adds 50 points (25 to 76), and nothing is decided between the two. So our hypothesis was too narrow: a letter need not hold its *neighbour*, and what it has to hold is open. With the token before three of the twelve seeds spell after 600 steps and alone none, which may be luck. We had expected four or more, so seed 1337 was a lucky one.
+# But the token *two* before, which says nothing of the neighbour, adds 50 points (25 to 76), and nothing is decided between the two. So our hypothesis was too narrow: a letter need not hold its *neighbour*, and what it has to hold is open. With the token before three of the twelve seeds spell after 600 steps and alone none, which may be luck.
 #
 # All this was after 600 steps. **After 1,800 the token before adds 12 points, undecided (−15 to 39)**, so v4 may find most of it alone, and only later ([results](../docs/results.md#the-token-before)). NoPE, a model without any position encoding, spells from no seed alone by then, and with the token before from all twelve.
-#
-# To give a token its neighbour is common practice, as in [RWKV](https://arxiv.org/abs/2305.13048) or in [Allen-Zhu 2025](https://arxiv.org/abs/2512.17351).
 #
 # ## Another encoding, and nothing else
 #
 # The token before is only a part of it, so we return to the ninth explanation. *Its encoding makes it late* is only suggested so far, and we exchange the encoding and nothing else. In place of a rotation [ALiBi](../docs/glossary.md#alibi) lets scores fall with the distance, by a fixed *slope* for each letter, which differs between heads. It has no trained numbers, either.
 #
-# We do so twice. All our models *normalise* queries and keys ([03a](03a_attention.ipynb)), so that no score exceeds 9.8. The papers on RoPE and ALiBi do not, so in a second pair queries and keys stay *plain*, and their scores are not doubled, as ours are. All four train for 600 steps, from the twelve seeds of the gifts. No plain model had been trained from these. They share one learning rate, which was tuned for none of them.
+# We do so twice. All our models *normalise* queries and keys ([03a](03a_attention.ipynb)), so that no score exceeds 9.8. The papers on RoPE and ALiBi do not. So in a second pair they stay *plain*, which means neither normalised nor, as our scores are, doubled. All four train for 600 steps, from the twelve seeds of the gifts. No plain model had been trained from these. They share one learning rate, which was tuned for none of them.
 
 # %%
 plain_seeds = ["none", "about half of them", "eleven or twelve"]
@@ -244,7 +242,7 @@ plt.show()
 plain_guess.compare(plain_seeds[(spelling_alibi > 2) + (spelling_alibi > 10)])
 
 # %% [markdown]
-# With plain queries and keys ALiBi writes 84 points more names than RoPE (78 to 89). Other seeds had suggested this, and [we wrote it down](../docs/predictions.md#plain-queries-and-keys) before these were trained. So two layers and 600 steps suffice to spell. But not every other encoding does it: the sinusoid spells from one of our first twelve seeds.
+# With plain queries and keys ALiBi writes 84 points more names than RoPE (78 to 89). Other seeds had suggested this, and [we wrote it down](../docs/predictions.md#plain-queries-and-keys) before these were trained. So two layers and 600 steps suffice to spell. But not every encoding does it: with plain queries and keys the sinusoid spells from one of our first twelve seeds.
 #
 # With the norm ALiBi spells from five seeds and RoPE, which is our v4, from none, which luck alone gives in 6 of 100 studies.
 #
@@ -269,19 +267,19 @@ plt.show()
 both_guess.compare(both_seeds[(spelling_both > 2) + (spelling_both > 9)])
 
 # %% [markdown]
-# We had expected at least eight, and the second ending holds: RoPE with the fall spells from one seed, and without the rotation, as ALiBi, from all twelve. **Beside a fall the rotation is in the way.** Without a fall it is not: RoPE answers from eight of these seeds, and NoPE from none.
+# We had expected at least eight, and the second ending holds: RoPE with the fall spells from one seed, and without the rotation, as ALiBi, from all twelve. **Beside a fall the rotation is in the way.** Without a fall it is not: RoPE knows who did it in eight of these seeds, and NoPE in none.
 #
-# The fall adds 38 points to RoPE's names (14 to 63), decided. The rise adds 13 (−5 to 32), and between the two nothing is decided. So whether the fall helps because near letters count more is open.
-#
-# The slope matters, too: at a sixth of it ALiBi spells from one seed. With the norm, which together with the doubling makes the scores of a new model six times as large, we gave ALiBi six times the slope, and it spells from none. So we do not know what the norm takes from ALiBi.
+# The fall helps RoPE all the same: it adds 38 points of names (14 to 63), decided. The rise adds 13 (−5 to 32), and between the two nothing is decided. So whether the fall helps because near letters count more is open. Nor do we know what the norm takes from ALiBi. It makes scores larger beside the fall, but with the norm and six times the slope ALiBi spells from none.
 #
 # ## The case
 #
-# **With plain queries and keys, a model of v4's size spells from all of twelve seeds after 600 steps with ALiBi's fall, from one with fall and rotation, and from none with RoPE's rotation alone.** So without the norm the encoding decides whether the model spells by then. Whether plain RoPE spells later, we have not measured. For v4 itself, which has the norm, *its encoding makes it late* is suggested.
+# There are two answers, one for v4 and one for its plain twin.
 #
-# An earlier letter helps as well: the token before, or the one two before, adds about 50 points of v4's names after 600 steps, and after 1,800 these gains are undecided. So *the neighbour is a part of it*: the other ending needed controls below 5 points, and the token five before adds 21 (−4 to 47).
+# *For v4*, an earlier letter is a part of it. The token before, or the one two before, adds about 50 points of v4's names after 600 steps, and after 1,800 these gains are undecided. (The other ending needed controls below 5 points, and the token five before adds 21, −4 to 47.) *Its encoding makes it late* is suggested.
 #
-# *It needs more steps* is right for 14 of 24 seeds of v4, which spell by step 1,800 and not by 600. What the steps are for, you have seen: notes of layer 1, and a head of layer 2 that reads them. Until they have formed, *it does not look at the name* is right in part for the vowel.
+# *For its plain twin* the encoding decides: **with plain queries and keys, a model of v4's size spells from all of twelve seeds after 600 steps with ALiBi's fall, from one with fall and rotation, and from none with RoPE's rotation alone.** Whether plain RoPE spells later, we have not measured.
+#
+# *It needs more steps* is right for 14 of the 24 seeds of our two sets, which spell by step 1,800 and not by 600. What the steps are for, you have seen: notes of layer 1, and a head of layer 2 that reads them. Until they have formed, *it does not look at the name* is right in part for the vowel.
 #
 # Open is *why* the rotation is in the way of the fall, what the norm takes from ALiBi, and why the token two before helps.
 
@@ -357,7 +355,7 @@ cure.SHORT_CONVOLUTION.check(my_convolution)
 # **3.** The six seeds that suggested the cure all write more names with it. Why are they not counted?
 #
 # - a) six seeds are always too few
-# - b) they are the reason why this cure was tried, so they had to show it
+# - b) this cure was tried because they had shown it
 # - c) they were trained for 600 steps only
 #
 # <details><summary>Answer</summary>
@@ -395,6 +393,7 @@ cure.SHORT_CONVOLUTION.check(my_convolution)
 #
 # - [Olsson et al. 2022](https://arxiv.org/abs/2209.11895): heads that copy need the token before, and form suddenly.
 # - [Wang et al. 2022](https://arxiv.org/abs/2211.00593): a circuit of heads in GPT-2, found by exchanging what they write.
+# - [Peng et al. 2023](https://arxiv.org/abs/2305.13048): RWKV, a language model that gives each token its neighbour in every layer, as many do.
 # - [Since 2024](../docs/since_2024.md): what later work does with the token before, and with positions.
 
 # %% [markdown]
