@@ -79,6 +79,8 @@ LONG = (
     *((name, gift) for name in ("v5 fixed", "learned", "pope", "v6") for gift in (PLAIN, BEFORE)),
 )
 NAMES = {**MODELS, "v6": "branches"}
+DRAWN = ("v4", "nope", "v3", "alibi")  # models whose long runs are drawn
+SOON = 1200  # step at which the study of clicks had suggested that RoPE is late
 DISSECTED = (PLAIN, BEFORE, "the token two before")  # gifts after which v4 is dissected
 Variant = tuple[str, str, int]  # model, gift, steps
 SETTINGS = (
@@ -380,7 +382,11 @@ def draw_neighbours(figure: Figure, results: Results) -> None:
         return
     dots, counts = figure.subplots(1, 2, width_ratios=(5, 6))
     draw_gifts(dots, results, [*results["short"]], dots_title(results))
-    draw_spelling_counts(counts, spelling_clicks(results), results, "Seeds that spell, by step")
+    clicks = {name: steps for name, steps in spelling_clicks(results).items() if name.split(", ")[0] in DRAWN}
+    alone = {NAMES[name]: clicks.get(f"{name}, {PLAIN}", ()) for name in ("v4", "alibi")}
+    soon = [f"{sum(step <= SOON for step in steps)} with {model}" for model, steps in alone.items() if steps]
+    title = f"By step {SOON:,} seeds spell: {', '.join(soon)} alone"
+    draw_spelling_counts(counts, clicks, results, title)
 
 
 def draw_gifts(ax: Axes, results: Results, names: Sequence[str], title: str) -> None:

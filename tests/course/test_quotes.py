@@ -125,6 +125,7 @@ NAMES = {
     **{
         "heads": needed_heads,
         "lookup": lookup,
+        "neighbours": neighbours,
         "open_questions": open_questions,
         "polar": polar_repairs,
         "remasking": remasking,
