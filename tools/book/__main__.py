@@ -43,7 +43,7 @@ ADDRESS = re.compile(r"_(?:images|downloads/\w+)/[^\"'<>#?\s]+")  # of a documen
 MADE = "made.txt"  # written last: the fingerprint of what the book was made of, and its lessons
 SOURCES = (
     *("babygpt", "babygpt_live", "babygpt_course", "notebooks", "docs", "figures", "book", "tools/book"),
-    *("tools/notebooks.py", "constraints.txt", "README.md", "CONTRIBUTING.md", "CHANGELOG.md"),
+    *("tools/notebooks.py", "constraints.txt", "README.md", "CONTRIBUTING.md"),
 )
 
 
