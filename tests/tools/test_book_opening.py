@@ -3,7 +3,7 @@
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 
-from tools.book.opening import fold_goals, fold_setup
+from tools.book.opening import fold_setup, open_page, split_goals
 
 LEAD = "# 04 · RoPE\n\n**Why?**\n\nThe model below turns."
 GOALS = "1. turn a clock,\n2. read it."
@@ -11,16 +11,35 @@ NEEDS = "**Needs:** nothing. **Takes:** about 15 seconds, and by our estimate 57
 
 
 def test_goals_and_needs_stand_behind_one_line_with_the_minutes():
-    page = fold_goals(f"{LEAD} You will be able to\n\n{GOALS}\n\n{NEEDS}")
-    lead, folded = page.split("\n\n<details")
+    lead, folded = split_goals(f"{LEAD} You will be able to\n\n{GOALS}\n\n{NEEDS}")
     assert lead == LEAD
     assert "<summary>What you will be able to do · 57 minutes</summary>" in folded
-    assert f"\n\n{GOALS}\n\n{NEEDS}\n\n</details>" in folded
-    assert fold_goals(f"{LEAD}\n\n{NEEDS}").startswith(
-        f'{LEAD}\n\n<details class="goals"><summary>What you need'
-    )
+    assert folded.endswith(f"\n\n{GOALS}\n\n{NEEDS}\n\n</details>")
+    lead, folded = split_goals(f"{LEAD}\n\n{NEEDS}")
+    assert lead == LEAD
+    assert folded.startswith('<details class="goals"><summary>What you need')
     with pytest.raises(ValueError, match="no needs in"):
-        fold_goals(LEAD)
+        split_goals(LEAD)
+
+
+def test_the_first_picture_comes_right_after_the_question_and_all_else_below_it():
+    code, later = new_code_cell("draw()"), [new_markdown_cell("then"), new_code_cell("y")]
+    head, picture, below, *rest = open_page(
+        [new_markdown_cell(f"{LEAD}\n\n{NEEDS}"), code, *later], "A note."
+    )
+    assert head.source == LEAD
+    assert picture.source == "draw()"
+    assert picture.metadata["tags"] == ["hide-input", "opening"]
+    assert below.source.startswith("<details")
+    assert below.source.endswith("</details>\n\nA note.")
+    assert rest == later
+
+
+def test_goals_stand_below_the_question_of_a_page_that_begins_with_two_texts():
+    cells = [new_markdown_cell(f"{LEAD}\n\n{NEEDS}"), new_markdown_cell("then"), new_code_cell("y")]
+    head, below, *rest = open_page(cells)
+    assert (head.source, rest) == (LEAD, cells[1:])
+    assert below.source.endswith("</details>")
 
 
 def test_the_code_before_the_second_text_is_one_folded_cell_with_all_outputs():

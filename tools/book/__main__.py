@@ -29,7 +29,7 @@ from tools.book.documents import Site, code_host, copy_documents, copy_linked_fi
 from tools.book.lab import LESSONS, lab_html, write_lab
 from tools.book.lessons import Ran, fingerprint, read_stored, run_all
 from tools.book.live_parts import formula_html, write_scripts
-from tools.book.opening import ON_A_PAGE, fold_goals, fold_setup
+from tools.book.opening import ON_A_PAGE, open_page
 from tools.book.outputs import NotebookPage, picture_html
 from tools.book.reference import write_reference
 from tools.book.start import start_html, write_start
@@ -158,11 +158,9 @@ def write_lesson(lesson: Ran, source: Path, pictures: Path, book: Site) -> None:
     """Write a lesson as its page shows it."""
     place = f"notebooks/{lesson.name}.ipynb"
     notebook = NotebookPage(lesson.name, lesson.facts, pictures, f"../{PICTURES}/").convert(lesson.notebook)
-    head = notebook.cells[0]
-    head.source = fold_goals(head.source)
-    if lesson.facts["recorded"] or lesson.facts["formulas"]:
-        head.source += f"\n\n{ON_A_PAGE.format(name=lesson.name, more=LESSONS.get(lesson.name, ''))}"
-    notebook.cells = fold_setup(notebook.cells)
+    replays = lesson.facts["recorded"] or lesson.facts["formulas"]
+    note = ON_A_PAGE.format(name=lesson.name, more=LESSONS.get(lesson.name, "")) if replays else ""
+    notebook.cells = open_page(notebook.cells, note)
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             cell.source = rewrite_links(cell.source, place, book)

@@ -1,8 +1,9 @@
-"""Beginning of a lesson's page: the question and the first picture; goals and set-up fold away."""
+"""Beginning of a lesson's page: the question and the first picture; goals and set-up fold away below it."""
 
 import re
 
 from nbformat import NotebookNode
+from nbformat.v4 import new_markdown_cell
 
 from tools.book.outputs import fold
 
@@ -15,8 +16,26 @@ ON_A_PAGE = (
 )
 
 
-def fold_goals(text: str) -> str:
-    """Return the first text of a lesson with its goals and needs behind one line, which tells the minutes.
+def open_page(cells: list[NotebookNode], note: str = "") -> list[NotebookNode]:
+    """Return the cells of a lesson so that its first picture comes right after its question.
+
+    Below the picture stand its code, then the goals, each folded, and a note about the page.
+
+    Raises ValueError if the first text does not say what the lesson needs.
+    """
+    head, *later = fold_setup(cells)
+    head.source, goals = split_goals(head.source)
+    folded = new_markdown_cell("\n\n".join(filter(None, (goals, note))))
+    if later and later[0].cell_type == "code":
+        later[0].metadata.setdefault("tags", []).append(
+            "opening"
+        )  # The style puts its code below its output.
+        return [head, later[0], folded, *later[1:]]
+    return [head, folded, *later]
+
+
+def split_goals(text: str) -> tuple[str, str]:
+    """Return a lesson's first text without its goals and needs, and these behind one line with the minutes.
 
     Raises ValueError for a text that is not of this form.
     """
@@ -26,8 +45,9 @@ def fold_goals(text: str) -> str:
     minutes = MINUTES.search(match["needs"])
     title = "What you will be able to do" if match["goals"] else "What you need"
     title += f" · {minutes[1]} minutes" if minutes else ""
-    lead, after = text[: match.start()], "\n\n".join(filter(None, match.group("goals", "needs")))
-    return f'{lead}\n\n<details class="goals"><summary>{title}</summary>\n\n{after}\n\n</details>'
+    after = "\n\n".join(filter(None, match.group("goals", "needs")))
+    folded = f'<details class="goals"><summary>{title}</summary>\n\n{after}\n\n</details>'
+    return text[: match.start()], folded
 
 
 def fold_setup(cells: list[NotebookNode]) -> list[NotebookNode]:
