@@ -525,6 +525,6 @@ def draw_notes(ax: Axes, results: Results) -> None:
         label: lambda run, place=place: run["exchanged"][place]["exchanged"]
         for label, place in letters.items()
     }
-    counts = [sum(note_letter(run) == place for run in runs.values()) for place in order]
-    title = f"Layer 1's note lies on the third letter in {counts[0]} seeds, on the vowel in {counts[1]}"
+    third, own = (sum(note_letter(run) == place for run in runs.values()) for place in order[:2])
+    title = f"The third letter turns the vowel in {third} seeds, the vowel itself in {own}"
     draw_shares(ax, runs, numbers, title, "questions in which the exchanged vowel is written")

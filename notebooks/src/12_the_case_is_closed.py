@@ -120,15 +120,15 @@ shares = [kept, forged, 1 - kept - forged]
 note_guess.compare(vowels[shares.index(max(shares))])
 
 # %% [markdown]
-# Three seeds write the forged vowel in 98 to 100% of the questions, although *i* still stands in the story. In seven others nothing happens there. But forged at the vowel itself, whose token stays as it is, the note turns 58 to 98% of the answers, which is most of what they know. The last two guess. **In ten of twelve seeds the vowel is read from a note of layer 1, in three on the letter after it, and in seven on the vowel itself.** To be found after *m*, the vowel needs a note as well: it has to say that *m* stands before it, and *i* alone does not say this.
+# Three seeds write the forged vowel in 98 to 100% of the questions, although *i* still stands in the story: **in three of twelve seeds the vowel is read from a note on the letter after it.** In seven others nothing happens there. But forged at the vowel itself, whose token stays as it is, 58 to 98% of their answers turn, so there the vowel passes through layer 1 at its own place, perhaps as a mere copy. The last two know little of the vowel or nothing.
 #
-# How does layer 1 find the letter before? Let the four quickest pairs of the head that writes the note on the third letter stand still, and the three seeds write 35 to 62% of the vowels in place of 99% or more. Its eight other pairs cost them one point at most, and the quick pairs of another head six ([results](../docs/results.md#where-the-note-lies)). So trained heads do use the angles by which RoPE tells neighbours apart, and *its positions do not tell neighbours apart* is struck.
+# Three seeds need RoPE's angles for their note. If the four quickest pairs of the head that writes it stand still, they write 35 to 62% of the vowels in place of 99% or more. Stopping its eight other pairs costs one point at most, and stopping another head's quick pairs six ([results](../docs/results.md#where-the-note-lies)). So trained heads can use what tells neighbours apart, and in these seeds *its positions do not tell neighbours apart* is out.
 #
-# A note takes two steps: layer 1 has to look one letter back and write what stands there, and a head of layer 2 has to learn to use it. Perhaps neither pays without the other. Our hypothesis is that *v4 waits for the note about the letter before*. Then it should spell early as soon as somebody writes the note.
+# A head that has to write the letter right after *m* may need a second note, *before me stands m*. So we forged this one, too, with *rila* in place of *mila*. **No seed misses it**: none loses more than four points, wherever in the name we forge. And of the 28 questions whose two names begin alike and differ in the vowel, the six seeds that know their vowels get all right. So the letter before is not what the vowel is found by. Its place may be, which we have not tested.
 #
 # ## The cure
 #
-# The cheapest way to write the note is to add a part of the token before to each token, ahead of the first layer. With the embeddings $x_t$ and one trained number for each channel, $w$, which multiplies its channel ($\odot$),
+# Before we forged the first letter, our hypothesis was that *v4 waits for the note about the letter before*. It can be tested in another way: write the note for v4, and see whether it spells early. The cheapest way is to add a part of the token before to each token, ahead of the first layer. With the embeddings $x_t$ and one trained number for each channel, $w$, which multiplies its channel ($\odot$),
 #
 # $$x_t \;\to\; x_t + w \odot x_{t-1}.$$
 #
@@ -213,7 +213,7 @@ control_guess.compare(max(gains, key=gains.get))
 # %% [markdown]
 # The token before adds 49 points (25 to 73). The same numbers on the token itself add 3, which is 46 fewer (20 to 72). Twice as many numbers, as vectors, add 6, which is 43 fewer (11 to 75). So it is not their number that helps.
 #
-# But the token *two* before, which says nothing of the neighbour, adds 50 points (25 to 76), and nothing is decided between the two. So our hypothesis was too narrow: a letter need not hold its *neighbour*, and what it has to hold is open. With the token before three of the twelve seeds spell after 600 steps and alone none, which may be luck.
+# But the token *two* before, which says nothing of the neighbour, adds 50 points (25 to 76), and nothing is decided between the two. So a letter need not hold its *neighbour*, as the forged first letter has shown already. What it has to hold is open. With the token before three of the twelve seeds spell after 600 steps and alone none, which may be luck.
 #
 # All this was after 600 steps. **After 1,800 the token before adds 12 points, undecided (−15 to 39)**, so v4 may find most of it alone, and only later ([results](../docs/results.md#the-token-before)). NoPE, a model without any position encoding, spells from no seed alone by then, and with the token before from all twelve.
 #
@@ -255,7 +255,8 @@ both_guess
 # %% tags=["answer"]
 combined = results.load_results("slopes")
 spelling_both = slopes.count_spelling(combined["runs"]["RoPE with a fall, plain"]["whole"])
-spelling_plain = plain_attention.count_spelling(results.load_results("plain")["fresh"]["plain"]["alibi"]["whole"])
+plain = results.load_results("plain")["fresh"]["plain"]
+spelling_plain = plain_attention.count_spelling(plain["alibi"]["whole"])
 title = f"With a fall {spelling_plain} of 12 seeds spell, and with a rotation beside it {spelling_both}"
 fig, ax = plt.subplots(figsize=(9, 3.2))
 slopes.draw_combinations(ax, combined, title)
@@ -273,9 +274,9 @@ both_guess.compare(both_seeds[(spelling_both > 2) + (spelling_both > 9)])
 #
 # An earlier letter is a part of it. The token before, or the one two before, adds about 50 points of v4's names after 600 steps, and after 1,800 these gains are undecided. (The other ending needed controls below 5 points, and the token five before adds 21, −4 to 47.)
 #
-# *It needs more steps* is right for 14 of the 24 seeds of our two sets, which spell by step 1,800 and not by 600. What the steps are for, you have seen: notes of layer 1, and a head of layer 2 that reads them. Until they have formed, *it does not look at the name* is right in part for the vowel.
+# *It needs more steps* is right for 14 of the 24 seeds of our two sets, which spell by step 1,800 and not by 600. In most seeds that learn the vowel, a head of layer 2 comes to look at the name, and until then *it does not look at the name* is right in part.
 #
-# Open is *why* a rotation makes a model late, what the norm takes from ALiBi, and why the token two before helps.
+# Open is *how* a seed finds the vowel, *why* a rotation makes it late, and why an earlier token helps.
 
 # %% tags=["nbval-ignore-output"]
 tally()
@@ -314,7 +315,7 @@ cure.SHORT_CONVOLUTION.check(my_convolution)
 # %% [markdown]
 # ## Recap
 #
-# 1. In nine of twelve seeds of v4 one head of layer 2 looks at the name when the vowel is due, and without it the vowel is a guess. In ten of them, trained again, the vowel is read from a note of layer 1, after the vowel or on it.
+# 1. In nine of twelve seeds of v4 one head of layer 2 looks at the name when the vowel is due, and without it the vowel is a guess. In three of the twelve, trained again, the vowel is read from a note on the letter after it, and in none is it found by the letter before it.
 # 2. Token shift adds 49 points of v4's names after 600 steps, and the token two before adds as many. After 1,800 steps both gains are undecided.
 # 3. RoPE makes v4 late: by step 1,200 all of twelve fresh seeds spell with ALiBi and three with RoPE. With plain queries and keys all twelve spell after 600 steps with ALiBi's fall, one with RoPE's rotation beside it, and none with the rotation alone.
 # 4. A cause is tested by giving a model what it seems to lack, or by exchanging one part, beside controls, from seeds that did not suggest it.

@@ -200,7 +200,7 @@ def test_a_note_lies_at_the_letter_where_the_exchange_turns_most_vowels():
     ax = Figure().subplots()
     study.draw_notes(ax, {"seeds": [7, 8, 9], "arms": {"v4": {"exchanged": exchanged[::-1]}}})
     assert [label.get_text() for label in ax.get_yticklabels()] == ["seed 9", "seed 8", "seed 7"]
-    assert "third letter in 1 seeds, on the vowel in 1" in ax.get_title().replace("\n", " ")
+    assert "turns the vowel in 1 seeds, the vowel itself in 1" in ax.get_title().replace("\n", " ")
     drawn = {line.get_label(): list(line.get_xdata()) for line in ax.lines}
     assert drawn["at the third"] == pytest.approx([80, 0, 20])
     assert drawn["at the vowel itself"] == pytest.approx([10, 90, 20])
