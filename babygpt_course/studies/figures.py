@@ -25,6 +25,7 @@ from babygpt_course.studies import (
     dropped_positions,
     first_token,
     gaussian_training,
+    late,
     lookup,
     names,
     needed_heads,
@@ -111,6 +112,7 @@ FIGURES: dict[str, Study] = {
 
 # Studies whose results are not stored yet. The command runs one that is named; with its results it moves up.
 PLANNED: dict[str, Study] = {
+    "late": Study(late.measure_late, late.draw_late, (8.0, 3.6)),
     "practice": Study(practice.measure_practice, practice.draw_practice, (17.0, 4.6), practice.table),
     "drope": Study(
         dropped_positions.measure_dropped,

@@ -78,7 +78,7 @@ seeds_that_click
 #
 # ## What forms in a seed that spells?
 #
-# We took v4 apart with the switchboard of [04b](04b_which_heads.ipynb), at the last step, and those seeds that spell also 150 steps before they begin to. The first letter of the answer is given, so that the model has to write the second one. In the picture each bar is the share of right vowels while one head is silent, in seed 1337 at the last step.
+# We took v4 apart with the switchboard of [04b](04b_which_heads.ipynb) at the last step. Where a seed spells, we did so 150 steps before it begins to, too. The first letter of the answer is given, so that the model has to write the second one. In the picture each bar is the share of right vowels while one head is silent, in seed 1337 at the last step.
 
 # %% tags=["nbval-ignore-output"]
 stored = results.load_results("spelling")
@@ -122,13 +122,13 @@ note_guess.compare(vowels[shares.index(max(shares))])
 # %% [markdown]
 # Three seeds write the forged vowel in 98 to 100% of the questions, although *i* still stands in the story: **in three of twelve seeds the vowel is read from a note on the letter after it.** In seven others nothing happens there. But forged at the vowel itself, whose token stays as it is, 58 to 98% of their answers turn, so there the vowel passes through layer 1 at its own place, perhaps as a mere copy. The last two know little of the vowel or nothing.
 #
-# Three seeds need RoPE's angles for their note. If the four quickest pairs of the head that writes it stand still, they write 35 to 62% of the vowels in place of 99% or more. Stopping its eight other pairs costs one point at most, and stopping another head's quick pairs six ([results](../docs/results.md#where-the-note-lies)). So trained heads can use what tells neighbours apart, and in these seeds *its positions do not tell neighbours apart* is out.
+# These three seeds need RoPE's angles for their note. If the four quickest pairs of the head that writes it stand still, they write 35 to 62% of the vowels in place of 99% or more, and with its eight other pairs or another head's quick pairs stopped they lose little ([results](../docs/results.md#where-the-note-lies)). So trained heads can use what tells neighbours apart, and in these seeds *its positions do not tell neighbours apart* is out.
 #
-# A head that has to write the letter right after *m* may need a second note, *before me stands m*. So we forged this one, too, with *rila* in place of *mila*. **No seed misses it**: none loses more than four points, wherever in the name we forge. And of the 28 questions whose two names begin alike and differ in the vowel, the six seeds that know their vowels get all right. So the letter before is not what the vowel is found by. Its place may be, which we have not tested.
+# A head that has to write the letter right after *m* may need a second note, *before me stands m*. So we forged this one, too, with *rila* in place of *mila*. **No seed misses it**: none loses more than four points, wherever in the name we forge. And of the 28 questions whose two names begin alike and differ in the vowel, the six seeds that write over 90% of all vowels get all right. So the letter before is not what the vowel is found by. Its place may be, which we have not tested.
 #
 # ## The cure
 #
-# Before we forged the first letter, our hypothesis was that *v4 waits for the note about the letter before*. It can be tested in another way: write the note for v4, and see whether it spells early. The cheapest way is to add a part of the token before to each token, ahead of the first layer. With the embeddings $x_t$ and one trained number for each channel, $w$, which multiplies its channel ($\odot$),
+# The forged letter speaks against what had been our hypothesis, that *v4 waits for the note about the letter before*. We had tested it earlier in another way: we wrote the note for v4, and looked whether it spells early. The cheapest way is to add a part of the token before to each token, ahead of the first layer. With the embeddings $x_t$ and one trained number for each channel, $w$, which multiplies its channel ($\odot$),
 #
 # $$x_t \;\to\; x_t + w \odot x_{t-1}.$$
 #
@@ -215,7 +215,7 @@ control_guess.compare(max(gains, key=gains.get))
 #
 # But the token *two* before, which says nothing of the neighbour, adds 50 points (25 to 76), and nothing is decided between the two. So a letter need not hold its *neighbour*, as the forged first letter has shown already. What it has to hold is open. With the token before three of the twelve seeds spell after 600 steps and alone none, which may be luck.
 #
-# All this was after 600 steps. **After 1,800 the token before adds 12 points, undecided (−15 to 39)**, so v4 may find most of it alone, and only later ([results](../docs/results.md#the-token-before)). NoPE, a model without any position encoding, spells from no seed alone by then, and with the token before from all twelve.
+# All this was after 600 steps. **After 1,800 the token before adds 12 points, undecided (−15 to 39)**, so v4 may learn most names without it, and only later ([results](../docs/results.md#the-token-before)). NoPE, a model without any position encoding, spells from no seed alone by then, and with the token before from all twelve.
 #
 # ## Another encoding, and nothing else
 #
@@ -237,13 +237,13 @@ plt.show()
 alibi_guess.compare(alibi_seeds[(spelling_alibi > 3) + (spelling_alibi > 9)])
 
 # %% [markdown]
-# All twelve spell with ALiBi by then. Luck alone gives twelve and three in 4 of 1,000 studies, so it is decided: **RoPE makes v4 late.** It does not make it unable, because by step 1,800 eight seeds spell with RoPE. Nor is ALiBi the only encoding that is sooner: with the sinusoid ten seeds spell by step 1,200, which luck gives in 16 of 1,000. To these two the token before adds nothing that is decided after 1,800 steps, and with ALiBi more than two points of names are excluded ([results](../docs/results.md#the-token-before)).
+# All twelve spell with ALiBi by then. Luck alone gives twelve and three in 4 of 1,000 studies, so it is decided: **RoPE makes v4 late.** It does not make it unable, because by step 1,800 eight seeds spell with RoPE. Nor may ALiBi be the only encoding that is sooner: with the sinusoid ten of these seeds spell by step 1,200, which luck gives in 16 of 1,000. After 1,800 steps the token before adds nothing that is decided to either, and with ALiBi two points at most ([results](../docs/results.md#the-token-before)).
 #
 # ## Fall or rotation?
 #
 # ALiBi differs from RoPE in two ways: it has a *fall* of scores with the distance, and no *rotation*. NoPE has neither. The fourth combination is RoPE with ALiBi's fall beside its rotation, and its control is RoPE with a *rise* of the same size, so that far letters count more.
 #
-# We test this where RoPE and ALiBi differ most. All our models *normalise* queries and keys ([03a](03a_attention.ipynb)), and the papers on RoPE and ALiBi do not. If queries and keys stay *plain*, which means neither normalised nor, as our scores are, doubled, ALiBi spells from all of these twelve seeds after only 600 steps and RoPE from none. It writes 84 points more names (78 to 89), decided.
+# We test this where RoPE and ALiBi differ most. All our models *normalise* queries and keys ([03a](03a_attention.ipynb)), and the papers on RoPE and ALiBi do not. If queries and keys stay *plain*, not normalised and with scores that are not doubled, ALiBi spells from all of these twelve seeds after only 600 steps and RoPE from none. It writes 84 points more names (78 to 89), decided.
 #
 # [We wrote three endings](../docs/predictions.md#what-alibi-has-that-rope-lacks) before the runs. If RoPE spells from at least ten seeds with the fall, and from at most two with the rise, near letters that count more are what it lacked. If it spells from at most two with the fall, its rotation is in the way. Otherwise the fall is a part of it.
 
@@ -264,19 +264,19 @@ plt.show()
 both_guess.compare(both_seeds[(spelling_both > 2) + (spelling_both > 9)])
 
 # %% [markdown]
-# We had expected at least eight, and the second ending holds: RoPE with the fall spells from one seed, and without the rotation, as ALiBi, from all twelve. **Beside a fall the rotation is in the way.** Without a fall it is not: RoPE knows who did it in eight of these seeds, and NoPE in none.
+# We had expected at least eight, and the second ending holds: RoPE with the fall spells from one seed, and without the rotation, as ALiBi, from all twelve. **Beside a fall the rotation is in the way.** Without a fall it even helps: neither RoPE nor NoPE spells then, but RoPE knows who did it in eight of these seeds, and NoPE in none.
 #
-# The fall helps RoPE all the same: it adds 38 points of names (14 to 63), decided. The rise adds 13 (−5 to 32), and between the two nothing is decided. So whether the fall helps because near letters count more is open. Nor do we know what the norm takes from ALiBi. It makes scores larger beside the fall, but with the norm and six times the slope ALiBi spells from none.
+# With the fall RoPE writes 38 points more names (14 to 63), decided, and hardly spells all the same. The rise adds 13 points (−5 to 32), and between the two nothing is decided. So whether the fall helps because near letters count more is open.
 #
 # ## The case
 #
-# **RoPE makes v4 late.** With ALiBi in its place all of twelve fresh seeds spell by step 1,200, and three with RoPE. With plain queries and keys the two differ by step 600 already, and there a rotation beside ALiBi's fall takes eleven of twelve seeds away. Whether plain RoPE spells later, we have not measured.
+# **RoPE makes v4 late.** With ALiBi in its place all of twelve fresh seeds spell by step 1,200, and three with RoPE. With plain queries and keys the two differ by step 600 already, and there a rotation beside ALiBi's fall takes eleven of twelve seeds away.
 #
-# An earlier letter is a part of it. The token before, or the one two before, adds about 50 points of v4's names after 600 steps, and after 1,800 these gains are undecided. (The other ending needed controls below 5 points, and the token five before adds 21, −4 to 47.)
+# By our rule the second ending holds as well, because the token five before adds 21 points (−4 to 47) and the first ending needed controls below 5: *the neighbour is a part of it*. Since the token two before helps as much, it is rather an earlier letter. Either adds about 50 points of v4's names after 600 steps, and after 1,800 these gains are undecided.
 #
-# *It needs more steps* is right for 14 of the 24 seeds of our two sets, which spell by step 1,800 and not by 600. In most seeds that learn the vowel, a head of layer 2 comes to look at the name, and until then *it does not look at the name* is right in part.
+# *It needs more steps* is right for 14 of the 24 seeds of our two sets, which spell by step 1,800 and not by 600. In most seeds that learn the vowel, a head of layer 2 comes to look at the name, and until then *it does not look at the name* is right in part, as *it recalls the vowel only in part* is for a few. *Its positions do not tell neighbours apart* is out for three seeds, and the four others are struck.
 #
-# Open is *how* a seed finds the vowel, *why* a rotation makes it late, and why an earlier token helps.
+# Open is *how* a seed finds the vowel, *why* a rotation makes it late, why an earlier token helps, and whether plain RoPE spells later.
 
 # %% tags=["nbval-ignore-output"]
 tally()
@@ -374,7 +374,7 @@ cure.SHORT_CONVOLUTION.check(my_convolution)
 # **5.** Beside ALiBi's fall RoPE's rotation is in the way. Why does this not say that a rotation always harms?
 #
 # - a) it was tested from twelve seeds only
-# - b) the models share one learning rate
+# - b) a fall matters more than a rotation
 # - c) without a fall the model with the rotation answers, and the one without it does not
 #
 # <details><summary>Answer</summary>
