@@ -124,7 +124,7 @@ note_guess.compare(vowels[shares.index(max(shares))])
 #
 # These three seeds need RoPE's angles for their note. If the four quickest pairs of the head that writes it stand still, they write 35 to 62% of the vowels in place of 99% or more, and with its eight other pairs or another head's quick pairs stopped they lose little ([results](../docs/results.md#where-the-note-lies)). So trained heads can use what tells neighbours apart, and in these seeds *its positions do not tell neighbours apart* is out.
 #
-# A head that has to write the letter right after *m* may need a second note, *before me stands m*. So we forged this one, too, with *rila* in place of *mila*. **No seed misses it**: none loses more than four points, wherever in the name we forge. And of the 28 questions whose two names begin alike and differ in the vowel, the six seeds that write over 90% of all vowels get all right. So the letter before is not what the vowel is found by. Its place may be, which we have not tested.
+# A head that has to write the letter right after *m* may need a second note, *before me stands m*. So we forged this one, too, with *rila* in place of *mila*. **No seed needs it**: none loses more than four points, wherever after the first letter we forge. And of the 28 questions whose two names begin alike and differ in the vowel, the six seeds that write over 90% of all vowels get all right. So these six find their vowels by something else, perhaps by the place of the name, which we have not exchanged.
 #
 # ## The cure
 #
@@ -237,7 +237,7 @@ plt.show()
 alibi_guess.compare(alibi_seeds[(spelling_alibi > 3) + (spelling_alibi > 9)])
 
 # %% [markdown]
-# All twelve spell with ALiBi by then. Luck alone gives twelve and three in 4 of 1,000 studies, so it is decided: **RoPE makes v4 late.** It does not make it unable, because by step 1,800 eight seeds spell with RoPE. Nor may ALiBi be the only encoding that is sooner: with the sinusoid ten of these seeds spell by step 1,200, which luck gives in 16 of 1,000. After 1,800 steps the token before adds nothing that is decided to either, and with ALiBi two points at most ([results](../docs/results.md#the-token-before)).
+# All twelve spell with ALiBi by then. Luck alone gives twelve and three in 4 of 1,000 studies, so it is decided: **RoPE makes v4 late.** It does not make it unable, because by step 1,800 eight seeds spell with RoPE. Nor may ALiBi be the only encoding that is sooner: with the sinusoid ten of these seeds spell by step 1,200, which luck gives in 16 of 1,000. ([Results](../docs/results.md#the-token-before).)
 #
 # ## Fall or rotation?
 #
@@ -264,7 +264,7 @@ plt.show()
 both_guess.compare(both_seeds[(spelling_both > 2) + (spelling_both > 9)])
 
 # %% [markdown]
-# We had expected at least eight, and the second ending holds: RoPE with the fall spells from one seed, and without the rotation, as ALiBi, from all twelve. **Beside a fall the rotation is in the way.** Without a fall it even helps: neither RoPE nor NoPE spells then, but RoPE knows who did it in eight of these seeds, and NoPE in none.
+# We had expected at least eight, and the second ending holds: RoPE with the fall spells from one seed, and without the rotation, as ALiBi, from all twelve. **Beside ALiBi's fall the rotation is in the way**, with plain queries and keys and after 600 steps. It may make the fall too weak, because with a sixth of the slope ALiBi spells from one seed, too. Without a fall neither RoPE nor NoPE spells, but RoPE knows who did it in eight of these seeds and NoPE in none.
 #
 # With the fall RoPE writes 38 points more names (14 to 63), decided, and hardly spells all the same. The rise adds 13 points (−5 to 32), and between the two nothing is decided. So whether the fall helps because near letters count more is open.
 #
@@ -315,7 +315,7 @@ cure.SHORT_CONVOLUTION.check(my_convolution)
 # %% [markdown]
 # ## Recap
 #
-# 1. In nine of twelve seeds of v4 one head of layer 2 looks at the name when the vowel is due, and without it the vowel is a guess. In three of the twelve, trained again, the vowel is read from a note on the letter after it, and in none is it found by the letter before it.
+# 1. In nine of twelve seeds of v4 one head of layer 2 looks at the name when the vowel is due, and without it the vowel is a guess. In three of the twelve, trained again, the vowel is read from a note on the letter after it, and none needs a note of the letter before the vowel.
 # 2. Token shift adds 49 points of v4's names after 600 steps, and the token two before adds as many. After 1,800 steps both gains are undecided.
 # 3. RoPE makes v4 late: by step 1,200 all of twelve fresh seeds spell with ALiBi and three with RoPE. With plain queries and keys all twelve spell after 600 steps with ALiBi's fall, one with RoPE's rotation beside it, and none with the rotation alone.
 # 4. A cause is tested by giving a model what it seems to lack, or by exchanging one part, beside controls, from seeds that did not suggest it.
@@ -379,7 +379,7 @@ cure.SHORT_CONVOLUTION.check(my_convolution)
 #
 # <details><summary>Answer</summary>
 #
-# **c.** What a part does depends on what stands beside it. *a* is tempting, but twelve seeds decide this difference.
+# **c.** What a part does depends on what stands beside it. *a* is tempting, but more seeds would not say anything about models without a fall.
 #
 # </details>
 
