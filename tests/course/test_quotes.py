@@ -20,6 +20,7 @@ import pytest
 from babygpt.experiments.paired import UNDECIDED, compare, holm, share_decided, sign_test
 from babygpt_course.museum.costs import cost_differences, effect, load_costs
 from babygpt_course.studies import (
+    late,
     lookup,
     needed_heads,
     neighbours,
@@ -124,6 +125,7 @@ NAMES = {
     **{"np": np, "array": np.array, "mean": np.mean, "word": NUMBERS.__getitem__},
     **{
         "heads": needed_heads,
+        "late_study": late,
         "lookup": lookup,
         "neighbours": neighbours,
         "open_questions": open_questions,

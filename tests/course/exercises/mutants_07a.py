@@ -69,6 +69,7 @@ NELBO_MISTAKES = [
     ("all ways alike", partial(bound, weight=lambda n, s: 1 / (2**n - 1)), [TWO, MORE, TIGHT], "weights"),
     ("no minus", partial(bound, sign=1), [ONE, TWO, MORE, TIGHT], "*minus*"),
     ("from left to right", one_order, [TWO, MORE]),
+    ("a shown token", lambda f, n: -f(frozenset(range(1, n)), 0), [ONE, TWO, MORE, TIGHT], "masked in ["),
 ]
 AT_ONCE_MISTAKES = [
     ("two letters", ["ab", "ba"], [WRONG], "50%"),
