@@ -130,7 +130,7 @@ note_guess.compare(vowels[shares.index(max(shares))])
 # %% [markdown]
 # Three seeds write the forged vowel in 98 to 100% of the questions, although *i* still stands in the story: **in three of twelve seeds the vowel is read from a note on the letter after it.** In seven others nothing happens there. But forged at the vowel itself, whose token stays as it is, 58 to 98% of their answers turn, so there the vowel passes through layer 1 at its own place, perhaps as a mere copy. The last two know little of the vowel or nothing.
 #
-# These three seeds need RoPE's angles for their note. If the four quickest pairs of the head that writes it stand still, they write 35 to 62% of the vowels in place of 99% or more, and with its eight other pairs or another head's quick pairs stopped they lose little ([results](../docs/results.md#where-the-note-lies)). So trained heads can use what tells neighbours apart, and in these seeds *its positions do not tell neighbours apart* is out.
+# These three seeds need RoPE's angles for their note. If the four quickest pairs of the head that writes it stand still, they write 35 to 62% of the vowels in place of 99% or more. With its eight other pairs stopped, or another head's quick pairs, they lose little ([results](../docs/results.md#where-the-note-lies)). So trained heads can use what tells neighbours apart, and in these seeds *its positions do not tell neighbours apart* is out.
 #
 # A head that has to write the letter right after *m* may need a second note, *before me stands m*. So we forged this one, too, with *rila* in place of *mila*. **No seed needs it**: none loses more than four points, wherever after the first letter we forge. And of the 28 questions whose two names begin alike and differ in the vowel, the six seeds that write over 90% of all vowels get all right. So these six find their vowels by something else, perhaps by the place of the name, which we have not exchanged.
 #
@@ -279,7 +279,7 @@ both_guess.compare(both_seeds[(spelling_both > 2) + (spelling_both > 9)])
 #
 # By our rule the second ending holds as well, because the token five before adds 21 points (−4 to 47) and the first ending needed controls below 5: *the neighbour is a part of it*. Since the token two before helps as much, it is rather an earlier letter. Either adds about 50 points of v4's names after 600 steps, and after 1,800 these gains are undecided.
 #
-# *It needs more steps* is right for 18 of the 36 seeds of our three sets, which spell by step 1,800 and not by 600. In most seeds that learn the vowel, a head of layer 2 comes to look at the name, and until then *it does not look at the name* is right in part, as *it recalls the vowel only in part* is for a few. *Its positions do not tell neighbours apart* is out for three seeds, and the four others are struck.
+# *It needs more steps* is right for 18 of the 36 seeds of our three sets, which spell by step 1,800 and not by 600. In most seeds that learn the vowel, a head of layer 2 comes to look at the name, and until then *it does not look at the name* is right in part. So is *it recalls the vowel only in part*, for a few seeds. *Its positions do not tell neighbours apart* is out for three seeds, and the four others are struck.
 #
 # Open is *how* a seed finds the vowel, which difference between RoPE and ALiBi makes v4 late and why, why an earlier token helps, and whether plain RoPE spells later.
 
