@@ -11,7 +11,9 @@ from babygpt.positions import Positions
 from babygpt.training import train
 from babygpt.training.optimizers import schedule
 from babygpt_course.studies import gaussian_training as gaussian
+from babygpt_course.studies.board import WORLD
 from babygpt_course.studies.gaussian_training import cost_of_hiding, limit_sight
+from babygpt_course.studies.results import load_results
 
 
 def test_the_stored_numbers_of_a_kernel_reproduce_it():
@@ -128,3 +130,21 @@ def test_the_cost_is_the_rise_of_the_loss(awake, text):
     assert costs[0] == pytest.approx(near - whole, abs=1e-6)
     assert abs(costs[0]) > 1e-4
     assert costs[1] == pytest.approx(0, abs=1e-6)
+
+
+def test_the_stored_runs_are_those_of_the_study():
+    stored = load_results("gaussian")
+    runs = {(str(steps), version) for world, version, steps in gaussian.kernel_runs(1200) if world == WORLD}
+    kept = {(steps, version) for steps, versions in stored["plain"].items() for version in versions}
+    assert kept == runs
+    assert {steps for steps, _ in runs} == {"300", "1200"}
+
+
+def test_far_is_the_mean_of_the_last_of_four_windows(monkeypatch):
+    monkeypatch.setattr(gaussian.metrics, "loss_by_position", lambda model, text, length: np.arange(length))
+    monkeypatch.setattr(gaussian.metrics, "role_accuracy", lambda *_: 1.0)
+    corpus = load_corpus("plain-tales", 2000)
+    model = build(
+        "v4", ModelConfig(corpus.tokenizer.vocab_size, block_size=16, n_layer=1, n_head=1, n_embd=8)
+    )
+    assert gaussian.evaluate_reading(model, corpus, [])["far"] == np.arange(48, 64).mean()
