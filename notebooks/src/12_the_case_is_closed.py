@@ -242,13 +242,13 @@ plt.show()
 alibi_guess.compare(alibi_seeds[(spelling_alibi > 3) + (spelling_alibi > 9)])
 
 # %% [markdown]
-# All twelve spell with ALiBi by then, and luck alone gives twelve and one in 1 of 1,000 studies. So it is decided: **v4 spells later with RoPE than with ALiBi.** The seeds of the gifts say the same, with twelve and three. By step 1,800 four of the new seeds spell with RoPE, eight of the others, and with ALiBi all. With the sinusoid ten of the seeds of the gifts spell by step 1,200, which is undecided beside RoPE: luck gives it in 16 of 1,000 ([results](../docs/results.md#later-with-rope-than-with-alibi)).
+# All twelve spell with ALiBi by then, and luck alone gives twelve and one in 1 of 1,000 studies. So it is decided ([results](../docs/results.md#later-with-rope-than-with-alibi)): **v4 spells later with RoPE than with ALiBi.** The seeds of the gifts say the same, with twelve and three. By step 1,800 four of the new seeds spell with RoPE, eight of the others, and with ALiBi all. With the sinusoid ten of the seeds of the gifts spell by step 1,200, which is undecided beside RoPE: luck gives it in 16 of 1,000 ([results](../docs/results.md#the-token-before)).
 #
 # ## Fall or rotation?
 #
 # ALiBi differs from RoPE in two ways: it has a *fall* of scores with the distance, and no *rotation*. NoPE has neither. The fourth combination is RoPE with ALiBi's fall beside its rotation, and its control is RoPE with a *rise* of the same size, so that far letters count more.
 #
-# We test this where RoPE and ALiBi differ most. All our models *normalise* queries and keys ([03a](03a_attention.ipynb)), and the papers on RoPE and ALiBi do not. If queries and keys stay *plain*, not normalised and with scores that are not doubled, ALiBi spells from all of these twelve seeds after only 600 steps and RoPE from none. It writes 84 points more names (78 to 89), decided.
+# We test this where RoPE and ALiBi differ most. All our models *normalise* queries and keys ([03a](03a_attention.ipynb)), and the papers on RoPE and ALiBi do not. If queries and keys stay *plain*, not normalised and with scores that are not doubled, ALiBi spells from all twelve seeds of the gifts after only 600 steps and RoPE from none. It writes 84 points more names (78 to 89), decided.
 #
 # [We wrote three endings](../docs/predictions.md#what-alibi-has-that-rope-lacks) before the runs. If RoPE spells from at least ten seeds with the fall, and from at most two with the rise, near letters that count more are what it lacked. If it spells from at most two with the fall, its rotation is in the way. Otherwise the fall is a part of it.
 
