@@ -32,10 +32,7 @@ from babygpt.experiments.sweep import (
 from babygpt.metrics.inspection import (
     Head,
     each_weights,
-    with_heads,
     without_heads,
-    write_at,
-    written_by_heads,
 )
 from babygpt.models.language_model import LanguageModel
 from babygpt.models.transformer import Transformer
@@ -51,8 +48,10 @@ from babygpt_course.studies.spelling import (
     SecondLetterRows,
     draw_shares,
     look,
+    patch_letters,
     second_letter_rows,
     second_letters,
+    second_letters_exchanged,
     true_share,
 )
 from babygpt_course.studies.stretching import with_encoding
@@ -133,34 +132,9 @@ def without_two(model: LanguageModel, rows: SecondLetterRows) -> list[list[list[
     return shares.round(4).tolist()
 
 
-@torch.inference_mode()
-def second_letters_exchanged(
-    model: LanguageModel, rows: SecondLetterRows, twins: Tensor, letters: Sequence[int]
-) -> Tensor:
-    """Return the likeliest second letters if all heads of layer 1 write what they write in other stories.
-
-    twins    (Q, T)  token ids of these stories
-    letters  of the name in the story, counted from 0: at these places only
-    returns  (Q,) token ids
-    """
-    written = written_by_heads(model, twins)[0]  # (Q, T, H, D)
-    there = torch.zeros(rows.ids.shape, dtype=torch.bool)
-    there.scatter_(1, rows.mention[:, None] + torch.tensor(letters), True)
-    changes = {(0, head): write_at(there, written[:, :, head]) for head in range(model.config.n_head)}
-    with with_heads(model, changes):
-        return second_letters(model, rows)
-
-
 def exchange_layer(model: LanguageModel, rows: SecondLetterRows, letters: Sequence[int]) -> dict[str, float]:
-    """Exchange what all heads of layer 1 write at some letters of the name by what they write in the twin.
-
-    letters  of the name in the story, counted from 0
-    returns  the shares of questions after which the vowel of the story is predicted ("kept"), and that of the
-             twin ("exchanged")
-    """
-    predicted = second_letters_exchanged(model, rows, rows.twins, letters)
-    shares = {"kept": rows.vowel, "exchanged": rows.twin_vowel}
-    return {name: true_share(predicted == vowel) for name, vowel in shares.items()}
+    """Exchange what all heads of layer 1 write at some letters of the name: see `patch_letters`."""
+    return patch_letters(model, rows, None, *letters)
 
 
 def with_other_firsts(corpus: Corpus, rows: SecondLetterRows) -> Tensor:

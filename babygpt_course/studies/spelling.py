@@ -108,23 +108,41 @@ def look(model: LanguageModel, rows: SecondLetterRows) -> tuple[np.ndarray, np.n
 
 
 @torch.inference_mode()
-def patch_letters(
-    model: LanguageModel, rows: SecondLetterRows, heads: Iterable[int], letter: int
-) -> dict[str, float]:
-    """Exchange what heads of layer 1 write at one letter of the name by what they write in the twin.
+def second_letters_exchanged(
+    model: LanguageModel,
+    rows: SecondLetterRows,
+    twins: Tensor,
+    letters: Sequence[int],
+    heads: Iterable[int] | None = None,
+) -> Tensor:
+    """Return the likeliest second letters if heads of layer 1 write what they write in other stories.
 
-    heads   counted from 0
-    letter  of the name in the story, counted from 0: at this place only
+    twins    (Q, T)  token ids of these stories
+    letters  of the name in the story, counted from 0: at these places only
+    heads    counted from 0; all by default
+    returns  (Q,) token ids
+    """
+    written = written_by_heads(model, twins)[0]  # (Q, T, H, D)
+    there = torch.zeros(rows.ids.shape, dtype=torch.bool)
+    there.scatter_(1, rows.mention[:, None] + torch.tensor(letters), True)
+    chosen = range(model.config.n_head) if heads is None else heads
+    with with_heads(model, {(0, head): write_at(there, written[:, :, head]) for head in chosen}):
+        return second_letters(model, rows)
+
+
+def patch_letters(
+    model: LanguageModel, rows: SecondLetterRows, heads: Iterable[int] | None, *letters: int
+) -> dict[str, float]:
+    """Exchange what heads of layer 1 write at letters of the name by what they write in the twin.
+
+    heads    counted from 0; None for all
+    letters  of the name in the story, counted from 0: at these places only
     returns the shares of questions after which the vowel of the story is predicted ("kept"), and that of the
             twin ("exchanged")
     """
-    places, row_numbers = rows.mention + letter, torch.arange(len(rows.ids))
-    twins = written_by_heads(model, rows.twins)[0]  # (Q, T, H, D)
-    there = torch.arange(twins.shape[1]) == places[:, None]  # (Q, T)
-    messages = twins[row_numbers, places][:, None]  # (Q, 1, H, D)
-    with with_heads(model, {(0, head): write_at(there, messages[:, :, head]) for head in heads}):
-        letters = second_letters(model, rows)
-    return {"kept": true_share(letters == rows.vowel), "exchanged": true_share(letters == rows.twin_vowel)}
+    predicted = second_letters_exchanged(model, rows, rows.twins, letters, heads)
+    shares = {"kept": rows.vowel, "exchanged": rows.twin_vowel}
+    return {name: true_share(predicted == vowel) for name, vowel in shares.items()}
 
 
 def true_share(right: Tensor) -> float:
