@@ -32,6 +32,7 @@ from babygpt_course.studies import (
     neighbours,
     open_questions,
     order,
+    places,
     plain_attention,
     polar_repairs,
     practice,
@@ -113,6 +114,7 @@ FIGURES: dict[str, Study] = {
 
 # Studies whose results are not stored yet. The command runs one that is named; with its results it moves up.
 PLANNED: dict[str, Study] = {
+    "places": Study(places.measure_places, places.draw_places, (18.0, 5.0), places.table),
     "practice": Study(practice.measure_practice, practice.draw_practice, (17.0, 4.6), practice.table),
     "drope": Study(
         dropped_positions.measure_dropped,

@@ -128,6 +128,7 @@ QUICK_STUDIES = {
     "real": {"parts": ONCE},  # without its map, for which each head is silenced
     "neighbours": {"scale": replace(QUICK, seeds=(1,)), "every": 2},
     "late": {"scale": replace(QUICK, seeds=(1,)), "every": 2},
+    "places": {"scale": replace(QUICK, seeds=(1,)), "every": 2},
     "sinks": {"scale": QUICK, "n_texts": 2},
     "floors": {"names": ("plain-tales",), "n_windows": 4},
     "remasking": {"scale": QUICK, "n_texts": 1},
