@@ -19,7 +19,7 @@
 # |---|---|---|
 # | branches are alike | ❌ 93 to 99%, even at stride 4096 | ✅ 31% at stride 128 |
 #
-# So the note recommends its own code. But in the picture below, at equal settings, two branches are *equally* alike under both. What did the note measure, and does the likeness of two codes change the loss?
+# So the note recommends its own code. But in the picture below two branches are *equally* alike under both, over the same pairs. What did the note measure, and does the likeness of two codes change the loss?
 #
 # In our case, v4 of [lesson 00](00_start_here.ipynb) knows who did it and cannot copy the name from the story. At the end you will see how well a model of its size can copy. You will be able to
 #
@@ -57,11 +57,11 @@ explorers.branches()
 # %% [markdown]
 # ## The suspects
 #
-# Branch $b$ gets the position $p = b \cdot s$, where $s$ is the [stride](../docs/glossary.md#stride). The [Fourier code](../docs/glossary.md#fourier-code) is the sinusoid of [lesson 03b](03b_sinusoidal.ipynb) at $p$, and the model adds it to the token's embedding. **2-D RoPE** adds nothing: of the pairs of each query and key it rotates one half by time, as usual, and the other half by $p$. Likeness is a [cosine](../docs/glossary.md#cosine), 1 for equal directions: between the two Fourier codes, or between one vector and itself, rotated for either branch.
+# Branch $b$ gets the position $p = b \cdot s$, where $s$ is the [stride](../docs/glossary.md#stride). The [Fourier code](../docs/glossary.md#fourier-code) is the sinusoid of [lesson 03b](03b_sinusoidal.ipynb) at $p$, and the model adds it to the token's embedding. **2-D RoPE** adds nothing: of the pairs of each query and key it rotates one half by time, as usual, and the other half by $p$. Likeness is a [cosine](../docs/glossary.md#cosine), 1 for equal directions. For the Fourier code we compare the two codes. For 2-D RoPE we rotate one vector for branch 0 and for branch 1, and compare the two results.
 #
 # Why do both curves of <span class="light-stride">the left panel</span> coincide? Take one pair with the frequency $\omega$, and two branches at $p$ and $p'$. In the Fourier code this pair is $(\sin p\omega, \cos p\omega)$ or $(\sin p'\omega, \cos p'\omega)$, and their dot product is $\cos (p - p')\omega$. 2-D RoPE rotates the pair by $p\omega$ or by $p'\omega$, so that the angle $(p - p')\omega$ lies between the results, and their cosine is the same. <span class="light-pairs">The right panel</span> shows this cosine pair by pair, and their mean is the cosine of the whole code.
 #
-# At stride 128 and the note's width of 512 it is 0.41, so neither number of the note fits. Drag the blue dot to the green line: it crosses 31% many times, and always at larger strides.
+# At stride 128 and the note's width of 512 it is 0.41, so neither number of the note fits. Drag the blue dot to the green line: it crosses 31% many times, and always at twice the note's stride or more.
 #
 # The high numbers of 2-D RoPE are harder to explain. The note reports them even at stride 4096, where our cosine is 0.05. Two more sliders are under suspicion: the width, and how many pairs count.
 
@@ -94,7 +94,7 @@ suspect_guess.compare(reached[0] if reached else "no setting")
 # %% [markdown]
 # No setting of the picture gives 93% at stride 4096. The slowest pair alone comes nearest, with 0.91: drag the pink dot to the last pair, and then the blue dot. Both curves stay near 1, and fall below the note's range only a little before stride 4096.
 #
-# [Note 003](../docs/notes/003.md), its correction, computes the cosine of a *single* angle for 2-D RoPE and calls it 0.95 at stride 4096, although it is 0.92. So note 002 probably took *one* slow pair of 2-D RoPE, roughly computed, and *all* pairs of its own code. But a slow pair hardly turns under either code.
+# [Note 003](../docs/notes/003.md), its correction, computes the cosine of a *single* angle for 2-D RoPE. So note 002 may have taken *one* slow pair of 2-D RoPE, roughly computed, and *all* pairs of its own code. But a slow pair hardly turns under either code. Or it compared whole vectors inside a model, which hold the text as well: below these are more than 99% alike under 2-D RoPE.
 #
 # ## Two texts in one sequence
 #
@@ -143,7 +143,7 @@ bag_guess.compare(outcomes[changes["v6-none"] > 1e-4])
 #
 # ## Train two models
 #
-# Every sequence holds two pieces of our plain tales, which begin at random times in the window. `v6` has Fourier codes and `v6-rope2d` has 2-D RoPE, both at stride 128. The panel of cosines puts *one* text into both branches and compares them four times: of the codes, at the input, and after each layer. The right panel shows the [**interference** gap](../docs/glossary.md#interference): the loss of a text beside another one, minus its loss alone.
+# Every sequence holds two pieces of our plain tales, which begin at random times in the window. `v6` has Fourier codes and `v6-rope2d` has 2-D RoPE, both at stride 128. The panel of cosines puts *one* text into both branches and compares them four times: of the codes, at the input, and after each layer. The right panel shows the [**interference** gap](../docs/glossary.md#interference): the loss of a text beside another one, minus its loss alone under number 0.
 
 # %% tags=["nbval-ignore-output"]
 corpus = load_corpus("plain-tales", n_chars=400_000)
@@ -175,9 +175,9 @@ rows.append(("no code at all", f"ours {min(without):.3f} to {max(without):.3f}, 
 Table(("model", "gap (nats per character; ours after 400 steps)"), rows, stable=1)
 
 # %% [markdown]
-# Over twelve seeds another text costs less than 0.003 [nats](../docs/glossary.md#nats) per character with either code, and 0.09 in models without a code. Because 2-D RoPE adds nothing to the tokens' vectors, two branches with the same text are more than 99% alike after each layer. Still it keeps texts apart as well as the other code. Its line *codes* is high because the panel compares a whole head, half of which turns with time alone.
+# Over twelve seeds another text costs less than 0.003 [nats](../docs/glossary.md#nats) per character with either code, and 0.09 in models without a code. Because 2-D RoPE adds nothing to the tokens' vectors, two branches with the same text are more than 99% alike after each layer. Still it keeps texts apart as well as the other code. Its line *codes* lies higher than that of v6, because the panel compares a whole head, half of which turns with time alone.
 #
-# The gap is not the price of sharing, though. It compares a model with *itself*, and this model may have become worse at single texts. The fair baseline is another model, which was trained on equally many texts, each isolated from the others. The table has both baselines for models that were trained on eight texts in a sequence.
+# The gap is not the price of sharing, though. It compares a model with *itself*, and this model may have become worse at single texts. The fair baseline is another model, which read as many texts in each step, all of them isolated. The table has both baselines for models that were trained on eight texts in a sequence.
 
 # %%
 isolated, rows = study.losses_among({"runs": ours}, "16 at a time: isolated", 16), []
@@ -189,7 +189,7 @@ heading = ("code", "eight texts minus one (nats)", "minus a model of isolated te
 Table(heading, rows, stable=3)
 
 # %% [markdown]
-# By its gap a model pays nothing for eight texts, and beside the fair baseline it pays 0.061 or 0.075 nats. Six of these seeds made us train the other six, so it is not yet a result ([results](../docs/results.md#several-texts-in-one-sequence)).
+# By its gap a model pays nothing for eight texts, and beside the fair baseline it pays 0.061 or 0.075 nats. We added six seeds because the first six had shown a price, and seeds chosen in this way cannot decide ([results](../docs/results.md#several-texts-in-one-sequence)).
 #
 # ## Move the stride
 #
@@ -223,7 +223,7 @@ leaps = tuple(np.subtract(stored[f"stride {s}"], stored["stride 128"]).mean() > 
 leap_guess.compare(places[{(True, False): 0, (False, True): 1, (True, True): 2}.get(leaps, 3)])
 
 # %% [markdown]
-# If likeness decided, the loss would rise from left to right. But at stride 1024, where the codes are least alike, the model loses 0.82 nats more than at 128, and at 1, where they are most alike, 0.66 more. Yet models that had stride 1 from the start lose only 0.02 nats more than at 128, which other seeds have yet to confirm ([results](../docs/results.md#strides)). **So the loss leaps mainly because this code of branch 1 is new to the model**, as in [03b](03b_sinusoidal.ipynb), where positions were hard that training had left out.
+# If likeness decided, the loss would rise from left to right. But at stride 1024, where the codes are least alike, the model loses 0.82 nats more than at 128, and at 1, where they are most alike, 0.66 more. Yet models that had stride 1 from the start lose only 0.02 nats more than at 128, as a first result ([results](../docs/results.md#strides)). **So the loss leaps mainly because this code of branch 1 is new to the model**, as in [03b](03b_sinusoidal.ipynb), where positions were hard that training had left out.
 #
 # A model that still trains can learn the new code. Start the Fourier model again, and move the stride while it learns. Halfway the cell sets it to 1, unless you have moved it.
 
@@ -243,7 +243,7 @@ print(f"loss at the end: {moved:.2f} nats with your stride, {stayed:.2f} at 128 
 #
 # ## More texts than in training
 #
-# A Fourier model that was trained on two texts has never met the codes of any further branch. Under 2-D RoPE only the *difference* of two branch numbers enters a score, and neighbours differ by 1, as in training. We also trained models that draw the two numbers of each sample from eight.
+# A Fourier model that was trained on two texts has never met the codes of any further branch. Under 2-D RoPE only the *difference* of two branch numbers enters a score. It was always 1 in training, and among eight texts the differences 2 to 7 are new. We also trained models that draw the two numbers of each sample from eight.
 
 # %%
 ways = {"two": "0 and 1", "two of eight numbers": "any of eight"}
@@ -260,9 +260,9 @@ seed_plots.draw_seed_dots(ax, gaps, title, "gap among eight texts (nats per char
 plt.show()
 
 # %% [markdown]
-# Under new numbers eight texts cost 2.00 nats with Fourier codes, and 0.36 with 2-D RoPE. If training drew any two of eight numbers, they cost 0.04 nats or less with either code, although these models, too, had met only two texts at a time. So training should show every code.
+# Under new numbers the gap of eight texts is 2.00 nats with Fourier codes, and 0.36 with 2-D RoPE. If training drew any two of eight numbers, it is 0.04 nats or less with either code, although these models, too, had met only two texts at a time. So training should show every code, although with more codes a model may read a single text a little worse.
 #
-# Do new codes do the harm by themselves? Among eight texts both the numbers and the neighbours are new, so we also let each text read *alone* under its number.
+# Do new codes do the harm by themselves? Among eight texts both the numbers and the many texts are new, so we also let the model read each text *alone* under its own number, in place of number 0.
 
 # %%
 parts = ["more than half of it", "less than half of it"]
@@ -281,9 +281,9 @@ alone_guess.compare(parts[int(share < 0.5)])
 #
 # ## Who should read whom?
 #
-# A small gap does not mean that a text ignores the other one. With the open mask its predictions depend a little on the other text in every model that we trained, and with the isolation mask they do not. This is the [**leak**](../docs/glossary.md#leak), so isolate the texts of different people.
+# A small gap does not mean that a text ignores the other one. With the open mask its predictions depend on the other text in every model that we trained, if only a little with a branch code ([results](../docs/results.md#several-texts-in-one-sequence)), and with the isolation mask they do not. This is the [**leak**](../docs/glossary.md#leak), so isolate the texts of different people.
 #
-# The open mask is for texts that *help* each other. Here both branches tell the same story, and branch 1 writes it eight steps behind. The best reader of one whole text loses 0.33 nats.
+# The open mask is for texts that *help* each other. Here both branches tell the same story, and branch 1 writes it eight steps behind. The best reader of one whole story loses 0.33 nats, and of a piece that begins anywhere, as here, even more.
 
 # %%
 echoes = ["0.33 nats or more", "between 0.1 and 0.33 nats", "less than 0.1 nats"]
@@ -318,7 +318,7 @@ echo_guess.compare(echoes[2 if behind < 0.1 else 1 if behind < corpus.floor else
 #
 # ## The case
 #
-# This model has the size of v4, two layers of 96, and copies almost without a fault, vowels included. What it copies always stands eight letters back, under a code that says so, whereas v4 has to find the name first, at a distance that changes from story to story. So the trouble of v4 is not the copying itself. *The model is too small to copy* was out since lesson 00, and no other explanation is struck here.
+# This model has the size of v4, two layers of 96, and copies almost without a fault, vowels included. What it copies always stands at the same distance and under the other code, whereas v4 has to find the name first, at a distance that changes from story to story. So a model of this size can copy. *The model is too small to copy* was out since lesson 00, and no other explanation is struck here.
 
 # %%
 tally()
@@ -375,8 +375,8 @@ tasks.SPLIT_GAP.check(split_gap)
 # 1. Over the same pairs, two branches are equally alike under Fourier codes and under 2-D RoPE. At stride 4096 no setting gives the note's 93%; one slow pair comes nearest.
 # 2. Without a branch code a second text costs 0.09 nats per character, and with either code less than 0.003. Beside models that read isolated texts at an equal budget, eight texts cost 0.061 to 0.075, which other seeds have to decide.
 # 3. A model that was trained at stride 128 loses 0.82 nats more at 1024, where its codes are less alike, and 0.66 more at 1, because these codes are new to it.
-# 4. Eight texts cost 2.0 nats under Fourier codes if training had two numbers, and 0.04 or less if it drew any two of eight. The unknown number alone explains a quarter of the 2.0 nats.
-# 5. With the open mask every trained model leaks, and with the isolation mask nothing does. The open mask pays if a text can copy.
+# 4. The gap of eight texts is 2.0 nats under Fourier codes if training had two numbers, and 0.04 or less if it drew any two of eight. The unknown number alone explains a quarter of the 2.0 nats.
+# 5. With the open mask every trained model leaks a little, and with the isolation mask none does. The open mask pays if a text can copy.
 
 # %% [markdown]
 # ## Self-test
@@ -425,7 +425,7 @@ tasks.SPLIT_GAP.check(split_gap)
 #
 # <details><summary>Answer</summary>
 #
-# **c.** Then eight texts cost 0.03 nats or less under Fourier codes. *b* is tempting, but they still cost 0.29 to 0.45 nats.
+# **c.** Then the gap of eight texts is 0.03 nats or less under Fourier codes. *b* is tempting, but with it the gap is still 0.36 nats.
 #
 # </details>
 #
@@ -444,9 +444,9 @@ tasks.SPLIT_GAP.check(split_gap)
 # %% [markdown]
 # ## What the source notes say
 #
-# - *2-D RoPE leaves branches 93 to 99% alike.* This fails for the cosine over all pairs that rotate with the branch. Inside trained models we measured it at stride 4096 from six seeds only. Six never decide, so the table says *undecided*.
+# - *2-D RoPE leaves branches 93 to 99% alike.* This fails for the cosine over all pairs that rotate with the branch. Inside trained models we measured it at stride 4096 from six seeds only. Six never [decide](../docs/glossary.md#decided), so the table says *undecided*.
 # - *Training must begin with single texts, or it collapses.* With such a stage our models lose 0.045 nats *more* among four texts ([results](../docs/results.md#several-texts-in-one-sequence)).
-# - *The Fourier code reaches a lower loss, 2-D RoPE is stuck at 2.5.* At equal training they are [undecided](../docs/glossary.md#undecided): 2-D RoPE loses at most 0.023 nats more and 0.009 less.
+# - *The Fourier code reaches a lower loss, 2-D RoPE is stuck at 2.5.* At equal training the difference is [undecided](../docs/glossary.md#undecided).
 #
 # More: [note 002](../docs/notes/002.md), [note 003](../docs/notes/003.md).
 

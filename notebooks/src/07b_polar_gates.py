@@ -84,11 +84,11 @@ for mine, theirs in zip(by_hand, gates.transform_qk(q, k, positions), strict=Tru
 explorers.polar(order="norm, then gates")
 
 # %% [markdown]
-# The rows and columns of MASK tokens are pale in the second panel, and the number of the third panel is 1.4 in this order. In the note's order the norm divides cos φ out as well, because all channels of the explorer share one φ. In a model each channel has a φ of its own, so their cosines are no common factor, and training may choose them.
+# The rows and columns of MASK tokens are pale in the second panel in this order. In the note's order the norm divides cos φ out as well, because all channels of the explorer share one φ. In a model each channel has a φ of its own, so their cosines are no common factor, and training may choose them.
 #
 # ## Does φ learn?
 #
-# We train the note's gate for 150 steps, on the plain tales and with two layers of width 96.
+# We train the note's gate for 150 steps, on the plain tales and with two layers of width 96. As in the note, every φ begins at 0.
 
 # %%
 distances = ["more than 0.1 radians", "less than 0.1 radians", "not at all"]
@@ -112,7 +112,7 @@ print(f"φ moved by {moved:g} radians")
 phi_guess.compare(distances[2 if moved == 0 else 1 if moved < 0.1 else 0])
 
 # %% [markdown]
-# The rows of MASK are pale because the panel shows the gates before the norm. Training moves a number against its [gradient](../docs/glossary.md#gradient). The note calls its product an approximation of a true phase, $\cos(i\omega + \varphi)$, so we compare both gradients at $\varphi = 0$, for three angles $i\omega$:
+# Training moves a number against its [gradient](../docs/glossary.md#gradient). The note calls its product an approximation of a true phase, $\cos(i\omega + \varphi)$, so we compare both gradients at $\varphi = 0$, for three angles $i\omega$:
 
 # %%
 zero, angles = torch.zeros(3, requires_grad=True), torch.tensor([1.0, 2.0, 3.0])
@@ -122,7 +122,7 @@ for name, gate in both.items():
     print(f"{name:13}", [f"{x:.2f}" for x in slope.abs().tolist()])
 
 # %% [markdown]
-# The gradient of $\cos\varphi$ is $-\sin\varphi$, which is 0 at $\varphi = 0$, and there the note lets φ begin. So the first step leaves φ at 0, the next step starts from 0 again, and φ never moves, however long we train.
+# The gradient of $\cos\varphi$ is $-\sin\varphi$, which is 0 where φ begins. So the first step leaves φ at 0, the next step starts from 0 again, and φ never moves, however long we train.
 #
 # ## What is left: cos(iω)
 #
@@ -158,10 +158,10 @@ Table(("the text starts at", *heading), rows, stable=5)
 #
 # ## Five repairs
 #
-# Each repair removes one fault: the first two are about φ, the next two about α, and the last is about $i+j$. All but the second are in the explorer above, under *gate* and *order*.
+# Each repair removes one fault, and is added to those before it. The first two are about φ, the next two about α, and the last is about $i+j$. All but the second are in the explorer above, under *gate* and *order*.
 #
 # 1. An *exact phase*: the gate becomes $\cos(i\omega + \varphi)$, so φ has a gradient.
-# 2. A *random phase*: at position 0 every wave has its crest, where a cosine is flat, so the first positions get nearly the same gates. Random values of φ move the crests apart.
+# 2. A *random phase*: near position 0 all gates are about 1, so the first tokens look alike. Random values of φ move the crests apart.
 # 3. *Gates after the norm*, so that α counts.
 # 4. *α on keys only*, because a query at a hole has to find a letter, and α on this query makes its attention flat.
 # 5. [*Quadrature*](../docs/glossary.md#quadrature): each cosine gets a sine beside it, so that a query becomes $[q\cos, q\sin]$ and a key $[k\cos, k\sin]$.
@@ -173,7 +173,7 @@ explorers.polar("[cos, sin]", "norm, then gates")
 
 
 # %% [markdown]
-# The diagonals of the second panel are constant, apart from the columns of MASK keys. The three curves fall together, and the number is 0, because
+# The diagonals of the second panel are constant, apart from the columns of MASK keys. The three curves lie on one another, and the number is 0, because
 #
 # $$\cos(i\omega)\cos(j\omega) + \sin(i\omega)\sin(j\omega) = \cos\big((i-j)\omega\big).$$
 #
@@ -193,7 +193,7 @@ rows = [(str(start), *neighbours(ahead(0), start)) for start in (0, 20, 40)]
 Table(("the text starts at", *heading), rows, stable=5)
 
 # %% [markdown]
-# The three rows are equal, so the start of the text no longer matters. But *a* and *e* are equal too. The title of the third panel has a second number, which we passed over: in each picture so far, scores change by 0 if query and key swap.
+# The three rows are equal, so the start of the text no longer matters. But *a* and *e* are equal too. The title of the third panel has a second number, which we passed over: without MASK, scores change by 0 if query and key swap, in each picture so far.
 #
 # The reason is that a cosine is **even**: $\cos(-x) = \cos x$. Equal keys one position to the left and one to the right get the same score, so the head adds up their values with equal weights, and *a░e* gives it what *e░a* gives. The rest of the model cannot help, because it has no causal mask, and all its other parts read each token alone. **Without a causal mask, a model whose scores are cosines of the distance reads a text and its reversal alike.** This holds for all weights, so no training can change it.
 #
@@ -219,13 +219,13 @@ display(Table(("δ", *heading), rows, stable=5))
 side_guess.compare(sides[0 if scores[hole - 1] > scores[hole + 1] else 1])
 
 # %% [markdown]
-# With 45° the angle $(i-j)\omega - \delta$ is 0 for a key on the left, so the head looks at *a*, and with −45° at *e*. The explorer has the same φ between query and key in every channel:
+# With 45° the angle $(i-j)\omega - \delta$ is nearer to 0 for *a*, on the left, than for *e*, so the head looks at *a*, and with −45° at *e*. The explorer has one δ in every channel, which its dial calls *φ between*:
 
 # %%
 explorers.polar("[cos, sin], φ between", "norm, then gates", 45)
 
 # %% [markdown]
-# The dark stripe of the second panel lies below the diagonal now, and the curves of the third are highest at $i - j > 0$. The second number has grown, while the first stays at 0. So the fault had shown in the 0 that we passed over.
+# The curves of the third panel are highest at $i - j > 0$ now. The second number has grown, while the first stays at 0. So the fault had shown in the 0 that we passed over.
 #
 # ## Read a text from its end
 #
@@ -248,7 +248,7 @@ for title, model in models.items():
     print(f"{title:10}  loss {loss[title]:.2f}; from its end, a probability changes by up to {change:.4f}")
 
 # %% [markdown]
-# Quadrature still reads the sentence from its end as from its beginning. The note's gate does not, but only because it depends on $i+j$.
+# Quadrature still reads the sentence from its end as from its beginning. The note's gate does not, but only because it depends on $i+j$. α acts in v7, but whether 0.3 is better than 1 there is undecided ([results](../docs/results.md#gates-in-place-of-a-rotation)).
 #
 # ## Where the repairs end
 #
@@ -262,7 +262,7 @@ assert torch.allclose(rotated[..., 0::2], cosines, atol=1e-5)
 assert torch.allclose(rotated[..., 1::2], sines, atol=1e-5)
 
 # %% [markdown]
-# So quadrature is RoPE, for pairs whose second channel is 0. RoPE fills both channels of a pair, which gives it a direction, so it needs no δ. Of the gates that we tried, only those that are rotations give scores by the distance alone.
+# So quadrature is RoPE, for pairs whose second channel is 0. RoPE fills both channels of a pair, so queries and keys may point in different directions before they are rotated. Then a score can be highest to one side, and RoPE needs no δ. Of the gates that we tried, only those that are rotations give scores by the distance alone.
 #
 # A published encoding ends there, too: [PoPE](../docs/glossary.md#pope) has the waves and the δ of v7, and makes all numbers of queries and keys positive by a [softplus](../docs/glossary.md#softplus), a smooth curve above 0.
 #
@@ -303,15 +303,15 @@ control_guess.compare(controls_lower[0 if one and two else 1 if one else 2])
 # %% [markdown]
 # Each dot is a [seed](../docs/glossary.md#seed). At the right stands the mean, and in brackets its change from the row above, or from *5 quadrature* in the three rows with δ.
 #
-# Not every repair gains something: gates after the norm raise the loss by more than the random phase had lowered it, and α on keys only takes back a part of this. So after four repairs the loss is where it began, at 2.17. Quadrature loses 0.51 nats less than the gate before it (99%: 0.49 to 0.53). Not all of this need be the sine, because the gate before it has smaller scores, which the sine makes large again: beside repair 2 it is 0.38 (0.35 to 0.41).
+# Not every repair gains something: gates after the norm raise the loss by more than the random phase had lowered it, and α on keys only takes back a part of this. So after four repairs the loss is where it began, at 2.17. Quadrature loses 0.51 nats less than the gate before it. A part of this may come from larger scores, because gates after the norm make scores smaller, and the sine makes them large again. Beside repair 2, whose gates stand before the norm, it loses 0.38 nats less.
 #
 # A fixed direction does not help if all heads share it. With all heads on one side the loss rises by 0.03 nats, since a hole has neighbours on both sides. It falls where some heads look left and others right. In v7 training chooses the phases, and the loss is 0.15 nats lower than quadrature's ([all intervals](../docs/results.md#gates-in-place-of-a-rotation)).
 #
-# Between v7 and RoPE nothing is [decided](../docs/glossary.md#decided), and they are level within 0.035 nats. PoPE is equal to RoPE or better, by up to 0.06 nats.
+# Between v7 and RoPE nothing is [decided](../docs/glossary.md#decided), and they are level within 0.035 nats. Between PoPE and RoPE nothing is decided either.
 #
 # ## The case
 #
-# Our model with holes needed a direction to tell the letter before from the letter after, and a cosine of the distance has none. v4 has a rotation, which has a direction, so RoPE's angles tell neighbours apart. Whether trained heads use them is open. So *its positions do not tell neighbours apart* is out for the encoding, and open for trained heads.
+# Our model with holes needed a direction to tell the letter before from the letter after, and a cosine of the distance has none. v4 has a causal mask, so that no later letter is there, and a rotation, whose angles tell neighbours apart anyway ([04a](04a_rope.ipynb)). Whether trained heads use them is open. So this page strikes nothing: *its positions do not tell neighbours apart* stays out for the encoding, and open for trained heads.
 
 # %%
 tally()
@@ -362,7 +362,7 @@ gate_exercises.LOOK_RIGHT.check(phases_to_the_right)
 # ## Recap
 #
 # 1. A norm after the gates cancels α, which is one number for all channels of a token. φ never moves, because the gradient of cos φ is 0 where φ begins.
-# 2. $\cos(i\omega)\cos(j\omega)$ depends on $i-j$ and on $i+j$. A sine beside each cosine removes $i+j$. It makes scores larger, too, and the two lower the loss by 0.51 nats for each masked character, whereas the four repairs before it gain at most 0.05 together.
+# 2. $\cos(i\omega)\cos(j\omega)$ depends on $i-j$ and on $i+j$. A sine beside each cosine removes $i+j$. It makes scores larger, too, and the two lower the loss by 0.51 nats for each masked character, whereas after the four repairs before it the loss is where it began.
 # 3. Without a causal mask, a model whose scores are cosines of the distance reads a text and its reversal alike, whatever its weights are. A phase δ between query and key gives it a direction.
 # 4. The note's gate loses 2.17 nats for each masked character, v7 1.51 and RoPE 1.52 (400 steps, 2 layers of 96, one learning rate). The last two are level within 0.035 nats.
 # 5. Quadrature is RoPE for pairs that are half empty, so the repairs end at a rotation.
@@ -390,7 +390,7 @@ gate_exercises.LOOK_RIGHT.check(phases_to_the_right)
 #
 # <details><summary>Answer</summary>
 #
-# **c.** −sin 0 = 0. *b* explains α, but φ differs from channel to channel.
+# **c.** −sin 0 = 0. *b* explains α, one number for all channels of a token, but each channel may have a φ of its own.
 #
 # </details>
 #
