@@ -19,7 +19,8 @@ def letters(tokenizer: CharTokenizer, questions: Questions, times: int = 30) -> 
     """Watch the loss of each letter of the first question and its answer, and the name that the model writes.
 
     The title counts the questions in which the right name is the likelier one, and those in which it is
-    written. Each measurement takes about as long as four steps with two dozen questions.
+    written, and shows the first name that is missed. Each measurement takes about as long as four steps with
+    two dozen questions.
 
     questions  at least one; their answers are read with the right letters before each
     """
@@ -39,13 +40,13 @@ def letters(tokenizer: CharTokenizer, questions: Questions, times: int = 30) -> 
 
     def panel(frames: Any, title: str, total: int) -> Panel:
         step, (losses, names, n_right) = frames[-1]
-        spelled, n = sum(name == q.answer for name, q in zip(names, questions, strict=True)), len(questions)
+        right = [name == q.answer for name, q in zip(names, questions, strict=True)]
+        example = right.index(False) if False in right else 0  # a name that is still missed, if there is one
         answer_losses = np.zeros_like(losses)
         answer_losses[answer] = losses[answer]
-        finding = (
-            f"After {step} steps {title} knows {n_right} of {n} answers and writes {spelled} of {n} names: "
-            f"here “{''.join(visible(names[0]))}”, where “{first.answer}” is right"
-        )
+        counts = f"{n_right} of {len(right)} answers and writes {sum(right)} of {len(right)} names"
+        shown = f"“{''.join(visible(names[example]))}”, where “{questions[example].answer}” is right"
+        finding = f"After {step} steps {title} knows {counts}: {shown}"
         bars = [
             Curve("story and question", COLOURS["blue"], losses - answer_losses, look="bars"),
             Curve("answer", COLOURS["red"], answer_losses, look="bars"),

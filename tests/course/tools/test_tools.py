@@ -262,3 +262,13 @@ def test_letters_shows_the_loss_of_each_letter_and_counts_what_is_known_and_writ
     assert "".join(mark for _, mark in panel.x.ticks).endswith(f"•{questions[0].answer}.")
     n_right = round(6 * metrics.role_accuracy(model, corpus.tokenizer, questions))
     assert f"After 7 steps v4 knows {n_right} of 6 answers and writes 0 of 6 names" in panel.title
+
+
+def test_letters_shows_a_name_that_is_missed():
+    corpus = load_corpus("plain-tales", 5_000)
+    questions = corpus.grammar.questions(4, seed=2, max_chars=64)
+    watch, losses = letters(corpus.tokenizer, questions), np.zeros(len(questions[0].prompt) + 4)
+    names = [q.answer for q in questions]
+    for written, example in (([*names[:2], "", "x"], ("", names[2])), (names, (names[0], names[0]))):
+        title = watch.panel([(7, (losses, written, 4))], "v4", 9).title
+        assert title.endswith("“{}”, where “{}” is right".format(*example))
