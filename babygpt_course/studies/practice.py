@@ -9,6 +9,7 @@ from dataclasses import replace
 from statistics import mean
 from typing import Any
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from babygpt import TrainConfig, load_corpus
@@ -115,9 +116,13 @@ def table(results: Results) -> str:
     return head + markdown(heading, rows) + "\n" + markdown(gap_heading, gaps)
 
 
-def lowest_arm(results: Results, number: str) -> str:
-    """Return the arm with the lowest mean of a number."""
-    return min(results["arms"], key=lambda name: mean(results["arms"][name][number]))
+def finding(results: Results, number: str) -> str:
+    """Return in words which arms are decided to lie above or below RoPE in every layer."""
+    sides: dict[str, list[str]] = {}
+    for name, row in against_rope(results).items():
+        sides.setdefault(row[number].side, []).append(name)
+    parts = [f"{side} RoPE: {', '.join(sides[side])}" for side in ("above", "below") if side in sides]
+    return "; ".join(parts) or "nothing is decided"
 
 
 def draw_practice(figure: Figure, results: Results) -> None:
@@ -125,13 +130,16 @@ def draw_practice(figure: Figure, results: Results) -> None:
     loss, past, answers = figure.subplots(1, 3)
     arms: Mapping[str, Mapping[str, Any]] = results["arms"]
     by_number = {key: {name: arm[key] for name, arm in arms.items()} for key in NUMBERS}
-    lowest = {key: lowest_arm(results, key) for key in ("1x", "past")}
-    draw_seed_dots(loss, by_number["1x"], f"Lowest loss: {lowest['1x']}", "loss (nats per character)")
-    title = f"Changes least past the window:\n{lowest['past']}"
-    draw_seed_dots(past, by_number["past"], title, "change in four windows (nats per character)", {"": 0.0})
-    spells = {name: mean(shares) for name, shares in by_number["whole"].items()}
-    best = max(spells, key=lambda name: spells[name])
-    title = f"Most names ({100 * spells[best]:.0f}%): {best}"
+    draw_seed_dots(loss, by_number["1x"], f"Loss: {finding(results, '1x')}", "loss (nats per character)")
+    draw_past(past, results)
+    title = f"Names written: {finding(results, 'whole')}"
     label, span = "right answers (%; rings: names written)", (-3.0, 103.0)
     shares, rings = (percent(by_number[key]) for key in ("roles", "whole"))
     draw_seed_dots(answers, shares, title, label, {"chance": 50.0}, span, rings)
+
+
+def draw_past(ax: Axes, results: Results) -> None:
+    """Draw how the loss changes past the window."""
+    changes = {name: arm["past"] for name, arm in results["arms"].items()}
+    title = f"Past the window: {finding(results, 'past')}"
+    draw_seed_dots(ax, changes, title, "change in four windows (nats per character)", {"": 0.0})

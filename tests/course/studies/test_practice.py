@@ -53,7 +53,11 @@ def test_gaps_are_an_arm_minus_rope_seed_by_seed():
         "1x": [0.4 + 0.001 * i for i in range(12)],
         "whole": [0.9 - 0.001 * i for i in range(12)],
     }
-    gaps = study.against_rope({"arms": {study.BASE: row, "token shift": shifted}})["token shift"]
+    results = {"arms": {study.BASE: row, "token shift": shifted, "the same": row}}
+    gaps = study.against_rope(results)["token shift"]
+    assert study.finding(results, "1x") == "below RoPE: token shift"
+    assert study.finding(results, "whole") == "above RoPE: token shift"
+    assert study.finding(results, "past") == "nothing is decided"
     assert {key: gap.side for key, gap in gaps.items()} == {
         "1x": "below",
         "past": "undecided",
