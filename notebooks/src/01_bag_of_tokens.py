@@ -36,7 +36,7 @@ run = live.train(model, NextToken(corpus, 64), recipe, "v1", watches=watches)
 # %% [markdown]
 # v1 predicts the next character from the present one, and sees no other. The matrix shows all that it knows: a row for each present character, a column for each next one, and the darker a cell, the more probable its character. Point at a cell to read it, then drag the timeline to 0 and slowly back. The rows begin alike, and soon *q* has one dark cell, in the column of *u*, because in the tales *u* always follows *q*.
 #
-# In the case of [lesson 00](00_start_here.ipynb) v4 paid for a vowel what a guess among five costs. Does it recall nothing of the vowel, or a part? v1 certainly recalls nothing, because it never sees the story. So at the end of this lesson we compare what v1 and v4 pay for each letter of a name, and test *it recalls the vowel only in part*. You will be able to
+# In the case of [lesson 00](00_start_here.ipynb) v4 paid for a vowel about as much as a guess among five costs. Does it recall nothing of the vowel, or a part? v1 certainly recalls nothing, because it never sees the story. So at the end of this lesson we compare what v1 and v4 pay for each letter of a name, and test *it recalls the vowel only in part*. You will be able to
 #
 # 1. compute by hand what such a model predicts, and what one step of training changes,
 # 2. compute the lowest loss that it can reach,
@@ -148,7 +148,7 @@ Table(("after … comes", *toy.characters), rows, stable=5)
 #
 # $$\text{new weight} = \text{weight} - \text{learning rate} \cdot \text{gradient}.$$
 #
-# We take the simplest v1: its weights are the 16 logits of the table, and all of them begin at 0. Then every probability is 1/4, and the loss is −ln(1/4) = 1.386. The gradient of the logit of $b$ after $a$ has a short formula:
+# We take the simplest v1: its weights are the 16 logits of the table, and all of them begin at 0. Then every probability is 1/4, and the loss is −ln(1/4) = 1.386. If $b$ comes after $a$, the derivative of $-\ln p_b$ is $p_b - 1$ for the logit of $b$, and $p_c$ for that of any other character $c$. The mean over all pairs is the gradient:
 #
 # $$\text{gradient} = (\text{share of pairs that begin with } a) \cdot (p - \text{counted share of } b \text{ after } a).$$
 #
@@ -198,9 +198,9 @@ rate_guess.compare(effects[2 if loss_after(100, 1) > loss_after(1, 0) else 0])
 #
 # A grammar writes the tales, so we know the exact probability $p(b\mid a)$ of each character $b$ after $a$, and the share $p(a,b)$ of each pair. On average over all texts of this grammar, no table has a lower loss than the one with these probabilities. It loses
 #
-# $$-\sum_{a,b} p(a,b)\,\ln p(b\mid a).$$
+# $$-\sum_{a,b} p(a,b)\,\ln p(b\mid a)$$
 #
-# per character. This number is the [bigram floor](../docs/glossary.md#floor). How near did the v1 of the first cell come?
+# nats per character. This number is the [bigram floor](../docs/glossary.md#floor). How near did the v1 of the first cell come?
 
 # %%
 share = torch.zeros(V, V, dtype=torch.float64)  # p(a, b)
@@ -219,11 +219,11 @@ print(f"your run: {val_loss - floor:+.4f} nats from the bigram floor")
 print(f"our {len(ours)} runs: {min(ours):+.4f} to {max(ours):+.4f}")
 
 # %% [markdown]
-# All twelve stored runs, each from another seed, end within 0.005 nats of the floor. The entropy floor, the loss of the best reader of whole stories, lies more than 1.5 nats lower. In windows that begin anywhere, a model gets clearly below this floor only if it reads what came *before* the present character.
+# All twelve stored runs, each from another seed, end within 0.005 nats of the floor. The entropy floor, the loss of the best reader of whole stories, lies more than 1.5 nats lower. In windows that begin anywhere, a model gets clearly below the *bigram* floor only if it reads what came *before* the present character.
 #
 # ## Who did it?
 #
-# Back to the panel of right answers: why do they stay at 50%, although v1 tells 我爱你 from 你爱我? Take one story, *ada chased ben. who chased ben? ada.*, and its [mirror](../docs/glossary.md#mirror-pair). We ask v1 for the next character after each of the two questions.
+# Back to the panel of right answers: why do they stay at 50%, although v1 tells 我爱你 from 你爱我? Take a story with invented names, *ada chased ben. who chased ben? ada.*, and its [mirror](../docs/glossary.md#mirror-pair). We ask v1 for the next character after each of the two questions.
 
 # %% tags=["nbval-ignore-output"]
 rows = []
@@ -258,8 +258,8 @@ losses = {
     "v1": [sum(math.log(n_after[a] / pairs[a, b]) for a, b in each) / len(names) for each in follows],
     "names alone": [math.log(begins[i + 1] / begins[i]) for i in range(4)],
     f"v4, mean of {len(knows)} seeds": costs.mean(dim=0).tolist(),
-    "v4, seed with the lowest": costs.amin(dim=0).tolist(),
-    "v4, seed with the highest": costs.amax(dim=0).tolist(),
+    "v4, lowest of each letter": costs.amin(dim=0).tolist(),
+    "v4, highest of each letter": costs.amax(dim=0).tolist(),
 }
 rows = [(name, *(f"{loss:.2f}" for loss in each)) for name, each in losses.items()]
 Table(("nats for the letter", "first", "second", "third", "fourth"), rows, stable=5)
@@ -294,11 +294,11 @@ vowel_guess.compare(numbers[(many > 0) + (many > 5) + (many > 10)])
 # %% [markdown]
 # Each mark is a seed, and one that recalls a part of the vowel stands far to the left. Four seeds pay 1.48 to 1.57 nats, clearly less than ln 5 = 1.61. Three of them write 29 to 35% of the names, more than a guess gives. The fourth is the ring on the left: it guesses the third letter and still writes 17%, where two guesses would give 10%.
 #
-# The next ring, at 1.58 nats and 15%, is doubtful. The twelve others stand at the dashed line: they pay 1.60 to 1.62 nats and write 11 to 22% of the names, so their numbers show no part that is recalled.
+# The next ring is doubtful, because its loss lies between theirs and the rest. The twelve others stand at the dashed line, so their numbers show no part that is recalled.
 #
 # ## The case
 #
-# *It recalls the vowel only in part* is true of four seeds after 450 steps, and one is doubtful. It cannot explain the case, because from 12 of 17, v4 pays what a guess among five costs, and writes about as many names as such a guess. So we strike it as an explanation of the case, although it is true of a few seeds, which is why lesson 12 calls it right in part. With the two that lesson 00 struck, six are left. v1 cannot test them, because it never sees a second token.
+# *It recalls the vowel only in part* is true of four seeds after 450 steps, and one is doubtful. It cannot explain the case, because from 12 of 17, v4 pays what a guess among five costs, and writes about as many names as such a guess. So it is true of a few seeds, and does not explain the usual one: as an explanation of the case we strike it. With the two that lesson 00 struck, six are left. v1 cannot test them, because it never sees a second token.
 
 # %%
 tally()
@@ -349,7 +349,7 @@ bag_of_tokens.SQUEEZED.check(squeezed)
 #
 # 1. v1 is a bigram model: a table with a row for each present character and a column for each next one.
 # 2. v1 gives 我爱你 and 你爱我 different probabilities, because their pairs differ, and it predicts the same after 我爱 as after 你爱.
-# 3. A training step moves every weight against its gradient, which is 0 where the probability equals the counted share. So training approaches the counted table, whose loss can be computed: 2.10 nats per character on the tales.
+# 3. A training step moves every weight against its gradient, which is 0 where the probability equals the counted share. So training approaches the counted table. For the tales the exact table can be computed, and loses 2.10 nats per character.
 # 4. v1 knows exactly half of the answers, because a story and its mirror end with the same character.
 # 5. Does v4 recall a part of the vowel? Of 17 seeds four pay clearly less for it than a guess among five, one is doubtful, and twelve pay what a guess costs (450 steps).
 

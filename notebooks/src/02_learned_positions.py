@@ -13,7 +13,7 @@
 #
 # *A side trip after 00, complete in itself.*
 #
-# The smallest model of the course, v1, predicts the next token from the present one, and does not know where this token stands. **v2** is told: each position has a vector, which training learns like all other weights, and v2 adds it to the vector of the token. The first GPT used this position [encoding](../docs/glossary.md#encoding) (Radford et al. 2018).
+# The smallest model of the course, v1, predicts the next token from the present one, and does not know where this token stands. **v2** is told: each position has a vector, which training learns like all other weights, and v2 adds it to the vector of the token. The first GPT used this position [encoding](../docs/glossary.md#encoding).
 #
 # In our case, v4 of [lesson 00](00_start_here.ipynb) writes a name, knows that a *vowel* is due as its second letter, and hardly which one. This lesson strikes none of the explanations: it builds the first encoding, and asks what a position alone can tell about the next letter of a name. You will be able to
 #
@@ -102,11 +102,11 @@ wide = [how for how, shares in spaces.items() if np.ptp(shares) > 0.3]  # from l
 swinging.compare(f"only the {wide[0]} one" if len(wide) == 1 else "both" if wide else "neither")
 
 # %% [markdown]
-# Every story begins with a name of four letters, such as *pori*: consonant, vowel, consonant, vowel. So the aligned curve reaches 1 at position 4, where this name has ended. Later words differ in length, so the curve swings less and less. The random curve stays near 0.2, because every position holds the same mixture of characters.
+# Every story begins with a name of four letters, such as *pori*: consonant, vowel, consonant, vowel. So the aligned curve reaches 1 at position 4, where this name has ended. Later words differ in length, so the swings soon become smaller. The random curve stays near 0.2, because every position holds the same mixture of characters.
 #
 # ## Train it
 #
-# We train v1 and v2 on both kinds of windows, the first three models at once and without a picture. At each position $t$ a model predicts the *next* character, which stands at $t + 1$.
+# We train v1 and v2 on both kinds of windows, three of the four models in this cell, and the fourth below, with a picture. At each position $t$ a model predicts the *next* character, which stands at $t + 1$.
 
 # %% tags=["nbval-ignore-output"]
 shape = ModelConfig(V, block_size=64, n_embd=64)
@@ -126,7 +126,7 @@ gain_guess = predict("On aligned windows, at which of these does v2 gain most ov
 gain_guess
 
 # %% [markdown]
-# The fourth model is v2 on aligned windows, and you can watch it learn. The large panel shows by how much each position changes the [logits](../docs/glossary.md#logit), the scores of the next characters, which we call its **vote**: orange makes a character more probable, and blue less. Votes stronger than 4 nats have the colour of 4.
+# The fourth model is v2 on aligned windows, and you can watch it learn. The large panel shows by how much each position changes the [logits](../docs/glossary.md#logit), the scores of the next characters, which we call its **vote**. Scores are logarithms, so their unit is the nat as well: orange makes a character more probable, and blue less. Votes stronger than 4 nats have the colour of 4.
 
 # %% tags=["answer", "nbval-ignore-output"]
 torch.manual_seed(0)
@@ -162,7 +162,7 @@ heading = ("windows", "your v1 (nats per character)", "your v2", "your gain", "g
 Table(heading, rows, stable=1)
 
 # %% [markdown]
-# We trained both models from twelve seeds, for 300 steps each. On aligned windows v2 gains 0.21 nats, and on random windows it gains nothing. Now drag the timeline of the dashboard to 0, and slowly forward again: the columns of the first positions get their colours first. The row without a name below ↵ is the space. At later positions the votes are weaker, except those for ↵, the end of a story, because many stories end there.
+# We trained both models from twelve seeds, for 300 steps each. On aligned windows v2 gains 0.21 nats, and on random windows it gains nothing. Now drag the timeline of the dashboard to 0, and slowly forward again: the columns of the first positions get their colours first. The row without a name below ↵ is the space. At later positions the votes are weaker, except those for *?* and for ↵, the end of a story, because many questions and stories end there.
 #
 # ## What a position knows
 #
@@ -178,7 +178,7 @@ assert torch.allclose(v2(part[None])[0], token_votes[part] + position_votes, ato
 
 
 # %% [markdown]
-# So the tool of the toy works for the trained v2 as well, if its rows hold votes in place of vectors. Its *code* is then a sum of two votes for each possible next character. Votes that all positions share count as votes of the token. Keep the letter *p*, move along positions 0 to 5, and read which characters the position alone would make likeliest.
+# So the tool of the toy works for the trained v2 as well, if its rows hold votes in place of vectors. Its *code* is then a sum of two votes for each possible next character. The mean vote of all positions is counted with the token. Keep the letter *p*, move along positions 0 to 5, and read which characters the position alone would make likeliest.
 
 # %% tags=["nbval-ignore-output"]
 def likeliest(votes):
@@ -193,7 +193,7 @@ rows = {c: (token_votes[corpus.tokenizer.ids[c]] + mean).detach().numpy() for c 
 sums(rows, (position_votes - mean)[:8].detach().numpy(), letters, likeliest)
 
 # %% [markdown]
-# Position 0 holds the first consonant, and its votes are for the five vowels. Position 1 votes for consonants, position 2 for vowels again, and position 3 for the space after the name. So the votes follow the pattern of a name, *vowel, consonant, vowel, space*, without a single name. Inside a name a position tells the *kind* of the next letter and never which one.
+# Position 0 holds the first consonant, and its votes are for the five vowels. Position 1 votes for consonants, position 2 for vowels again, and position 3 for the space after the name. So the votes follow the pattern of a name, *vowel, consonant, vowel, space*, without a single name. Inside a name a position tells which letters are possible, above all their *kind*, and not which of them comes.
 #
 # Since the two kinds of votes are only added, a position also votes the same for every token. v2 cannot learn a rule such as *at position 3 a space is more probable after a, and less probable after b*. For such a rule a model has to compute something from the sum before it votes, as the MLP of lesson 03a does.
 #
@@ -231,9 +231,7 @@ row_used.compare(f"always {used[-1]}" if stays else answers[0 if used[64] == 64 
 #
 # ## The case
 #
-# From the present token and its position alone, v2 knows that a vowel is due as the second letter of the first name. Which vowel it is, v2 has to guess, and a guess among five costs at least ln 5 = 1.61 nats. v4 pays about as much for this letter of the answer: 1.48 to 1.62 nats in our 17 stored runs of 450 steps that know who did it ([results](../docs/results.md#knowing-who-and-writing-the-name)). v4's encoding gives distances only, and the letter before tells the kind: in the plain tales of lesson 00 a vowel follows every *z* and *p*. Where v4 takes the kind from, we have not tested.
-#
-# Our case is only about *which* vowel it is, and the answer stands in the story, where v2 cannot look. No explanation is struck here.
+# From the present token and its position alone, v2 knows that a vowel is due as the second letter of the first name. Which vowel it is, v2 has to guess, as v4 does in most seeds. But v4 could look for it in the story, and v2 cannot. No explanation is struck here.
 
 # %%
 tally()
@@ -356,7 +354,7 @@ learned_positions.BEYOND_V2.check(texts)
 # %% [markdown]
 # ## What the source note says
 #
-# Source note 004 proposes v2. It says rightly that a character has another code at another position, and concludes that v2 can tell 我爱你 from 你爱我. The probabilities of the two whole sentences do differ, in v2 as in v1, but v2 predicts the same after 我爱 as after 你爱. The note also says that adding *fuses* token and position, like two colours of paint. But under a linear head the two vote separately, as they would if the two vectors stood one after the other (*concatenation*). All claims are in [`docs/notes/004.md`](../docs/notes/004.md).
+# Source note 004 proposes v2. It says rightly that a character has another code at another position, and concludes that v2 can tell 我爱你 from 你爱我. The probabilities of the two whole sentences do differ, in v2 as in v1, but v2 predicts the same after 我爱 as after 你爱. The note also says that adding *fuses* token and position, like two colours of paint. But nothing but one matrix follows the sum, so that the two vote separately, as they would if the two vectors stood one after the other (*concatenation*). All claims are in [`docs/notes/004.md`](../docs/notes/004.md).
 
 # %% tags=["nbval-ignore-output"]
 claims = [

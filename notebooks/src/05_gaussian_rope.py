@@ -220,6 +220,7 @@ for name, (low, high) in groups.items():
 display(Table(("right name", "right answers, σ₂ left at 20", "σ₂ moved"), rows, stable=1))
 lost_guess.compare(choices[lost[0] + 2 * lost[1]])
 
+
 # %% [markdown]
 # Our run still finds the near names, and of the far names hardly more than a guess would. How can four tokens make so much difference? K subtracts 8 from a score at 20 tokens, and 11.5 at 24. We give one key the highest score, 9.8, and all other keys the score 0:
 

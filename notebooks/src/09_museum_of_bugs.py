@@ -13,7 +13,7 @@
 #
 # *A side trip after 04c, complete in itself.*
 #
-# The picture below has two training curves, of one model with a mistake in its code and of the same model without it. You see a single line, because after each of 100 steps the two losses are equal in every digit. Yet the mistake is real, and it will harm everybody who uses this model.
+# The picture below has two training curves, of one model with a mistake in its code and of the same model without it. You see a single line, because after each of 100 steps the two losses are equal in every digit. Yet the mistake is real, and it will harm whoever lets this model write.
 #
 # Our case has an explanation that no lesson has tested yet: v4 knows who did it and cannot spell the name, perhaps because *it has a bug*. Its loss falls as it should, but the picture makes us doubt what that is worth. You will be able to
 #
@@ -21,7 +21,7 @@
 # 2. test a model by promises instead of its loss,
 # 3. find a bug by asking what excludes most, and not what confirms your idea.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about 30 seconds to run on two cores, and by our estimate 46 minutes to read and guess. The fourteen other cases take half an hour or more, whenever you like.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about 30 seconds to run on two cores, and by our estimate 46 minutes to read and guess. The fourteen other cases take longer, whenever you like.
 
 # %% tags=["nbval-ignore-output"]
 import matplotlib.pyplot as plt
@@ -161,7 +161,7 @@ by_seed = costs["ends"]["nothing wrong"]
 noise.compare(max(by_seed) - min(by_seed))
 
 # %% [markdown]
-# The twelve healthy models end between 1.75 and 1.85. The twin in the picture is a thirteenth, and ends below them. Case 2 ends in their range, so without its twin you could not tell it from a healthy model. We chose its seed so that this happens: from the twelve other seeds the bug ends between 1.84 and 1.97, and costs 0.11 nats in the mean (0.09 to 0.14).
+# The twelve healthy models end between 1.75 and 1.85. The twin in the picture is a thirteenth, and ends below them. Case 2 ends in their range, so without its twin you could not tell it from a healthy model. We chose its seed so that this happens: from the twelve other seeds the bug costs 0.11 nats in the mean.
 #
 # RoPE has one purpose: a score stays the same if both positions move together. So we ask for `shift` first.
 
@@ -171,7 +171,7 @@ second.ask("shift")
 # %% [markdown]
 # The bug is in what the encoding does to queries and keys, and four names fit: *mixed layouts*, *a lost minus*, *kernel of the position* and *the sine left out*. We look for a promise that halves them.
 #
-# - With *the sine left out*, a score at positions m and n depends on the product cos(mω) · cos(nω). If m and n are exchanged, it stays the same. So the model cannot tell left from right, and breaks `sides`, as *a lost minus* does.
+# - With *the sine left out*, a score at positions m and n depends on the product cos(mω) · cos(nω). If m and n are exchanged, it stays the same. So the model cannot tell left from right, and breaks `sides`. So does *a lost minus*: without the minus of a rotation its matrices are symmetric, too.
 # - With *kernel of the position*, scores get smaller as positions grow. Just past the window all of them are nearly 0, so the model cannot tell neighbours apart there, and breaks `beyond`.
 # - *Mixed layouts* keep both.
 
@@ -205,7 +205,7 @@ second.plaque()
 second.source()
 
 # %% [markdown]
-# A rotation keeps every length, so this is no rotation, and the score no longer depends on the distance alone. But it still changes with both positions, which is enough for a small model to learn from. The code in source note 001 has this bug.
+# A rotation keeps every length, so this is no rotation, and the score no longer depends on the distance alone. But it still changes with both positions, and a small model learns from it. The code in source note 001 has this bug.
 #
 # > **In a real model.** Both cases happen to SmolLM2-135M when its weights are copied into another program. If its positions begin again at 0 in the middle of a text, as with *cache restarts*, it loses 0.57 nats a token more (mean over 24 texts). The wrong layout raises no error either, and [lesson 11](11_a_real_model.ipynb) measures what it costs.
 #
@@ -218,7 +218,7 @@ third = museum.case(3)
 line = predict(
     "After 100 steps, where is the loss of case 3?",
     [
-        "above the line, like every model that reads one text",
+        "above the line, like a healthy model",
         "on the line, within 0.05 nats",
         "below the line",
     ],
@@ -278,7 +278,7 @@ helped = [name for name in by_name if effect(by_name[name]) == "lower" and name 
 lower.compare(lower.options[0 if not helped else 1 if len(helped) == 1 else 2])
 
 # %% [markdown]
-# Eight bugs make the loss higher, six do not change it, and two make it lower. *Mask off by one* sees the next token, and *codes added twice*, in which the sinusoid is twice as large, really helps at this size and after 100 steps. *Wrong axis* has the largest mean cost: its angle depends on the head in place of the position, so the model has no position code at all, and still its loss falls.
+# Eight bugs make the loss higher, six do not change it, and two make it lower. *Mask off by one* sees the next token, and *codes added twice*, in which the sinusoid is twice as large, really helps at this size and after 100 steps. A model without any position code still learns: in *wrong axis* the angle depends on the head in place of the position, and in *one code for all* every position has the same code. Both end alike, at 2.07. But the first is compared with RoPE, at 1.80, and the second with the sinusoid, at 2.02, so costs can be compared only between bugs with the same twin.
 #
 # ## The case
 #
@@ -298,7 +298,7 @@ assert all(promise.holds for promise in asked)
 invariants.promises(asked)
 
 # %% [markdown]
-# v4 keeps all seven, and the two programs agree. Ten of the museum's sixteen bugs change the training curve, so they change logits, and the second program would show it. Of the six that leave the curve as it is, the promises find five. Only *padding counted* was not tested, and v4 never reads padding in this course. Both checks use random weights at the museum's size, and neither looks at the training code, that is at targets, batches and optimizer. Nor do they find a mistake that both programs share. Such faults might slow the learning. If one made spelling impossible, however, v4 would not spell from seven of twelve seeds in [lesson 08](08_the_ladder.ipynb). The same training code lets the sinusoid spell from all twelve, so a fault in it alone does not explain why v4 is late.
+# v4 keeps all seven, and the two programs agree. Ten of the museum's sixteen bugs change the training curve, so they change logits, and the second program would show it. Of the six that leave the curve as it is, the promises find five. Only *padding counted* was not tested, and v4 never reads padding in this course. Both checks use random weights at the museum's size, and neither looks at the training code, that is at targets, batches and optimizer. Nor do they find a mistake that both programs share. Such faults might slow the learning. If one made spelling impossible, however, v4 would not spell from seven of twelve seeds after 1,800 steps ([lesson 08](08_the_ladder.ipynb)). The same training code lets the sinusoid spell from all twelve, so a fault in it alone does not explain why v4 is late.
 #
 # So *it has a bug* is out, as far as we can test it.
 
@@ -312,7 +312,7 @@ tally()
 # 2. Six of the sixteen bugs do not change training at all, because they act with a cache, with padding or beyond the window, so no training curve can show them.
 # 3. Eight bugs raise the loss, by 0.06 to 0.28 nats after 100 steps (mean of twelve seeds, two blocks). The twelve healthy seeds lie 0.10 nats apart, which is more than the smallest costs, so without a twin a small cost looks like another seed.
 # 4. Each bug breaks a promise that you can measure in a fraction of a second, without training, on a model with random weights.
-# 5. One broken promise is rarely proof of a cause. Two or three answers can be proof, if each of them excludes other bugs.
+# 5. One broken promise names a bug only if no other bug breaks it, as in case 3. Mostly it takes two or three answers, each of which excludes other bugs.
 
 # %% [markdown]
 # ## Self-test
