@@ -73,7 +73,7 @@ for step in (300, 600, 1200):
     print(f"step {step:5,}: {compare(differences_at(step)):+.3f}")
 
 # %% [markdown]
-# > A difference is [decided](../docs/glossary.md#decided) if three conditions hold. The interval of at least twelve seeds leaves out zero. These seeds did not suggest the comparison: somebody wrote it down before they were trained. The mean counts: it is at least 0.02 nats per character, or 5 points of right answers. Every other difference is [undecided](../docs/glossary.md#undecided).
+# > A difference is [decided](../docs/glossary.md#decided) if three conditions hold. The interval of at least twelve seeds leaves out zero. These seeds did not suggest the comparison, because it was named before they were trained. And the mean is large enough to matter: at least 0.02 nats per character, or 5 points of right answers. Every other difference is [undecided](../docs/glossary.md#undecided).
 #
 # Seeds that suggest a comparison cannot decide it, because the largest of many differences is partly luck. Twelve others can. *Undecided* does not mean *equal*: at step 600 the sinusoid may be 0.028 nats better than RoPE, or 0.051 worse. This careful rule also misses real differences. Suppose that one model is really better, by one standard deviation of the differences. The mean of twelve seeds then lies about √12 = 3.5 standard errors from zero, and the interval reaches 3.1.
 
@@ -94,9 +94,9 @@ display(Table(("true difference", "decided with 12 seeds", "with 20"), rows, sta
 power_guess.compare(100 * share_decided(1.0, 12))
 
 # %% [markdown]
-# The first row counts false alarms, about one comparison in a hundred. Before nine of ten studies see a difference, it has to be as large as 1.3 deviations. So an undecided difference is often small beside the luck of the seeds.
+# The first row counts false alarms, about one comparison in a hundred. Nine of ten studies see a difference only if it is 1.3 deviations or more. So a difference that is small beside the luck of the seeds often stays undecided.
 #
-# At steps 300 and 1,200 the interval leaves out zero, in opposite directions, and at 1,500 and 1,800 it does not. But nobody had named these two steps, and whoever looks six times at the same runs has six chances to be lucky. Neither step stands if [all six looks are counted](../docs/results.md#the-time-of-the-click), so both are only *suggested*.
+# At steps 300 and 1,200 the interval leaves out zero, in opposite directions, and at 1,500 and 1,800 it does not. But nobody had named these two steps, and we looked at six, so that luck had six chances. Neither step stands if [all six looks are counted](../docs/results.md#the-time-of-the-click), so both are only *suggested*.
 #
 # ## One run
 #
@@ -125,7 +125,7 @@ end = steps[-1].val_loss if steps else run.uniform_loss
 print(beside(end, board["alibi"]["1x"], "nats"))
 
 # %% [markdown]
-# The loss falls smoothly, whereas the right answers stay near 50%, which is chance, and then leap. The written names wait longer. We call such a leap a [click](../docs/glossary.md#click), and a run can have two of them, for answering and for spelling.
+# The loss falls smoothly, whereas the right answers stay near 50%, which is chance, and then rise within some hundred steps. The written names wait longer. We call such a rise a [click](../docs/glossary.md#click), and a run can have two of them, for answering and for spelling.
 #
 # ## Sixty runs
 #
@@ -146,7 +146,7 @@ print(
 )
 
 # %% [markdown]
-# Two runs of one encoding lie up to 0.13 nats apart. We sort the same sixty runs by what they have learned. Estimate what a click is worth. A model that guesses the vowel pays 1.61 nats for it, once in each answer, and the cell has printed how many characters have one answer. A model that does not know who did it pays for the first letter as well. In three such runs of 450 steps this letter costs 1.78 nats, as much as a guess among six letters.
+# Two runs of one encoding lie up to 0.13 nats apart. We sort the same sixty runs by what they have learned. Estimate what a click is worth. A model that guesses the vowel pays 1.61 nats for it, once in each answer, and the cell has printed how many characters have one answer. A model that does not know who did it pays for the first letter as well, at most the ln 16 = 2.77 nats of a guess among sixteen.
 
 # %%
 apart_guess = predict(
@@ -172,19 +172,17 @@ plt.show()
 apart_guess.compare(mean(learned["neither"]) - mean(learned["answer and spell"]))
 
 # %% [markdown]
-# The three groups lose 0.507, 0.537 and 0.589 nats, so the first and the last lie 0.08 apart, about what the two letters explain. The means of any two of the five encodings lie at most 0.026 apart. At this step the gap between two runs mostly tells whether they have clicked. Even the first group loses 0.04 nats more than the best reader, for reasons that we did not test. A mean over such different runs may describe none of them, so we count seeds.
+# The three groups lose 0.507, 0.537 and 0.589 nats, so the first and the last lie 0.08 apart, about what the two letters explain. The means of any two of the five encodings lie at most 0.026 apart. At this step the gap between two runs mostly tells whether they have clicked. A mean over such different runs may describe none of them, so we count seeds.
 #
 # ## When they click
 #
-# The study of the first picture also asked each model questions. A seed *answers* by some step if at least 90% of its answers are right at this step and at every later one. The training has 1,800 steps. Its learning rate is still high at step 600, so this is not the end of a run of 600.
+# The study of the first picture also asked each model questions. A seed *answers* by some step if at least 90% of its answers are right at this step and at every later one. The training has 1,800 steps. Its learning rate is still high at step 600, so a seed at this step is not one of the sixty runs.
 
 # %% tags=["nbval-ignore-output"]
 click(clicks, ["answers"])
 
 # %% [markdown]
-# At step 300 seven of the twelve seeds answer at least 76% of the questions right with RoPE, and at most 67% with the sinusoid. Only in these seven do the losses lie far apart, so they make the gap that you saw. **Of the 48 seeds of RoPE, the sinusoid, the fixed kernel and ALiBi, 47 answer by step 1,800. So a gap at step 300 mostly shows which of them answer already.** Had we stopped at step 300, we would have taken *not yet* for *worse*.
-#
-# Three encodings lose more than RoPE at the end: the trained kernel of [05](05_gaussian_rope.ipynb), [PoPE](../docs/glossary.md#pope) and [NoPE](../docs/glossary.md#nope). No seed of NoPE answers, and four of PoPE do.
+# At step 300 seven of the twelve seeds answer at least 76% of the questions right with RoPE, and at most 67% with the sinusoid. Only in these seven do the losses lie far apart, so they make the gap that you saw. **Of the 48 seeds of RoPE, the sinusoid, the fixed kernel and ALiBi, 47 answer by step 1,800. So the gap at step 300 mostly shows which of them answer already.** Had we stopped at step 300, we would have taken *not yet* for *worse*. Still earlier the sinusoid loses more for another reason, which we have not looked for: at step 150 it is 0.05 nats behind, and hardly any seed answers.
 #
 # ## And the names?
 #
@@ -206,11 +204,11 @@ sinusoid, rope = (clicked(clicks, "spells")[name][at.index(1200)] for name in ("
 sooner_guess.compare(sooner[2 if abs(sinusoid - rope) <= 2 else 0 if sinusoid > rope else 1])
 
 # %% [markdown]
-# By step 1,200 ten seeds spell with the sinusoid and two with RoPE. In eight seeds the sinusoid alone spells, and in none RoPE alone, which luck does in less than one study of a hundred (a *sign test*, *p* = 0.008). This explains the first picture. At step 300 RoPE is ahead because more of its seeds answer. By step 1,200 all seeds of both answer, and RoPE is behind because fewer of its seeds spell. So the two ends of the first picture compare which seeds have clicked by then. The step that we had named beforehand is the last one, where it is five to none, and luck is not excluded (*p* = 0.06).
+# By step 1,200 ten seeds spell with the sinusoid and two with RoPE. In eight seeds the sinusoid alone spells, and in none RoPE alone, which luck does in less than one study of a hundred (a *sign test*, *p* = 0.008). This explains most of the first picture. At step 300 RoPE is ahead mainly because more of its seeds answer. By step 1,200 all seeds of both answer, and RoPE is behind because fewer of its seeds spell. So which encoding is better? Of five, no pair is decided after 600 steps, and at other steps the picture mostly compares which seeds have clicked by then. The step that we had named beforehand is the last one, where it is five to none, and luck is not excluded (*p* = 0.06).
 #
 # ## The case
 #
-# Of the twelve seeds of RoPE, which is our v4, 1, 2 and 7 spell by step 600, 1,200 and 1,800. So *it needs more steps* is right for six of twelve seeds. *Its encoding makes it late* is suggested, since at step 1,200 the sinusoid is far ahead from the same seeds, and so is ALiBi with nine ([results](../docs/results.md#the-time-of-the-click)). Lesson 12 exchanges the encoding to decide it. Of the five other seeds three write 67.5 to 79.5% of the names at the end, one writes 40%, and only one (20%) is near a guess of the vowel.
+# Of the twelve seeds of RoPE, which is our v4, 1, 2 and 7 spell by step 600, 1,200 and 1,800. So *it needs more steps* is right for six of twelve seeds. *Its encoding makes it late* is suggested, since at step 1,200 the sinusoid is far ahead from the same seeds, and so is ALiBi with nine ([results](../docs/results.md#the-time-of-the-click)). Lesson 12 exchanges the encoding to decide it.
 #
 # Neither says what the steps are for. [Lesson 12](12_the_case_is_closed.ipynb) looks at what forms in a seed that spells, and gives it to v4.
 
@@ -279,7 +277,7 @@ ladder.OWN_ENCODING.check(RoPESoFar)
 # 1. We compare models seed by seed. A difference is *decided* if the 99% interval of twelve seeds leaves out zero, these seeds did not suggest it, and the mean counts.
 # 2. *Undecided* does not mean *equal*: of differences as large as one standard deviation, twelve seeds see 64 in 100.
 # 3. After 600 steps the loss of a run mostly tells what it has learned.
-# 4. Of four encodings 47 of 48 seeds answer by step 1,800. A gap at one step mostly shows which seeds have learned to answer or to spell.
+# 4. Of four encodings 47 of 48 seeds answer by step 1,800. At step 300 the gap between RoPE and the sinusoid mostly shows which seeds answer already.
 # 5. By step 1,200 ten of twelve seeds spell with the sinusoid and two with RoPE. By step 1,800 seven do with RoPE, which suggests that its encoding makes v4 late.
 
 # %% [markdown]
@@ -321,10 +319,10 @@ ladder.OWN_ENCODING.check(RoPESoFar)
 #
 # </details>
 #
-# **4.** A seed of v4 answers at step 350 and writes no name at step 600. What will happen?
+# **4.** A seed of v4 answers by step 600 and does not spell by then. What will happen?
 #
 # - a) it will spell if it trains long enough
-# - b) it may spell later: six of eleven such seeds did by step 1,800
+# - b) it may spell later: five of ten such seeds did by step 1,800
 # - c) it will never spell
 #
 # <details><summary>Answer</summary>

@@ -15,7 +15,7 @@
 #
 # The models of this course have two layers, and you trained them in a minute. SmolLM2-135M-Instruct has 30 layers and 134.5 million weights, and was trained on two trillion [tokens](../docs/glossary.md#token) ([its page](../docs/real_model.md)). Apart from its causal mask, only [RoPE](04a_rope.ipynb) tells it where a word stands. You will be able to
 #
-# 1. show which part of a position a published model uses, and which it ignores,
+# 1. show which pairs of RoPE a published model uses, and which it ignores,
 # 2. judge what right answers to a set of questions show,
 # 3. find heads by what they look at, and test with controls whether the model needs them,
 # 4. test by an exchange what a head tells the next layer.
@@ -51,9 +51,9 @@ views.attention(model, tokenizer, "Sam chased Anna. Who chased Anna? Sam.", laye
 # %% [markdown]
 # ## Take the rotation away
 #
-# With RoPE a position enters a score as a distance, so by construction a text costs the same wherever it begins. Moved by 5,000 positions, none of the 24 texts that we wrote for this lesson, of about 236 tokens each, changed its loss. What is the model worth without distances?
+# With RoPE a position enters a score as a distance, so by construction a text costs the same wherever it begins. Moved by 5,000 positions, none of the 24 texts that we wrote for this lesson, of about 236 tokens each, changed its loss ([results](../docs/results.md#a-published-model)). What is the model worth without distances?
 #
-# We change the rotation in two ways. In the first nothing turns, so a token sees which words stand before it, and hardly their order ([03a](03a_attention.ipynb)). The second is the wrong layout of [09](09_museum_of_bugs.ipynb): the rotation takes channel $i$ with channel $i + D/2$, although this file is ordered for neighbours as pairs ([why](../docs/real_model.md)). The text is a recipe for onion soup.
+# We change the rotation in two ways. In the first nothing turns, so a token sees which words stand before it, and hardly their order ([03a](03a_attention.ipynb)). The second is the wrong layout of [09](09_museum_of_bugs.ipynb): the rotation takes channel $i$ with channel $i + D/2$, although in this file channels $2i$ and $2i + 1$ form a pair ([why](../docs/real_model.md)). The text is a recipe for onion soup.
 
 # %%
 worse = ["no rotation costs more, by 0.5 nats or more", "the wrong layout does", "they differ by less"]
@@ -85,7 +85,7 @@ display(Table(("rotation", "this text (nats a token)", "24 texts"), rows, stable
 layout_guess.compare(worse[0 if none - layout > 0.5 else 1 if layout - none > 0.5 else 2])
 
 # %% [markdown]
-# Without its rotation the model loses 1.89 nats a token more, and with the other layout 1.79, although every weight is as it was. So the wrong layout is hardly better than none: every pair still turns, but these are not the pairs that were trained.
+# Over the 24 texts the model loses 1.89 nats a token more without its rotation, and with the other layout 1.79, although every weight is as it was. So the wrong layout is hardly better than none: every pair still turns, but these are not the pairs that were trained.
 #
 # ## Which pairs does it use?
 #
@@ -115,7 +115,7 @@ plt.show()
 pairs_guess.compare(pairs[0 if slow - quick > 0.1 else 1 if quick - slow > 0.1 else 2])
 
 # %% [markdown]
-# The slower half of all pairs can stand still (the blue line), and the texts cost 0.005 nats more. But without the four quickest pairs the texts cost 1.04 nats more, of the 1.89 nats that the whole rotation is worth ([all numbers](../docs/results.md#a-published-model)). **In texts of this length the model needs the quicker half of its pairs. The slower half, which turns by 49° at most, hardly matters.**
+# The slower half of all pairs can stand still (the blue line), and the texts cost 0.005 nats more. But without the four quickest pairs the texts cost 1.04 nats more, of the 1.89 nats that the whole rotation is worth ([all numbers](../docs/results.md#a-published-model)). With 20 pairs still it is 0.08, and with 24 it is 0.62. **In texts of this length the model needs few pairs besides its twelve quickest. The slower half, which turns by 49° at most, hardly matters.**
 #
 # So interpolation by 4 ([lesson 10](10_beyond_the_window.ipynb)) costs these short texts 1.43 nats, and NTK-aware scaling, which spares the quick pairs, 0.02.
 #
@@ -151,9 +151,9 @@ print(
 proof_guess.compare(proofs[1])
 
 # %% [markdown]
-# The answer to *Who chased Anna?* is the name that the question does not hold, so the order of the words is not needed. So we asked for the same stories *Who chased?* and *Who was chased?* A model that answers by habit, say with the first name, gets one of the two right and the other wrong. After four examples, two of each kind, both are right in 10 of 30 stories. **So 30 of 30 looked like proof and was none.**
+# The answer to *Who chased Anna?* is the name that the question does not hold, so the order of the words is not needed. So we asked for the same stories *Who chased?* and *Who was chased?* A model that answers by habit, say with the first name, gets one of the two right and the other wrong. After four examples, two of each kind, both are right in 10 of 30 stories, where two coins would reach a quarter. **So 30 of 30 looked like proof and was none.**
 #
-# But *both right* is a threshold. A habit is the same in both questions, so it cancels in the *change* of the preference for the first name. Without an example this goes the right way in 17 of 30 stories, and after one to four examples in at least 25, by 0.30 to 0.80 nats. This suggests that the order counts then, by less than the habits. (These stories suggested the measure, so others have to decide it.) Our v4 answers by order, in its tales ([00](00_start_here.ipynb)).
+# But *both right* is a threshold, and a habit can hide a small effect of the order. Say that a model prefers *Sam* by 2.0 nats after *Who chased?* and by 1.6 after *Who was chased?* It has the habit of saying *Sam*, and still the question has moved it by 0.4 nats in the right direction. So it does in at least 25 of 30 stories after one to four examples, which suggests that the order counts. (These stories suggested the measure, so others have to decide it.) Our v4 answers by order, in its tales ([00](00_start_here.ipynb)).
 
 # %% [markdown]
 # ## What do 270 heads look at?
@@ -179,7 +179,7 @@ plt.show()
 twice_guess.compare(falls[0 if second > 0.75 * first else 1 if second > 0.25 * first else 2])
 
 # %% [markdown]
-# The map has one cell for each head, and its colour tells what the head looks at in these texts. Nearly half of all heads, 123 of 270, give more than half of their weight to the first token. Six give it to the token before (blue). Six give it to what followed the present token last time (green), and such heads are called [induction heads](../docs/glossary.md#induction-head).
+# The first reading costs more than equal probabilities would, 10.8 nats, because the model expects sentences. The map has one cell for each head, and its colour tells what the head looks at most in these texts. Nearly half of all heads, 123 of 270, give more than half of their weight to the first token. Six give more than half of it to the token before (blue). Six give more than half of it to what followed the present token last time (green), and such heads are called [induction heads](../docs/glossary.md#induction-head).
 #
 # How can a head find what *followed* a token? It would be easy if each token carried a note on which token stands before it. Then a head would only have to search for the note that names the present token. So we guess that two steps work together: a blue head leaves notes, and the green heads of later layers search for them.
 #
@@ -214,7 +214,7 @@ silent_guess.compare([*silent_guess.options][int(np.argmax(costs))])
 # %% [markdown]
 # Without layer 17, head 1 the second half costs 6.5 nats a token more, half of the 12.7 nats that the first reading is worth, although this head never looks at what followed. Five heads drawn at random cost 0.3 together, and in the 24 ordinary texts the head costs only 0.04 nats. Five other heads look at the token before, too, and cost at most 0.4 nats each, so looking there is not what makes the head special.
 #
-# Each click below silences a head, and the model reads both texts again. Begin with layer 17, head 1, then try green heads alone and in pairs, and orange ones as a control.
+# Each click below silences a head, and the model reads both texts again. Begin with layer 17, head 1, then try green heads alone and in pairs, and some orange ones.
 
 # %% tags=["nbval-ignore-output"]
 copied, ordinary = (
@@ -236,7 +236,7 @@ kinds = np.array([heads.BEFORE, heads.FIRST, heads.FOLLOWED])[looks.argmax(axis=
 switchboard(model, copy_and_read, some.values(), looks.max(axis=0).tolist(), kinds.tolist())
 
 # %% [markdown]
-# No green head alone costs as much as this blue one, although only green heads look at what has to be copied. Attention alone does not find all that matters: layer 1, head 6 gives the token before 7% of its weight, and costs more still.
+# No green head alone costs as much as this blue one, although green heads look at what has to be copied, and the blue one does not. Nor does attention find all that matters. In this draw layer 20, head 9, which is orange, costs more than any green head, and layer 1, head 6 costs most of all, although it gives the token before only 7% of its weight.
 #
 # ## Exchange what it wrote
 #
@@ -247,7 +247,7 @@ switchboard(model, copy_and_read, some.values(), looks.max(axis=0).tolist(), kin
 # | at X′ | *before me stands X* | *before me stands Y* |
 # | at Y′ | *before me stands Y* | *before me stands X* |
 #
-# When X comes again, a green head searches for the note *before me stands X*. With its own notes it finds X′, and with the forged ones it should find Y′. Layer 12, head 2 is the control, and 19.7 is layer 19, head 7.
+# When X comes again, a green head searches for the note *before me stands X*. With its own notes it finds X′, and with the forged ones it should find Y′. Layer 12, head 2 is the control.
 
 # %% tags=["nbval-ignore-output"]
 x, y = 20, 45  # places of the two tokens in the first half
@@ -263,24 +263,24 @@ for name, change in changes.items():
     margin = logits[random[x + 1]] - logits[random[y + 1]]
     rows.append((name, f"{gaze[x + 1]:.0%}", f"{gaze[y + 1]:.0%}", f"{margin:+.1f}"))
 Table(
-    ("notes", "19.7 looks at X′", "at Y′", "logit of X′ less that of Y′ (nats)"),
+    ("notes", "layer 19, head 7 looks at X′", "at Y′", "logit of X′ less that of Y′ (nats)"),
     rows,
     stable=1,
 )
 
 # %% [markdown]
-# The table has one draw. In the mean over 24 draws layer 19, head 7 gives X′ 97% of its weight with its own notes. With forged notes X′ gets 6% and Y′ 51%, and in the control X′ keeps 97%. So **layer 17, head 1 writes notes on what stands before, and the strongest induction head finds its place by them.** The answer turns less often: Y′ wins in 11 of 24 draws.
+# The table has one draw. In the mean over 24 draws layer 19, head 7 gives X′ 97% of its weight with its own notes. With forged notes X′ gets 6% and Y′ 51%, and in the control X′ keeps 97%. So **layer 17, head 1 writes notes on what stands before, and the strongest induction head finds its place by them.** The answer turns less often: Y′ wins in 11 of 24 draws, where with its own notes X′ wins in all.
 #
 # ## Do real models work like ours?
 #
-# In this respect they do, with a difference. In three of twelve seeds of v4 a head of layer 1 leaves such notes, too, and a head of layer 2 reads the vowel of a name from them. [Lesson 12](12_the_case_is_closed.ipynb) forges these notes.
+# In this respect they do, with a difference. In three of twelve seeds of v4 heads of layer 1 leave such notes, too, and a head of layer 2 reads the vowel of a name from them. [Lesson 12](12_the_case_is_closed.ipynb) forges these notes.
 #
 # | | the note says | where it lies | the later head |
 # |---|---|---|---|
 # | SmolLM2 | before me stands X | on the token right after X | *searches* for the note, and reads the token |
 # | v4, three seeds (lesson 12) | before me stands *i* | on the letter right after *i* | *reads* the note |
 #
-# So SmolLM2 searches for the place that a note marks, whereas these seeds of v4 read what the note says. For the rest, the published model works like ours as far as we compared them: few heads are needed for copying, and a head that looks at a token need not be one of them.
+# For the rest, the published model works like ours as far as we compared them: few heads are needed for copying, and a head that looks at a token need not be one of them.
 
 # %%
 tally()
