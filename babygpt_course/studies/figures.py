@@ -22,6 +22,7 @@ from babygpt_course.studies import (
     branches,
     clicks,
     controls,
+    distances,
     dropped_positions,
     first_token,
     gaussian_training,
@@ -116,6 +117,7 @@ FIGURES: dict[str, Study] = {
 # Studies whose results are not stored yet. The command runs one that is named; with its results it moves up.
 PLANNED: dict[str, Study] = {
     "places": Study(places.measure_places, places.draw_places, (18.0, 5.0), places.table),
+    "distances": Study(distances.measure_distances, distances.draw_distances, (14.0, 4.6), distances.table),
     "drope": Study(
         dropped_positions.measure_dropped,
         dropped_positions.draw_dropped,

@@ -7,6 +7,7 @@ what the same letter of the same name holds in another story, where one of the t
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -33,6 +34,8 @@ SCALE = StudySize(steps=1800, seeds=tuple(range(4001, 4013)))
 KNOWN = 0.8  # share of right vowels from which a seed is said to know the vowel
 TURNED = 0.5  # share of turned vowels from which what was exchanged decides
 PLACES, FIRSTS, BOTH, VERB = "places", "first letters", "both", "verb"  # what differs in the other story
+# Letters of the two names change places and keep what they hold; in the second they hold their new place.
+DISTANCES, PLACES_AND_DISTANCES = "distances", "places and distances"
 # Where the exchange is made -> before which layer, and at which letters of both names, counted from 0.
 WHERE: dict[str, tuple[int, tuple[int, ...]]] = {
     "given": (0, (1,)),  # what the model is given at the vowels; without a gift this is the vowel alone
@@ -47,8 +50,9 @@ class PlaceRows:
 
     rows     of the questions; a twin's vowel is that of the other name
     names    (Q, 2)  places of the right name and of the other one in the story
-    others   what differs -> (Q, T) token ids of the other story, and (Q, 2) where it has the letters of the
-             right name and of the other one, behind their first letters
+    others   what differs -> (Q, T) token ids of the other story, and (Q, 2) where it has what is put to the
+             letters of the right name and of the other one
+    misled   (Q, T)  the questions with the first letter of the other name given
     """
 
     def __init__(self, corpus: Corpus, quiz: Sequence[Question]) -> None:
@@ -84,10 +88,18 @@ class PlaceRows:
         self.rows = SecondLetterRows(
             ids[""], torch.tensor(last), self.names[:, 0], vowel[:, 0], vowel[:, 1], ids[FIRSTS]
         )
+        swapped_names = self.names.flip(1)
         self.others = {
-            kind: (ids[kind], self.names.flip(1) if kind in (PLACES, BOTH) else self.names)
-            for kind in (PLACES, FIRSTS, BOTH, VERB)
+            PLACES: (ids[PLACES], swapped_names),
+            FIRSTS: (ids[FIRSTS], self.names),
+            BOTH: (ids[BOTH], swapped_names),
+            VERB: (ids[VERB], self.names),
+            DISTANCES: (ids[""], swapped_names),
+            PLACES_AND_DISTANCES: (ids[PLACES], self.names),
         }
+        self.misled = ids[""].clone()
+        row_numbers = torch.arange(len(ids[""]))
+        self.misled[row_numbers, self.rows.last] = ids[""][row_numbers, self.names[:, 1]]
 
 
 @torch.inference_mode()
@@ -120,12 +132,29 @@ def exchange_held(
     return {name: true_share(predicted == vowel) for name, vowel in shares.items()}
 
 
-def measure_places(workers: Workers, scale: StudySize = SCALE, every: int = EVERY) -> Results:
+@torch.inference_mode()
+def measure_misled(model: LanguageModel, rows: PlaceRows) -> dict[str, float]:
+    """Return the shares of vowels if the first letter of the other name is given.
+
+    returns  "place": of the right name's vowel, which stands where the question asks; "letter": of the vowel
+             behind the given letter
+    """
+    predicted = second_letters(model, replace(rows.rows, ids=rows.misled))
+    return {
+        "place": true_share(predicted == rows.rows.vowel),
+        "letter": true_share(predicted == rows.rows.twin_vowel),
+    }
+
+
+def measure_places(
+    workers: Workers, scale: StudySize = SCALE, every: int = EVERY, arms: Sequence[tuple[str, str]] = ARMS
+) -> Results:
     """Train models for as long as those of the study of clicks, and exchange what letters hold in them.
 
+    arms     model and gift of each run
     returns  settings; "at": steps of the measurements; "arms": model, gift -> "answers", "spells": shares at
              these steps, one list a seed; "second": share of right vowels if the first letter is given;
-             "exchanged": place of WHERE -> what differs -> `exchange_held`
+             "misled": `measure_misled`; "exchanged": place of WHERE -> what differs -> `exchange_held`
     """
     corpus, block_size = load_corpus(WORLD, scale.n_chars), scale.block_size
     config, quiz = small_config(corpus, block_size), questions(corpus, block_size, scale.n_questions)
@@ -148,15 +177,16 @@ def measure_places(workers: Workers, scale: StudySize = SCALE, every: int = EVER
         return {
             **dict(zip(("answers", "spells"), zip(*curve, strict=True), strict=True)),
             "second": right,
+            "misled": measure_misled(model, rows),
             "exchanged": {
                 where: {kind: exchange_held(model, rows, kind, *place) for kind in rows.others}
                 for where, place in WHERE.items()
             },
         }
 
-    finished = sweep(ARMS, scale.seeds, run, workers)
-    arms = {", ".join(arm): finished[arm] for arm in ARMS if arm in finished}
-    return {**scale.settings(), "at": steps, "n_questions": len(rows.names), "arms": arms}
+    finished = sweep(arms, scale.seeds, run, workers)
+    by_name = {", ".join(arm): finished[arm] for arm in arms if arm in finished}
+    return {**scale.settings(), "at": steps, "n_questions": len(rows.names), "arms": by_name}
 
 
 # ---------------------------------------------------------------- of stored results
@@ -177,7 +207,7 @@ def count_turned(results: Results, arm: tuple[str, str], where: str, kind: str) 
 
 def table(results: Results) -> str:
     """Return as Markdown what each exchange turns in each seed."""
-    lines = []
+    lines, kinds = [], (PLACES, FIRSTS, BOTH, VERB)
     for arm in ARMS:
         if ", ".join(arm) not in results["arms"]:
             continue
@@ -185,12 +215,11 @@ def table(results: Results) -> str:
         for i, seed in enumerate(results["seeds"]):
             exchanged = numbers["exchanged"][i]
             turned = [
-                " ".join(f"{100 * row[kind]['turned']:.0f}" for row in exchanged.values())
-                for kind in (PLACES, FIRSTS, BOTH, VERB)
+                " ".join(f"{100 * row[kind]['turned']:.0f}" for row in exchanged.values()) for kind in kinds
             ]
             shares = (numbers["spells"][i][-1], numbers["second"][i])
             lines.append((", ".join(arm), str(seed), *(f"{100 * share:.0f}" for share in shares), *turned))
-    heading = ("model, gift", "seed", "names written", "right vowels", PLACES, FIRSTS, BOTH, VERB)
+    heading = ("model, gift", "seed", "names written", "right vowels", *kinds)
     head = (
         f"{table_head(results)} Shares in per cent. A column of the last four names what differs in the "
         "other story. Its four numbers are the vowels that turn if letters of both names hold what they hold "

@@ -129,6 +129,7 @@ QUICK_STUDIES = {
     "neighbours": {"scale": replace(QUICK, seeds=(1,)), "every": 2},
     "late": {"scale": replace(QUICK, seeds=(1,)), "every": 2},
     "places": {"scale": replace(QUICK, seeds=(1,)), "every": 2},
+    "distances": {"scale": replace(QUICK, seeds=(1,)), "every": 2},
     "sinks": {"scale": QUICK, "n_texts": 2},
     "floors": {"names": ("plain-tales",), "n_windows": 4},
     "remasking": {"scale": QUICK, "n_texts": 1},
