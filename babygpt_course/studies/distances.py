@@ -1,78 +1,215 @@
-"""Study of how v4 finds the vowel if not by notes: by the distance, from seeds that did not suggest this.
+"""Study of how v4 finds the vowel: by what letters of the story hold, or by how far away they stand.
 
-The study of places found that notes of layer 1 decide in ALiBi's models, and hardly in v4. But v4 rotates in
-layer 2 as well, so that a head there can read by distance. To test it, the letters of the two names change
-places in layer 2 and keep what they hold.
+The study of places found that what layer 1 leaves on the letters decides in ALiBi's models, and hardly in v4.
+But v4 rotates in layer 2 as well, so that a head there can read by the distance. To test it, layer 2 gets
+other vectors at the second to fourth letters of both names, or these letters stand somewhere else for it.
 """
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
+import torch
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from torch import Tensor
 
+from babygpt import Positions
 from babygpt.experiments.paired import table_head
 from babygpt.experiments.sweep import StudySize, Workers
+from babygpt.metrics.inspection import hooks_in_this_thread
+from babygpt.models.language_model import LanguageModel
+from babygpt.models.transformer import Context, Transformer
 from babygpt.tables import markdown
 from babygpt_course.studies.neighbours import EVERY, PLAIN
-from babygpt_course.studies.places import (
-    DISTANCES,
-    FIRSTS,
-    PLACES,
-    PLACES_AND_DISTANCES,
-    count_turned,
-    knowing_seeds,
-    measure_places,
-)
+from babygpt_course.studies.places import BOTH, FIRSTS, KNOWN, PLACES, TURNED, VERB, PlaceRows, train_arms
 from babygpt_course.studies.results import Results
-from babygpt_course.studies.spelling import draw_shares
+from babygpt_course.studies.spelling import draw_shares, second_letters, true_share
 
 ARMS = {"v4": ("v4", PLAIN), "alibi": ("alibi", PLAIN)}
-WHERE = "second to fourth"  # letters of both names
 SCALE = StudySize(steps=1800, seeds=tuple(range(5001, 5013)))
+LETTERS = torch.tensor([1, 2, 3])  # of both names, counted from 0
+AS_IT_IS, DISTANCES, EVERYTHING = "as it is", "distances", "everything"
+NO_PLACES, NO_DISTANCES, NEITHER = "no places", "no distances", "neither"
+Vectors = Callable[[Tensor], Tensor]  # what layer 2 gets, (Q, T, C) -> (Q, T, C)
+
+
+@torch.inference_mode()
+def given_to_layer_2(model: Transformer, ids: Tensor) -> Tensor:
+    """Return what layer 2 gets: (Q, T, C)."""
+    given = list[Tensor]()
+    block = model.blocks[1]
+    with hooks_in_this_thread([(block.register_forward_pre_hook, lambda _, inputs: given.append(inputs[0]))]):
+        model(ids.to(next(model.parameters()).device))
+    return given[0]
+
+
+def at_times(context: Context, times: Tensor) -> Context:
+    """Return the context of a layer for which tokens stand at other positions, (Q, T), in the same order."""
+    positions = Positions(times)
+    mask = context.encoding.score_bias(positions, positions)
+    if mask is not None:
+        later = torch.ones(mask.shape[-2:], dtype=torch.bool, device=mask.device).triu(1)
+        mask = mask.masked_fill(later, -torch.inf)
+    return replace(context, positions=positions, readable=positions, attn_mask=mask)
+
+
+@torch.inference_mode()
+def read_vowels(
+    model: Transformer, rows: PlaceRows, vectors: Vectors | None = None, times: Tensor | None = None
+) -> Tensor:
+    """Return the likeliest vowel after each question if layer 2 gets other vectors, or other positions.
+
+    times    (Q, T)  positions of the tokens for layer 2
+    returns  (Q,) token ids
+    """
+
+    def change(_: torch.nn.Module, inputs: tuple[Tensor, Context]) -> tuple[Tensor, Context]:
+        x, context = inputs
+        return (
+            x if vectors is None else vectors(x),
+            context if times is None else at_times(context, times.to(x.device)),
+        )
+
+    with hooks_in_this_thread([(model.blocks[1].register_forward_pre_hook, change)]):
+        return second_letters(model, rows.rows)
+
+
+def changes_of(model: Transformer, rows: PlaceRows) -> dict[str, tuple[Vectors | None, Tensor | None]]:
+    """Return what layer 2 gets under each name: other vectors, other positions, or both.
+
+    FIRSTS, PLACES and VERB have vectors of another story, in which this differs. With DISTANCES each letter
+    stands where the same letter of the other name stands. EVERYTHING is these together, but for the verb.
+    With NO_PLACES a letter's vector is the mean of those from both places, with NO_DISTANCES both letters
+    stand half-way between, and with NEITHER both are so.
+    """
+    here = (rows.names[..., None] + LETTERS).flatten(1)  # (Q, 6)
+    row_numbers = torch.arange(len(here))[:, None]
+    places = torch.arange(rows.rows.ids.shape[1]).float().expand(len(here), -1)
+    mirrored = (rows.names.flip(1)[..., None] + LETTERS).flatten(1)
+    swapped, middle = places.clone(), places.clone()
+    swapped[row_numbers, here] = places[row_numbers, mirrored]
+    middle[row_numbers, here] = (places[row_numbers, here] + places[row_numbers, mirrored]) / 2
+
+    def of_other_story(kind: str, weight: float = 1.0) -> Vectors:
+        ids, their_names = rows.others[kind]
+        there = (their_names[..., None] + LETTERS).flatten(1)
+        theirs = given_to_layer_2(model, ids)[row_numbers, there]  # (Q, 6, C)
+
+        def vectors(x: Tensor) -> Tensor:
+            changed = x.clone()
+            changed[row_numbers, here] = weight * theirs + (1 - weight) * x[row_numbers, here]
+            return changed
+
+        return vectors
+
+    mean_place = of_other_story(PLACES, 0.5)
+    return {
+        AS_IT_IS: (None, None),
+        VERB: (of_other_story(VERB), None),
+        FIRSTS: (of_other_story(FIRSTS), None),
+        PLACES: (of_other_story(PLACES), None),
+        DISTANCES: (None, swapped),
+        EVERYTHING: (of_other_story(BOTH), swapped),
+        NO_PLACES: (mean_place, None),
+        NO_DISTANCES: (None, middle),
+        NEITHER: (mean_place, middle),
+    }
+
+
+def shares_by_question(rows: PlaceRows, predicted: Tensor) -> dict[str, dict[str, float]]:
+    """Return the shares of "right" vowels and those of the "other" name, of each kind of question.
+
+    returns  "who", where the right name comes first in the story, "whom", and "all"
+    """
+    is_first = rows.names[:, 0] < rows.names[:, 1]
+    kinds = {"who": is_first, "whom": ~is_first, "all": torch.ones_like(is_first)}
+    vowels = {"right": rows.rows.vowel, "other": rows.rows.twin_vowel}
+    return {
+        kind: {name: true_share((predicted == vowel)[chosen]) for name, vowel in vowels.items()}
+        for kind, chosen in kinds.items()
+    }
+
+
+def dissect_distances(model: LanguageModel, rows: PlaceRows) -> dict[str, Any]:
+    """Change what layer 2 gets, and give the first letter of the other name.
+
+    returns  "read": change -> kind of question -> shares of vowels, and "misled": kind of question -> shares
+             if the first letter of the other name is given, so that the place asks for the right name's vowel
+             and the letter for that of the other
+    """
+    assert isinstance(model, Transformer)
+    read = {
+        name: shares_by_question(rows, read_vowels(model, rows, *change))
+        for name, change in changes_of(model, rows).items()
+    }
+    with torch.inference_mode():
+        misled = second_letters(model, replace(rows.rows, ids=rows.misled))
+    return {"read": read, "misled": shares_by_question(rows, misled)}
 
 
 def measure_distances(workers: Workers, scale: StudySize = SCALE, every: int = EVERY) -> Results:
-    """Train v4 and ALiBi, and exchange what letters hold and where they stand: see `measure_places`."""
-    return measure_places(workers, scale, every, tuple(ARMS.values()))
+    """Train v4 and ALiBi, and change what layer 2 gets: see `train_arms` and `dissect_distances`."""
+    return train_arms(workers, scale, every, tuple(ARMS.values()), dissect_distances)
+
+
+# ---------------------------------------------------------------- of stored results
+
+
+def knowing_seeds(results: Results, name: str) -> dict[int, dict[str, Any]]:
+    """Return what the seeds read that know the vowel: seed -> change -> kind of question -> shares."""
+    arm = results["arms"][", ".join(ARMS[name])]
+    triples = zip(results["seeds"], arm["second"], arm["read"], strict=True)
+    return {seed: read for seed, right, read in triples if right >= KNOWN}
+
+
+def count_turned(results: Results, name: str, change: str) -> int:
+    """Return how many seeds that know the vowel write the other one after a change, in both questions."""
+    return sum(
+        min(read[change][kind]["other"] for kind in ("who", "whom")) >= TURNED
+        for read in knowing_seeds(results, name).values()
+    )
 
 
 def table(results: Results) -> str:
-    """Return as Markdown what each exchange turns in each seed, and what a wrong first letter does."""
-    kinds, lines = (FIRSTS, PLACES, DISTANCES, PLACES_AND_DISTANCES), []
+    """Return as Markdown what each seed reads under each change."""
+    lines = []
+    changes = (VERB, FIRSTS, PLACES, DISTANCES, EVERYTHING, NO_PLACES, NO_DISTANCES, NEITHER)
     for name, arm in results["arms"].items():
         for i, seed in enumerate(results["seeds"]):
-            shares = (
-                arm["spells"][i][-1],
-                arm["second"][i],
-                *(arm["exchanged"][i][WHERE][kind]["turned"] for kind in kinds),
-                *(arm["misled"][i][key] for key in ("place", "letter")),
-            )
-            lines.append((name, str(seed), *(f"{100 * share:.0f}" for share in shares)))
-    heading = (
-        *("model, gift", "seed", "names written", "right vowels", *kinds),
-        *("wrong first letter: vowel of the place", "of the letter"),
-    )
+            cells = []
+            for change in (AS_IT_IS, *changes):
+                shares = arm["read"][i][change]
+                cells.append(
+                    ", ".join(
+                        f"{100 * shares[kind]['right']:.0f}/{100 * shares[kind]['other']:.0f}"
+                        for kind in ("who", "whom")
+                    )
+                )
+            misled = "/".join(f"{100 * share:.0f}" for share in arm["misled"][i]["all"].values())
+            lines.append((name, str(seed), f"{100 * arm['spells'][i][-1]:.0f}", *cells, misled))
+    heading = ("model, gift", "seed", "names written", AS_IT_IS, *changes, "wrong first letter")
     head = (
-        f"{table_head(results)} Shares in per cent. Four columns name what the two names exchange after "
-        "layer 1, at their second to fourth letters, and have the vowels that turn.\n\n"
+        f"{table_head(results)} Shares in per cent. Each cell has the right vowels and those of the other "
+        "name, first for *who* and then for *whom*, after a change of what layer 2 gets at the second to "
+        "fourth letters of both names. The last column gives the first letter of the other name instead.\n\n"
     )
     return head + markdown(heading, lines)
 
 
 def draw_distances(figure: Figure, results: Results) -> None:
-    """Draw what exchanged first letters, places and distances turn in each seed, with RoPE and with ALiBi."""
-    titles = {"v4": "RoPE", "alibi": "ALiBi"}
-    for ax, (name, title) in zip(figure.subplots(1, 2), titles.items(), strict=True):
-        draw_arm(ax, results, name, title)
+    """Draw what layer 2 reads under three changes, with RoPE and with ALiBi."""
+    for ax, name in zip(figure.subplots(1, 2), ARMS, strict=True):
+        draw_arm(ax, results, name)
 
 
-def draw_arm(ax: Any, results: Results, name: str, title: str) -> None:
-    """Draw what three exchanges turn in each seed of v4 or ALiBi that knows the vowel."""
+def draw_arm(ax: Axes, results: Results, name: str) -> None:
+    """Draw which changes turn the vowel in each seed of v4 or ALiBi that knows it."""
+    words = {"first letters exchanged": FIRSTS, "places exchanged": PLACES, "distances exchanged": DISTANCES}
     numbers = {
-        "first letters exchanged": lambda run: run[WHERE][FIRSTS]["turned"],
-        "places noted exchanged": lambda run: run[WHERE][PLACES]["turned"],
-        "distances exchanged": lambda run: run[WHERE][DISTANCES]["turned"],
+        label: lambda read, change=change: read[change]["all"]["other"] for label, change in words.items()
     }
-    by_distance, n = count_turned(results, ARMS[name], WHERE, DISTANCES)
-    by_place, _ = count_turned(results, ARMS[name], WHERE, PLACES)
-    counts = f"{title}: distances decide in {by_distance} of {n} seeds, noted places in {by_place}"
-    draw_shares(ax, knowing_seeds(results, ARMS[name]), numbers, counts, "vowels of the other name (%)")
+    seeds, title = knowing_seeds(results, name), {"v4": "RoPE", "alibi": "ALiBi"}[name]
+    place, distance = (count_turned(results, name, change) for change in (PLACES, DISTANCES))
+    counts = f"{title}: distances turn both questions in {distance} of {len(seeds)} seeds, places in {place}"
+    draw_shares(ax, seeds, numbers, counts, "vowels of the other name (%)")

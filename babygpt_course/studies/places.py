@@ -6,8 +6,7 @@ hold which letter stands before it, or which of the two places its name has. So 
 what the same letter of the same name holds in another story, where one of the two differs.
 """
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -34,8 +33,6 @@ SCALE = StudySize(steps=1800, seeds=tuple(range(4001, 4013)))
 KNOWN = 0.8  # share of right vowels from which a seed is said to know the vowel
 TURNED = 0.5  # share of turned vowels from which what was exchanged decides
 PLACES, FIRSTS, BOTH, VERB = "places", "first letters", "both", "verb"  # what differs in the other story
-# Letters of the two names change places and keep what they hold; in the second they hold their new place.
-DISTANCES, PLACES_AND_DISTANCES = "distances", "places and distances"
 # Where the exchange is made -> before which layer, and at which letters of both names, counted from 0.
 WHERE: dict[str, tuple[int, tuple[int, ...]]] = {
     "given": (0, (1,)),  # what the model is given at the vowels; without a gift this is the vowel alone
@@ -50,8 +47,8 @@ class PlaceRows:
 
     rows     of the questions; a twin's vowel is that of the other name
     names    (Q, 2)  places of the right name and of the other one in the story
-    others   what differs -> (Q, T) token ids of the other story, and (Q, 2) where it has what is put to the
-             letters of the right name and of the other one
+    others   what differs -> (Q, T) token ids of the other story, and (Q, 2) where it has the letters of the
+             right name and of the other one, behind their first letters
     misled   (Q, T)  the questions with the first letter of the other name given
     """
 
@@ -94,8 +91,6 @@ class PlaceRows:
             FIRSTS: (ids[FIRSTS], self.names),
             BOTH: (ids[BOTH], swapped_names),
             VERB: (ids[VERB], self.names),
-            DISTANCES: (ids[""], swapped_names),
-            PLACES_AND_DISTANCES: (ids[PLACES], self.names),
         }
         self.misled = ids[""].clone()
         row_numbers = torch.arange(len(ids[""]))
@@ -132,29 +127,19 @@ def exchange_held(
     return {name: true_share(predicted == vowel) for name, vowel in shares.items()}
 
 
-@torch.inference_mode()
-def measure_misled(model: LanguageModel, rows: PlaceRows) -> dict[str, float]:
-    """Return the shares of vowels if the first letter of the other name is given.
-
-    returns  "place": of the right name's vowel, which stands where the question asks; "letter": of the vowel
-             behind the given letter
-    """
-    predicted = second_letters(model, replace(rows.rows, ids=rows.misled))
-    return {
-        "place": true_share(predicted == rows.rows.vowel),
-        "letter": true_share(predicted == rows.rows.twin_vowel),
-    }
-
-
-def measure_places(
-    workers: Workers, scale: StudySize = SCALE, every: int = EVERY, arms: Sequence[tuple[str, str]] = ARMS
+def train_arms(
+    workers: Workers,
+    scale: StudySize,
+    every: int,
+    arms: Sequence[tuple[str, str]],
+    dissect: Callable[[LanguageModel, PlaceRows], Results],
 ) -> Results:
-    """Train models for as long as those of the study of clicks, and exchange what letters hold in them.
+    """Train models for as long as those of the study of clicks, and look into each at the end.
 
     arms     model and gift of each run
     returns  settings; "at": steps of the measurements; "arms": model, gift -> "answers", "spells": shares at
-             these steps, one list a seed; "second": share of right vowels if the first letter is given;
-             "misled": `measure_misled`; "exchanged": place of WHERE -> what differs -> `exchange_held`
+             these steps, one list a seed; "second": share of right vowels if the first letter is given; and
+             what `dissect` returns
     """
     corpus, block_size = load_corpus(WORLD, scale.n_chars), scale.block_size
     config, quiz = small_config(corpus, block_size), questions(corpus, block_size, scale.n_questions)
@@ -174,19 +159,28 @@ def measure_places(
         curve, _ = train_with_curve(model, objective, plan, title, every, measure)
         with torch.inference_mode():
             right = true_share(second_letters(model, rows.rows) == rows.rows.vowel)
-        return {
-            **dict(zip(("answers", "spells"), zip(*curve, strict=True), strict=True)),
-            "second": right,
-            "misled": measure_misled(model, rows),
-            "exchanged": {
-                where: {kind: exchange_held(model, rows, kind, *place) for kind in rows.others}
-                for where, place in WHERE.items()
-            },
-        }
+        shares = dict(zip(("answers", "spells"), zip(*curve, strict=True), strict=True))
+        return {**shares, "second": right, **dissect(model, rows)}
 
     finished = sweep(arms, scale.seeds, run, workers)
     by_name = {", ".join(arm): finished[arm] for arm in arms if arm in finished}
     return {**scale.settings(), "at": steps, "n_questions": len(rows.names), "arms": by_name}
+
+
+def measure_places(workers: Workers, scale: StudySize = SCALE, every: int = EVERY) -> Results:
+    """Train v4 with and without gifts, and ALiBi, and exchange what letters hold in them.
+
+    returns  as `train_arms`, with "exchanged": place of WHERE -> what differs -> `exchange_held`
+    """
+
+    def dissect(model: LanguageModel, rows: PlaceRows) -> Results:
+        exchanged = {
+            where: {kind: exchange_held(model, rows, kind, *place) for kind in rows.others}
+            for where, place in WHERE.items()
+        }
+        return {"exchanged": exchanged}
+
+    return train_arms(workers, scale, every, ARMS, dissect)
 
 
 # ---------------------------------------------------------------- of stored results

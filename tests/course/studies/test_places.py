@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from babygpt import build, load_corpus
 from babygpt.data.stories import Question
 from babygpt.experiments.sweep import questions, small_config
-from babygpt_course.studies import distances, places
+from babygpt_course.studies import places
 from babygpt_course.studies.neighbours import give
 from babygpt_course.studies.spelling import second_letters_exchanged
 
@@ -40,8 +40,6 @@ def test_other_stories_differ_in_what_they_are_named_after(corpus):
     ]
     rows = places.PlaceRows(corpus, [asked, *left_out])
     texts = {kind: corpus.tokenizer.decode(ids[0]) for kind, (ids, _) in rows.others.items()}
-    assert texts.pop(places.DISTANCES) == asked.prompt + "r"
-    assert texts.pop(places.PLACES_AND_DISTANCES) == texts[places.PLACES]
     verb = texts.pop(places.VERB)
     assert texts == {
         places.PLACES: "\nrosa fed mila. fed whom? r",
@@ -57,8 +55,7 @@ def test_other_stories_differ_in_what_they_are_named_after(corpus):
     assert (decode(rows.rows.vowel), decode(rows.rows.twin_vowel)) == ("o", "i")
     for kind, (ids, names) in rows.others.items():
         behind = [decode(ids[0, name + 1 : name + 4]) for name in names[0].tolist()]
-        moved = kind in (places.DISTANCES, places.PLACES_AND_DISTANCES)
-        assert behind == (["ila", "osa"] if moved else ["osa", "ila"]), kind
+        assert behind == ["osa", "ila"], kind
     assert decode(rows.misled[0]) == asked.prompt + "m"
 
 
@@ -131,25 +128,11 @@ def test_a_gift_tells_a_vowel_its_first_letter_or_the_place_of_its_name(
     )
     with torch.inference_mode():
         plain = model(rows.rows.ids)
-    kinds = (places.PLACES, places.FIRSTS, places.BOTH, places.VERB)
-    for kind in kinds:
+    for kind in rows.others:
         places.exchange_held(model, rows, kind, *places.WHERE["given"])
     assert [
-        kind for kind, logits in zip(kinds, seen, strict=True) if not torch.equal(logits, plain)
+        kind for kind, logits in zip(rows.others, seen, strict=True) if not torch.equal(logits, plain)
     ] == changes
-
-
-def test_a_wrong_first_letter_leaves_the_place_and_the_letter_as_rivals(corpus, rows, monkeypatch):
-    def second_letters(model, own):
-        assert torch.equal(own.ids, rows.misled)
-        return torch.where(torch.arange(len(own.ids)) < 3, own.vowel, own.twin_vowel)
-
-    monkeypatch.setattr(places, "second_letters", second_letters)
-    n = len(rows.names)
-    assert places.measure_misled(awake(corpus), rows) == {
-        "place": round(3 / n, 4),
-        "letter": round(1 - 3 / n, 4),
-    }
 
 
 def test_seeds_count_where_they_know_the_vowel():
@@ -186,21 +169,3 @@ def test_seeds_count_where_they_know_the_vowel():
         "The token before: exchanged places turn the vowel in 2 of 3",
     ]
     assert "| v4, nothing | 2 | 90 | 80 | 49 49 49 49 | 60 60 60 60 |" in places.table(results)
-
-
-def test_a_study_of_distances_draws_and_tabulates_both_encodings():
-    turned = {distances.FIRSTS: 0.0, distances.PLACES: 0.3, distances.DISTANCES: 0.9}
-    exchanged = {kind: {"kept": 0.0, "turned": x} for kind, x in turned.items()}
-    exchanged[distances.PLACES_AND_DISTANCES] = {"kept": 0.0, "turned": 1.0}
-    arm = {
-        "spells": [[0.1, 0.9]],
-        "second": [0.95],
-        "misled": [{"place": 0.7, "letter": 0.2}],
-        "exchanged": [{distances.WHERE: exchanged}],
-    }
-    arms = {", ".join(name): arm for name in distances.ARMS.values()}
-    results = {"command": "made", "minutes": 1.0, "steps": 1800, "seeds": [1], "arms": arms}
-    distances.draw_distances(figure := Figure(), results)
-    titles = [" ".join(ax.get_title().split()) for ax in figure.axes]
-    assert titles[1] == "ALiBi: distances decide in 1 of 1 seeds, noted places in 0"
-    assert "| v4, nothing | 1 | 90 | 95 | 0 | 30 | 90 | 100 | 70 | 20 |" in distances.table(results)
