@@ -24,7 +24,8 @@ from babygpt.tables import markdown
 from babygpt_course.studies.neighbours import EVERY, PLAIN
 from babygpt_course.studies.places import BOTH, FIRSTS, KNOWN, PLACES, TURNED, VERB, PlaceRows, train_arms
 from babygpt_course.studies.results import Results
-from babygpt_course.studies.spelling import draw_shares, second_letters, true_share
+from babygpt_course.studies.seed_plots import draw_seed_dots
+from babygpt_course.studies.spelling import second_letters, true_share
 
 ARMS = {"v4": ("v4", PLAIN), "alibi": ("alibi", PLAIN)}
 SCALE = StudySize(steps=1800, seeds=tuple(range(5001, 5013)))
@@ -198,18 +199,51 @@ def table(results: Results) -> str:
 
 
 def draw_distances(figure: Figure, results: Results) -> None:
-    """Draw what layer 2 reads under three changes, with RoPE and with ALiBi."""
-    for ax, name in zip(figure.subplots(1, 2), ARMS, strict=True):
-        draw_arm(ax, results, name)
+    """Draw which vowel follows a wrong first letter, and which vowels turn under three changes."""
+    misled, exchanged = figure.subplots(1, 2)
+    draw_misled(misled, results)
+    draw_exchanged(exchanged, results)
 
 
-def draw_arm(ax: Axes, results: Results, name: str) -> None:
-    """Draw which changes turn the vowel in each seed of v4 or ALiBi that knows it."""
-    words = {"first letters exchanged": FIRSTS, "places exchanged": PLACES, "distances exchanged": DISTANCES}
-    numbers = {
-        label: lambda read, change=change: read[change]["all"]["other"] for label, change in words.items()
+def misled_shares(results: Results, name: str) -> dict[str, list[float]]:
+    """Return what seeds that know the vowel write after the first letter of the other name, in per cent.
+
+    returns  "place": the vowel of the name that is asked for; "letter": that of the name with this letter
+    """
+    arm = results["arms"][", ".join(ARMS[name])]
+    chosen = [m["all"] for m, right in zip(arm["misled"], arm["second"], strict=True) if right >= KNOWN]
+    ways = {"place": "right", "letter": "other"}
+    return {way: [100 * shares[key] for shares in chosen] for way, key in ways.items()}
+
+
+def draw_misled(ax: Axes, results: Results) -> None:
+    """Draw which vowel each seed that knows the vowel writes after a wrong first letter."""
+    titles = {"v4": "RoPE", "alibi": "ALiBi"}
+    shares = {name: misled_shares(results, name) for name in titles}
+    values = {f"{titles[name]}, by {way}": x for name, ways in shares.items() for way, x in ways.items()}
+    counts = [sum(x > 50 for x in ways["place"]) for ways in shares.values()]
+    n = [len(ways["place"]) for ways in shares.values()]
+    sides = [f"{by_place} of {total}" for by_place, total in zip(counts, n, strict=True)]
+    title = f"After a wrong first letter {sides[0]} seeds go by the place with RoPE, {sides[1]} with ALiBi"
+    draw_seed_dots(ax, values, title, "vowels after a wrong first letter (%)", span=(-3.0, 103.0))
+
+
+def draw_exchanged(ax: Axes, results: Results) -> None:
+    """Draw which vowels turn if layer 2 gets one cue of the other name, with RoPE and with ALiBi as rings."""
+    words = {FIRSTS: "letter notes", PLACES: "place notes", DISTANCES: "distances"}
+    turned = {
+        name: {
+            f"{label}, {kind}": [
+                100 * read[change][kind]["other"] for read in knowing_seeds(results, name).values()
+            ]
+            for change, label in words.items()
+            for kind in ("who", "whom")
+        }
+        for name in ARMS
     }
-    seeds, title = knowing_seeds(results, name), {"v4": "RoPE", "alibi": "ALiBi"}[name]
-    place, distance = (count_turned(results, name, change) for change in (PLACES, DISTANCES))
-    counts = f"{title}: distances turn both questions in {distance} of {len(seeds)} seeds, places in {place}"
-    draw_shares(ax, seeds, numbers, counts, "vowels of the other name (%)")
+    by_distance = [sum(x >= 100 * TURNED for x in rows["distances, whom"]) for rows in turned.values()]
+    n = [len(rows["distances, whom"]) for rows in turned.values()]
+    title = "Distances turn *whom* in {} of {} seeds with RoPE, and in {} of {} with ALiBi (rings)"
+    title = title.format(by_distance[0], n[0], by_distance[1], n[1])
+    label = "vowels turned by what is exchanged (%)"
+    draw_seed_dots(ax, turned["v4"], title, label, span=(-3.0, 103.0), rings=turned["alibi"])

@@ -224,11 +224,12 @@ def table(results: Results) -> str:
 
 
 def draw_places(figure: Figure, results: Results) -> None:
-    """Draw which exchange turns the vowel: after layer 1 in v4 alone, and of what a gift gives."""
+    """Draw which exchange turns the vowel: after layer 1 with RoPE and ALiBi, and of what a gift gives."""
     panels = (
-        (("v4", PLAIN), "second to fourth", "v4 alone: exchanged {} turn the vowel in {} of {} seeds"),
-        (("v4", TWO_BEFORE), "given", "The token two before: exchanged {} turn the vowel in {} of {}"),
-        (("v4", BEFORE), "given", "The token before: exchanged {} turn the vowel in {} of {}"),
+        (("v4", PLAIN), "second to fourth", "RoPE: {} turn the vowel in {} of {} seeds"),
+        (("alibi", PLAIN), "second to fourth", "ALiBi: {} turn it in {} of {}"),
+        (("v4", TWO_BEFORE), "given", "The token two before: {} turn it in {} of {}"),
+        (("v4", BEFORE), "given", "The token before: {} turn it in {} of {}"),
     )
     for ax, (arm, where, title) in zip(figure.subplots(1, len(panels)), panels, strict=True):
         draw_turned(ax, results, arm, where, title)

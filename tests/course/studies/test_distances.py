@@ -121,7 +121,12 @@ def test_a_seed_counts_if_both_questions_turn():
     arms = {", ".join(name): arm for name in distances.ARMS.values()}
     results = {"command": "made", "minutes": 1.0, "steps": 1800, "seeds": [1, 2, 3], "arms": arms}
     assert distances.count_turned(results, "v4", distances.PLACES) == 1
+    assert distances.misled_shares(results, "v4") == {"place": [60.0] * 2, "letter": [30.0] * 2}
     distances.draw_distances(figure := Figure(), results)
-    titles = [" ".join(ax.get_title().split()) for ax in figure.axes]
-    assert titles[1] == "ALiBi: distances turn both questions in 1 of 2 seeds, places in 1"
+    title = " ".join(figure.axes[0].get_title().split())
+    assert title == "After a wrong first letter 2 of 2 seeds go by the place with RoPE, 2 of 2 with ALiBi"
+    rows = [label.get_text() for label in figure.axes[1].get_yticklabels()]
+    dots = {row: line.get_xdata() for row, line in zip(rows, figure.axes[1].lines[::2], strict=True)}
+    assert list(dots["distances, whom"]) == [60.0, 40.0]
+    assert "in 1 of 2 seeds with RoPE" in " ".join(figure.axes[1].get_title().split())
     assert distances.table(results).count("| 0/50, 10/60 |") >= 2

@@ -164,8 +164,9 @@ def test_seeds_count_where_they_know_the_vowel():
     assert places.count_turned(results, ("v4", places.PLAIN), "third", places.FIRSTS) == (1, 3)
     places.draw_places(figure := Figure(), results)
     assert [" ".join(ax.get_title().split()) for ax in figure.axes] == [
-        "v4 alone: exchanged places turn the vowel in 2 of 3 seeds",
-        "The token two before: exchanged places turn the vowel in 2 of 3",
-        "The token before: exchanged places turn the vowel in 2 of 3",
+        "RoPE: places turn the vowel in 2 of 3 seeds",
+        "ALiBi: places turn it in 2 of 3",
+        "The token two before: places turn it in 2 of 3",
+        "The token before: places turn it in 2 of 3",
     ]
     assert "| v4, nothing | 2 | 90 | 80 | 49 49 49 49 | 60 60 60 60 |" in places.table(results)
