@@ -243,7 +243,7 @@ def draw_exchanged(ax: Axes, results: Results) -> None:
     }
     by_distance = [sum(x >= 100 * TURNED for x in rows["distances, whom"]) for rows in turned.values()]
     n = [len(rows["distances, whom"]) for rows in turned.values()]
-    title = "Distances turn *whom* in {} of {} seeds with RoPE, and in {} of {} with ALiBi (rings)"
+    title = "Distances turn whom in {} of {} seeds, and in {} of {} with ALiBi (rings)"
     title = title.format(by_distance[0], n[0], by_distance[1], n[1])
     label = "vowels turned by what is exchanged (%)"
     draw_seed_dots(ax, turned["v4"], title, label, span=(-3.0, 103.0), rings=turned["alibi"])

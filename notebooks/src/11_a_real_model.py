@@ -273,12 +273,12 @@ Table(
 #
 # ## Do real models work like ours?
 #
-# In this respect they do, with a difference. In three of twelve seeds of v4 heads of layer 1 leave such notes, too, and a head of layer 2 reads the vowel of a name from them. [Lesson 12](12_the_case_is_closed.ipynb) forges these notes.
+# In this respect they do, with a difference. In three of twelve seeds of v4 heads of layer 1 leave such notes, too, and a head of layer 2 reads the vowel of a name from them ([results](../docs/results.md#where-the-note-lies)). But no seed of v4 *searches* for a letter by a note on the letter before ([lesson 12](12_the_case_is_closed.ipynb)).
 #
 # | | the note says | where it lies | the later head |
 # |---|---|---|---|
 # | SmolLM2 | before me stands X | on the token right after X | *searches* for the note, and reads the token |
-# | v4, three seeds (lesson 12) | before me stands *i* | on the letter right after *i* | *reads* the note |
+# | v4, three seeds | before me stands *i* | on the letter right after *i* | *reads* the note |
 #
 # For the rest, the published model works like ours as far as we compared them: few heads are needed for copying, and a head that looks at a token need not be one of them.
 

@@ -16,7 +16,7 @@
 # Run the next cell: it trains v4 once more, as in [00](00_start_here.ipynb). Soon v4 knows who did it, and one orange bar stays, the second letter of the name. In this lesson you look for what v4 lacks, and test what helps. You will be able to
 #
 # 1. find what forms in a model when it suddenly learns something,
-# 2. test by a forged note what one layer tells the next,
+# 2. test by a wrong letter, and by an exchange, what a head goes by,
 # 3. test a cause: give a model what it seems to lack, beside controls of the same size,
 # 4. say which explanations a test has left, and which it has not touched.
 #
@@ -51,21 +51,14 @@ v4, run = start("v4", "v4")
 from math import log
 
 import matplotlib.pyplot as plt
+import numpy as np
 from torch import Tensor, nn
 
 from babygpt import metrics
 from babygpt.encodings import Rotary
 from babygpt_course.exercises import lesson_12 as cure
 from babygpt_course.predictions import predict, tally
-from babygpt_course.studies import (
-    late,
-    neighbours,
-    open_questions,
-    plain_attention,
-    results,
-    slopes,
-    spelling,
-)
+from babygpt_course.studies import distances, late, neighbours, results, spelling
 
 clicks = results.load_results("clicks")
 clicks = clicks | {"models": {name: clicks["models"][name] for name in ("v3", "v4")}}
@@ -82,7 +75,7 @@ seeds_that_click
 #
 # - *Its positions do not tell neighbours apart.* RoPE's angles do ([04a](04a_rope.ipynb)), but do trained heads use them?
 # - *It does not look at the name.* It does so for the first letter ([04b](04b_which_heads.ipynb)), but for the vowel?
-# - *Its encoding makes it late.* At the last step, which we had named beforehand, five seeds spell with the sinusoid and not with RoPE, and none the other way round. Luck alone gives this in 6 of 100 studies, so this is only *suggested*.
+# - *Its encoding makes it late.* With the sinusoid more seeds spell, but at the last step, which we had named beforehand, this is only *suggested* ([08](08_the_ladder.ipynb)).
 #
 # ## What forms in a seed that spells?
 #
@@ -95,7 +88,7 @@ heads.stage = "end"
 heads
 
 # %% [markdown]
-# With all heads this seed writes 98% of the vowels. Without head 3 of layer 2 it guesses, whereas any other head of this layer costs a point at most. Layer 1 is needed as well: without its head 1 fewer than half of the vowels are right. Now set *stage* to *150 steps before*: a third of the vowels are right, and no bar stands out. Here are all twelve seeds at the last step.
+# With all heads this seed writes 98% of the vowels. Without head 3 of layer 2 it guesses, whereas any other head of this layer costs a point at most. Now set *stage* to *150 steps before*: a third of the vowels are right, and no bar stands out. Here are all twelve seeds at the last step.
 
 # %%
 fig, ax = plt.subplots(figsize=(8, 4.2))
@@ -103,40 +96,11 @@ spelling.draw_endings(ax, stored)
 plt.show()
 
 # %% [markdown]
-# In nine seeds one head of layer 2 gives the name more than half of its weight when the vowel is due, and without this head the vowel is a guess. But 150 steps before a seed spells, no head gives the name half of its weight ([results](../docs/results.md#who-spells)). One gives it 34 to 48% already, so *it does not look at the name* is right in part at most. **In nine of twelve seeds one head of layer 2 learns to look at the name when the vowel is due, and the model needs it.** It does not suffice, because some of the nine still do not spell.
-#
-# Why does it form so late? The right panel of the explorer holds a clue. In this seed, and in two more of the nine, the head looks mostly at the *third* letter of the name, right after the vowel. How can a head write a vowel that it hardly looks at?
-#
-# ## A forged note
-#
-# After layer 1 a letter can hold something about the letters before it ([03a](03a_attention.ipynb)). So layer 1 may leave a note on the third letter, which says *before me stands i*, and we can test this by forging the note. Suppose that *mila* stands in the story. First v4 reads the story with *mola* instead, and we keep what the heads of layer 1 write at *l*. Then v4 reads the story with *mila*, but at *l* they have to write what we kept. All else stays as it is. We forge at the vowel and at the fourth letter, too, in all twelve seeds, which we trained again for this.
-
-# %%
-vowels = ["i, which stands in the story", "o, which the forged note names", "some other vowel"]
-note_guess = predict("Which vowel do the three seeds that look at the third letter write most often?", vowels)
-note_guess
-
-# %% tags=["answer"]
-fig, ax = plt.subplots(figsize=(8, 4.6))
-forgeries = results.load_results("open")
-open_questions.draw_notes(ax, forgeries)
-plt.show()
-runs = dict(zip(forgeries["seeds"], open_questions.v4_of(forgeries), strict=True))
-ends = [runs[seed]["exchanged"]["third"] for seed in (1003, 1005, 1337)]
-kept, forged = (sum(end[key] for end in ends) / 3 for key in ("kept", "exchanged"))
-shares = [kept, forged, 1 - kept - forged]
-note_guess.compare(vowels[shares.index(max(shares))])
-
-# %% [markdown]
-# Three seeds write the forged vowel in 98 to 100% of the questions, although *i* still stands in the story: **in three of twelve seeds the vowel is read from a note on the letter after it.** In seven others nothing happens there. But forged at the vowel itself, whose token stays as it is, 58 to 98% of their answers turn, so there the vowel passes through layer 1 at its own place, perhaps as a mere copy. The last two know little of the vowel or nothing.
-#
-# These three seeds need RoPE's angles for their note. If the four quickest pairs of the head that writes it stand still, they write 35 to 62% of the vowels in place of 99% or more. With its eight other pairs stopped, or another head's quick pairs, they lose little ([results](../docs/results.md#where-the-note-lies)). So trained heads can use what tells neighbours apart, and in these seeds *its positions do not tell neighbours apart* is out.
-#
-# A head that has to write the letter right after *m* may need a second note, *before me stands m*. So we forged this one, too, with *rila* in place of *mila*. **No seed needs it**: none loses more than four points, wherever after the first letter we forge. And of the 28 questions whose two names begin alike and differ in the vowel, the six seeds that write over 90% of all vowels get all right. So these six find their vowels by something else, perhaps by the place of the name, which we have not exchanged.
+# **In nine of twelve seeds one head of layer 2 learns to look at the name when the vowel is due, and without this head the vowel is a guess.** Before a seed spells, no head gives the name half of its weight, though one gives it a third or more already ([results](../docs/results.md#who-spells)). So *it does not look at the name* is right in part at most. Why does this head form so late?
 #
 # ## The cure
 #
-# The forged letter speaks against what had been our hypothesis, that *v4 waits for the note about the letter before*. We had tested it earlier in another way: we wrote the note for v4, and looked whether it spells early. The cheapest way is to add a part of the token before to each token, ahead of the first layer. With the embeddings $x_t$ and one trained number for each channel, $w$, which multiplies its channel ($\odot$),
+# Our hypothesis was this. To write the vowel of *tora*, a head searches the story for the letter right after *t*, as heads that copy do in published models ([11](11_a_real_model.ipynb)). So each letter has to hold a note on the letter before it, and v4 waits until layer 1 writes this note. We tested it in the cheapest way: we write the note for v4, and look whether it spells early. A part of the token before is added to each token, ahead of the first layer. With the embeddings $x_t$ and one trained number for each channel, $w$, which multiplies its channel ($\odot$),
 #
 # $$x_t \;\to\; x_t + w \odot x_{t-1}.$$
 #
@@ -196,11 +160,11 @@ cure_guess.compare(amounts[(share > 0.35) + (share > 0.75)])
 # %% [markdown]
 # In our run v4 writes about a fifth of the names, and with token shift nearly all of them. Go back on the timeline of the second dashboard, and see at which step the orange bar falls.
 #
-# ## Is it the note?
+# ## Is it the letter before?
 #
 # Two doubts are left. Seed 1337 is one of [six that suggested this cure](../docs/predictions.md#the-token-before), so it cannot confirm it, and twelve seeds that nobody had looked at decide. And more numbers may help whatever they carry. So *controls* get at least as many for something else: for the token itself, for the token *two* or *five* before, or for a trained vector in front of each layer.
 #
-# The next picture shows how many more names v4 writes with such a *gift* than alone, in points, and the *99% interval* of this difference. Both models of a pair have the same seed, so we subtract seed by seed. If we repeated the study a hundred times, about 99 of such intervals would hold the true mean ([08](08_the_ladder.ipynb)). A difference of at least 5 points, whose interval leaves out 0, is [*decided*](../docs/glossary.md#decided).
+# The next picture shows how many more names v4 writes with such a *gift* than alone, in points, with the *99% interval* of this difference. Both models of a pair have the same seed, so we subtract seed by seed. If we repeated the study a hundred times, about 99 of such intervals would hold the true mean ([08](08_the_ladder.ipynb)). A difference of at least 5 points, whose interval leaves out 0, is [*decided*](../docs/glossary.md#decided).
 #
 # We wrote two endings before the runs. If the token before adds at least 30 points, decided, and each control less than 5, the case ends with *nothing tells a letter which letter stands before it*. Otherwise it ends with *the neighbour is a part of it*.
 
@@ -219,11 +183,39 @@ gains = {control: neighbours.compare_written(gifts, f"v4, {control}").mean for c
 control_guess.compare(max(gains, key=gains.get))
 
 # %% [markdown]
-# The token before adds 49 points (25 to 73). The same numbers on the token itself add 3, which is 46 fewer (20 to 72). Twice as many numbers, as vectors, add 6, which is 43 fewer (11 to 75). So it is not their number that helps.
+# The token before adds 49 points (25 to 73), 46 more than the same numbers on the token itself (20 to 72), so it is not their number that helps. But the token *two* before, which says nothing of the neighbour, adds 50 (25 to 76). So the second ending holds, and the hypothesis is in doubt. And all this was after 600 steps: **after 1,800 the token before adds 12 points, undecided (−15 to 39)** ([results](../docs/results.md#the-token-before)).
 #
-# But the token *two* before, which says nothing of the neighbour, adds 50 points (25 to 76), and nothing is decided between the two. So a letter need not hold its *neighbour*, as the forged first letter has shown already. What it has to hold is open. With the token before three of the twelve seeds spell after 600 steps and alone none, which may be luck.
+# ## By the letter, or by the place?
 #
-# All this was after 600 steps. **After 1,800 the token before adds 12 points, undecided (−15 to 39)**, so v4 may learn most names without it, and only later ([results](../docs/results.md#the-token-before)). NoPE, a model without any position encoding, spells from no seed alone by then, and with the token before from all twelve.
+# Does v4 search for the letter that it has written at all? It could also go by the *place*, as it does for the first letter ([04b](04b_which_heads.ipynb)): in *mila fed tora. fed whom?* the name after the verb is asked for, so its vowel follows, whatever has been written. To part the two, we give a **wrong first letter**. After *mila fed tora. fed whom? m* a model that goes by the letter writes *i*, and one that goes by the place writes *o*.
+
+# %%
+ways = ["i, by the letter", "o, by the place", "each about as often"]
+way_guess = predict("After this wrong first letter, which vowel does a v4 write that knows vowels?", ways)
+way_guess
+
+# %% tags=["answer"]
+cues = results.load_results("distances")
+fig, ax = plt.subplots(figsize=(8, 2.8))
+distances.draw_misled(ax, cues)
+plt.show()
+by_place, by_letter = (np.mean(shares) for shares in distances.misled_shares(cues, "v4").values())
+way_guess.compare(ways[2 if abs(by_place - by_letter) < 20 else int(by_place > by_letter)])
+
+# %% [markdown]
+# These are seeds that were trained for 1,800 steps, and from which nothing else had been trained. All nine with RoPE that know vowels write the vowel of the place in 93 to 100% of the questions, and so do twelve with ALiBi, another encoding, in 76 to 98%. **v4 does not search for the letter that it has written. It goes by the place of the name.** So it did not wait for a note on the letter before, and our hypothesis was wrong.
+#
+# How does a head know the place? Layer 1 may leave a *note* on each letter of a name, such as *I stand after the verb*. Or the head needs no note, because layer 2 rotates its queries and keys again, and the two names stand at different *distances*. We exchange one of these between the two names, for layer 2 alone. For the notes each letter gets what layer 1 has made of it in a story in which the two names, or their first letters, have changed places. For the distances the letters of the two names change places, and keep what they hold.
+
+# %%
+fig, ax = plt.subplots(figsize=(8, 3.4))
+distances.draw_exchanged(ax, cues)
+plt.show()
+
+# %% [markdown]
+# A dot is a seed of v4, and a ring one of ALiBi. Notes of the letter before turn hardly anything in v4. Notes of the place turn *who* in some seeds, and distances turn *whom* in all. An exchange only shows which cue is stronger, so we also took one away, by giving both names the same. Without different notes of the place v4 writes 94 to 100% of the vowels, and without different distances 53 to 92%. Without both it guesses between the two names ([results](../docs/results.md#by-the-letter-or-by-the-place)). **So a head of layer 2 finds the name by its distance, and for a part of the questions by a note as well.** With ALiBi the distances are not needed, because its notes suffice.
+#
+# So v4 uses its positions to tell two names apart, and does not search for what stands right after a letter. *Its positions do not tell neighbours apart* is struck, because no such search fails.
 #
 # ## Another encoding, and nothing else
 #
@@ -242,46 +234,17 @@ plt.show()
 alibi_guess.compare(alibi_seeds[(spelling_alibi > 3) + (spelling_alibi > 9)])
 
 # %% [markdown]
-# All twelve spell with ALiBi by then, and luck alone gives twelve and one in 1 of 1,000 studies. So it is decided ([results](../docs/results.md#later-with-rope-than-with-alibi)): **v4 spells later with RoPE than with ALiBi.** The seeds of the gifts say the same, with twelve and three. By step 1,800 four of the new seeds spell with RoPE, eight of the others, and with ALiBi all. With the sinusoid ten of the seeds of the gifts spell by step 1,200, which is undecided beside RoPE: luck gives it in 16 of 1,000 ([results](../docs/results.md#the-token-before)).
+# All twelve spell with ALiBi by then, and luck alone gives twelve and one in 1 of 1,000 studies. So it is decided ([results](../docs/results.md#later-with-rope-than-with-alibi)): **v4 spells later with RoPE than with ALiBi.** Over all five sets of twelve that have trained for 1,800 steps, 55 of 60 seeds spell with ALiBi by step 1,200, and 13 with RoPE.
 #
-# ## Fall or rotation?
-#
-# ALiBi differs from RoPE in two ways: it has a *fall* of scores with the distance, and no *rotation*. NoPE has neither. The fourth combination is RoPE with ALiBi's fall beside its rotation, and its control is RoPE with a *rise* of the same size, so that far letters count more.
-#
-# We test this where RoPE and ALiBi differ most. All our models *normalise* queries and keys ([03a](03a_attention.ipynb)), and the papers on RoPE and ALiBi do not. If queries and keys stay *plain*, not normalised and with scores that are not doubled, ALiBi spells from all twelve seeds of the gifts after only 600 steps and RoPE from none. It writes 84 points more names (78 to 89), decided.
-#
-# [We wrote three endings](../docs/predictions.md#what-alibi-has-that-rope-lacks) before the runs. If RoPE spells from at least ten seeds with the fall, and from at most two with the rise, near letters that count more are what it lacked. If it spells from at most two with the fall, its rotation is in the way. Otherwise the fall is a part of it.
-
-# %%
-both_seeds = ["two or fewer", "three to nine", "ten or more"]
-both_guess = predict("From how many of twelve seeds does RoPE with ALiBi's fall spell?", both_seeds)
-both_guess
-
-# %% tags=["answer"]
-combined = results.load_results("slopes")
-spelling_both = slopes.count_spelling(combined["runs"]["RoPE with a fall, plain"]["whole"])
-plain = results.load_results("plain")["fresh"]["plain"]
-spelling_plain = plain_attention.count_spelling(plain["alibi"]["whole"])
-title = f"With a fall {spelling_plain} of 12 seeds spell, and with a rotation beside it {spelling_both}"
-fig, ax = plt.subplots(figsize=(9, 3.2))
-slopes.draw_combinations(ax, combined, title)
-plt.show()
-both_guess.compare(both_seeds[(spelling_both > 2) + (spelling_both > 9)])
-
-# %% [markdown]
-# We had expected at least eight, and the second ending holds: RoPE with the fall spells from one seed, and without the rotation, as ALiBi, from all twelve. **Beside ALiBi's fall the rotation is in the way**, with plain queries and keys and after 600 steps. It may make the fall too weak, because with a sixth of the slope ALiBi spells from one seed, too. Without a fall neither RoPE nor NoPE spells, but RoPE knows who did it in eight of these seeds and NoPE in none.
-#
-# With the fall RoPE writes 38 points more names (14 to 63), decided, and hardly spells all the same. The rise adds 13 points (−5 to 32), and between the two nothing is decided. So whether the fall helps because near letters count more is open.
+# What is it about RoPE? ALiBi has a *fall* of scores with the distance and no *rotation*. So we gave RoPE this fall beside its rotation, with *plain* queries and keys, which are not normalised. ALiBi then spells from all of twelve seeds after only 600 steps, RoPE from none, and RoPE with the fall from one ([results](../docs/results.md#a-fall-beside-a-rotation)). **Beside ALiBi's fall the rotation is in the way.** It may make the fall too weak, because with a sixth of the slope ALiBi spells from one seed, too. And a rotation does not always harm: without a fall RoPE knows who did it in eight of these seeds, and NoPE, which has neither, in none.
 #
 # ## The case
 #
-# **Its encoding makes v4 late.** With ALiBi in place of RoPE all of twelve new seeds spell by step 1,200, and with RoPE one. With plain queries and keys the two differ by step 600 already, and there a rotation beside ALiBi's fall takes eleven of twelve seeds away.
+# **Its encoding makes v4 late.** With ALiBi in place of RoPE all of twelve new seeds spell by step 1,200, and with RoPE one. In a seed that has learned vowels, a head of layer 2 finds the name that the question asks for by its place, and takes its vowel, whatever letter has been written. With RoPE it finds the place mostly by the distance, and with ALiBi by what layer 1 has noted. Whether this makes RoPE late we do not know, because we looked at seeds that had learned it.
 #
-# By our rule the second ending holds as well, because the token five before adds 21 points (−4 to 47) and the first ending needed controls below 5: *the neighbour is a part of it*. Since the token two before helps as much, it is rather an earlier letter. Either adds about 50 points of v4's names after 600 steps, and after 1,800 these gains are undecided.
+# By our rule the second ending holds for the cure: *the neighbour is a part of it*. An earlier token adds about 50 points of v4's names after 600 steps, and after 1,800 this gain is undecided. *It needs more steps* is right for 34 of 60 seeds, which spell by step 1,800 and not by 600. Until the head forms, *it does not look at the name* is right in part, and for a few seeds *it recalls the vowel only in part*. The five others are struck.
 #
-# *It needs more steps* is right for 18 of the 36 seeds of our three sets, which spell by step 1,800 and not by 600. In most seeds that learn the vowel, a head of layer 2 comes to look at the name, and until then *it does not look at the name* is right in part. So is *it recalls the vowel only in part*, for a few seeds. *Its positions do not tell neighbours apart* is out for three seeds, and the four others are struck.
-#
-# Open is *how* a seed finds the vowel, which difference between RoPE and ALiBi makes v4 late and why, why an earlier token helps, and whether plain RoPE spells later.
+# Open is what about RoPE makes v4 late, and why an earlier token helps.
 
 # %% tags=["nbval-ignore-output"]
 tally()
@@ -320,10 +283,11 @@ cure.SHORT_CONVOLUTION.check(my_convolution)
 # %% [markdown]
 # ## Recap
 #
-# 1. In nine of twelve seeds of v4 one head of layer 2 looks at the name when the vowel is due, and without it the vowel is a guess. In three of the twelve, trained again, the vowel is read from a note on the letter after it, and none needs a note of the letter before the vowel.
+# 1. In nine of twelve seeds of v4 one head of layer 2 looks at the name when the vowel is due, and without it the vowel is a guess.
 # 2. Token shift adds 49 points of v4's names after 600 steps, and the token two before adds as many. After 1,800 steps both gains are undecided.
-# 3. v4 spells later with RoPE than with ALiBi: by step 1,200 all of twelve new seeds spell with ALiBi and one with RoPE. With plain queries and keys all twelve spell after 600 steps with ALiBi's fall, one with RoPE's rotation beside it, and none with the rotation alone.
-# 4. A cause is tested by giving a model what it seems to lack, or by exchanging one part, beside controls, from seeds that did not suggest it.
+# 3. v4 goes by the place of the name: after a wrong first letter it writes the vowel of the name that is asked for. It finds this name by its distance, and for a part of the questions by notes of layer 1.
+# 4. v4 spells later with RoPE than with ALiBi: by step 1,200 all of twelve new seeds spell with ALiBi and one with RoPE.
+# 5. A cause is tested by giving a model what it seems to lack, or by exchanging one part, beside controls, from seeds that did not suggest it.
 
 # %% [markdown]
 # ## Self-test
@@ -340,15 +304,15 @@ cure.SHORT_CONVOLUTION.check(my_convolution)
 #
 # </details>
 #
-# **2.** How do you show that a head reads the vowel from a note on the letter after it?
+# **2.** A model reads *mila fed tora. fed whom? m* and writes *o*. What does it go by?
 #
-# - a) silence the head
-# - b) show that it gives this letter 90% of its weight
-# - c) exchange what layer 1 wrote there, and see which vowel is written
+# - a) the letter that it has read last
+# - b) the place of the name that is asked for
+# - c) nothing: it guesses a vowel
 #
 # <details><summary>Answer</summary>
 #
-# **c.** *a* is tempting, but shows only that the head is needed, and *b* only where it looks.
+# **b.** *o* is the vowel of *tora*, the name after the verb. With *a* it would write the *i* of *mila*, and a guess would not be right in nearly all questions.
 #
 # </details>
 #
@@ -376,15 +340,15 @@ cure.SHORT_CONVOLUTION.check(my_convolution)
 #
 # </details>
 #
-# **5.** Beside ALiBi's fall RoPE's rotation is in the way. Why does this not say that a rotation always harms?
+# **5.** With the same notes of the place on both names v4 still writes nearly all vowels. What follows?
 #
-# - a) it was tested from twelve seeds only
-# - b) a fall matters more than a rotation
-# - c) without a fall the model with the rotation answers, and the one without it does not
+# - a) layer 1 leaves no notes of the place
+# - b) these notes are not needed as long as the distances differ
+# - c) v4 knows the place by the distance alone
 #
 # <details><summary>Answer</summary>
 #
-# **c.** What a part does depends on what stands beside it. *a* is tempting, but more seeds would not say anything about models without a fall.
+# **b.** *c* is tempting, but with the same distances it still writes more than half of the vowels. Against *a*: exchanged notes turn some of them.
 #
 # </details>
 

@@ -20,16 +20,19 @@ import pytest
 from babygpt.experiments.paired import UNDECIDED, compare, holm, share_decided, sign_test
 from babygpt_course.museum.costs import cost_differences, effect, load_costs
 from babygpt_course.studies import (
+    distances,
     late,
     lookup,
     needed_heads,
     neighbours,
     open_questions,
+    places,
     polar_repairs,
     remasking,
     stretch,
 )
 from babygpt_course.studies.branches import losses_among
+from babygpt_course.studies.clicks import click_step
 from babygpt_course.studies.results import load_results
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -77,6 +80,25 @@ def spelled(row: str, step: int) -> int:
     return sum(click <= step for click in neighbours.spelling_clicks(stored("neighbours"))[row])
 
 
+def spelled_of_60(model: str, step: int) -> int:
+    """Return how many seeds of RoPE or ALiBi ("v4", "alibi") spell by a step, in five sets of 1,800 steps."""
+    curves = [
+        pool("clicks", "models", model, "spells"),
+        *(pool(name, "long", f"{model}, nothing", "spells") for name in ("neighbours", "late")),
+        *(pool(name, "arms", f"{model}, nothing", "spells") for name in ("places", "distances")),
+    ]
+    ats = [one(name, "at") for name in ("clicks", "neighbours", "late", "places", "distances")]
+    clicks = [click_step(at, seed, 0.8) for at, each in zip(ats, curves, strict=True) for seed in each]
+    assert len(clicks) == 60
+    return sum(click <= step for click in clicks)
+
+
+def read_by(model: str, change: str, kind: str = "all", key: str = "right") -> list[float]:
+    """Return what seeds that know vowels read after a change of layer 2's input: shares of vowels, in %."""
+    seeds = distances.knowing_seeds(stored("distances"), model).values()
+    return [100 * read[change][kind][key] for read in seeds]
+
+
 def turned(letter: int, gift: str) -> list[float]:
     """Return the shares of vowels that an exchange at a letter of the name turns in v4 with a gift."""
     return [row[letter]["exchanged"] for row in one("neighbours", "long", f"v4, {gift}", "letters")]
@@ -120,12 +142,14 @@ def ends(values: Iterable[float]) -> tuple[float, float]:
 
 NAMES = {
     **{f.__name__: f for f in (one, pool, board, among, reading, side, interval, family, ends)},
-    **{f.__name__: f for f in (long_run, spelled, turned, layer_2_costs, plain_run)},
+    **{f.__name__: f for f in (long_run, spelled, spelled_of_60, read_by, turned, layer_2_costs, plain_run)},
     **{f.__name__: f for f in (Counter, combinations, compare, share_decided)},
     **{"np": np, "array": np.array, "mean": np.mean, "word": NUMBERS.__getitem__},
     **{
         "heads": needed_heads,
         "late_study": late,
+        "distances_study": distances,
+        "places_study": places,
         "lookup": lookup,
         "neighbours": neighbours,
         "open_questions": open_questions,

@@ -128,5 +128,5 @@ def test_a_seed_counts_if_both_questions_turn():
     rows = [label.get_text() for label in figure.axes[1].get_yticklabels()]
     dots = {row: line.get_xdata() for row, line in zip(rows, figure.axes[1].lines[::2], strict=True)}
     assert list(dots["distances, whom"]) == [60.0, 40.0]
-    assert "in 1 of 2 seeds with RoPE" in " ".join(figure.axes[1].get_title().split())
+    assert "turn whom in 1 of 2 seeds" in " ".join(figure.axes[1].get_title().split())
     assert distances.table(results).count("| 0/50, 10/60 |") >= 2
