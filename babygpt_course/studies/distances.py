@@ -224,7 +224,7 @@ def draw_misled(ax: Axes, results: Results) -> None:
     counts = [sum(x > 50 for x in ways["place"]) for ways in shares.values()]
     n = [len(ways["place"]) for ways in shares.values()]
     sides = [f"{by_place} of {total}" for by_place, total in zip(counts, n, strict=True)]
-    title = f"After a wrong first letter {sides[0]} seeds go by the place with RoPE, {sides[1]} with ALiBi"
+    title = f"Of the seeds that know vowels {sides[0]} go by the place with RoPE, and {sides[1]} with ALiBi"
     draw_seed_dots(ax, values, title, "vowels after a wrong first letter (%)", span=(-3.0, 103.0))
 
 
@@ -241,9 +241,7 @@ def draw_exchanged(ax: Axes, results: Results) -> None:
         }
         for name in ARMS
     }
-    by_distance = [sum(x >= 100 * TURNED for x in rows["distances, whom"]) for rows in turned.values()]
-    n = [len(rows["distances, whom"]) for rows in turned.values()]
-    title = "Distances turn whom in {} of {} seeds, and in {} of {} with ALiBi (rings)"
-    title = title.format(by_distance[0], n[0], by_distance[1], n[1])
+    by_distance, n = count_turned(results, "v4", DISTANCES), len(knowing_seeds(results, "v4"))
+    title = f"Distances turn both questions in {by_distance} of {n} seeds with RoPE (rings: ALiBi)"
     label = "vowels turned by what is exchanged (%)"
     draw_seed_dots(ax, turned["v4"], title, label, span=(-3.0, 103.0), rings=turned["alibi"])

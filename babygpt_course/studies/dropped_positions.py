@@ -51,6 +51,16 @@ LONGER = 4  # times as many steps of recalibration, in a second model
 WINDOWS = (1, FACTOR, LONG)
 RIVALS = ("none", "interpolation", "ntk", "yarn")
 DROPPED = "drop tuned"
+LABELS = {
+    "none": "RoPE as it is",
+    "interpolation": "interpolation",
+    "ntk": "NTK-aware",
+    "yarn": "YaRN",
+    "drop": "no rotation",
+    "control tuned": "RoPE, trained on",
+    DROPPED: "DroPE",
+    "drop tuned longer": "DroPE, longer",
+}
 Reader = Callable[[int], Transformer]  # number of windows -> the model that reads them
 
 
@@ -137,11 +147,11 @@ def table(results: Results) -> str:
     """Return as Markdown what each method recalls, and whether DroPE is ahead of the untuned ones."""
     numbers = ("loss", *(f"{what} {n}" for n in WINDOWS for what in ("alone", "last")))
     rows = [
-        (name, *(format_mean_sd(mean_sd(run[number])) for number in numbers))
+        (LABELS[name], *(format_mean_sd(mean_sd(run[number])) for number in numbers))
         for name, run in results["runs"].items()
     ]
     claims = [
-        (rival, number, f"{ahead_of(results, rival, number):+.3f}", verdict(results, rival, number))
+        (LABELS[rival], number, f"{ahead_of(results, rival, number):+.3f}", verdict(results, rival, number))
         for rival in RIVALS
         for number in ASKED
     ]
@@ -157,14 +167,14 @@ def table(results: Results) -> str:
 def draw_dropped(figure: Figure, results: Results) -> None:
     """Draw the lone digit and the last of two in eight windows, with four windows as rings."""
     axes = figure.subplots(1, 2)
-    titles = {"alone": "A lone digit", "last": "The last of two digits"}
-    for ax, (what, words) in zip(axes, titles.items(), strict=True):
+    titles = {"alone": ("A lone digit", 10.0), "last": ("The last of two digits", 50.0)}
+    for ax, (what, (words, guess)) in zip(axes, titles.items(), strict=True):
         far, near = (
-            percent({name: run[f"{what} {n}"] for name, run in results["runs"].items()})
+            percent({LABELS[name]: run[f"{what} {n}"] for name, run in results["runs"].items()})
             for n in (LONG, FACTOR)
         )
-        best = max(RIVALS, key=lambda name: mean(far[name]))
-        shares = [mean(far[name]) for name in (DROPPED, best)]
-        title = "{} in eight windows: {:.0f}% without rotation,\n{:.0f}% with {}"
-        label = "right digits (%; rings: in four windows)"
-        draw_seed_dots(ax, far, title.format(words, *shares, best), label, {"": 50.0}, (-3.0, 103.0), near)
+        best = max((LABELS[name] for name in RIVALS), key=lambda name: mean(far[name]))
+        shares = [mean(far[name]) for name in (LABELS[DROPPED], best)]
+        title = "{} in eight windows: {:.0f}% with DroPE, {:.0f}% with {}"
+        label = "right digits (%; rings: in four windows; dashed: a guess)"
+        draw_seed_dots(ax, far, title.format(words, *shares, best), label, {"": guess}, (-3.0, 103.0), near)

@@ -10,6 +10,7 @@ from statistics import mean
 from typing import Any
 
 import torch
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
@@ -148,10 +149,15 @@ def table(results: Results) -> str:
 
 def draw_first_token(figure: Figure, results: Results) -> None:
     """Draw the weight on single tokens: a dot for each seed of v4, or text of the published model."""
-    axes: Sequence[Any] = figure.subplots(1, 2)
-    for ax, (model, row) in zip(axes, results["models"].items(), strict=True):
-        dots: Mapping[str, Sequence[float]] = {label: row[name] for name, label in ROWS.items()}
-        first, copied = (100 * mean(row[name]) for name in ("first, repeated", "repeated"))
-        title = f"{model}: {first:.0f}% on the first token, {copied:.1f}% on its copy"
-        even = {"evenly": 100 * mean(row["even"])}
-        draw_seed_dots(ax, percent(dots), title, "weight (%; line: even attention)", even)
+    for ax, model in zip(figure.subplots(1, 2), results["models"], strict=True):
+        draw_model(ax, results, model)
+
+
+def draw_model(ax: Axes, results: Results, model: str) -> None:
+    """Draw the weight on single tokens in v4 or in the published model."""
+    row = results["models"][model]
+    dots: Mapping[str, Sequence[float]] = {label: row[name] for name, label in ROWS.items()}
+    first, copied = (100 * mean(row[name]) for name in ("first, repeated", "repeated"))
+    title = f"{model}: {first:.1f}% on the first token, {copied:.1f}% on its copy"
+    even = {"evenly": 100 * mean(row["even"])}
+    draw_seed_dots(ax, percent(dots), title, "weight (%; line: even attention)", even)

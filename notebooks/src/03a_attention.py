@@ -348,7 +348,7 @@ inside
 #
 # *It ignores order* is out since lesson 00, because v4 knows 98% of the answers. Now we know how order can be known without positions: the mask can tell it. On v4's stories the mask alone does not suffice within 600 steps: nope has the mask and stays near half, so there RoPE makes the difference. But nope is not blind to order, so its shares of 47 to 52% need not be exactly 50%.
 #
-# This lesson strikes no explanation, and it gives a clue for spelling: after layer 1 the vector of a letter can hold something about the letters before it. *Its positions do not tell neighbours apart* is about the order *inside* a name, which names of one letter cannot test. It stays open, like five others. [Lesson 01](01_bag_of_tokens.ipynb), a side trip, strikes *it recalls the vowel only in part*, which is true of a few seeds only.
+# This lesson strikes no explanation, and it gives a clue for spelling: after layer 1 the vector of a letter can hold something about the letters before it. *Its positions do not tell neighbours apart* is about the order *inside* a name, which names of one letter cannot test. It stays open. [Lesson 01](01_bag_of_tokens.ipynb), a side trip, strikes *it recalls the vowel only in part*, which is true of a few seeds only.
 
 # %% tags=["nbval-ignore-output"]
 tally()

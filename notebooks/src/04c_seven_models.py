@@ -197,7 +197,7 @@ v2_guess.compare(changes[{"ynnn": 0, "nnyn": 1, "ynyn": 2}.get("".join(noticed["
 #
 # ## The case
 #
-# This page strikes nothing. But v4 notices when two letters inside a name change places, so neither its encoding nor its mask hides their order from it. One model of lesson 00 has learned to spell, and lesson 12 measures what the others wait for.
+# This page strikes nothing. But v4 notices when two letters inside a name change places, so neither its encoding nor its mask hides their order from it. One model of lesson 00 has learned to spell, and lesson 12 asks what the others wait for.
 
 # %%
 tally()

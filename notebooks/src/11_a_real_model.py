@@ -36,7 +36,7 @@ from babygpt_course.exercises import lesson_11 as tasks
 from babygpt_course.predictions import predict, tally
 from babygpt_course.real import heads, views
 from babygpt_course.real.model import read_model, token_losses, use_encoding
-from babygpt_course.studies import published_model, results
+from babygpt_course.studies import first_token, published_model, results
 from babygpt_course.tools import switchboard
 from babygpt_live import Axis
 
@@ -47,6 +47,24 @@ views.attention(model, tokenizer, "Sam chased Anna. Who chased Anna? Sam.", laye
 
 # %% [markdown]
 # A token of this model is a word or a piece of a word, so its losses are in nats a *token*, and cannot be compared with our nats a character. Each row of the picture shows where one token looks. We begin every text with a line end, ↵, which means nothing. Layer 12, head 2 looks at the token before. Move both sliders: many heads look at the line end, the [attention sink](../docs/glossary.md#attention-sink) of [03a](03a_attention.ipynb).
+#
+# Why this token? It is a line end, and it is the first. To part the two, we cut the line end off, so that another token comes first. And in the whole text we put a copy of the line end into the middle.
+
+# %%
+sinks = ["the line end, wherever it stands", "whatever token is first", "both"]
+sink_guess = predict("Which token gets much attention?", sinks)
+sink_guess
+
+# %% tags=["answer"]
+being_first = results.load_results("sinks")
+fig, ax = plt.subplots(figsize=(8, 3))
+first_token.draw_model(ax, being_first, "SmolLM2")
+plt.show()
+cut, copied = (np.mean(being_first["models"]["SmolLM2"][key]) > 0.1 for key in ("cut", "repeated"))
+sink_guess.compare(sinks[2 if cut and copied else int(cut)])
+
+# %% [markdown]
+# Each dot is one of 24 texts, and the weights are those that its second half gives, over all heads. Whatever token is first gets 30% of them, and as second it gets 0.1%. The copy in the middle gets 0.7%. **Being first is what counts**, and RoPE cannot tell it, because it knows distances alone. The causal mask can: the first token is the only one that sees nothing but itself. In our v4 the first token gets less than even attention would give it ([results](../docs/results.md#a-published-model)).
 
 # %% [markdown]
 # ## Take the rotation away
@@ -273,7 +291,7 @@ Table(
 #
 # ## Do real models work like ours?
 #
-# In this respect they do, with a difference. In three of twelve seeds of v4 heads of layer 1 leave such notes, too, and a head of layer 2 reads the vowel of a name from them ([results](../docs/results.md#where-the-note-lies)). But no seed of v4 *searches* for a letter by a note on the letter before ([lesson 12](12_the_case_is_closed.ipynb)).
+# In this respect they do, with a difference. In three of twelve seeds of v4 heads of layer 1 leave such notes, too, and a head of layer 2 reads the vowel of a name from them ([results](../docs/results.md#where-the-note-lies)). But no seed of v4 that knows its vowels needs a note on the letter before ([lesson 12](12_the_case_is_closed.ipynb)).
 #
 # | | the note says | where it lies | the later head |
 # |---|---|---|---|

@@ -20,7 +20,7 @@
 # 3. test a cause: give a model what it seems to lack, beside controls of the same size,
 # 4. say which explanations a test has left, and which it has not touched.
 #
-# **Needs:** what `make lab` has installed, and no network. **Takes:** about 60 seconds to run on two cores, and by our estimate 60 minutes to read and guess. The exercises take about 14 minutes, and those marked *stretch* take 10 more.
+# **Needs:** what `make lab` has installed, and no network. **Takes:** about 80 seconds to run on two cores, and by our estimate 60 minutes to read and guess. The exercises take about 14 minutes, and those marked *stretch* take 10 more.
 
 # %% tags=["nbval-ignore-output"]
 import torch
@@ -59,6 +59,7 @@ from babygpt.encodings import Rotary
 from babygpt_course.exercises import lesson_12 as cure
 from babygpt_course.predictions import predict, tally
 from babygpt_course.studies import distances, late, neighbours, results, spelling
+from babygpt_course.studies.plain_attention import with_plain_attention
 
 clicks = results.load_results("clicks")
 clicks = clicks | {"models": {name: clicks["models"][name] for name in ("v3", "v4")}}
@@ -67,7 +68,7 @@ seeds_that_click.step = 1200
 seeds_that_click
 
 # %% [markdown]
-# With RoPE, which is v4, one seed spells by step 600, two by step 1,200 and seven by the end. With the sinusoid three, ten and twelve do. A seed writes about a fifth of the names for hundreds of steps, and then it leaps: we call this a [click](../docs/glossary.md#click). What does v4 wait for?
+# With RoPE, which is v4, one seed spells by step 600, two by step 1,200 and seven by the end. With the sinusoid three, ten and twelve do. A seed writes few of the names for hundreds of steps, and then most of them within a few hundred more: we call this a [click](../docs/glossary.md#click). What does v4 wait for?
 #
 # ## What is left of nine explanations
 #
@@ -75,11 +76,11 @@ seeds_that_click
 #
 # - *Its positions do not tell neighbours apart.* RoPE's angles do ([04a](04a_rope.ipynb)), but do trained heads use them?
 # - *It does not look at the name.* It does so for the first letter ([04b](04b_which_heads.ipynb)), but for the vowel?
-# - *Its encoding makes it late.* With the sinusoid more seeds spell, but at the last step, which we had named beforehand, this is only *suggested* ([08](08_the_ladder.ipynb)).
+# - *Its encoding makes it late.* At step 1,200 the sinusoid is far ahead, but nobody had named this step beforehand, so this is only *suggested* ([08](08_the_ladder.ipynb)).
 #
 # ## What forms in a seed that spells?
 #
-# We took v4 apart with the switchboard of [04b](04b_which_heads.ipynb) at the last step. Where a seed spells, we did so 150 steps before it begins to, too. The first letter of the answer is given, so that the model has to write the second one. In the picture each bar is the share of right vowels while one head is silent, in seed 1337 at the last step.
+# We took v4 apart with the switchboard of [04b](04b_which_heads.ipynb) at the last step, and seeds that spell also 150 steps before they begin to. The first letter of the answer is given, so that the model has to write the second one. In the picture each bar is the share of right vowels while one head is silent, in seed 1337 at the last step.
 
 # %% tags=["nbval-ignore-output"]
 stored = results.load_results("spelling")
@@ -88,7 +89,7 @@ heads.stage = "end"
 heads
 
 # %% [markdown]
-# With all heads this seed writes 98% of the vowels. Without head 3 of layer 2 it guesses, whereas any other head of this layer costs a point at most. Now set *stage* to *150 steps before*: a third of the vowels are right, and no bar stands out. Here are all twelve seeds at the last step.
+# With all heads this seed writes 98% of the vowels. Without head 3 of layer 2 it guesses, whereas any other head of this layer costs a point at most. Layer 1 is needed as well. This seed is one of three in which the head looks mostly at the *third* letter: layer 1 has copied the vowel onto it ([results](../docs/results.md#where-the-note-lies)). Now set *stage* to *150 steps before*: a third of the vowels are right, and no bar stands out. Here are all twelve seeds at the last step.
 
 # %%
 fig, ax = plt.subplots(figsize=(8, 4.2))
@@ -162,11 +163,11 @@ cure_guess.compare(amounts[(share > 0.35) + (share > 0.75)])
 #
 # ## Is it the letter before?
 #
-# Two doubts are left. Seed 1337 is one of [six that suggested this cure](../docs/predictions.md#the-token-before), so it cannot confirm it, and twelve seeds that nobody had looked at decide. And more numbers may help whatever they carry. So *controls* get at least as many for something else: for the token itself, for the token *two* or *five* before, or for a trained vector in front of each layer.
+# Two doubts are left. Seed 1337 has [suggested this cure](../docs/predictions.md#the-token-before), so it cannot confirm it, and twelve seeds that nobody had looked at have to. And more numbers may help whatever they carry. So *controls* get at least as many for something else: for the token itself, for the token *two* or *five* before, or for a trained vector in front of each layer.
 #
-# The next picture shows how many more names v4 writes with such a *gift* than alone, in points, with the *99% interval* of this difference. Both models of a pair have the same seed, so we subtract seed by seed. If we repeated the study a hundred times, about 99 of such intervals would hold the true mean ([08](08_the_ladder.ipynb)). A difference of at least 5 points, whose interval leaves out 0, is [*decided*](../docs/glossary.md#decided).
+# The next picture shows how many more names v4 writes with such a *gift* than alone, in points. A difference of at least 5 points is [*decided*](../docs/glossary.md#decided) if its *99% interval* leaves out 0 ([08](08_the_ladder.ipynb)).
 #
-# We wrote two endings before the runs. If the token before adds at least 30 points, decided, and each control less than 5, the case ends with *nothing tells a letter which letter stands before it*. Otherwise it ends with *the neighbour is a part of it*.
+# We wrote two endings before the runs. The first, *nothing tells a letter which letter stands before it*, needs at least 30 points from the token before, decided. And the token itself, the token five before and the vectors have to add less than 5 each. Otherwise the case ends with *the neighbour is a part of it*.
 
 # %%
 controls = ["the token itself", "the token two before", "the token five before", "a vector in each layer"]
@@ -183,11 +184,11 @@ gains = {control: neighbours.compare_written(gifts, f"v4, {control}").mean for c
 control_guess.compare(max(gains, key=gains.get))
 
 # %% [markdown]
-# The token before adds 49 points (25 to 73), 46 more than the same numbers on the token itself (20 to 72), so it is not their number that helps. But the token *two* before, which says nothing of the neighbour, adds 50 (25 to 76). So the second ending holds, and the hypothesis is in doubt. And all this was after 600 steps: **after 1,800 the token before adds 12 points, undecided (−15 to 39)** ([results](../docs/results.md#the-token-before)).
+# The token before adds 49 points (25 to 73), and the same numbers on the token itself 3, so it is not their number that helps. But the token *two* before, which says nothing of the neighbour, adds 50 (25 to 76), as three earlier seeds had suggested. And the token five before adds 21, undecided (−4 to 47), so the second ending holds. All this was after 600 steps: **after 1,800 the token before adds 12 points, undecided (−15 to 39)** ([results](../docs/results.md#the-token-before)).
 #
 # ## By the letter, or by the place?
 #
-# Does v4 search for the letter that it has written at all? It could also go by the *place*, as it does for the first letter ([04b](04b_which_heads.ipynb)): in *mila fed tora. fed whom?* the name after the verb is asked for, so its vowel follows, whatever has been written. To part the two, we give a **wrong first letter**. After *mila fed tora. fed whom? m* a model that goes by the letter writes *i*, and one that goes by the place writes *o*.
+# Does v4 search for the letter that it has written at all? It could also go by the *place*: find the name that the question asks for, before the verb or after it, and take its vowel, whatever has been written. To part the two, we give a **wrong first letter**. After *mila fed tora. fed whom? m* a model that goes by the letter writes *i*, and one that goes by the place writes *o*.
 
 # %%
 ways = ["i, by the letter", "o, by the place", "each about as often"]
@@ -203,9 +204,15 @@ by_place, by_letter = (np.mean(shares) for shares in distances.misled_shares(cue
 way_guess.compare(ways[2 if abs(by_place - by_letter) < 20 else int(by_place > by_letter)])
 
 # %% [markdown]
-# These are seeds that were trained for 1,800 steps, and from which nothing else had been trained. All nine with RoPE that know vowels write the vowel of the place in 93 to 100% of the questions, and so do twelve with ALiBi, another encoding, in 76 to 98%. **v4 does not search for the letter that it has written. It goes by the place of the name.** So it did not wait for a note on the letter before, and our hypothesis was wrong.
+# The picture shows seeds that know at least 80% of the vowels after 1,800 steps, nine of twelve new seeds with RoPE, and twelve with ALiBi, an encoding that comes below. After the wrong letter those with RoPE write the vowel of the place in 93 to 100% of the questions, and those with ALiBi in 76 to 98%. **A v4 that has learned vowels goes by the place of the name, and not by the letter that it has written.** So it does not use a note on the letter before. What a late v4 waits for, this cannot say.
 #
-# How does a head know the place? Layer 1 may leave a *note* on each letter of a name, such as *I stand after the verb*. Or the head needs no note, because layer 2 rotates its queries and keys again, and the two names stand at different *distances*. We exchange one of these between the two names, for layer 2 alone. For the notes each letter gets what layer 1 has made of it in a story in which the two names, or their first letters, have changed places. For the distances the letters of the two names change places, and keep what they hold.
+# How does layer 2 know the place? By a *note*, if layer 1 writes on each letter of a name something like *I stand after the verb*. Or by the *distance*, because layer 2 rotates queries and keys again, and one of the two names stands nearer. We exchange one thing between the two names, for layer 2 alone:
+#
+# - *letter notes*: what layer 1 writes on their letters if the two first letters are exchanged in the story,
+# - *place notes*: what it writes on them if the two names are exchanged in the story,
+# - *distances*: layer 2 is told that each letter stands where its counterpart in the other name stands.
+#
+# *Who* asks for the name before the verb, and *whom* for the other. A vowel *turns* if that of the other name is written.
 
 # %%
 fig, ax = plt.subplots(figsize=(8, 3.4))
@@ -213,13 +220,13 @@ distances.draw_exchanged(ax, cues)
 plt.show()
 
 # %% [markdown]
-# A dot is a seed of v4, and a ring one of ALiBi. Notes of the letter before turn hardly anything in v4. Notes of the place turn *who* in some seeds, and distances turn *whom* in all. An exchange only shows which cue is stronger, so we also took one away, by giving both names the same. Without different notes of the place v4 writes 94 to 100% of the vowels, and without different distances 53 to 92%. Without both it guesses between the two names ([results](../docs/results.md#by-the-letter-or-by-the-place)). **So a head of layer 2 finds the name by its distance, and for a part of the questions by a note as well.** With ALiBi the distances are not needed, because its notes suffice.
+# A dot is a seed of v4, and a ring one of ALiBi. In v4 letter notes turn hardly anything, and place notes and distances turn a part each. To see what suffices, we also took a cue away, by giving both names the same. With the same place notes v4 still writes 94 to 100% of the vowels, with the same distances 53 to 92%, and with both it guesses between the two names ([results](../docs/results.md#by-the-letter-or-by-the-place)). **So distances suffice for v4, and notes of the place help.** ALiBi rotates nothing, and its fall cannot tell *who* from *whom*, so its models have to write notes.
 #
-# So v4 uses its positions to tell two names apart, and does not search for what stands right after a letter. *Its positions do not tell neighbours apart* is struck, because no such search fails.
+# Do trained heads use the angles between neighbours, too? In the three seeds that copy the vowel onto the third letter they do. If the four quickest pairs of the copying head stand still, 35 to 62% of the vowels are right, in place of 99% or more. So *its positions do not tell neighbours apart* is out.
 #
 # ## Another encoding, and nothing else
 #
-# The token before is only a part of it, so we return to the ninth explanation, *its encoding makes it late*, and exchange the encoding and nothing else. In place of a rotation [ALiBi](../docs/glossary.md#alibi) lets scores fall with the distance, by a fixed *slope* for each letter, which differs between heads. It has no trained numbers, either. From our first twelve seeds nine spell with ALiBi by step 1,200 and two with RoPE. They have suggested the comparison, and from the seeds of the gifts RoPE's runs were known. So a third set of twelve decides it, from which nothing had been trained. With RoPE one of these spells by step 1,200.
+# So we return to the ninth explanation, *its encoding makes it late*, and exchange the encoding and nothing else. [ALiBi](../docs/glossary.md#alibi) rotates nothing. It lets scores fall with the distance, in each head by another fixed *slope*, and has no trained numbers, either. Earlier seeds had suggested that it spells sooner, so twelve seeds decide from which nothing had been trained. With RoPE one of these spells by step 1,200.
 
 # %%
 alibi_seeds = ["three or fewer", "four to nine", "ten or more"]
@@ -234,17 +241,31 @@ plt.show()
 alibi_guess.compare(alibi_seeds[(spelling_alibi > 3) + (spelling_alibi > 9)])
 
 # %% [markdown]
-# All twelve spell with ALiBi by then, and luck alone gives twelve and one in 1 of 1,000 studies. So it is decided ([results](../docs/results.md#later-with-rope-than-with-alibi)): **v4 spells later with RoPE than with ALiBi.** Over all five sets of twelve that have trained for 1,800 steps, 55 of 60 seeds spell with ALiBi by step 1,200, and 13 with RoPE.
+# All twelve do. If both were equally good, so clear a difference would come once in 1,000 studies, so it is decided ([results](../docs/results.md#later-with-rope-than-with-alibi)): **v4 spells later with RoPE than with ALiBi.** Over [five sets of seeds](../docs/results.md#by-the-letter-or-by-the-place) 13 of 60 spell with RoPE by step 1,200 and 35 by step 1,800, and with ALiBi 55 and 58. So RoPE may be unable as well as late.
 #
-# What is it about RoPE? ALiBi has a *fall* of scores with the distance and no *rotation*. So we gave RoPE this fall beside its rotation, with *plain* queries and keys, which are not normalised. ALiBi then spells from all of twelve seeds after only 600 steps, RoPE from none, and RoPE with the fall from one ([results](../docs/results.md#a-fall-beside-a-rotation)). **Beside ALiBi's fall the rotation is in the way.** It may make the fall too weak, because with a sixth of the slope ALiBi spells from one seed, too. And a rotation does not always harm: without a fall RoPE knows who did it in eight of these seeds, and NoPE, which has neither, in none.
+# You can watch ALiBi spell. Its paper leaves queries and keys *plain*, without the norm of our models ([03a](03a_attention.ipynb)), and in this form it spells from all of our 24 stored seeds after only 600 steps.
+
+# %% tags=["nbval-ignore-output"]
+torch.manual_seed(1337)
+alibi, plan = with_plain_attention(build("alibi", shape)), TrainConfig(steps=600, seed=1337)
+watches = [letters(tokenizer, questions[2:26], times=20)]
+third_run = live.train(alibi, NextToken(corpus, 64), plan, "ALiBi", watches=watches, baseline=run)
+
+# %% tags=["nbval-ignore-output"]
+third_run.result()
+share = metrics.whole_answer_accuracy(alibi, tokenizer, questions)
+print(f"ALiBi with plain queries and keys: {share:.0%} of the names written")
+
+# %% [markdown]
+# What is it about RoPE? Beside ALiBi's fall its rotation is in the way: with plain queries and keys, RoPE with this fall spells from one of twelve seeds. With the norm nothing is decided ([results](../docs/results.md#a-fall-beside-a-rotation)).
 #
 # ## The case
 #
-# **Its encoding makes v4 late.** With ALiBi in place of RoPE all of twelve new seeds spell by step 1,200, and with RoPE one. In a seed that has learned vowels, a head of layer 2 finds the name that the question asks for by its place, and takes its vowel, whatever letter has been written. With RoPE it finds the place mostly by the distance, and with ALiBi by what layer 1 has noted. Whether this makes RoPE late we do not know, because we looked at seeds that had learned it.
+# **Its encoding makes v4 late.** With ALiBi in place of RoPE all of twelve new seeds spell by step 1,200, and with RoPE one. A v4 that has learned vowels finds the name that is asked for by its place, reading distances and notes, and it needs no note on the letter before.
 #
-# By our rule the second ending holds for the cure: *the neighbour is a part of it*. An earlier token adds about 50 points of v4's names after 600 steps, and after 1,800 this gain is undecided. *It needs more steps* is right for 34 of 60 seeds, which spell by step 1,800 and not by 600. Until the head forms, *it does not look at the name* is right in part, and for a few seeds *it recalls the vowel only in part*. The five others are struck.
+# An earlier token helps: the token one or two before adds about 50 points of v4's names after 600 steps. After 1,800 this is undecided, and that the neighbour counts, nothing shows. *It needs more steps* is right for 34 of the 60 seeds, which spell by step 1,800 and not by 600. Until a head of layer 2 looks at the name, *it does not look at the name* is right in part, and for a few seeds *it recalls the vowel only in part*. The five others are struck.
 #
-# Open is what about RoPE makes v4 late, and why an earlier token helps.
+# Open is what about RoPE makes v4 late, why an earlier token helps, and whether the seeds that do not spell ever will.
 
 # %% tags=["nbval-ignore-output"]
 tally()
@@ -284,8 +305,8 @@ cure.SHORT_CONVOLUTION.check(my_convolution)
 # ## Recap
 #
 # 1. In nine of twelve seeds of v4 one head of layer 2 looks at the name when the vowel is due, and without it the vowel is a guess.
-# 2. Token shift adds 49 points of v4's names after 600 steps, and the token two before adds as many. After 1,800 steps both gains are undecided.
-# 3. v4 goes by the place of the name: after a wrong first letter it writes the vowel of the name that is asked for. It finds this name by its distance, and for a part of the questions by notes of layer 1.
+# 2. Token shift adds 49 points of v4's names after 600 steps, and the token two before 50. After 1,800 steps both gains are undecided.
+# 3. A v4 that has learned vowels goes by the place: after a wrong first letter it writes the vowel of the name that is asked for. Distances suffice for this, and notes of layer 1 help.
 # 4. v4 spells later with RoPE than with ALiBi: by step 1,200 all of twelve new seeds spell with ALiBi and one with RoPE.
 # 5. A cause is tested by giving a model what it seems to lack, or by exchanging one part, beside controls, from seeds that did not suggest it.
 
@@ -348,7 +369,7 @@ cure.SHORT_CONVOLUTION.check(my_convolution)
 #
 # <details><summary>Answer</summary>
 #
-# **b.** *c* is tempting, but with the same distances it still writes more than half of the vowels. Against *a*: exchanged notes turn some of them.
+# **b.** *c* is tempting, but with the same distances most seeds still write clearly more than a guess. Against *a*: exchanged notes turn some of the vowels.
 #
 # </details>
 

@@ -124,9 +124,9 @@ def test_a_seed_counts_if_both_questions_turn():
     assert distances.misled_shares(results, "v4") == {"place": [60.0] * 2, "letter": [30.0] * 2}
     distances.draw_distances(figure := Figure(), results)
     title = " ".join(figure.axes[0].get_title().split())
-    assert title == "After a wrong first letter 2 of 2 seeds go by the place with RoPE, 2 of 2 with ALiBi"
+    assert title == "Of the seeds that know vowels 2 of 2 go by the place with RoPE, and 2 of 2 with ALiBi"
     rows = [label.get_text() for label in figure.axes[1].get_yticklabels()]
     dots = {row: line.get_xdata() for row, line in zip(rows, figure.axes[1].lines[::2], strict=True)}
     assert list(dots["distances, whom"]) == [60.0, 40.0]
-    assert "turn whom in 1 of 2 seeds" in " ".join(figure.axes[1].get_title().split())
+    assert "turn both questions in 1 of 2 seeds" in " ".join(figure.axes[1].get_title().split())
     assert distances.table(results).count("| 0/50, 10/60 |") >= 2

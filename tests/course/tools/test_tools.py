@@ -271,4 +271,4 @@ def test_letters_shows_a_name_that_is_missed():
     names = [q.answer for q in questions]
     for written, example in (([*names[:2], "", "x"], ("", names[2])), (names, (names[0], names[0]))):
         title = watch.panel([(7, (losses, written, 4))], "v4", 9).title
-        assert title.endswith("“{}”, where “{}” is right".format(*example))
+        assert title.endswith("such as “{}” for “{}”".format(*example))
