@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
@@ -128,19 +127,6 @@ def table(results: Results) -> str:
         rows.append((name, f"{loss:+.3f}", *shares, f"{spell} of {n}", names))
     about = "Losses in nats per character, right answers and names in per cent. Pairs share their seed."
     return f"{table_head(results)} {about}\n\n" + markdown(heading, rows)
-
-
-def draw_combinations(ax: Axes, results: Results, title: str) -> None:
-    """Draw the names written with plain q and k, by whether a model rotates and whether its scores fall."""
-    fall, rise, nope = "RoPE with a fall, plain", "RoPE with a rise, plain", "NoPE, plain"
-    written = {
-        "NoPE, neither": results["runs"][nope]["whole"],
-        "RoPE, a rotation": beside(results, fall, "whole"),
-        "ALiBi, a fall": beside(results, nope, "whole"),
-        "RoPE, a rotation and a fall": results["runs"][fall]["whole"],
-        "RoPE, a rotation and a rise": results["runs"][rise]["whole"],
-    }
-    draw_seed_dots(ax, percent(written), title, "names written (%)", span=(-3.0, 103.0))
 
 
 def draw_slopes(figure: Figure, results: Results) -> None:
