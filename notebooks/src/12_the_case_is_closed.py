@@ -89,7 +89,7 @@ heads.stage = "end"
 heads
 
 # %% [markdown]
-# With all heads this seed writes 98% of the vowels. Without head 3 of layer 2 it guesses, whereas any other head of this layer costs a point at most. Layer 1 is needed as well. This seed is one of three in which the head looks mostly at the *third* letter: layer 1 has copied the vowel onto it ([results](../docs/results.md#where-the-note-lies)). Now set *stage* to *150 steps before*: a third of the vowels are right, and no bar stands out. Here are all twelve seeds at the last step.
+# With all heads this seed writes 98% of the vowels. Without head 3 of layer 2 it guesses, whereas any other head of this layer costs a point at most. Layer 1 is needed as well. This seed is one of three in which the head looks mostly at the *third* letter: layer 1 has copied the vowel onto it ([results](../docs/results.md#where-the-note-lies)). Now set *stage* to *150 steps before*: a third of the vowels are right, and no bar stands out. Here are all twelve seeds at the last step, asked fewer questions.
 
 # %%
 fig, ax = plt.subplots(figsize=(8, 4.2))
@@ -97,7 +97,7 @@ spelling.draw_endings(ax, stored)
 plt.show()
 
 # %% [markdown]
-# **In nine of twelve seeds one head of layer 2 learns to look at the name when the vowel is due, and without this head the vowel is a guess.** Before a seed spells, no head gives the name half of its weight, though one gives it a third or more already ([results](../docs/results.md#who-spells)). So *it does not look at the name* is right in part at most. Why does this head form so late?
+# **In nine of twelve seeds one head of layer 2 learns to look at the name when the vowel is due, and without this head the vowel is a guess.** But 150 steps before a seed spells no head gives the name half of its weight ([results](../docs/results.md#who-spells)). So *it does not look at the name* is right in part at most. Why does this head form so late?
 #
 # ## The cure
 #
@@ -163,7 +163,7 @@ cure_guess.compare(amounts[(share > 0.35) + (share > 0.75)])
 #
 # ## Is it the letter before?
 #
-# Two doubts are left. Seed 1337 has [suggested this cure](../docs/predictions.md#the-token-before), so it cannot confirm it, and twelve seeds that nobody had looked at have to. And more numbers may help whatever they carry. So *controls* get at least as many for something else: for the token itself, for the token *two* or *five* before, or for a trained vector in front of each layer.
+# Two doubts are left. Six seeds, 1337 among them, had [suggested this cure](../docs/predictions.md#the-token-before). They cannot confirm it, so we need twelve seeds that nobody had looked at. And more numbers may help whatever they carry. So *controls* get at least as many for something else: for the token itself, for the token *two* or *five* before, or for a trained vector in front of each layer.
 #
 # The next picture shows how many more names v4 writes with such a *gift* than alone, in points. A difference of at least 5 points is [*decided*](../docs/glossary.md#decided) if its *99% interval* leaves out 0 ([08](08_the_ladder.ipynb)).
 #
@@ -184,7 +184,7 @@ gains = {control: neighbours.compare_written(gifts, f"v4, {control}").mean for c
 control_guess.compare(max(gains, key=gains.get))
 
 # %% [markdown]
-# The token before adds 49 points (25 to 73), and the same numbers on the token itself 3, so it is not their number that helps. But the token *two* before, which says nothing of the neighbour, adds 50 (25 to 76), as three earlier seeds had suggested. And the token five before adds 21, undecided (−4 to 47), so the second ending holds. All this was after 600 steps: **after 1,800 the token before adds 12 points, undecided (−15 to 39)** ([results](../docs/results.md#the-token-before)).
+# The token before adds 49 points (25 to 73), and the same numbers on the token itself 3, so it is not their number that helps. But the token *two* before, which says nothing of the neighbour, adds 50 (25 to 76), as three earlier seeds had suggested. And the token five before adds 21, undecided (−4 to 47), where less than 5 was needed. So the case ends with *the neighbour is a part of it*. All this was after 600 steps: **after 1,800 the token before adds 12 points, undecided (−15 to 39)** ([results](../docs/results.md#the-token-before)).
 #
 # ## By the letter, or by the place?
 #
@@ -204,13 +204,13 @@ by_place, by_letter = (np.mean(shares) for shares in distances.misled_shares(cue
 way_guess.compare(ways[2 if abs(by_place - by_letter) < 20 else int(by_place > by_letter)])
 
 # %% [markdown]
-# The picture shows seeds that know at least 80% of the vowels after 1,800 steps, nine of twelve new seeds with RoPE, and twelve with ALiBi, an encoding that comes below. After the wrong letter those with RoPE write the vowel of the place in 93 to 100% of the questions, and those with ALiBi in 76 to 98%. **A v4 that has learned vowels goes by the place of the name, and not by the letter that it has written.** So it does not use a note on the letter before. What a late v4 waits for, this cannot say.
+# The picture shows seeds that know at least 80% of the vowels after 1,800 steps, nine of twelve new seeds with RoPE, and twelve with ALiBi, an encoding that comes below. After the wrong letter those with RoPE write the vowel of the place in 93 to 100% of the questions, and those with ALiBi in 76 to 98%. **A v4 that has learned vowels goes by the place of the name, and not by the letter that it has written.** So it needs no note of which letter stands before the vowel. What a late v4 waits for, this cannot say.
 #
 # How does layer 2 know the place? By a *note*, if layer 1 writes on each letter of a name something like *I stand after the verb*. Or by the *distance*, because layer 2 rotates queries and keys again, and one of the two names stands nearer. We exchange one thing between the two names, for layer 2 alone:
 #
 # - *letter notes*: what layer 1 writes on their letters if the two first letters are exchanged in the story,
 # - *place notes*: what it writes on them if the two names are exchanged in the story,
-# - *distances*: layer 2 is told that each letter stands where its counterpart in the other name stands.
+# - *distances*: layer 2 reads each letter at the place of its counterpart in the other name.
 #
 # *Who* asks for the name before the verb, and *whom* for the other. A vowel *turns* if that of the other name is written.
 
@@ -220,9 +220,9 @@ distances.draw_exchanged(ax, cues)
 plt.show()
 
 # %% [markdown]
-# A dot is a seed of v4, and a ring one of ALiBi. In v4 letter notes turn hardly anything, and place notes and distances turn a part each. To see what suffices, we also took a cue away, by giving both names the same. With the same place notes v4 still writes 94 to 100% of the vowels, with the same distances 53 to 92%, and with both it guesses between the two names ([results](../docs/results.md#by-the-letter-or-by-the-place)). **So distances suffice for v4, and notes of the place help.** ALiBi rotates nothing, and its fall cannot tell *who* from *whom*, so its models have to write notes.
+# A dot is a seed of v4, and a ring one of ALiBi. In v4 letter notes turn hardly anything, place notes a part of *who*, and distances a part of *who* and most of *whom*. To see what suffices, we also took a cue away, by giving both names the same. With the same place notes v4 still writes 94 to 100% of the vowels, with the same distances 53 to 92%, and with both it guesses between the two names ([results](../docs/results.md#by-the-letter-or-by-the-place)). **So distances suffice for v4, and notes of the place help.** ALiBi rotates nothing, and its fall is the same for both questions, so its models have to write notes.
 #
-# Do trained heads use the angles between neighbours, too? In the three seeds that copy the vowel onto the third letter they do. If the four quickest pairs of the copying head stand still, 35 to 62% of the vowels are right, in place of 99% or more. So *its positions do not tell neighbours apart* is out.
+# Do trained heads use the angles between neighbours, too? In the three seeds in which a head of layer 1 copies the vowel onto the third letter, they do. Without the rotation of its four quickest pairs 35 to 62% of the vowels are right, in place of 99% or more. So *its positions do not tell neighbours apart* is out.
 #
 # ## Another encoding, and nothing else
 #
@@ -241,9 +241,9 @@ plt.show()
 alibi_guess.compare(alibi_seeds[(spelling_alibi > 3) + (spelling_alibi > 9)])
 
 # %% [markdown]
-# All twelve do. If both were equally good, so clear a difference would come once in 1,000 studies, so it is decided ([results](../docs/results.md#later-with-rope-than-with-alibi)): **v4 spells later with RoPE than with ALiBi.** Over [five sets of seeds](../docs/results.md#by-the-letter-or-by-the-place) 13 of 60 spell with RoPE by step 1,200 and 35 by step 1,800, and with ALiBi 55 and 58. So RoPE may be unable as well as late.
+# All twelve do. If both were equally good, so clear a difference would come once in 1,000 studies, which decides it ([results](../docs/results.md#later-with-rope-than-with-alibi)): **v4 spells later with RoPE than with ALiBi.** Over [five sets of seeds](../docs/results.md#by-the-letter-or-by-the-place) 35 of 60 spell with RoPE by step 1,800, and 58 with ALiBi. So RoPE may be unable as well as late.
 #
-# You can watch ALiBi spell. Its paper leaves queries and keys *plain*, without the norm of our models ([03a](03a_attention.ipynb)), and in this form it spells from all of our 24 stored seeds after only 600 steps.
+# You can watch ALiBi spell. Its paper leaves queries and keys *plain*, without the norm of our models ([03a](03a_attention.ipynb)). In this form it spells from all of our 24 stored seeds after only 600 steps, and RoPE from none.
 
 # %% tags=["nbval-ignore-output"]
 torch.manual_seed(1337)
@@ -257,13 +257,13 @@ share = metrics.whole_answer_accuracy(alibi, tokenizer, questions)
 print(f"ALiBi with plain queries and keys: {share:.0%} of the names written")
 
 # %% [markdown]
-# What is it about RoPE? Beside ALiBi's fall its rotation is in the way: with plain queries and keys, RoPE with this fall spells from one of twelve seeds. With the norm nothing is decided ([results](../docs/results.md#a-fall-beside-a-rotation)).
+# What is it about RoPE? Beside ALiBi's fall its rotation is in the way: with plain queries and keys, RoPE with this fall spells from one of twelve seeds after 600 steps. With the norm nothing is decided ([results](../docs/results.md#a-fall-beside-a-rotation)).
 #
 # ## The case
 #
-# **Its encoding makes v4 late.** With ALiBi in place of RoPE all of twelve new seeds spell by step 1,200, and with RoPE one. A v4 that has learned vowels finds the name that is asked for by its place, reading distances and notes, and it needs no note on the letter before.
+# **Its encoding makes v4 late.** With ALiBi in place of RoPE all of twelve new seeds spell by step 1,200, and with RoPE one. A v4 that has learned vowels finds the name that is asked for by its place, reading distances and notes, and it needs no note of the letter before the vowel.
 #
-# An earlier token helps: the token one or two before adds about 50 points of v4's names after 600 steps. After 1,800 this is undecided, and that the neighbour counts, nothing shows. *It needs more steps* is right for 34 of the 60 seeds, which spell by step 1,800 and not by 600. Until a head of layer 2 looks at the name, *it does not look at the name* is right in part, and for a few seeds *it recalls the vowel only in part*. The five others are struck.
+# By our rule *the neighbour is a part of it*: it adds about 50 points of v4's names after 600 steps. But so does the token two before, and after 1,800 steps both are undecided. So nothing shows that it has to be the neighbour. *It needs more steps* is right for 34 of the 60 seeds, which spell by step 1,800 and not by 600. Until a head of layer 2 looks at the name, *it does not look at the name* is right in part, and for a few seeds *it recalls the vowel only in part*. The five others are struck.
 #
 # Open is what about RoPE makes v4 late, why an earlier token helps, and whether the seeds that do not spell ever will.
 
