@@ -17,6 +17,7 @@ from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
 from babygpt_live.panel import unpack
 from tools.book.__main__ import BOOK, BUILD, build, is_current, megabytes
+from tools.book.documents import site
 from tools.browser.site import serve_folder
 
 # Run and recorded where no whole book is at hand; `.ci/run` makes one first.
@@ -28,7 +29,7 @@ LESSON = "notebooks/07a_diffusion.html"
 TWO_RUNS = "notebooks/03a_attention.html"  # page with two dashboards, among those of SOME
 KINDS = [
     *("index.html", LESSON, "board.html", "claims.html", "search.html?q=10000", "404.html", "api/index.html"),
-    *("docs/glossary.html", "docs/notes/004.html", "api/encodings.html", "figures/ladder.html"),
+    *("docs/glossary.html", "docs/notes/004.html", "api/encodings.html", "figures/tables.html"),
 ]
 
 
@@ -56,9 +57,9 @@ MOVED = BOOK / "moved"  # pages that only lead on to others
 
 def pages_of(html: Path) -> list[str]:
     paths = {path.relative_to(html) for path in html.rglob("*.html")}
-    return sorted(
-        path.as_posix() for path in paths - {path.relative_to(MOVED) for path in MOVED.rglob("*.html")}
-    )
+    lessons = {path.relative_to(MOVED) for path in MOVED.rglob("*.html")}
+    tables = {Path(table).with_suffix(".html") for table in site().tables}
+    return sorted(path.as_posix() for path in paths - lessons - tables)  # without those that lead elsewhere
 
 
 def watched(context: BrowserContext, address: str) -> tuple[Page, list[str]]:

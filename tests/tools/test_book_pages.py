@@ -26,7 +26,7 @@ from tools.book import docstrings, reference
 from tools.book.__main__ import remove_copies, write_webp
 from tools.book.board_page import board_page
 from tools.book.claims_page import anchor, claims_page
-from tools.book.documents import CodeHost, rewrite_links, site
+from tools.book.documents import CodeHost, rewrite_links, site, tables_page, write_old_addresses
 from tools.book.head import without_indents
 from tools.book.search import parts_of
 
@@ -45,6 +45,7 @@ MEASURED = [(claim, Finding(VERDICTS[n % 4], -0.5, "a < b", 1)) for n, claim in 
         ("[x](../docs/notes)", "figures/a.md", *["[x](../docs/notes/README.md)"] * 2),
         ("[`x/`](tools)", "README.md", "[`x/`]({tree}/tools)", "`x/`"),
         ("[x](../figures/lookup.png)", "docs/results.md", *[None] * 2),
+        ("[x](../figures/open.md)", "docs/results.md", *["[x](../figures/tables.md#open)"] * 2),
         ("`[x](tools)`", "README.md", *[None] * 2),
     ],
 )
@@ -53,6 +54,16 @@ def test_links_lead_to_pages_or_to_the_host_or_are_text(text, place, with_host, 
     blob, tree = (f"{HOST.address}/{kind}/{HOST.commit}" for kind in ("blob", "tree"))
     assert rewrite_links(text, place, site(host=HOST)) == (with_host or text).format(blob=blob, tree=tree)
     assert rewrite_links(text, place, site()) == (without or text)
+
+
+def test_old_addresses_of_tables_lead_to_their_sections(tmp_path):
+    (tmp_path / "figures").mkdir()
+    write_old_addresses(tmp_path, site())
+    sections = set(re.findall(r"^## (.+)$", tables_page(site()), flags=re.M))
+    pages = {path.stem: path.read_text() for path in (tmp_path / "figures").glob("*.html")}
+    assert pages.keys() == sections
+    assert {"open", "ladder"} <= sections
+    assert all(f'href="tables.html#{name}"' in page for name, page in pages.items())
 
 
 def test_the_reference_has_a_section_for_every_name_and_the_index_leads_there():

@@ -25,7 +25,15 @@ from babygpt_course.explorers.formulas import FORMULAS
 from babygpt_course.studies.results import load_results
 from tools.book.board_page import board_page
 from tools.book.claims_page import claims_page
-from tools.book.documents import Site, code_host, copy_documents, copy_linked_files, rewrite_links, site
+from tools.book.documents import (
+    Site,
+    code_host,
+    copy_documents,
+    copy_linked_files,
+    rewrite_links,
+    site,
+    write_old_addresses,
+)
 from tools.book.lab import LESSONS, lab_html, write_lab
 from tools.book.lessons import Ran, fingerprint, read_stored, run_all
 from tools.book.live_parts import formula_html, write_scripts
@@ -77,6 +85,7 @@ def build(names: list[str], folder: Path) -> Path:
     subprocess.run(command, check=True)
     write_webp(html)
     remove_copies(html)
+    write_old_addresses(html, site())
     (folder / MADE).write_text(f"{mark} {' '.join(names)}\n", encoding="utf-8")
     return html
 

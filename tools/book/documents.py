@@ -11,6 +11,7 @@ from posixpath import dirname, normpath, relpath
 from tools.book.reference import ROOT
 
 DOCUMENTS = ("*.md", "docs/**/*.md", "figures/*.md")
+TABLES = "figures/tables.md"  # page of the book that holds all studies' tables: a page costs its menu
 MOVING_PICTURE = re.compile(r"^!\[[^\]]*\]\([^)]*\.gif\)\n+", re.M)
 NO_PAGES = {
     "docs/story.md",  # It tells maintainers what learners shall find out.
@@ -46,11 +47,13 @@ class Site:
 
     root   of the repository
     pages  its files that are pages of the book, as paths from the root
+    tables  studies' tables, which share the page TABLES
     host   where the other files can be read; None if unknown
     """
 
     root: Path
     pages: frozenset[str]
+    tables: frozenset[str] = frozenset()
     host: CodeHost | None = None
 
 
@@ -62,9 +65,15 @@ def code_host(environment: Mapping[str, str] = os.environ) -> CodeHost | None:
 
 
 def site(root: Path = ROOT, host: CodeHost | None = None) -> Site:
-    """Return the book of a repository: its documents and notebooks are pages."""
+    """Return the book of a repository: its documents and notebooks are pages, and all tables are one."""
     paths = [path for pattern in (*DOCUMENTS, "notebooks/[!.]*.ipynb") for path in root.glob(pattern)]
-    return Site(root, frozenset(path.relative_to(root).as_posix() for path in paths) - NO_PAGES, host)
+    tables = frozenset(
+        path.relative_to(root).as_posix()
+        for path in root.glob("figures/*.md")
+        if not path.read_text(encoding="utf-8").startswith("# ")
+    )
+    pages = frozenset(path.relative_to(root).as_posix() for path in paths) - NO_PAGES - tables
+    return Site(root, pages, tables, host)
 
 
 def rewrite_links(text: str, place: str, book: Site) -> str:
@@ -94,6 +103,8 @@ def target_path(match: re.Match[str], place: str) -> str | None:
 
 def new_target(path: str, place: str, book: Site) -> str:
     """Return where a link to what is no page leads; "" for nowhere."""
+    if path in book.tables:
+        return f"{relpath(TABLES, dirname(place) or '.')}#{Path(path).stem}"
     if path.startswith("../"):  # a page of the code host beside its files
         return f"{book.host.address}/{path.lstrip('./')}" if book.host else ""
     if f"{path}/README.md" in book.pages:
@@ -113,6 +124,7 @@ def copy_documents(source: Path, book: Site) -> None:
         text = as_page(text, place, book)
         path.write_text(text, encoding="utf-8")
         copy_linked_files(text, place, source, book)
+    (source / TABLES).write_text(tables_page(book), encoding="utf-8")
 
 
 def copy_linked_files(text: str, place: str, source: Path, book: Site) -> None:
@@ -124,23 +136,32 @@ def copy_linked_files(text: str, place: str, source: Path, book: Site) -> None:
             shutil.copyfile(book.root / path, source / path)
 
 
-def is_table(text: str) -> bool:
-    """Return whether a document is a study's table, which has no title. Links of its figure lead to it."""
-    return not text.startswith("# ")
+def tables_page(book: Site) -> str:
+    """Return the page of all studies' tables. Links of their figures lead to it."""
+    parts = ["---\norphan: true\n---\n# In numbers\n"]
+    for place in sorted(book.tables):
+        text = (book.root / place).read_text(encoding="utf-8")
+        parts.append(f"## {Path(place).stem}\n\n{rewrite_links(text, TABLES, book)}")
+    return "\n".join(parts)
+
+
+def write_old_addresses(html: Path, book: Site) -> None:
+    """Let the addresses that tables once had lead to their sections of the page of all tables."""
+    for place in book.tables:
+        path, there = html / Path(place).with_suffix(".html"), f"{Path(TABLES).stem}.html#{Path(place).stem}"
+        path.write_text(
+            f'<!doctype html>\n<meta charset="utf-8">\n<title>Moved</title>\n'
+            f'<meta http-equiv="refresh" content="0; url={there}">\n<a href="{there}">{there}</a>\n',
+            encoding="utf-8",
+        )
 
 
 def as_page(text: str, place: str, book: Site) -> str:
-    """Return a document with what a page needs: a title, and a menu of the documents beside it.
-
-    A page that a menu names costs a line on every page, so menus leave out the tables.
-    """
-    orphan = is_table(text) or place == "README.md"  # what that says stands on the start page
-    if is_table(text):
-        text = f"# In numbers: {Path(place).stem.replace('_', ' ')}\n\n{text}"
+    """Return a document with what a page needs: a menu of the documents beside it."""
+    orphan = place == "README.md"  # what that says stands on the start page
     if place == "README.md":
         text = MOVING_PICTURE.sub("", text)  # the start page moves itself
     if place.endswith("/README.md"):
-        beside = [p for p in sorted(book.pages - {place}) if dirname(p) == dirname(place)]
-        named = [Path(p).stem for p in beside if not is_table((book.root / p).read_text(encoding="utf-8"))]
+        named = [Path(p).stem for p in sorted(book.pages - {place}) if dirname(p) == dirname(place)]
         text += "\n```{toctree}\n:hidden:\n\n" + "".join(f"{page}\n" for page in named) + "```\n"
     return f"---\norphan: true\n---\n{text}" if orphan else text
