@@ -33,7 +33,7 @@ RUNGS = {
     ],
     COURSE.name: [
         {"real", "explorers"},
-        {"studies", "predictions"},
+        {"studies", "predictions", "class_cards"},
         {"claims", "exercises", "museum"},
         {"tools"},
         {"commands"},
