@@ -233,7 +233,9 @@ def attention_on(distance, alphas=(0.7, 0.3), sigmas=(5.0, 5.0)):
 
 
 for distance in (20, 24):
-    print(f"a key {distance} tokens back with the score 9.8 gets {attention_on(distance):.0%} of the attention")
+    print(
+        f"a key {distance} tokens back with the score 9.8 gets {attention_on(distance):.0%} of the attention"
+    )
 
 # %% [markdown]
 # At 24 tokens even the highest score gets 3%. It would get 80% if all other keys scored −5, so the norm does not forbid a head to look so far: it has to push all other keys down.

@@ -228,7 +228,12 @@ finds.compare(more[int(np.mean(found["interpolation"]) < np.mean(found["v4 as it
 # Some published models do without rotation somewhere: in every fourth layer, or in a part of the pairs ([since 2024](../docs/since_2024.md)). Others give each token the one before it, which is called [token shift](../docs/glossary.md#token-shift). We built each of these into a v4 of four layers, which read the plain tales. Past the window, how much does the loss of a character change, compared with its loss inside one window?
 
 # %%
-less = ["no rotation in the fourth layer", "rotation of a quarter of the pairs", "token shift", "none of them"]
+less = [
+    "no rotation in the fourth layer",
+    "rotation of a quarter of the pairs",
+    "token shift",
+    "none of them",
+]
 steadier = predict("Which of them changes less, four windows far, than RoPE in every layer?", less)
 steadier
 
