@@ -1,4 +1,4 @@
-"""What a class found: the comparisons of all students' encodings in one table."""
+"""Comparisons of the encodings that the students of a class made, in one table."""
 
 from math import inf
 from pathlib import Path
@@ -24,7 +24,7 @@ def class_cards(folder: str | Path) -> Table:
             f"{folder} holds no comparison: the file of each student, such as ada.json, goes there"
         )
     titles: list[str] = []
-    found = []
+    compared = []
     for path in paths:
         results = read_comparison(path, finished=True)
         (_, *measures), cells = split_heading(difference_cells(results))
@@ -36,11 +36,11 @@ def class_cards(folder: str | Path) -> Table:
             price = f"{results['costs'][variant]['ratio']:.2f}"
             shown = dict(zip(measures, gaps, strict=True))
             gap = row["differences"].get("loss") or row["differences"].get("nelbo") or {"mean": inf}
-            found.append((gap["mean"], path.stem, variant, first, trained, shown, price))
-    found.sort(key=lambda each: each[0])
+            compared.append((gap["mean"], path.stem, variant, first, trained, shown, price))
+    compared.sort(key=lambda each: each[0])
     rows = [
         (student, variant, first, trained, *(shown.get(title, "–") for title in titles), price)
-        for _, student, variant, first, trained, shown, price in found
+        for _, student, variant, first, trained, shown, price in compared
     ]
     heading = ("student", "encoding", "less", "trained on", *titles, "step, times as long")
     students = f"{len(paths)} file{'s' * (len(paths) > 1)}"

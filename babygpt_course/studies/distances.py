@@ -17,32 +17,23 @@ from torch import Tensor
 from babygpt import Positions
 from babygpt.experiments.paired import table_head
 from babygpt.experiments.sweep import StudySize, Workers
-from babygpt.metrics.inspection import hooks_in_this_thread
 from babygpt.models.language_model import LanguageModel
 from babygpt.models.transformer import Context, Transformer
 from babygpt.tables import markdown
+from babygpt_course.studies import places
+from babygpt_course.studies.clicks import MODELS
 from babygpt_course.studies.neighbours import EVERY, PLAIN
-from babygpt_course.studies.places import BOTH, FIRSTS, KNOWN, PLACES, TURNED, VERB, PlaceRows, train_arms
+from babygpt_course.studies.places import BOTH, FIRSTS, PLACES, TURNED, VERB, PlaceRows, train_arms
 from babygpt_course.studies.results import Results
 from babygpt_course.studies.seed_plots import draw_seed_dots
-from babygpt_course.studies.spelling import second_letters, true_share
+from babygpt_course.studies.spelling import change_given, given_to_layer, second_letters, true_share
 
 ARMS = {"v4": ("v4", PLAIN), "alibi": ("alibi", PLAIN)}
 SCALE = StudySize(steps=1800, seeds=tuple(range(5001, 5013)))
-LETTERS = torch.tensor([1, 2, 3])  # of both names, counted from 0
+LAYER, LETTERS = 1, torch.tensor([1, 2, 3])  # the second layer; of both names, counted from 0
 AS_IT_IS, DISTANCES, EVERYTHING = "as it is", "distances", "everything"
 NO_PLACES, NO_DISTANCES, NEITHER = "no places", "no distances", "neither"
 Vectors = Callable[[Tensor], Tensor]  # what layer 2 gets, (Q, T, C) -> (Q, T, C)
-
-
-@torch.inference_mode()
-def given_to_layer_2(model: Transformer, ids: Tensor) -> Tensor:
-    """Return what layer 2 gets: (Q, T, C)."""
-    given = list[Tensor]()
-    block = model.blocks[1]
-    with hooks_in_this_thread([(block.register_forward_pre_hook, lambda _, inputs: given.append(inputs[0]))]):
-        model(ids.to(next(model.parameters()).device))
-    return given[0]
 
 
 def at_times(context: Context, times: Tensor) -> Context:
@@ -72,7 +63,7 @@ def read_vowels(
             context if times is None else at_times(context, times.to(x.device)),
         )
 
-    with hooks_in_this_thread([(model.blocks[1].register_forward_pre_hook, change)]):
+    with change_given(model, LAYER, change):
         return second_letters(model, rows.rows)
 
 
@@ -86,17 +77,19 @@ def changes_of(model: Transformer, rows: PlaceRows) -> dict[str, tuple[Vectors |
     """
     here = (rows.names[..., None] + LETTERS).flatten(1)  # (Q, 6)
     row_numbers = torch.arange(len(here))[:, None]
-    places = torch.arange(rows.rows.ids.shape[1]).float().expand(len(here), -1)
+    own = torch.arange(rows.rows.ids.shape[1]).float().expand(len(here), -1)
     mirrored = (rows.names.flip(1)[..., None] + LETTERS).flatten(1)
-    swapped, middle = places.clone(), places.clone()
-    swapped[row_numbers, here] = places[row_numbers, mirrored]
-    middle[row_numbers, here] = (places[row_numbers, here] + places[row_numbers, mirrored]) / 2
+    swapped, middle = own.clone(), own.clone()
+    swapped[row_numbers, here] = own[row_numbers, mirrored]
+    middle[row_numbers, here] = (own[row_numbers, here] + own[row_numbers, mirrored]) / 2
 
-    def of_other_story(kind: str, weight: float = 1.0) -> Vectors:
+    def held_in(kind: str) -> Tensor:
+        """Return what the letters hold in another story: (Q, 6, C)."""
         ids, their_names = rows.others[kind]
         there = (their_names[..., None] + LETTERS).flatten(1)
-        theirs = given_to_layer_2(model, ids)[row_numbers, there]  # (Q, 6, C)
+        return given_to_layer(model, LAYER, ids)[row_numbers, there]
 
+    def put(theirs: Tensor, weight: float = 1.0) -> Vectors:
         def vectors(x: Tensor) -> Tensor:
             changed = x.clone()
             changed[row_numbers, here] = weight * theirs + (1 - weight) * x[row_numbers, here]
@@ -104,14 +97,15 @@ def changes_of(model: Transformer, rows: PlaceRows) -> dict[str, tuple[Vectors |
 
         return vectors
 
-    mean_place = of_other_story(PLACES, 0.5)
+    in_places = held_in(PLACES)
+    mean_place = put(in_places, 0.5)
     return {
         AS_IT_IS: (None, None),
-        VERB: (of_other_story(VERB), None),
-        FIRSTS: (of_other_story(FIRSTS), None),
-        PLACES: (of_other_story(PLACES), None),
+        VERB: (put(held_in(VERB)), None),
+        FIRSTS: (put(held_in(FIRSTS)), None),
+        PLACES: (put(in_places), None),
         DISTANCES: (None, swapped),
-        EVERYTHING: (of_other_story(BOTH), swapped),
+        EVERYTHING: (put(held_in(BOTH)), swapped),
         NO_PLACES: (mean_place, None),
         NO_DISTANCES: (None, middle),
         NEITHER: (mean_place, middle),
@@ -159,9 +153,7 @@ def measure_distances(workers: Workers, scale: StudySize = SCALE, every: int = E
 
 def knowing_seeds(results: Results, name: str) -> dict[int, dict[str, Any]]:
     """Return what the seeds read that know the vowel: seed -> change -> kind of question -> shares."""
-    arm = results["arms"][", ".join(ARMS[name])]
-    triples = zip(results["seeds"], arm["second"], arm["read"], strict=True)
-    return {seed: read for seed, right, read in triples if right >= KNOWN}
+    return places.knowing_seeds(results, ARMS[name], "read")
 
 
 def count_turned(results: Results, name: str, change: str) -> int:
@@ -210,20 +202,17 @@ def misled_shares(results: Results, name: str) -> dict[str, list[float]]:
 
     returns  "place": the vowel of the name that is asked for; "letter": that of the name with this letter
     """
-    arm = results["arms"][", ".join(ARMS[name])]
-    chosen = [m["all"] for m, right in zip(arm["misled"], arm["second"], strict=True) if right >= KNOWN]
+    misled = places.knowing_seeds(results, ARMS[name], "misled").values()
     ways = {"place": "right", "letter": "other"}
-    return {way: [100 * shares[key] for shares in chosen] for way, key in ways.items()}
+    return {way: [100 * shares["all"][key] for shares in misled] for way, key in ways.items()}
 
 
 def draw_misled(ax: Axes, results: Results) -> None:
     """Draw which vowel each seed that knows the vowel writes after a wrong first letter."""
-    titles = {"v4": "RoPE", "alibi": "ALiBi"}
-    shares = {name: misled_shares(results, name) for name in titles}
-    values = {f"{titles[name]}, by {way}": x for name, ways in shares.items() for way, x in ways.items()}
-    counts = [sum(x > 50 for x in ways["place"]) for ways in shares.values()]
-    n = [len(ways["place"]) for ways in shares.values()]
-    sides = [f"{by_place} of {total}" for by_place, total in zip(counts, n, strict=True)]
+    shares = {name: misled_shares(results, name) for name in ARMS}
+    values = {f"{MODELS[name]}, by {way}": x for name, ways in shares.items() for way, x in ways.items()}
+    by_place = [[x > 100 * TURNED for x in ways["place"]] for ways in shares.values()]
+    sides = [f"{sum(seeds)} of {len(seeds)}" for seeds in by_place]
     title = f"Of the seeds that know vowels {sides[0]} go by the place with RoPE, and {sides[1]} with ALiBi"
     draw_seed_dots(ax, values, title, "vowels after a wrong first letter (%)", span=(-3.0, 103.0))
 

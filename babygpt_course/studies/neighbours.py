@@ -55,10 +55,12 @@ from babygpt_course.studies.seed_plots import draw_seed_dots
 from babygpt_course.studies.spelling import (
     LETTERS,
     SecondLetterRows,
+    change_given,
     dissect_spelling,
+    given_to_layer,
     second_letter_rows,
     second_letters,
-    true_share,
+    vowel_shares,
 )
 from babygpt_live import ENCODING_COLOURS, set_labels
 
@@ -141,28 +143,18 @@ def vowels_after_exchange(model: LanguageModel, rows: SecondLetterRows, letter: 
     """Predict vowels where layer 1 reads, at one letter of the name, what it reads there in the twin.
 
     letter   of the name in the story, counted from 0; LETTERS is the character behind the name
-    returns  the shares of questions after which the vowel of the story is predicted ("kept"), and that of the
-             twin ("exchanged")
+    returns  "kept" and "exchanged": `vowel_shares`
     """
-    positions, row_numbers = rows.mention + letter, torch.arange(len(rows.ids))
-    seen_by_layer_1 = list[Tensor]()
+    place = torch.arange(len(rows.ids)), rows.mention + letter
+    twins = given_to_layer(model, 0, rows.twins)
 
-    def exchange(block: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    def exchange(_: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         x = inputs[0].clone()
-        if seen_by_layer_1:
-            x[row_numbers, positions] = seen_by_layer_1[0][row_numbers, positions]
-        else:
-            seen_by_layer_1.append(x)
+        x[place] = twins[place]
         return x, *inputs[1:]
 
-    handle = model.blocks[0].register_forward_pre_hook(exchange)  # type: ignore[index,union-attr]
-    try:
-        device = next(model.parameters()).device
-        model(rows.twins.to(device))
-        letters = second_letters(model, rows)
-    finally:
-        handle.remove()
-    return {"kept": true_share(letters == rows.vowel), "exchanged": true_share(letters == rows.twin_vowel)}
+    with change_given(model, 0, exchange):
+        return vowel_shares(rows, second_letters(model, rows))
 
 
 def measure_shares(model: LanguageModel, corpus: Corpus, quiz: Sequence[Any]) -> tuple[float, float]:

@@ -132,11 +132,6 @@ def without_two(model: LanguageModel, rows: SecondLetterRows) -> list[list[list[
     return shares.round(4).tolist()
 
 
-def exchange_layer(model: LanguageModel, rows: SecondLetterRows, letters: Sequence[int]) -> dict[str, float]:
-    """Exchange what all heads of layer 1 write at some letters of the name: see `patch_letters`."""
-    return patch_letters(model, rows, None, *letters)
-
-
 def with_other_firsts(corpus: Corpus, rows: SecondLetterRows) -> Tensor:
     """Return the rows with another first letter in the story's right name, and the same vowel: (Q, T) ids."""
     assert corpus.grammar is not None
@@ -321,7 +316,9 @@ def run_v4(task: Task, scale: StudySize, every: int, seed: int) -> dict[str, Any
         "without two": without_two(model, task.rows),
         "looks": look(model, task.rows)[0][1].astype(float).round(4).tolist(),
         "same first": right_without(model, task.same_first, []) if task.same_first else None,
-        "exchanged": {name: exchange_layer(model, task.rows, letters) for name, letters in WHERE.items()},
+        "exchanged": {
+            name: patch_letters(model, task.rows, None, *letters) for name, letters in WHERE.items()
+        },
         "first exchanged": {
             name: true_share(
                 second_letters_exchanged(model, task.rows, task.other_firsts, letters) == task.rows.vowel

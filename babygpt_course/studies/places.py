@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 import torch
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor, nn
 
@@ -19,13 +20,20 @@ from babygpt.data.corpus import Corpus
 from babygpt.data.stories import Question
 from babygpt.experiments.paired import table_head
 from babygpt.experiments.sweep import StudySize, Workers, questions, small_config, sweep, train_with_curve
-from babygpt.metrics.inspection import hooks_in_this_thread
 from babygpt.models.language_model import LanguageModel
 from babygpt.tables import markdown
 from babygpt_course.studies.board import WORLD
 from babygpt_course.studies.neighbours import BEFORE, EVERY, FEW, PLAIN, give, measure_shares
 from babygpt_course.studies.results import Results
-from babygpt_course.studies.spelling import SecondLetterRows, draw_shares, second_letters, true_share
+from babygpt_course.studies.spelling import (
+    SecondLetterRows,
+    change_given,
+    draw_shares,
+    given_to_layer,
+    second_letters,
+    true_share,
+    vowel_shares,
+)
 
 TWO_BEFORE = "the token two before"
 ARMS = (("v4", PLAIN), ("v4", TWO_BEFORE), ("v4", BEFORE), ("alibi", PLAIN))
@@ -58,27 +66,27 @@ class PlaceRows:
         texts: dict[str, list[Tensor]] = {kind: [] for kind in ("", PLACES, FIRSTS, BOTH, VERB)}
         names, last, vowels = list[list[int]](), list[int](), list[Tensor]()
         for i, q in enumerate(quiz):
-            right, other, prompt = q.answer, q.rival, q.prompt
-            differ = right[0] != other[0] and right[1] != other[1]
+            right, rival, prompt = q.answer, q.rival, q.prompt
+            differ = right[0] != rival[0] and right[1] != rival[1]
             verb = prompt.split()[1]
             alike = [v for v in verbs if len(v) == len(verb) and v != verb]
-            if not differ or prompt.count(right) != 1 or prompt.count(other) != 1 or not alike:
+            if not differ or prompt.count(right) != 1 or prompt.count(rival) != 1 or not alike:
                 continue
-            own = [prompt.index(right), prompt.index(other)]
-            swapped = other[0] + right[1:], right[0] + other[1:]
+            own = [prompt.index(right), prompt.index(rival)]
+            swapped = rival[0] + right[1:], right[0] + rival[1:]
             for kind, pair, text in (
-                ("", (right, other), prompt),
-                (PLACES, (other, right), prompt),
+                ("", (right, rival), prompt),
+                (PLACES, (rival, right), prompt),
                 (FIRSTS, swapped, prompt),
                 (BOTH, swapped[::-1], prompt),
-                (VERB, (right, other), prompt.replace(verb, alike[i % len(alike)])),
+                (VERB, (right, rival), prompt.replace(verb, alike[i % len(alike)])),
             ):
                 for start, name in zip(own, pair, strict=True):
                     text = text[:start] + name + text[start + len(name) :]
                 texts[kind].append(encode(text + right[0]))
             names.append(own)
             last.append(len(prompt))
-            vowels.append(encode(right[1] + other[1]))
+            vowels.append(encode(right[1] + rival[1]))
         pad = partial(torch.nn.utils.rnn.pad_sequence, batch_first=True)
         ids = {kind: pad(each) for kind, each in texts.items()}
         self.names, vowel = torch.tensor(names), torch.stack(vowels)
@@ -109,22 +117,17 @@ def exchange_held(
     returns  the shares of questions after which the vowel of the right name is predicted ("kept"), and that
              of the other name ("turned")
     """
-    block: nn.Module = model.blocks[layer]  # type: ignore[index,assignment]
     ids, their_names = rows.others[kind]
-    held = list[Tensor]()
-    with hooks_in_this_thread([(block.register_forward_pre_hook, lambda _, inputs: held.append(inputs[0]))]):
-        model(ids.to(next(model.parameters()).device))
+    held = given_to_layer(model, layer, ids)
 
     def exchange(_: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         x, row_numbers = inputs[0].clone(), torch.arange(len(ids))[:, None]
         for letter in letters:
-            x[row_numbers, rows.names + letter] = held[0][row_numbers, their_names + letter]
+            x[row_numbers, rows.names + letter] = held[row_numbers, their_names + letter]
         return x, *inputs[1:]
 
-    with hooks_in_this_thread([(block.register_forward_pre_hook, exchange)]):
-        predicted = second_letters(model, rows.rows)
-    shares = {"kept": rows.rows.vowel, "turned": rows.rows.twin_vowel}
-    return {name: true_share(predicted == vowel) for name, vowel in shares.items()}
+    with change_given(model, layer, exchange):
+        return vowel_shares(rows.rows, second_letters(model, rows.rows), "turned")
 
 
 def train_arms(
@@ -186,11 +189,13 @@ def measure_places(workers: Workers, scale: StudySize = SCALE, every: int = EVER
 # ---------------------------------------------------------------- of stored results
 
 
-def knowing_seeds(results: Results, arm: tuple[str, str]) -> dict[int, dict[str, Any]]:
-    """Return what was exchanged in the seeds that know the vowel: seed -> place -> what differs -> shares."""
+def knowing_seeds(
+    results: Results, arm: tuple[str, str], number: str = "exchanged"
+) -> dict[int, dict[str, Any]]:
+    """Return what was measured in the seeds that know the vowel: seed -> a number of `train_arms`."""
     numbers = results["arms"][", ".join(arm)]
-    triples = zip(results["seeds"], numbers["second"], numbers["exchanged"], strict=True)
-    return {seed: exchanged for seed, right, exchanged in triples if right >= KNOWN}
+    triples = zip(results["seeds"], numbers["second"], numbers[number], strict=True)
+    return {seed: measured for seed, right, measured in triples if right >= KNOWN}
 
 
 def count_turned(results: Results, arm: tuple[str, str], where: str, kind: str) -> tuple[int, int]:
@@ -235,7 +240,7 @@ def draw_places(figure: Figure, results: Results) -> None:
         draw_turned(ax, results, arm, where, title)
 
 
-def draw_turned(ax: Any, results: Results, arm: tuple[str, str], where: str, title: str) -> None:
+def draw_turned(ax: Axes, results: Results, arm: tuple[str, str], where: str, title: str) -> None:
     """Draw for each seed that knows the vowel what three exchanges turn.
 
     title  with holes for what turns most seeds, for how many it turns, and of how many

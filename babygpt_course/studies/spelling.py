@@ -9,19 +9,27 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from babygpt import NextToken, TrainConfig, build, load_corpus, metrics
 from babygpt.data.corpus import Corpus
 from babygpt.data.stories import Question
 from babygpt.experiments.sweep import StudySize, Workers, questions, small_config, sweep, train_with_curve
-from babygpt.metrics.inspection import each_weights, with_heads, without_heads, write_at, written_by_heads
+from babygpt.metrics.inspection import (
+    each_weights,
+    hooks_in_this_thread,
+    with_heads,
+    without_heads,
+    write_at,
+    written_by_heads,
+)
 from babygpt.models.language_model import LanguageModel
 from babygpt_course.studies.board import WORLD
 from babygpt_course.studies.clicks import EVERY, LEAST, click_step
@@ -130,6 +138,37 @@ def second_letters_exchanged(
         return second_letters(model, rows)
 
 
+@torch.inference_mode()
+def given_to_layer(model: LanguageModel, layer: int, ids: Tensor) -> Tensor:
+    """Return what a layer, counted from 0, is given when the model reads texts: (B, T) ids -> (B, T, C)."""
+    given = list[Tensor]()
+    with change_given(model, layer, lambda _, inputs: given.append(inputs[0])):
+        model(ids.to(next(model.parameters()).device))
+    return given[0]
+
+
+def change_given(
+    model: LanguageModel, layer: int, change: Callable[..., Any]
+) -> AbstractContextManager[None]:
+    """Let a function see, and change, what a layer is given within a `with`.
+
+    layer   counted from 0
+    change  takes the block and its inputs, (x, context); returns other inputs, or None to leave them
+    """
+    block: nn.Module = model.blocks[layer]  # type: ignore[index,assignment]
+    return hooks_in_this_thread([(block.register_forward_pre_hook, change)])
+
+
+def vowel_shares(rows: SecondLetterRows, predicted: Tensor, twin: str = "exchanged") -> dict[str, float]:
+    """Return the shares of questions after which the vowel of the story is predicted, and that of the twin.
+
+    predicted  (Q,)  token ids
+    twin       what the second share is called; the first is "kept"
+    """
+    vowels = {"kept": rows.vowel, twin: rows.twin_vowel}
+    return {name: true_share(predicted == vowel) for name, vowel in vowels.items()}
+
+
 def patch_letters(
     model: LanguageModel, rows: SecondLetterRows, heads: Iterable[int] | None, *letters: int
 ) -> dict[str, float]:
@@ -137,12 +176,9 @@ def patch_letters(
 
     heads    counted from 0; None for all
     letters  of the name in the story, counted from 0: at these places only
-    returns the shares of questions after which the vowel of the story is predicted ("kept"), and that of the
-            twin ("exchanged")
+    returns  "kept" and "exchanged": `vowel_shares`
     """
-    predicted = second_letters_exchanged(model, rows, rows.twins, letters, heads)
-    shares = {"kept": rows.vowel, "exchanged": rows.twin_vowel}
-    return {name: true_share(predicted == vowel) for name, vowel in shares.items()}
+    return vowel_shares(rows, second_letters_exchanged(model, rows, rows.twins, letters, heads))
 
 
 def true_share(right: Tensor) -> float:

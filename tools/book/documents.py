@@ -46,10 +46,10 @@ class CodeHost:
 class Site:
     """Settings that decide where a link of the repository leads in the book.
 
-    root   of the repository
-    pages  its files that are pages of the book, as paths from the root
+    root    of the repository
+    pages   its files that are pages of the book, as paths from the root
     tables  studies' tables, which share the page TABLES
-    host   where the other files can be read; None if unknown
+    host    where the other files can be read; None if unknown
     """
 
     root: Path
@@ -68,13 +68,14 @@ def code_host(environment: Mapping[str, str] = os.environ) -> CodeHost | None:
 def site(root: Path = ROOT, host: CodeHost | None = None) -> Site:
     """Return the book of a repository: its documents and notebooks are pages, and all tables are one."""
     paths = [path for pattern in (*DOCUMENTS, "notebooks/[!.]*.ipynb") for path in root.glob(pattern)]
-    tables = frozenset(
-        path.relative_to(root).as_posix()
-        for path in root.glob("figures/*.md")
-        if not path.read_text(encoding="utf-8").startswith("# ")
-    )
-    pages = frozenset(path.relative_to(root).as_posix() for path in paths) - NO_PAGES - tables
-    return Site(root, pages, tables, host)
+    pages = frozenset(path.relative_to(root).as_posix() for path in paths) - NO_PAGES
+    tables = frozenset(page for page in pages if dirname(page) == "figures" and is_table(root / page))
+    return Site(root, pages - tables, tables, host)
+
+
+def is_table(path: Path) -> bool:
+    """Return whether a document is a study's table, which has no title."""
+    return not path.read_text(encoding="utf-8").startswith("# ")
 
 
 def rewrite_links(text: str, place: str, book: Site) -> str:

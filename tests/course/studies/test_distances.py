@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from babygpt import build, load_corpus
 from babygpt.experiments.sweep import questions, small_config
 from babygpt_course.studies import distances, places
-from babygpt_course.studies.spelling import second_letters
+from babygpt_course.studies.spelling import given_to_layer, second_letters
 
 
 @pytest.fixture(scope="module")
@@ -66,9 +66,9 @@ def test_without_places_and_distances_a_name_is_told_by_its_letters_alone(model,
     """The two names of a story and of its mirror then get the same vectors at the same positions."""
     changes = distances.changes_of(model, rows)
     vectors, times = changes[distances.NEITHER]
-    x = distances.given_to_layer_2(model, rows.rows.ids)
+    x = given_to_layer(model, 1, rows.rows.ids)
     other_story, names = rows.others[places.PLACES]
-    mirrored = distances.given_to_layer_2(model, other_story)
+    mirrored = given_to_layer(model, 1, other_story)
     for q, (right, other) in enumerate(rows.names.tolist()):
         for letter in (1, 2, 3):
             mean = (x[q, right + letter] + mirrored[q, names[q, 0] + letter]) / 2
@@ -80,9 +80,9 @@ def test_without_places_and_distances_a_name_is_told_by_its_letters_alone(model,
 
 def test_everything_is_the_other_story_with_the_other_letters(model, rows):
     vectors, times = distances.changes_of(model, rows)[distances.EVERYTHING]
-    x = distances.given_to_layer_2(model, rows.rows.ids)
+    x = given_to_layer(model, 1, rows.rows.ids)
     ids, names = rows.others[places.BOTH]
-    there = distances.given_to_layer_2(model, ids)
+    there = given_to_layer(model, 1, ids)
     for q, (right, _) in enumerate(rows.names.tolist()):
         assert torch.equal(vectors(x)[q, right + 2], there[q, names[q, 0] + 2])
         assert times[q, right + 2] == names[q, 0] + 2

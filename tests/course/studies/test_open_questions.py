@@ -76,7 +76,7 @@ def test_letters_that_both_names_share_are_told_from_the_others(corpus, model, m
 def test_all_heads_exchanged_at_one_letter_are_those_of_the_study_of_spelling(corpus, model):
     rows = second_letter_rows(corpus, questions(corpus, 64, 40))
     for letter in (1, 2):
-        together = study.exchange_layer(model, rows, [letter])
+        together = patch_letters(model, rows, None, letter)
         assert together == patch_letters(model, rows, range(4), letter)
 
 
