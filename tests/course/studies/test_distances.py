@@ -4,20 +4,10 @@ import pytest
 import torch
 from matplotlib.figure import Figure
 
-from babygpt import build, load_corpus
-from babygpt.experiments.sweep import questions, small_config
+from babygpt import build
+from babygpt.experiments.sweep import small_config
 from babygpt_course.studies import distances, places
 from babygpt_course.studies.spelling import given_to_layer, second_letters
-
-
-@pytest.fixture(scope="module")
-def corpus():
-    return load_corpus("plain-tales", 20_000)
-
-
-@pytest.fixture(scope="module")
-def rows(corpus):
-    return places.PlaceRows(corpus, questions(corpus, 64, 40))
 
 
 @pytest.fixture(params=["v4", "alibi", "nope"])

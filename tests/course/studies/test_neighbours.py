@@ -6,7 +6,7 @@ import pytest
 import torch
 from matplotlib.figure import Figure
 
-from babygpt import NextToken, TrainConfig, build, load_corpus, train
+from babygpt import NextToken, TrainConfig, build, train
 from babygpt.errors import BadInput
 from babygpt.experiments.sweep import StudySize, in_turn, questions, small_config
 from babygpt_course.studies import neighbours
@@ -14,11 +14,6 @@ from babygpt_course.studies.spelling import LETTERS, second_letter_rows
 
 TINY = StudySize(steps=4, seeds=(1, 2), n_chars=20_000, n_questions=12)
 PAIRS = ("v4", neighbours.PLAIN), ("v4", neighbours.BEFORE)
-
-
-@pytest.fixture(scope="module")
-def corpus():
-    return load_corpus("plain-tales", 20_000)
 
 
 def given(corpus, gift, version="v4"):

@@ -7,7 +7,7 @@ import pytest
 import torch
 from matplotlib.figure import Figure
 
-from babygpt import build, load_corpus
+from babygpt import build
 from babygpt.encodings import Encoding, PerLayer
 from babygpt.experiments.sweep import StudySize, in_turn, questions, small_config
 from babygpt.metrics.inspection import attention_weights, written_by_heads
@@ -16,11 +16,6 @@ from babygpt_course.studies.spelling import look, patch_letters, second_letter_r
 from babygpt_course.studies.stretching import with_encoding
 
 TINY = StudySize(steps=6, seeds=(1, 2), n_chars=20_000, n_questions=12)
-
-
-@pytest.fixture(scope="module")
-def corpus():
-    return load_corpus("plain-tales", 20_000)
 
 
 @pytest.fixture

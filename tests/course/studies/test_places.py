@@ -4,22 +4,12 @@ import pytest
 import torch
 from matplotlib.figure import Figure
 
-from babygpt import build, load_corpus
+from babygpt import build
 from babygpt.data.stories import Question
-from babygpt.experiments.sweep import questions, small_config
+from babygpt.experiments.sweep import small_config
 from babygpt_course.studies import places
 from babygpt_course.studies.neighbours import give
 from babygpt_course.studies.spelling import second_letters_exchanged
-
-
-@pytest.fixture(scope="module")
-def corpus():
-    return load_corpus("plain-tales", 20_000)
-
-
-@pytest.fixture(scope="module")
-def rows(corpus):
-    return places.PlaceRows(corpus, questions(corpus, 64, 40))
 
 
 def awake(corpus, gift=places.PLAIN):
