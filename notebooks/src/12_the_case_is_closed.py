@@ -34,10 +34,10 @@ tokenizer, questions = corpus.tokenizer, corpus.grammar.questions(400, seed=2, m
 shape = ModelConfig(tokenizer.vocab_size, block_size=64, n_layer=2, n_head=4, n_embd=96)
 
 
-def start(version, title, baseline=None):
+def start(version, title, baseline=None, change=lambda model: model):
     """Train a model for 600 steps from seed 1337; watch what each letter of a story costs."""
     torch.manual_seed(1337)
-    model, plan = build(version, shape), TrainConfig(steps=600, seed=1337)
+    model, plan = change(build(version, shape)), TrainConfig(steps=600, seed=1337)
     watches = [letters(tokenizer, questions[2:26], times=20)]
     return model, live.train(model, NextToken(corpus, 64), plan, title, watches=watches, baseline=baseline)
 
@@ -246,10 +246,7 @@ alibi_guess.compare(alibi_seeds[(spelling_alibi > 3) + (spelling_alibi > 9)])
 # You can watch ALiBi spell. Its paper leaves queries and keys *plain*, without the norm of our models ([03a](03a_attention.ipynb)). In this form it spells from all of our 24 stored seeds after only 600 steps, and RoPE from none.
 
 # %% tags=["nbval-ignore-output"]
-torch.manual_seed(1337)
-alibi, plan = with_plain_attention(build("alibi", shape)), TrainConfig(steps=600, seed=1337)
-watches = [letters(tokenizer, questions[2:26], times=20)]
-third_run = live.train(alibi, NextToken(corpus, 64), plan, "ALiBi", watches=watches, baseline=run)
+alibi, third_run = start("alibi", "ALiBi", baseline=run, change=with_plain_attention)
 
 # %% tags=["nbval-ignore-output"]
 third_run.result()
